@@ -23,7 +23,7 @@ from paimon_py.catalogs.metastore import Database, Metastore, TableName
 from paimon_py.catalogs.open import open_metastore
 from paimon_py.catalogs.options import METASTORE, TABLE_DEFAULT_PREFIX
 from paimon_py.codec.arrow_types import from_arrow_schema
-from paimon_py.doors import NameList, check_flag, mapped, named, names_place, way_of
+from paimon_py.doors import NameList, as_mapping, as_names, check_flag, names_place, way_of
 from paimon_py.env import Env, env_of
 from paimon_py.errors import (
     AlreadyExistsError,
@@ -78,9 +78,9 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
             shown = repr(str(store)) if isinstance(store, (str, PurePath)) else "path"
             raise UsageError(f"Catalog takes a store and the directory of a warehouse; Catalog.open({shown}) opens one")
         self._env = env_of(env)
-        self._table_defaults = mapped("table_defaults", table_defaults)
+        self._table_defaults = as_mapping("table_defaults", table_defaults)
         self._metastore: Metastore = DirectoryMetastore(
-            store, warehouse, env=self._env, options=mapped("options", options)
+            store, warehouse, env=self._env, options=as_mapping("options", options)
         )
 
     @classmethod
@@ -92,7 +92,7 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
             raise UsageError(f"Catalog.of takes an open metastore, not {metastore!r}; Catalog.open(path) opens one")
         made = cls.__new__(cls)
         made._env = env_of(env)
-        made._table_defaults = mapped("table_defaults", table_defaults)
+        made._table_defaults = as_mapping("table_defaults", table_defaults)
         made._metastore = metastore
         return made
 
@@ -121,7 +121,7 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
             NotFoundError: there is no such directory, and `create` is False.
             StorageError: the metastore cannot be reached.
         """
-        settings, used = mapped("options", options), env_of(env)
+        settings, used = as_mapping("options", options), env_of(env)
         check_flag("create", create)
         require_texts(settings)
         size = len(TABLE_DEFAULT_PREFIX)
@@ -159,7 +159,7 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
         check_flag("exist_ok", exist_ok)
         if "." in name:
             raise UsageError(f"database name {name!r} must not contain a dot: its tables could not be named")
-        database = Database(name, location, comment, mapped("options", options))
+        database = Database(name, location, comment, as_mapping("options", options))
         if not self._metastore.create_database(database) and not exist_ok:
             raise AlreadyExistsError(f"database {name!r} exists already")
 
@@ -277,7 +277,7 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
         root = self._metastore.find(full)
         try:
             if root is not None:
-                return Table(root, root.opened(), name)
+                return Table(root, root.latest_schema_to_open(), name)
         except TableNotFoundError as error:
             raise self._no_table(full, name, error.path) from error
         raise self._no_table(full, name)
@@ -477,7 +477,7 @@ def check_new(schema: TableSchema, root: TableRoot) -> None:
 def _names(argument: str, names: NameList) -> tuple[str, ...]:
     if isinstance(names, str):
         raise UsageError(f"{argument} is a list of column names; write [{names!r}]")
-    return () if names is None else named(f"{argument} is a list of column names", names)
+    return () if names is None else as_names(f"{argument} is a list of column names", names)
 
 
 def _reopen(metastore: Metastore, table_defaults: Mapping[str, str]) -> Catalog:

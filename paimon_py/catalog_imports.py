@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from paimon_py.catalogs.metastore import Metastore
-from paimon_py.doors import NameList, check_flag, check_progress, mapped, named, names_place
+from paimon_py.doors import NameList, as_mapping, as_names, check_flag, check_progress, names_place
 from paimon_py.env import Env
 from paimon_py.errors import UsageError
 from paimon_py.spec.new_schema import Schema
@@ -105,9 +105,9 @@ class CatalogImports(ABC):
             raise UsageError("files stay as they are, and a table with a primary key sorts its own: copy=True")
         asked = ImportRequest(
             source=str(source), format=format, partition_by=partition_by, copy=copy, dry_run=dry_run,
-            primary_key=named("primary_key is a list of column names", primary_key),
-            table_options=mapped("table_options", table_options),
-            options={**self._metastore.options, **mapped("options", options)},
+            primary_key=as_names("primary_key is a list of column names", primary_key),
+            table_options=as_mapping("table_options", table_options),
+            options={**self._metastore.options, **as_mapping("options", options)},
         )  # fmt: skip
         return import_files(self, name, asked, self._env, progress)
 
@@ -145,8 +145,8 @@ class CatalogImports(ABC):
         from paimon_py.imports.delta import open_delta
         from paimon_py.imports.foreign import import_table
 
-        asked = self._asked(copy, dry_run, primary_key, table_options)
-        foreign = open_delta(source, version, mapped("storage_options", storage_options))
+        asked = self._foreign_request(copy, dry_run, primary_key, table_options)
+        foreign = open_delta(source, version, as_mapping("storage_options", storage_options))
         return import_table(self, name, foreign, asked, self._env, None)
 
     def import_iceberg(
@@ -181,11 +181,11 @@ class CatalogImports(ABC):
         from paimon_py.imports.foreign import import_table
         from paimon_py.imports.iceberg import open_iceberg
 
-        asked = self._asked(copy, dry_run, primary_key, table_options)
-        foreign = open_iceberg(source, snapshot_id, mapped("properties", properties))
+        asked = self._foreign_request(copy, dry_run, primary_key, table_options)
+        foreign = open_iceberg(source, snapshot_id, as_mapping("properties", properties))
         return import_table(self, name, foreign, asked, self._env, None)
 
-    def _asked(
+    def _foreign_request(
         self, copy: bool | None, dry_run: bool, primary_key: NameList, table_options: Mapping[str, str] | None
     ) -> ForeignRequest:
         from paimon_py.imports.foreign import ForeignRequest
@@ -194,6 +194,6 @@ class CatalogImports(ABC):
             check_flag("copy", copy)
         check_flag("dry_run", dry_run)
         return ForeignRequest(
-            copy=copy, dry_run=dry_run, primary_key=named("primary_key is a list of column names", primary_key),
-            table_options=mapped("table_options", table_options), options=self._metastore.options,
+            copy=copy, dry_run=dry_run, primary_key=as_names("primary_key is a list of column names", primary_key),
+            table_options=as_mapping("table_options", table_options), options=self._metastore.options,
         )  # fmt: skip

@@ -10,7 +10,7 @@ import pyarrow as pa
 from paimon_py.catalogs.metastore import Metastore, TableName
 from paimon_py.catalogs.programs import KeepsPrograms, ProgramKeeper
 from paimon_py.codec.arrow_types import from_arrow_schema
-from paimon_py.doors import check_flag, mapped, names_place
+from paimon_py.doors import as_mapping, check_flag, names_place
 from paimon_py.errors import AlreadyExistsError, NotFoundError, UnsupportedError, UsageError
 from paimon_py.spec.layout import check_text
 from paimon_py.spec.new_schema import Schema
@@ -100,9 +100,9 @@ class CatalogPrograms(ABC):
             name=str(full),
             fields=_fields(schema),
             query=query,
-            dialects=mapped("dialects", dialects),
+            dialects=as_mapping("dialects", dialects),
             comment=check_text("comment", comment),
-            options=mapped("options", options),
+            options=as_mapping("options", options),
         )
         self._require_database(full.database)
         if not keeper.create_view(full, view) and not exist_ok:
@@ -194,10 +194,10 @@ class CatalogPrograms(ABC):
             name=str(full),
             parameters=None if parameters is None else _fields(parameters),
             returns=None if returns is None else _fields(returns),
-            definitions=mapped("definitions", definitions),
+            definitions=as_mapping("definitions", definitions),
             deterministic=deterministic,
             comment=check_text("comment", comment),
-            options=mapped("options", options),
+            options=as_mapping("options", options),
         )
         self._require_database(full.database)
         if not keeper.create_function(full, function) and not exist_ok:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from paimon_py.catalogs.metastore import Metastore, TableName
 from paimon_py.catalogs.server import KeptPartition, ServerMetastore
-from paimon_py.doors import listed, mapped, names_place
+from paimon_py.doors import as_list, as_mapping, names_place
 from paimon_py.errors import (
     AlreadyExistsError,
     DatabaseNotFoundError,
@@ -137,7 +137,7 @@ class CatalogServer(ABC):
         Raises: TableNotFoundError, UnsupportedError, UsageError
         """
         server, full = self._server("mark_partitions_done"), self._split(name, "mark_partitions_done")
-        specs = [mapped("partitions", one) for one in listed("partitions come as a list of mappings", partitions)]
+        specs = [as_mapping("partitions", one) for one in as_list("partitions come as a list of mappings", partitions)]
         if not specs or any(not spec or not all(isinstance(text, str) for text in spec.values()) for spec in specs):
             raise UsageError("partitions are given as texts by key, such as [{'month': '3'}], and at least one")
         server.mark_partitions_done(full, specs)
@@ -149,7 +149,7 @@ class CatalogServer(ABC):
 
         Raises: DatabaseNotFoundError, UsageError
         """
-        updates, removals = mapped("options", options), listed("remove is a list of names", remove)
+        updates, removals = as_mapping("options", options), as_list("remove is a list of names", remove)
         if not updates and not removals:
             raise UsageError("alter_database needs options to set, or names to remove")
         if not self._server("alter_database").alter_database(name, updates, removals):

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from paimon_py.doors import mapped, names_place
+from paimon_py.doors import as_mapping, names_place
 from paimon_py.env import Env
 from paimon_py.errors import UsageError
 from paimon_py.table import Table
@@ -73,5 +73,5 @@ class CatalogSql(ABC):
             self._require_database(database)
         return open_query(
             self, query, parameters=check_parameters(parameters), database=database,
-            settings=mapped("settings", settings), spill=self._env.spill.create().path, place=self.warehouse,
+            settings=as_mapping("settings", settings), spill=self._env.spill.create().path, place=self.warehouse,
         )  # fmt: skip

@@ -61,7 +61,7 @@ def decoding_metadata(path: str) -> Iterator[None]:
         raise CorruptionError(f"{path} cannot be decoded: {shown}", path=path) from error
 
 
-def listed(what: str, given: object) -> list[Any]:
+def as_list(what: str, given: object) -> list[Any]:
     """The items of a list that a caller gave.
 
     Raises: UsageError for one text, and for what has no items; `what` says what was asked for.
@@ -75,7 +75,7 @@ def listed(what: str, given: object) -> list[Any]:
     return list(items)
 
 
-def named(what: str, given: object) -> tuple[str, ...]:
+def as_names(what: str, given: object) -> tuple[str, ...]:
     """The names of a list that a caller gave, in their order.
 
     Raises: UsageError for what has no items, items that are no texts, and for a set, which has no order; `what` says
@@ -83,14 +83,14 @@ def named(what: str, given: object) -> tuple[str, ...]:
     """
     if isinstance(given, (set, frozenset)):
         raise UsageError(f"{what}, not a {type(given).__name__}, which has no order: {given!r}")
-    items = listed(what, given)
+    items = as_list(what, given)
     for item in items:
         if not isinstance(item, str):
             raise UsageError(f"{what}, not {item!r}")
     return tuple(items)
 
 
-def mapped(what: str, given: object) -> dict[str, Any]:
+def as_mapping(what: str, given: object) -> dict[str, Any]:
     """The items of a mapping from names that a caller gave; none for None.
 
     Raises: UsageError for anything else, which is not repeated: options hold secrets.
@@ -186,7 +186,7 @@ def names_place(
         guard: called with the object and the verb before the verb itself; raises if the verb must not be called now.
     """
 
-    def decorated(cls: C) -> C:
+    def decorate(cls: C) -> C:
         for name, member in list(vars(cls).items()):
             if name.startswith("_"):
                 continue
@@ -196,7 +196,7 @@ def names_place(
                 setattr(cls, name, classmethod(_at_door(member.__func__, lambda _: "", None, None)))
         return cls
 
-    return decorated
+    return decorate
 
 
 def _at_door(
@@ -206,7 +206,7 @@ def _at_door(
     guard: Callable[[Any, Callable[..., Any]], None] | None,
 ) -> Callable[..., Any]:
     @functools.wraps(verb)
-    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             if guard is not None:
                 guard(self, verb)
@@ -232,7 +232,7 @@ def _at_door(
                 f"{verb.__qualname__}: an argument is nested too deeply, or the call is made inside too many others"
             ) from error
 
-    return called
+    return wrapper
 
 
 def _lacks_place(error: CorruptionError) -> bool:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar
 
 from paimon_py.doors import as_python
 from paimon_py.errors import UsageError
-from paimon_py.lanes import Budget, spread
+from paimon_py.lanes import Budget, run_streams
 
 if TYPE_CHECKING:
     from threading import Thread
@@ -207,7 +207,7 @@ class SerialPool:
     def streams(
         self, begin: Callable[[T], Iterator[R]], items: Iterable[T], budget: Budget, *, in_order: bool = True
     ) -> Generator[R, None, None]:
-        return spread(begin, items, budget, threads=1, in_order=in_order)
+        return run_streams(begin, items, budget, threads=1, in_order=in_order)
 
     async def aside(self, function: Callable[[], R]) -> R:
         return function()
@@ -247,7 +247,7 @@ class ThreadPool:
         self, begin: Callable[[T], Iterator[R]], items: Iterable[T], budget: Budget, *, in_order: bool = True
     ) -> Generator[R, None, None]:
         most = self.threads if budget.lanes is None else min(self.threads, budget.lanes)
-        return spread(begin, items, budget, threads=most, in_order=in_order)
+        return run_streams(begin, items, budget, threads=most, in_order=in_order)
 
     async def aside(self, function: Callable[[], R]) -> R:
         import asyncio
@@ -260,7 +260,7 @@ class ThreadPool:
         threading.Thread(target=function, name="paimon-behind").start()
 
     def ahead(self, function: Callable[[], R]) -> Callable[[], R]:
-        return _Ahead(function).begun()
+        return _Ahead(function).begin()
 
 
 class _Ahead(Generic[R]):
@@ -271,7 +271,7 @@ class _Ahead(Generic[R]):
         self._found: list[R] = []
         self._error: BaseException | None = None
 
-    def begun(self) -> Callable[[], R]:
+    def begin(self) -> Callable[[], R]:
         """Begin, and give what waits for the end."""
         import threading
 
@@ -280,7 +280,7 @@ class _Ahead(Generic[R]):
             thread.start()
         except RuntimeError:  # the process is ending, or the machine has no more threads
             return self._function
-        return partial(self._ended, thread)
+        return partial(self._end, thread)
 
     def _run(self) -> None:
         try:
@@ -288,7 +288,7 @@ class _Ahead(Generic[R]):
         except BaseException as error:  # noqa: BLE001 - raised by whoever asks
             self._error = error
 
-    def _ended(self, thread: Thread) -> R:
+    def _end(self, thread: Thread) -> R:
         thread.join()
         if self._error is not None:
             raise self._error
@@ -351,7 +351,7 @@ class TemporarySpill:
             parent = self._parent or tempfile.gettempdir()
             _remove_abandoned(parent)
             self._made = (process, tempfile.mkdtemp(prefix=_SPILL_PREFIX, dir=parent))
-            lock = _locked(self._made[1])
+            lock = _lock(self._made[1])
             weakref.finalize(self, _remove_tree, self._made[1], process, lock)
         return _LocalSpillFile(os.path.join(self._made[1], f"run-{next(self._numbers)}"))
 
@@ -402,7 +402,7 @@ def _remove_tree(directory: str, process: int, lock: int | None) -> None:
         os.close(lock)
 
 
-def _locked(directory: str) -> int | None:
+def _lock(directory: str) -> int | None:
     """Mark a directory as in use for as long as the file that is returned is open; None if that cannot be said.
 
     The mark gets its name when it is locked already, so that nobody ever finds it without its lock.
@@ -485,7 +485,7 @@ class Env:
         is raised, but for those that were not begun.
         """
         if len(calls) > 1 and is_distant(place):
-            return list(self.io.map(_called, calls))
+            return list(self.io.map(_call, calls))
         return [call() for call in calls]
 
 
@@ -494,5 +494,5 @@ def is_distant(place: str) -> bool:
     return "://" in place
 
 
-def _called(call: Callable[[], T]) -> T:
+def _call(call: Callable[[], T]) -> T:
     return call()

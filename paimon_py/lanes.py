@@ -47,7 +47,7 @@ def lanes_here() -> int:
     return getattr(_here, "lanes", 1)
 
 
-def spread(
+def run_streams(
     begin: Callable[[T], Iterator[R]], items: Iterable[T], budget: Budget, *, threads: int, in_order: bool
 ) -> Generator[R, None, None]:
     """The results of an iterator for every item.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from paimon_py.errors import PaimonError
-from paimon_py.pages import facts, grid, listed, moment, note, page, section
+from paimon_py.pages import facts, grid, join_values, moment, note, page, section
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_page import fields_grid, schema_parts
@@ -33,11 +33,11 @@ def catalog_page(warehouse: str, databases: Callable[[], list[str]], tables: Cal
 
     def content() -> Iterator[str]:
         names = databases()
-        rows = [(name, listed(tables(name), _NAMES) or "no table") for name in names[:_DATABASES]]
+        rows = [(name, join_values(tables(name), _NAMES) or "no table") for name in names[:_DATABASES]]
         rows += [(name, "…") for name in names[_DATABASES:]]
         yield grid(("database", "tables"), rows) if rows else note("no database")
 
-    return page("Catalog", facts({"warehouse": shown_url(warehouse)}), *guarded(content))
+    return page("Catalog", facts({"warehouse": shown_url(warehouse)}), *guard(content))
 
 
 def table_page(root: TableRoot, schema: TableSchema, name: str) -> str:
@@ -55,7 +55,7 @@ def table_page(root: TableRoot, schema: TableSchema, name: str) -> str:
         f"Table {name}",
         facts({"location": shown_url(root.path), "comment": schema.comment}),
         schema_parts(schema),
-        *guarded(content),
+        *guard(content),
     )
 
 
@@ -104,15 +104,15 @@ def scan_page(
         if found:
             yield section("plan", facts(found))
 
-    return page(title, facts(known), *guarded(content))
+    return page(title, facts(known), *guard(content))
 
 
 def snapshot_page(value: Snapshot) -> str:
     """What a snapshot says of itself. Cost: nothing is read."""
-    return page(f"Snapshot {value.id}", facts(_told(value)))
+    return page(f"Snapshot {value.id}", facts(_snapshot_rows(value)))
 
 
-def guarded(content: Callable[[], Iterable[str]]) -> Iterator[str]:
+def guard(content: Callable[[], Iterable[str]]) -> Iterator[str]:
     """Parts of a page, up to what cannot be read, which is said instead."""
     try:
         yield from content()
@@ -122,7 +122,7 @@ def guarded(content: Callable[[], Iterable[str]]) -> Iterator[str]:
 
 def tag_page(value: Tag) -> str:
     """A tag and the snapshot that the tag keeps. Cost: nothing is read."""
-    return page(f"Tag {value.name}", facts({"snapshot": value.snapshot.id, **_told(value.snapshot)}))
+    return page(f"Tag {value.name}", facts({"snapshot": value.snapshot.id, **_snapshot_rows(value.snapshot)}))
 
 
 def manifest_page(value: ManifestFile) -> str:
@@ -131,7 +131,7 @@ def manifest_page(value: ManifestFile) -> str:
     return page(f"Manifest {value.name}", facts(known), note("entries: .entries()"))
 
 
-def _told(value: Snapshot) -> dict[str, object]:
+def _snapshot_rows(value: Snapshot) -> dict[str, object]:
     batch = value.commit_identifier == BATCH_COMMIT_IDENTIFIER
     return {
         "time": moment(value.time_millis), "commit kind": value.commit_kind.value, "commit user": value.commit_user,

@@ -30,7 +30,7 @@ _SHORT = 40
 
 def page(title: str, *parts: str) -> str:
     """A title and what stands below."""
-    return f'<div class="paimon-py"><b>{escaped(title)}</b>{"".join(parts)}</div>'
+    return f'<div class="paimon-py"><b>{escape(title)}</b>{"".join(parts)}</div>'
 
 
 def facts(known: Mapping[str, object]) -> str:
@@ -53,26 +53,26 @@ def grid(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def note(text: str) -> str:
     """A line of plain text."""
-    return f'<div style="color:gray">{escaped(text)}</div>'
+    return f'<div style="color:gray">{escape(text)}</div>'
 
 
-def preformatted(text: str) -> str:
+def preformat(text: str) -> str:
     """A text that people read line by line, as it is."""
     return f'<pre style="white-space:pre;overflow:auto">{_whole(text).translate(_LINES)}</pre>'
 
 
 def section(title: str, *parts: str) -> str:
     """A part of a page with a title of its own."""
-    return f'<div style="margin-top:6px"><i>{escaped(title)}</i>{"".join(parts)}</div>'
+    return f'<div style="margin-top:6px"><i>{escape(title)}</i>{"".join(parts)}</div>'
 
 
-def escaped(value: object) -> str:
+def escape(value: object) -> str:
     """A value as text that no browser takes for anything else, cut where it is very long."""
     text = value if isinstance(value, str) else str(value)
     return _whole(text if len(text) <= TEXT_MAX else text[:TEXT_MAX] + "…").translate(_ESCAPES)
 
 
-def listed(values: Iterable[object], most: int = 20) -> str:
+def join_values(values: Iterable[object], most: int = 20) -> str:
     """Values between commas, at most so many of them."""
     found = list(values)
     shown = ", ".join(map(str, found[:most]))
@@ -102,14 +102,14 @@ def _plain(name: str, value: Any) -> object:
     if name.endswith("_millis") and value is not None:
         return f"{value} ({moment(value)})"
     if isinstance(value, (tuple, list, frozenset, set)):
-        return listed(value) if value else None
+        return join_values(value) if value else None
     return value
 
 
 def _cell(tag: str, value: object) -> str:
     text = str(value)
     wraps = "white-space:nowrap" if len(text) <= _SHORT else "min-width:16em;overflow-wrap:anywhere"
-    return f'<{tag} style="{_CELL};{wraps}">{escaped(text)}</{tag}>'
+    return f'<{tag} style="{_CELL};{wraps}">{escape(text)}</{tag}>'
 
 
 def _whole(text: str) -> str:

@@ -11,10 +11,10 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.partition_choice import PartitionChoice, choice_of
-from paimon_py.codec.typed_changes import typed
+from paimon_py.codec.typed_changes import with_paimon_types
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
-from paimon_py.doors import NameList, mapped, path_text
+from paimon_py.doors import NameList, as_mapping, path_text
 from paimon_py.env import Env, env_of
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
@@ -24,7 +24,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
 from paimon_py.notebook import table_page
 from paimon_py.other_names import HasOtherNames
-from paimon_py.pages import listed
+from paimon_py.pages import join_values
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.between import between
 from paimon_py.scan.fallback import open_scan
@@ -91,10 +91,10 @@ class Table(
             TableNotFoundError: there is no table.
             CorruptionError: its schema does not hold what the format says.
         """
-        used, settings = env_of(env), mapped("options", options)
+        used, settings = env_of(env), as_mapping("options", options)
         store, location = open_renewed(path_text(path), settings, used)
         root = TableRoot(store, location, used, settings)
-        table = cls(root, root.opened(), location.rstrip("/").rsplit("/", 1)[-1])
+        table = cls(root, root.latest_schema_to_open(), location.rstrip("/").rsplit("/", 1)[-1])
         branch = settings.get("branch", MAIN_BRANCH)
         return table if branch == MAIN_BRANCH else table.branch(branch)
 
@@ -152,7 +152,7 @@ class Table(
 
             check_codecs(msgspec.structs.replace(self._schema, options=then))
         warn_of_idle_options(self._root, set_now)
-        root, given = self._root, typed(changes)
+        root, given = self._root, with_paimon_types(changes)
         from paimon_py.maintain.level_rules import lift_rows, warn_of_lower_rows
 
         before, known = lift_rows(root, given), self._schema
@@ -459,7 +459,7 @@ class Table(
     @reads
     def snapshots(self) -> list[Snapshot]:
         """All snapshots that are left, oldest first."""
-        numbers = self._root.known(self._root.snapshots.ids())
+        numbers = self._root.check_listed(self._root.snapshots.ids())
         return [Snapshot(self._root, self._root.snapshots.get(number)) for number in numbers]
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -471,4 +471,5 @@ class Table(
     def __repr__(self) -> str:
         key = f", primary_key={list(self._schema.primary_keys)}" if self._schema.primary_keys else ""
         parts = f", partition_by={list(self._schema.partition_keys)}" if self._schema.partition_keys else ""
-        return f"Table({self._name!r}, columns=[{listed(self._schema.names)}]{key}{parts}, location={self.location!r})"
+        columns = join_values(self._schema.names)
+        return f"Table({self._name!r}, columns=[{columns}]{key}{parts}, location={self.location!r})"

@@ -55,7 +55,7 @@ class TableBranches(OpenedTable):
     @reads
     def branches(self) -> list[str]:
         """The names of all branches beside main, sorted. Cost: a list, and one for each branch."""
-        return self._root.known(branch_names(self._root))
+        return self._root.check_listed(branch_names(self._root))
 
     @reads
     def branch(self: _Table, name: str) -> _Table:

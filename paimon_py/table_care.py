@@ -98,9 +98,9 @@ class TableCare(OpenedTable, ABC):
             CommitConflictError: others wrote to the partitions every time; their rows stay where they were.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
-        return self._rescaled(buckets, partitions, progress=progress)
+        return self._rescale(buckets, partitions, progress=progress)
 
-    def _rescaled(
+    def _rescale(
         self, buckets: int, partitions: Sequence[Mapping[str, object]] | None, rewrite: Rewrite | None = None,
         *, progress: Callable[[int, int, str], object] | None = None,
     ) -> CommitResult:
@@ -132,12 +132,12 @@ class TableCare(OpenedTable, ABC):
         Carry each out with `run_compaction` and commit all results with one `commit`.
         """
         from paimon_py.compaction.plan import plan_compaction
-        from paimon_py.maintain.expire_partitions import unexpired
+        from paimon_py.maintain.expire_partitions import leave_out_expired
 
         check_flag("full", full)
         check_compactable(self._rules)
         clustering = sort_clustering(self._rules, order_by, strategy)
-        chosen = unexpired(self._root, self._rules, choice_of(self._rules, "compact", partitions, where))
+        chosen = leave_out_expired(self._root, self._rules, choice_of(self._rules, "compact", partitions, where))
         return plan_compaction(self._root, self._rules, full=full, chosen=chosen, clustering=clustering)
 
     def run_compaction(self, task: CompactionTask | bytes) -> Changes:
@@ -162,7 +162,7 @@ class TableCare(OpenedTable, ABC):
         try:
             return changes_of(self._root, [task], [run_task(self._root, self._rules, task)])
         except FileMissingError as error:
-            reason = self._root.replaced(task.bucket, error)
+            reason = self._root.replacement_reason(task.bucket, error)
             raise SnapshotExpiredError(
                 f"{reason}; ask compaction_tasks() again", path=error.path, snapshot_id=task.base.id
             ) from error
@@ -205,7 +205,7 @@ class TableCare(OpenedTable, ABC):
             CommitRetriesExhaustedError, CommitUnknownError: see `errors.py`.
         """
         from paimon_py.commit.compact_manifests import compact_manifests
-        from paimon_py.maintain.observers import observed
+        from paimon_py.maintain.observers import notify
 
         check_compactable(self._rules)
-        return observed(self._root, self._newest, compact_manifests(self._root, self._rules))
+        return notify(self._root, self._newest, compact_manifests(self._root, self._rules))

@@ -36,20 +36,20 @@ _RULE = "table_rule"
 
 def reads(verb: V) -> V:
     """A verb that changes nothing."""
-    return _ruled(verb, Rule(same_table=False, whole_history=False))
+    return _with_rule(verb, Rule(same_table=False, whole_history=False))
 
 
 def commits(verb: V) -> V:
     """A verb of which all effects are commits: these make sure of everything when they are published."""
-    return _ruled(verb, Rule(same_table=False, whole_history=False))
+    return _with_rule(verb, Rule(same_table=False, whole_history=False))
 
 
 def cuts_history(verb: V) -> V:
     """A verb that works on what a rollback or fast-forward left, or looks for it by itself."""
-    return _ruled(verb, Rule(whole_history=False))
+    return _with_rule(verb, Rule(whole_history=False))
 
 
-def _ruled(verb: V, rule: Rule) -> V:
+def _with_rule(verb: V, rule: Rule) -> V:
     setattr(verb, _RULE, rule)
     return verb
 

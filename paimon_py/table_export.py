@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from paimon_py.doors import NameList, mapped
+from paimon_py.doors import NameList, as_mapping
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.table_door import OpenedTable, at_table_door, reads
@@ -62,7 +62,7 @@ class TableExport(OpenedTable):
         lacking = [key for key in self._schema.partition_keys if key not in scan.schema.names]
         if lacking:
             raise UsageError(f"export names directories by partition keys, and columns lack {lacking}")
-        store, place = open_store(str(target), {**self._root.files.options, **mapped("options", options)})
+        store, place = open_store(str(target), {**self._root.files.options, **as_mapping("options", options)})
         directory = ParquetDirectory(store, place, self._schema, file_bytes=FILE_BYTES)
         number = snapshot_id if tag is None else self._root.tags.get(tag).snapshot.id
         return directory.write(scan.to_reader(), self._schema.partition_keys, number)

@@ -73,7 +73,7 @@ class TableKeeping(OpenedTable):
     def _to_tag(self, name: str, snapshot_id: int | None, retain: timedelta | None) -> Snapshot:
         """The snapshot that is to have a name."""
         check_name("tag", name)
-        value = self._root.latest() if snapshot_id is None else self._kept(snapshot_id)
+        value = self._root.latest() if snapshot_id is None else self._find_kept(snapshot_id)
         if value is None:
             raise UsageError(f"{self._root.path} has no snapshot to tag yet")
         if retain is not None and (not isinstance(retain, timedelta) or retain <= timedelta(0)):
@@ -83,7 +83,7 @@ class TableKeeping(OpenedTable):
     @reads
     def tags(self) -> list[Tag]:
         """All tags, by name."""
-        return [Tag(self._root, value) for value in self._root.known(self._root.tags.list())]
+        return [Tag(self._root, value) for value in self._root.check_listed(self._root.tags.list())]
 
     def delete_tag(self, name: str) -> None:
         """Remove a tag, and if its snapshot has expired, the files that only the tag kept.
@@ -117,7 +117,7 @@ class TableKeeping(OpenedTable):
         from paimon_py.maintain.tags import expire_tags
 
         check_progress(progress)
-        return self._root.known(expire_tags(self._root, self._newest, older_than, progress))
+        return self._root.check_listed(expire_tags(self._root, self._newest, older_than, progress))
 
     # -- going back ---------------------------------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class TableKeeping(OpenedTable):
             raise UsageError(
                 f"target is a snapshot id, the name of a tag or a datetime, not {target!r}{way_of(target)}"
             )
-        return self._kept(target)
+        return self._find_kept(target)
 
     # -- expiry -------------------------------------------------------------------------------------------------------
 
@@ -250,7 +250,7 @@ class TableKeeping(OpenedTable):
         check_flag("dry_run", dry_run)
         return expire_changelogs(self._root, self._newest, retention, dry_run=dry_run, progress=progress)
 
-    def _kept(self, snapshot_id: int) -> Snapshot:
+    def _find_kept(self, snapshot_id: int) -> Snapshot:
         """A snapshot, or what a tag keeps of one that has expired, or a rollback that was left in the middle."""
         try:
             return self._root.snapshots.get(snapshot_id)

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from paimon_py.commit.result import CommitResult
-from paimon_py.doors import mapped
+from paimon_py.doors import as_mapping
 from paimon_py.spec.bad_row import BadRow
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.table_door import OpenedTable, at_table_door, commits
@@ -63,5 +63,5 @@ class TableLoading(OpenedTable):
         from paimon_py.write.loaded_files import LoadFormat
 
         how = LoadFormat.of(format, delimiter, nulls, on_bad_row)
-        label, settings = CommitLabel(user, identifier), mapped("options", options)
+        label, settings = CommitLabel(user, identifier), as_mapping("options", options)
         return load(self._root, self._schema, files, how, settings, overwrite=overwrite, label=label, progress=progress)

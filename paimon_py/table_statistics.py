@@ -43,9 +43,9 @@ class TableStatistics(OpenedTable):
             UnsupportedError: a column that cannot be analyzed was named.
             CommitUnknownError: the store did not say whether the statistics were published; nothing was deleted.
         """
-        return self._analyzed(columns, all_columns, progress)
+        return self._analyze(columns, all_columns, progress)
 
-    def _analyzed(
+    def _analyze(
         self, columns: NameList | None, all_columns: bool,
         progress: Callable[[int, int, str], object] | None = None, measure: Measure | None = None,
     ) -> Statistics | None:  # fmt: skip

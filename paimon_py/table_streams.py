@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from paimon_py.doors import as_python, listed
+from paimon_py.doors import as_list, as_python
 from paimon_py.errors import UsageError
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
@@ -76,7 +76,7 @@ class TableStreams(OpenedTable):
         Raises:
             CorruptionError: the file of one is damaged.
         """
-        return self._root.known(self._root.consumers.all())
+        return self._root.check_listed(self._root.consumers.all())
 
     def reset_consumer(self, name: str, next_snapshot_id: int) -> Consumer:
         """Let a consumer go on at another snapshot; a damaged one is written anew.
@@ -123,7 +123,7 @@ class TableStreams(OpenedTable):
                 raise UsageError(f"older_than is an age such as timedelta(days=7), not {older_than!r}")
             millis = age_of("older_than", older_than)
         found = [] if millis is None else list(expire_consumers(self._root, millis).names)
-        return self._root.known(found)
+        return self._root.check_listed(found)
 
     # -- writers that come back ---------------------------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ class TableStreams(OpenedTable):
         Returns: the others, ascending.
         Cost: as `committed`; none if no identifiers are given.
         """
-        asked = list(map(as_python, listed("identifiers are whole numbers", identifiers)))
+        asked = list(map(as_python, as_list("identifiers are whole numbers", identifiers)))
         for number in asked:
             if not is_long(number) or not 0 <= number < BATCH_COMMIT_IDENTIFIER:
                 raise UsageError(f"identifiers are whole numbers from 0 to 2**63-2, not {number!r}")

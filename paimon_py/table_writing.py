@@ -17,11 +17,11 @@ from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.commit.state import State
-from paimon_py.commit.uncommitted import delete_handed_index, delete_made, uncommitted
-from paimon_py.doors import check_progress, listed
+from paimon_py.commit.uncommitted import delete_handed_index, delete_made, discarding_on_failure
+from paimon_py.doors import as_list, check_progress
 from paimon_py.errors import NotFoundError, UsageError
 from paimon_py.maintain.after_commit import cared_for
-from paimon_py.maintain.observers import observed, observed_again
+from paimon_py.maintain.observers import notify, observed_again
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.root import TableRoot
@@ -78,7 +78,7 @@ def write(
     known = committed_before(root, schema, label)
     if known is not None:
         return observed_again(root, schema, known)
-    return _published(root, schema, data, request, progress, known_rows(data))
+    return _publish(root, schema, data, request, progress, known_rows(data))
 
 
 def upsert(
@@ -111,7 +111,7 @@ def upsert(
         kept = upsert_keeping(root, schema, open_stream(given), lacking, label=label, progress=progress)
         return cared_for(root, schema, kept, of_batch=True)
     request = CommitRequest(label=label, is_new=True)
-    done = _published(root, schema, given, request, progress, count)
+    done = _publish(root, schema, given, request, progress, count)
     return RowsResult(
         snapshot_id=done.snapshot_id, snapshot_ids=done.snapshot_ids, before=done.before,
         already_committed=done.already_committed, upserted=done.row_count, files_added=done.file_count,
@@ -139,7 +139,7 @@ def load(
     with writer(root, schema, overwrite=replaces, keeps_changelog=not replaces) as session:
         if isinstance(request.overwrite, PartitionChoice):
             session.keep_to(request.overwrite)
-        session._count_by(Tally(told.written, 0, INTO_FILES))
+        session._count_by(Tally(told.on_write, 0, INTO_FILES))
         for file in found:
             with file.batches(how, schema, told) as batches:
                 session.write_arrow(batches)
@@ -150,7 +150,7 @@ def load(
             )
         told.end_reading()
         changes = session.changes(is_new=True)
-        with uncommitted(lambda: session.discard(changes)):
+        with discarding_on_failure(lambda: session.discard(changes)):
             return cared_for(root, schema, commit(root, schema, changes, request), of_batch=True)
 
 
@@ -164,7 +164,7 @@ def publish(
         label=label, overwrite=overwrite_of(schema, overwrite), watermark=watermark, properties=properties,
         check_files=True,
     )  # fmt: skip
-    given = _joined(changes)
+    given = _join(changes)
     compacts_only = request.overwrite is None and any(bucket.compacted.deleted for bucket in given.buckets)
     writes = any(bucket.written.added or bucket.written.deleted for bucket in given.buckets)
     (check_compactable if compacts_only and not writes else check_writable)(schema)
@@ -209,38 +209,38 @@ def remove(
         label=label, overwrite=chosen, operation="TRUNCATE", is_new=True, check=check if specs else None
     )
     done = commit(root, schema, changes, request)
-    return observed(root, root.newest(schema), done)
+    return notify(root, root.newest(schema), done)
 
 
-def _joined(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
+def _join(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
     """What several writers did as one value.
 
     Raises: UsageError for anything else.
     """
     asked = "commit takes what writer.changes() returns, its bytes, or a list of these"
     parts: list[Changes] = []
-    for part in [changes] if isinstance(changes, (Changes, bytes)) else listed(asked, changes):
+    for part in [changes] if isinstance(changes, (Changes, bytes)) else as_list(asked, changes):
         if not isinstance(part, (Changes, bytes)):
             raise UsageError(f"{asked}, not {part!r}")
         parts.append(Changes.from_bytes(part) if isinstance(part, bytes) else part)
     return Changes.concat(parts)
 
 
-def _published(
+def _publish(
     root: TableRoot, schema: TableSchema, data: object, request: CommitRequest, progress: Progress | None, count: int
 ) -> CommitResult:
     """Write and commit; `count`: how many rows there are, 0 where nobody knows."""
     can_repeat = request.overwrite is None and isinstance(data, (pa.Table, pa.RecordBatch))
     if can_repeat and bucket_mode(schema) is BucketMode.MOVING:
         done = on_latest(
-            root, lambda _, number: _written(root, schema, data, request, progress, count, number), rounds=ROUNDS
+            root, lambda _, number: _write(root, schema, data, request, progress, count, number), rounds=ROUNDS
         )
     else:
-        done = _written(root, schema, data, request, progress, count)
+        done = _write(root, schema, data, request, progress, count)
     return cared_for(root, schema, done, of_batch=True)
 
 
-def _written(
+def _write(
     root: TableRoot, schema: TableSchema, data: object, request: CommitRequest, progress: Progress | None, count: int,
     attempt: int = 1,
 ) -> CommitResult:  # fmt: skip
@@ -254,5 +254,5 @@ def _written(
             data = counted_stream(data, schema.fields, tally)
         session.write_arrow(data)
         changes = session.changes(is_new=True)
-        with uncommitted(lambda: session.discard(changes)):
+        with discarding_on_failure(lambda: session.discard(changes)):
             return commit(root, schema, changes, request)

@@ -94,7 +94,7 @@ class TallyPart:
         self.add(self._left)
 
 
-def counted(batches: Iterable[pa.RecordBatch], tally: Tally | TallyPart) -> Iterator[pa.RecordBatch]:
+def count_batches(batches: Iterable[pa.RecordBatch], tally: Tally | TallyPart) -> Iterator[pa.RecordBatch]:
     """The same batches; the rows of each count when the next one is asked for."""
     for batch in batches:
         yield batch

@@ -55,7 +55,7 @@ def avro_decoder(schemas: Schemas) -> Callable[[Event], Decoded]:
     """
     shapes: dict[tuple[int, bool], _Shape] = {}
 
-    def opened(data: bytes, *, is_key: bool) -> tuple[Any, tuple[SourceColumn, ...]]:
+    def open_message(data: bytes, *, is_key: bool) -> tuple[Any, tuple[SourceColumn, ...]]:
         if len(data) < _HEAD or data[0] != 0:
             raise Damaged("no event in Confluent's form: it begins with a zero and the number of a schema")
         number = int.from_bytes(data[1:_HEAD], "big")
@@ -71,12 +71,12 @@ def avro_decoder(schemas: Schemas) -> Callable[[Event], Decoded]:
     def decode(event: Event) -> Decoded:
         if event.topic.startswith("__debezium-heartbeat"):
             return NoChange("heartbeat")
-        payload, columns = opened(event.value or b"", is_key=False)
+        payload, columns = open_message(event.value or b"", is_key=False)
 
         def key() -> KeyOf:
             if event.key is None:
                 return {}, ()
-            found, key_columns = opened(event.key, is_key=True)
+            found, key_columns = open_message(event.key, is_key=True)
             if not isinstance(found, dict):
                 raise Damaged("the key is no record")
             return found, key_columns
@@ -99,7 +99,7 @@ def registry(
     """
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
         raise UsageError(f"a registry has an address such as http://localhost:8081, not {url!r}")
-    fetch, sent = send or _fetched, dict(headers or {})
+    fetch, sent = send or _fetch, dict(headers or {})
 
     def schema(number: int) -> str | None:
         address = f"{url.rstrip('/')}/schemas/ids/{number}"
@@ -127,7 +127,7 @@ class _Answer(msgspec.Struct):
     references: list[Any] = []
 
 
-def _fetched(address: str, headers: Mapping[str, str]) -> bytes | None:
+def _fetch(address: str, headers: Mapping[str, str]) -> bytes | None:
     try:
         request = urllib.request.Request(address, headers=dict(headers))
         with urllib.request.urlopen(request, timeout=60) as answer:
@@ -152,7 +152,7 @@ def _shape(text: str | None, number: int, *, is_key: bool) -> _Shape:
     if not is_key:
         fields = {field.get("name"): field for field in _fields(declared)}
         row = fields.get("after", fields.get("before"))
-        holder = None if row is None else _resolved(row.get("type"), names)
+        holder = None if row is None else _resolve(row.get("type"), names)
     columns = () if holder is None else tuple(_column(field, names) for field in _fields(holder))
     try:
         return _Shape(readable(_bare(declared)), columns)
@@ -184,19 +184,19 @@ def _collect(declared: Any, space: str, names: dict[str, Any]) -> None:
             _collect(declared[part], space, names)
 
 
-def _resolved(kind: Any, names: dict[str, Any]) -> Any:
+def _resolve(kind: Any, names: dict[str, Any]) -> Any:
     """The type without NULL and without names of other types."""
     if isinstance(kind, list):
         rest = [one for one in kind if one != "null"]
-        return _resolved(rest[0], names) if len(rest) == 1 else {"type": "map"}
+        return _resolve(rest[0], names) if len(rest) == 1 else {"type": "map"}
     if isinstance(kind, str):
         return names.get(kind, {"type": kind})
     inner = kind.get("type") if isinstance(kind, dict) else None
-    return _resolved(inner, names) if isinstance(inner, (dict, list)) else kind
+    return _resolve(inner, names) if isinstance(inner, (dict, list)) else kind
 
 
 def _column(field: dict[str, Any], names: dict[str, Any]) -> SourceColumn:
-    kind = _resolved(field.get("type"), names)
+    kind = _resolve(field.get("type"), names)
     if not isinstance(kind, dict):
         raise Damaged(f"the schema declares a field without a type: {field.get('name')!r}")
     parameters = dict(kind.get("connect.parameters") or {})

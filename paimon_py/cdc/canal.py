@@ -21,7 +21,7 @@ from paimon_py.cdc.opening import (
     origin_of,
     table_of,
     text_columns,
-    updated,
+    update_rows_of,
     whole,
 )
 from paimon_py.spec.types import MAX_LENGTH, STRING, ArrayType, Atomic, Root
@@ -58,7 +58,7 @@ def decode_parts(event: Event) -> Decoded:
         return NoChange("schema change")
     database, table = table_of(root)
     keys = key_names(root.get("pkNames"))
-    rows = _rows(kind, _listed(root, "data"), root, keys)
+    rows = _rows(kind, _rows_of(root, "data"), root, keys)
     declared, origin = root.get("mysqlType"), origin_of(database, table, root.get("es"))
     if declared is None:
         return Change(database, table, text_columns(rows), keys, rows, origin)
@@ -68,7 +68,7 @@ def decode_parts(event: Event) -> Decoded:
     return Change(database, table, columns, keys, rows, origin)
 
 
-def _listed(root: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def _rows_of(root: dict[str, Any], name: str) -> list[dict[str, Any]]:
     value = root.get(name)
     if not isinstance(value, list) or not value or not all(isinstance(row, dict) for row in value):
         raise Damaged(f"{name!r} is no list of rows")
@@ -82,10 +82,11 @@ def _rows(kind: Any, data: list[dict[str, Any]], root: dict[str, Any], keys: tup
         return tuple(("-D", row) for row in data)
     if kind != "UPDATE":
         raise Damaged(f"unknown type {kind!r}")
-    old = _listed(root, "old")
+    old = _rows_of(root, "old")
     if len(old) != len(data):
         raise Damaged("'old' and 'data' differ in length")
-    return tuple(row for after, part in zip(data, old, strict=True) for row in updated({**after, **part}, after, keys))
+    pairs = zip(data, old, strict=True)
+    return tuple(row for after, part in pairs for row in update_rows_of({**after, **part}, after, keys))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -81,10 +81,10 @@ def type_of(column: Computed, source: DataType) -> DataType:
 
     Raises: UsageError if the function has no meaning for the type.
     """
-    return computed(column, pa.nulls(0, to_arrow_type(source)), source)[1]
+    return compute(column, pa.nulls(0, to_arrow_type(source)), source)[1]
 
 
-def computed(column: Computed, array: pa.Array, source: DataType) -> tuple[pa.Array, DataType]:
+def compute(column: Computed, array: pa.Array, source: DataType) -> tuple[pa.Array, DataType]:
     """The values and their type; NULL from NULL.
 
     Cost: columns at a time; case is changed once per distinct text.
@@ -97,7 +97,7 @@ def _root(source: DataType) -> Root | None:
     return source.root if isinstance(source, Atomic) else None
 
 
-def _refused(column: Computed, source: DataType) -> UsageError:
+def _refusal(column: Computed, source: DataType) -> UsageError:
     return UsageError(f"computed column {column}: {column.function} has no meaning for {sql_type(source)}")
 
 
@@ -125,7 +125,7 @@ def _read_moments(column: Computed, array: pa.Array, source: DataType, precision
         found = array.cast(pa.int64()).cast(pa.timestamp(_EPOCHS[precision or "0"]))
         return pc.floor_temporal(found, unit="microsecond").cast(pa.timestamp("us"))
     if precision is not None or root not in (Root.DATE, Root.TIMESTAMP, *STRINGS):
-        raise _refused(column, source)
+        raise _refusal(column, source)
     if root in STRINGS:
         if pc.any(pc.match_substring_regex(array, r"^\s*-?[0-9]+\s*$")).as_py():
             raise UsageError(f"computed column {column}: a number needs a precision")
@@ -148,7 +148,7 @@ def _date_format(column: Computed, array: pa.Array, source: DataType) -> tuple[p
         if token.start() != place or token[3]:
             break
         place = token.end()
-        parts.append(_printed(column, moments, token[2]) if token[2] else pa.scalar(_literal(token)))
+        parts.append(_print_time(column, moments, token[2]) if token[2] else pa.scalar(_literal(token)))
     if place != len(pattern) or not pattern:
         raise _no_pattern(column, pattern)
     joined = pc.binary_join_element_wise(*[part.cast(pa.string()) for part in parts], "")
@@ -163,7 +163,7 @@ def _literal(token: re.Match[str]) -> str:
     return token[4] if token[4] else (token[1].replace("''", "'") or "'")
 
 
-def _printed(column: Computed, moments: pa.Array, word: str) -> pa.Array:
+def _print_time(column: Computed, moments: pa.Array, word: str) -> pa.Array:
     letter, width = word[0], len(word)
     if letter == "S" and width <= 6:
         inside = moments.cast(pa.int64())
@@ -202,7 +202,7 @@ def _truncate(column: Computed, array: pa.Array, source: DataType) -> tuple[pa.A
         return cut.cast(array.type), source
     if root is Root.DECIMAL:
         return _truncated_decimals(array, width), source
-    raise _refused(column, source)
+    raise _refusal(column, source)
 
 
 def _truncated_decimals(array: pa.Array, width: int) -> pa.Array:
@@ -222,7 +222,7 @@ def _constant(column: Computed, array: pa.Array, source: DataType) -> tuple[pa.A
 
 def _changed_text(column: Computed, array: pa.Array, source: DataType) -> tuple[pa.Array, DataType]:
     if _root(source) is not Root.VARCHAR:
-        raise _refused(column, source)
+        raise _refusal(column, source)
     if column.function == "trim":
         return pc.utf8_trim(array, characters=_BLANKS), STRING
     encoded = array.dictionary_encode()

@@ -23,7 +23,7 @@ from paimon_py.cdc.opening import (
     key_names,
     origin_of,
     text_columns,
-    updated,
+    update_rows_of,
     whole,
 )
 from paimon_py.spec.types import BYTES, STRING, Atomic, Root
@@ -58,13 +58,13 @@ def decode_parts(event: Event) -> Decoded:
     """What `decode` tells, also of events with columns that cannot be taken, which routes may leave out."""
     if event.topic.startswith("__debezium-heartbeat"):
         return NoChange("heartbeat")
-    payload, schema = _opened(event.value or b"")
+    payload, schema = _open_message(event.value or b"")
     if payload is None:
         return NoChange("tombstone")
     return change_of(payload, (lambda: _row_columns(schema)) if schema else None, lambda: _key(event.key))
 
 
-def _opened(text: bytes) -> tuple[Any, bytes]:
+def _open_message(text: bytes) -> tuple[Any, bytes]:
     """The payload and the raw schema, empty where there is none."""
     if text.strip() == b"null":
         return None, b""
@@ -166,7 +166,7 @@ def _rows(
         if _is_unavailable(value):
             before = {**before, name: None}
             lacking.setdefault(name, f"the row before lacks the large value of {name!r}")
-    return updated(before, after, key)
+    return update_rows_of(before, after, key)
 
 
 def _available(after: dict[str, Any], before: dict[str, Any] | None, lacking: dict[str, str]) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _is_unavailable(value: Any) -> bool:
 def _key(text: bytes | None) -> KeyOf:
     if text is None:
         return {}, ()
-    payload, schema = _opened(text)
+    payload, schema = _open_message(text)
     if payload is None:
         return {}, ()
     if not isinstance(payload, dict):
@@ -212,17 +212,17 @@ def _row_columns(schema: bytes) -> tuple[SourceColumn, ...]:
 def _fields(schema: bytes, part: str | None) -> tuple[SourceColumn, ...]:
     """The columns of a schema, or of the field of a schema that holds rows."""
     declared = ANY.decode(schema)
-    fields = _listed(declared)
+    fields = _schema_fields(declared)
     if part is not None:
         rows = [field for field in fields if field.get("field") in (part, "before")]
         rows.sort(key=lambda field: bool(field.get("field") != part))
         if not rows:
             raise Damaged("the schema declares no rows")
-        fields = _listed(rows[0])
+        fields = _schema_fields(rows[0])
     return tuple(column_of(field) for field in fields)
 
 
-def _listed(declared: Any) -> list[dict[str, Any]]:
+def _schema_fields(declared: Any) -> list[dict[str, Any]]:
     fields = declared.get("fields") if isinstance(declared, dict) else None
     if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
         raise Damaged("the schema declares no fields")
@@ -264,12 +264,12 @@ def column_of(field: dict[str, Any]) -> SourceColumn:
     if not isinstance(name, str):
         raise Damaged("the schema declares a field without a name")
     try:
-        return _typed(name, field)
+        return _source_column(name, field)
     except Damaged as error:
         return SourceColumn(name, STRING, "string", refused=str(error))
 
 
-def _typed(name: str, field: dict[str, Any]) -> SourceColumn:
+def _source_column(name: str, field: dict[str, Any]) -> SourceColumn:
     plain, logical = field.get("type"), field.get("name")
     if not isinstance(plain, str) or plain not in _PLAIN:
         raise Damaged(f"the schema declares column {name!r} of unknown type {plain!r}")

@@ -37,7 +37,7 @@ class Fitting(msgspec.Struct, frozen=True):
     losing: tuple[str, ...] = ()
     any_of: tuple[str, ...] = ()
 
-    def refused(self, change: Change) -> str | None:
+    def refusal(self, change: Change) -> str | None:
         """Why the table takes no row of the change; None: it does."""
         if set(change.keys) != self.keys:
             said = f"has the key {sorted(change.keys)}" if change.keys else "has no key"
@@ -49,7 +49,7 @@ class Fitting(msgspec.Struct, frozen=True):
         takes_back = {1, 3} & {ROW_KINDS.index(kind) for kind, _ in change.rows}
         return self.rules.refused if takes_back - set(self.rules.dropped) else None
 
-    def lost(self, kinds: Collection[str], columns: dict[str, pa.Array]) -> dict[int, str]:
+    def find_lost(self, kinds: Collection[str], columns: dict[str, pa.Array]) -> dict[int, str]:
         """The rows that would do nothing or come too early, by their places, and why."""
         found: dict[int, str] = {}
         kind = np.array(list(kinds), dtype=object)

@@ -38,33 +38,33 @@ def check_modes(modes: Collection[str]) -> None:
         raise UsageError(f"types={modes!r} is no list of modes such as {list(MODES)}")
 
 
-def mapped(column: SourceColumn, modes: Collection[str]) -> SourceColumn:
+def map_column(column: SourceColumn, modes: Collection[str]) -> SourceColumn:
     """The column as the modes have it."""
     root = column.type.root if isinstance(column.type, Atomic) else None
     if "to-string" in modes:
         return _as_text(column)
     if "tinyint1-not-bool" in modes and column.declared == "tinyint" and root is Root.BOOLEAN:
-        return _changed(column, Atomic(Root.TINYINT), "whole text")
+        return _with_type(column, Atomic(Root.TINYINT), "whole text")
     if "bigint-unsigned-to-bigint" in modes and column.declared == "bigint unsigned":
-        return _changed(column, Atomic(Root.BIGINT), "whole text")
+        return _with_type(column, Atomic(Root.BIGINT), "whole text")
     if "longtext-to-bytes" in modes and column.declared == "longtext":
-        return _changed(column, BYTES, "text bytes")
+        return _with_type(column, BYTES, "text bytes")
     if "char-to-string" in modes and is_text(column.type):
-        return _changed(column, STRING, column.encoding)
+        return _with_type(column, STRING, column.encoding)
     return column
 
 
-def _changed(column: SourceColumn, kind: Atomic, encoding: str) -> SourceColumn:
+def _with_type(column: SourceColumn, kind: Atomic, encoding: str) -> SourceColumn:
     return msgspec.structs.replace(column, type=kind, encoding=encoding)
 
 
 def _as_text(column: SourceColumn) -> SourceColumn:
     if is_text(column.type):
-        return _changed(column, STRING, column.encoding)
+        return _with_type(column, STRING, column.encoding)
     if column.encoding in _PRINTED:
-        return _changed(column, STRING, "string")
+        return _with_type(column, STRING, "string")
     if column.encoding == "set text":
-        return _changed(column, STRING, "set as text")
+        return _with_type(column, STRING, "set as text")
     if column.encoding == "bits":
-        return _changed(column, STRING, "bit text")
+        return _with_type(column, STRING, "bit text")
     return msgspec.structs.replace(column, type=STRING, read_as=column.type)

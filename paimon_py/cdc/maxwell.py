@@ -16,7 +16,7 @@ from paimon_py.cdc.opening import (
     origin_of,
     table_of,
     text_columns,
-    updated,
+    update_rows_of,
 )
 
 _WITHOUT_ROWS = {"bootstrap-start": "bootstrap", "bootstrap-complete": "bootstrap", "heartbeat": "heartbeat"}
@@ -39,7 +39,7 @@ def decode(event: Event) -> Decoded:
     if kind in ("insert", "bootstrap-insert"):
         rows = (("+I", after),)
     elif kind == "update":
-        rows = updated({**after, **as_object(root.get("old"), "'old'")}, after, keys)
+        rows = update_rows_of({**after, **as_object(root.get("old"), "'old'")}, after, keys)
     elif kind == "delete":
         rows = (("-D", after),)
     else:

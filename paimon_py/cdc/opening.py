@@ -48,7 +48,7 @@ def whole(decoded: Decoded) -> Decoded:
     return Bad(lost[0]) if lost else decoded
 
 
-def updated(before: dict[str, Any], after: dict[str, Any], keys: Iterable[str]) -> KindedRows:
+def update_rows_of(before: dict[str, Any], after: dict[str, Any], keys: Iterable[str]) -> KindedRows:
     """The two rows of an update: -U and +U, or -D and +I where the key moved."""
     moved = any(before.get(name) != after.get(name) for name in keys)
     return (("-D" if moved else "-U", before), ("+I" if moved else "+U", after))

@@ -80,7 +80,7 @@ class Routes(msgspec.Struct, frozen=True):
         if any("." not in column for column in self.only):
             raise UsageError(f"only={self.only!r} is no list of columns such as ['orders.note']")
         check_modes(self.types)
-        _parsed(tuple(self.computed))
+        _parse_computed(tuple(self.computed))
         unknown = sorted(set(self.metadata) - set(METADATA))
         if unknown:
             raise UsageError(f"metadata={unknown} is not there, but {sorted(METADATA)}")
@@ -92,9 +92,9 @@ class Routes(msgspec.Struct, frozen=True):
         if not re.fullmatch(self.databases, database):
             return None
         name = table if self.merge_shards or not database else f"{database}_{table}"
-        return self.named(self.names.get(name, f"{self.prefix}{name}{self.suffix}"))
+        return self.name_here(self.names.get(name, f"{self.prefix}{name}{self.suffix}"))
 
-    def named(self, name: str) -> str:
+    def name_here(self, name: str) -> str:
         """The name here of a table or column, by the rule for case."""
         return name if self.case_sensitive else name.lower()
 
@@ -102,7 +102,7 @@ class Routes(msgspec.Struct, frozen=True):
         """The primary key of the table of a change."""
         return tuple(self.keys.get(change.table, change.keys))
 
-    def gone(self, table: str, columns: Iterable[str]) -> frozenset[str]:
+    def left_out(self, table: str, columns: Iterable[str]) -> frozenset[str]:
         """Which of the columns are left out."""
         without = {name for name in self.without if "." not in name} | _of_table(self.without, table)
         kept = _of_table(self.only, table)
@@ -111,7 +111,7 @@ class Routes(msgspec.Struct, frozen=True):
     @property
     def computations(self) -> tuple[Computed, ...]:
         """What is to be computed."""
-        return _parsed(tuple(self.computed))
+        return _parse_computed(tuple(self.computed))
 
 
 def _of_table(names: Iterable[str], table: str) -> set[str]:
@@ -119,5 +119,5 @@ def _of_table(names: Iterable[str], table: str) -> set[str]:
 
 
 @functools.lru_cache(maxsize=256)
-def _parsed(texts: tuple[str, ...]) -> tuple[Computed, ...]:
+def _parse_computed(texts: tuple[str, ...]) -> tuple[Computed, ...]:
     return tuple(parse(text) for text in texts)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.cdc.columns import MISFITS, build
-from paimon_py.cdc.computed import computed
+from paimon_py.cdc.computed import compute
 from paimon_py.cdc.event import Change, SourceColumn
 from paimon_py.cdc.fitting import BRINGS_BEFORE, Fitting
 from paimon_py.codec.arrow_types import to_arrow_schema
@@ -69,10 +69,10 @@ class _Values:
         """The values in the type that the column has in the event."""
         if name not in self._built:
             column = self.columns[name]
-            self._built[name] = self._computed(column) if column.computed else self._raw(column)
+            self._built[name] = self._compute(column) if column.computed else self._raw(column)
         return self._built[name]
 
-    def fitted(self, name: str, kind: DataType, arrow: pa.DataType) -> pa.Array:
+    def fit(self, name: str, kind: DataType, arrow: pa.DataType) -> pa.Array:
         """The values in the type that the column has in the table."""
         given, values = self.columns[name].type, self.of(name)
         if values.type == arrow:
@@ -89,13 +89,13 @@ class _Values:
         raw = [row.get(column.name) for _, row in self.rows]
         return self._each(lambda part: build(column, part), raw, column.name)
 
-    def _computed(self, column: SourceColumn) -> pa.Array:
+    def _compute(self, column: SourceColumn) -> pa.Array:
         how = column.computed
         assert how is not None
         if not how.field:
-            return computed(how, pa.nulls(len(self.rows)), column.type)[0]
+            return compute(how, pa.nulls(len(self.rows)), column.type)[0]
         source = self.columns[how.field].type
-        return self._each(lambda part: computed(how, part, source)[0], self.of(how.field), column.name)
+        return self._each(lambda part: compute(how, part, source)[0], self.of(how.field), column.name)
 
     def _each(self, make: Callable[[Any], pa.Array], values: Any, name: str) -> pa.Array:
         try:
@@ -124,7 +124,7 @@ def _part(values: _Values, types: dict[str, DataType], schema: pa.Schema, asks: 
             arrays.append(pa.array(kinds, pa.string()))
             continue
         if field.name in values.columns:
-            array = values.fitted(field.name, types[field.name], field.type)
+            array = values.fit(field.name, types[field.name], field.type)
         else:
             array = pa.nulls(len(values.rows), field.type)
         if not field.nullable and array.null_count:
@@ -133,7 +133,7 @@ def _part(values: _Values, types: dict[str, DataType], schema: pa.Schema, asks: 
                 values.refuse(place, f"column {field.name!r} is NOT NULL and the event has no value for it{way}")
         arrays.append(array)
     if asks is not None:
-        for place, reason in asks.lost(kinds, dict(zip(schema.names, arrays, strict=True))).items():
+        for place, reason in asks.find_lost(kinds, dict(zip(schema.names, arrays, strict=True))).items():
             values.refuse(place, reason)
     loose = pa.schema([field.with_nullable(True) for field in schema])
     return pa.Table.from_arrays(arrays, schema=loose)

@@ -11,8 +11,8 @@ import msgspec
 
 from paimon_py.cdc.computed import type_of
 from paimon_py.cdc.event import Bad, Change, Event, SourceColumn
-from paimon_py.cdc.mapping import mapped
-from paimon_py.cdc.opening import KindedRows, updated
+from paimon_py.cdc.mapping import map_column
+from paimon_py.cdc.opening import KindedRows, update_rows_of
 from paimon_py.cdc.routes import METADATA, Routes
 from paimon_py.errors import UsageError
 
@@ -40,7 +40,7 @@ class Shaping:
         self._routes = routes
         self._plans: dict[tuple[object, ...], Union[_Plan, Bad]] = {}
 
-    def shaped(self, change: Change, event: Event) -> Change | Bad:
+    def shape(self, change: Change, event: Event) -> Change | Bad:
         """The change as the table gets it, or why it gets none.
 
         Raises: UsageError if a column of the primary key is left out.
@@ -50,7 +50,7 @@ class Shaping:
         shape = (change.table, change.columns, keys, is_delete)
         plan = self._plans.get(shape)
         if plan is None:
-            plan = self._plans[shape] = self._planned(change, keys, is_delete)
+            plan = self._plans[shape] = self._plan(change, keys, is_delete)
         if isinstance(plan, Bad):
             return plan
         lost = [reason for name, reason in change.lacking.items() if name not in plan.gone]
@@ -58,7 +58,7 @@ class Shaping:
             return Bad(lost[0])
         if plan.same:
             return change
-        rows = change.rows if keys == change.keys else _moved(change.rows, keys)
+        rows = change.rows if keys == change.keys else _split_moves(change.rows, keys)
         if plan.gone:
             rows = tuple(
                 (kind, {name: value for name, value in row.items() if name not in plan.gone}) for kind, row in rows
@@ -69,26 +69,26 @@ class Shaping:
         if plan.added:
             more = {name: _metadata(what, change, event) for what, name in plan.added}
             rows = tuple((kind, {**row, **more}) for kind, row in rows)
-        keys = tuple(map(self._routes.named, keys))
+        keys = tuple(map(self._routes.name_here, keys))
         return msgspec.structs.replace(change, columns=plan.columns, keys=keys, rows=rows, lacking={})
 
-    def _planned(self, change: Change, keys: tuple[str, ...], is_delete: bool) -> _Plan | Bad:
+    def _plan(self, change: Change, keys: tuple[str, ...], is_delete: bool) -> _Plan | Bad:
         routes = self._routes
-        gone = routes.gone(change.table, [column.name for column in change.columns])
+        gone = routes.left_out(change.table, [column.name for column in change.columns])
         if not gone.isdisjoint(keys):
             raise UsageError(f"table {change.table!r} has its primary key {list(keys)} left out in part")
         modes = frozenset(routes.types)
-        columns = [mapped(column, modes) for column in change.columns if column.name not in gone]
+        columns = [map_column(column, modes) for column in change.columns if column.name not in gone]
         refused = [column for column in columns if column.refused]
         if refused:
             out = f"{change.table}.{refused[0].name}"
             return Bad(f"{refused[0].refused}: Routes(without=[{out!r}]) leaves it out")
-        renamed = {column.name: routes.named(column.name) for column in columns}
+        renamed = {column.name: routes.name_here(column.name) for column in columns}
         columns = [msgspec.structs.replace(column, name=renamed[column.name]) for column in columns]
-        added = tuple((what, routes.named(name)) for what, name in routes.metadata.items())
+        added = tuple((what, routes.name_here(name)) for what, name in routes.metadata.items())
         columns += [SourceColumn(name, *METADATA[what]) for what, name in added]
         try:
-            columns += _computed(routes, change.table, columns, is_delete)
+            columns += _computed_columns(routes, change.table, columns, is_delete)
         except UsageError as error:
             return Bad(str(error))
         names = [column.name for column in columns]
@@ -100,14 +100,14 @@ class Shaping:
         return _Plan(tuple(columns), gone, added, renamed, same)
 
 
-def _computed(routes: Routes, table: str, columns: list[SourceColumn], is_delete: bool) -> list[SourceColumn]:
+def _computed_columns(routes: Routes, table: str, columns: list[SourceColumn], is_delete: bool) -> list[SourceColumn]:
     """The computed columns, each after those that it is computed from.
 
     Raises: UsageError for a column that a row has to have and lacks, and for a type that the function does not take.
     """
     known = {column.name: column for column in columns}
     waiting = [
-        msgspec.structs.replace(one, name=routes.named(one.name), field=routes.named(one.field))
+        msgspec.structs.replace(one, name=routes.name_here(one.name), field=routes.name_here(one.field))
         for one in routes.computations
         if one.table in ("", table)
     ]
@@ -125,13 +125,13 @@ def _computed(routes: Routes, table: str, columns: list[SourceColumn], is_delete
     return found
 
 
-def _moved(rows: KindedRows, keys: tuple[str, ...]) -> KindedRows:
+def _split_moves(rows: KindedRows, keys: tuple[str, ...]) -> KindedRows:
     """Updates as a delete and an insert where they move the key of the table, which is not that of the event."""
     found = list(rows)
     for place in range(len(rows) - 1):
         (first, before), (second, after) = rows[place : place + 2]
         if (first, second) == ("-U", "+U"):
-            found[place : place + 2] = updated(before, after, keys)
+            found[place : place + 2] = update_rows_of(before, after, keys)
     return tuple(found)
 
 

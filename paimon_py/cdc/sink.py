@@ -21,7 +21,7 @@ from paimon_py.cdc.routes import Routes
 from paimon_py.cdc.rows import rows_for
 from paimon_py.cdc.shaping import Shaping
 from paimon_py.commit.commit import committed_before
-from paimon_py.doors import mapped
+from paimon_py.doors import as_mapping
 from paimon_py.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -112,7 +112,7 @@ class Sink:
             raise UsageError(f"format={format!r} is neither one of {sorted(DECODERS)} nor a decoder")
         if not isinstance(user, str) or not user:
             raise UsageError(f"user is the name under which commits are made, not {user!r}")
-        self.user, self.routes, self.options = user, routes or Routes(), mapped("options", options)
+        self.user, self.routes, self.options = user, routes or Routes(), as_mapping("options", options)
         self.dead_letters = dead_letters
         self._shaping = Shaping(self.routes)
         self._catalog, self._database = catalog, database
@@ -140,14 +140,14 @@ class Sink:
             raise UsageError(f"identifier is a whole number that grows from step to step, not {identifier!r}")
         given = list(events_of(events))
         step = StepNumber(identifier, _digest(given))
-        taken, letters, skipped = self._sorted(given)
-        known = self._known(step, taken) if taken or letters else {}
+        taken, letters, skipped = self._sort_events(given)
+        known = self._find_tables(step, taken) if taken or letters else {}
         if taken or letters:
             self._catalog.create_database(self._database, exist_ok=True)
         ready: dict[str, tuple[Table, pa.Table]] = {}
         altered: dict[str, int] = {}
         for name, changes in taken.items():
-            table, fit, altered[name] = self._prepared(known.get(name), name, changes, letters)
+            table, fit, altered[name] = self._prepare(known.get(name), name, changes, letters)
             if table is not None:
                 ready[name] = table, self._rows(table, name, fit, letters)
         if letters:
@@ -155,7 +155,7 @@ class Sink:
         rows = {name: self._commit(table, data, step) for name, (table, data) in ready.items()}
         return Synced(rows=rows, dead=len(letters), skipped=skipped, altered={k: v for k, v in altered.items() if v})
 
-    def _known(self, step: StepNumber, targets: Iterable[str]) -> dict[str, Table]:
+    def _find_tables(self, step: StepNumber, targets: Iterable[str]) -> dict[str, Table]:
         """The tables that are there, after each was asked whether it may get the step; nothing is changed before.
 
         All tables of the database are asked, unless this sink has written a smaller number before: then those of the
@@ -163,11 +163,11 @@ class Sink:
         Raises: UsageError, CommitConflictError for a step that a table knows otherwise.
         """
         wanted = {*targets, self.dead_letters}
-        every = set() if self._asked is not None and self._asked < step else self._listed()
+        every = set() if self._asked is not None and self._asked < step else self._table_names()
         found: dict[str, Table] = {}
         for name in sorted(wanted | every):
             try:
-                table = self._named(name)
+                table = self._find_table(name)
                 if table is None:
                     continue
                 self._require_same_step(table, step)
@@ -179,7 +179,7 @@ class Sink:
         self._asked = step
         return found
 
-    def _named(self, name: str) -> Table | None:
+    def _find_table(self, name: str) -> Table | None:
         """The table, None where there is none, or none can have the name: its changes become dead letters then."""
         try:
             table = self._catalog.table(f"{self._database}.{name}")
@@ -187,7 +187,7 @@ class Sink:
             return None
         return table if type(table) is Table else None
 
-    def _listed(self) -> set[str]:
+    def _table_names(self) -> set[str]:
         try:
             return set(self._catalog.tables(self._database))
         except DatabaseNotFoundError:
@@ -208,7 +208,7 @@ class Sink:
                 " back; or let the source begin after what the tables have, under a new name as user="
             ) from error
 
-    def _sorted(self, events: Iterable[Event]) -> tuple[dict[str, list[_Taken]], list[_Letter], dict[str, int]]:
+    def _sort_events(self, events: Iterable[Event]) -> tuple[dict[str, list[_Taken]], list[_Letter], dict[str, int]]:
         taken: dict[str, list[_Taken]] = {}
         letters: list[_Letter] = []
         skipped: dict[str, int] = {}
@@ -229,14 +229,14 @@ class Sink:
                 continue
             if target == self.dead_letters:
                 raise UsageError(f"table {target!r} is the one for dead letters: choose dead_letters= or another name")
-            shaped = self._shaping.shaped(decoded, event)
+            shaped = self._shaping.shape(decoded, event)
             if isinstance(shaped, Bad):
                 letters.append(_Letter(event, target, shaped.reason))
             else:
                 taken.setdefault(target, []).append(_Taken(event, shaped))
         return taken, letters, skipped
 
-    def _prepared(
+    def _prepare(
         self, table: Table | None, name: str, changes: Sequence[_Taken], letters: list[_Letter]
     ) -> tuple[Table | None, list[_Taken], int]:
         """The table in a schema that holds the rows, the changes that it can hold, and how often it was altered."""
@@ -248,7 +248,7 @@ class Sink:
             if shape not in known:
                 known.add(shape)
                 try:
-                    table, number = self._shaped(table, name, item.change)
+                    table, number = self._shape(table, name, item.change)
                     altered += number
                 except UsageError as error:
                     refused[shape] = str(error)
@@ -258,14 +258,14 @@ class Sink:
                 reason = f"the table has no primary key: no place for rows of kind {kind}"
             if reason is None and table is not None:
                 asks = asks or fitting(table.schema)
-                reason = asks.refused(item.change) if asks else None
+                reason = asks.refusal(item.change) if asks else None
             if reason is None:
                 taken.append(item)
             else:
                 letters.append(_Letter(item.event, name, reason))
         return table, taken, altered
 
-    def _shaped(self, table: Table | None, name: str, change: Change) -> tuple[Table, int]:
+    def _shape(self, table: Table | None, name: str, change: Change) -> tuple[Table, int]:
         """The table after what the columns of a change ask for, and the number of changes to its schema.
 
         Raises: UsageError if the table cannot hold the columns.
@@ -274,7 +274,7 @@ class Sink:
         try:
             table = table or self._catalog.table(full)
         except TableNotFoundError:
-            return self._created(full, change), 0
+            return self._create(full, change), 0
         if type(table) is not Table:
             raise UsageError(f"{full!r} is a system table: give the source table another name by names= of Routes")
         asked = changes_for(table.schema.fields, change.columns, self.routes.types)
@@ -299,9 +299,9 @@ class Sink:
         table.alter(*asked)
         return self._catalog.table(full), len(asked)
 
-    def _created(self, full: str, change: Change) -> Table:
+    def _create(self, full: str, change: Change) -> Table:
         known = [column.name for column in change.columns]
-        parts = tuple(map(self.routes.named, self.routes.partitions.get(change.table, ())))
+        parts = tuple(map(self.routes.name_here, self.routes.partitions.get(change.table, ())))
         for what, names in (("key", change.keys), ("partition key", parts)):
             if not set(names) <= set(known):
                 raise UsageError(f"the {what} {list(names)} is not among the columns {known}")

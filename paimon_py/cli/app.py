@@ -124,11 +124,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except click.Abort as error:
         interrupted = isinstance(error.__cause__, KeyboardInterrupt)
-        return _failed("interrupted", 130) if interrupted else _failed("stopped: nothing was changed; --yes goes on")
+        return _fail("interrupted", 130) if interrupted else _fail("stopped: nothing was changed; --yes goes on")
     except click.ClickException as error:
-        return _failed(error.format_message())
+        return _fail(error.format_message())
     except (PaimonError, pa.ArrowException, OSError) as error:
-        return _failed(str(error) or type(error).__name__)
+        return _fail(str(error) or type(error).__name__)
     return code if isinstance(code, int) else 0
 
 
@@ -140,7 +140,7 @@ def _speak_plainly() -> None:
             stream.reconfigure(encoding="utf-8" if is_free else stream.encoding, errors="backslashreplace")
 
 
-def _failed(message: str, code: int = 1) -> int:
+def _fail(message: str, code: int = 1) -> int:
     sys.stdout.flush()
     lines = (line.strip() for line in message.splitlines() if line.strip(" ^"))
     click.echo(f"error: {on_one_line(': '.join(lines))}", err=True)
@@ -151,9 +151,9 @@ def _failed(message: str, code: int = 1) -> int:
 def _short_warnings() -> Iterator[None]:
     """Show warnings as one line on stderr."""
 
-    def shown(message: Warning | str, *_: object) -> None:
+    def print_warning(message: Warning | str, *_: object) -> None:
         click.echo(f"warning: {on_one_line(str(message))}", err=True)
 
     with warnings.catch_warnings():
-        warnings.showwarning = shown  # type: ignore[assignment]
+        warnings.showwarning = print_warning  # type: ignore[assignment]
         yield

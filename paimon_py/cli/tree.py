@@ -27,20 +27,20 @@ def tree(table: Table, limit: int, form: str) -> None:
     """Draw the levels of every bucket: files, rows and bytes. New rows lie on level 0, compaction moves them down."""
     levels = table.levels()
     if form == "table":
-        draw(_drawn(table.name, levels, limit))
+        draw(_draw(table.name, levels, limit))
     else:
         show_table(levels, form)
 
 
-def _drawn(name: str, levels: pa.Table, limit: int) -> Tree:
+def _draw(name: str, levels: pa.Table, limit: int) -> Tree:
     rows = levels.to_pylist()
     largest = max((row["file_size_in_bytes"] for row in rows), default=0)
-    root = Tree(f"[bold]{_shown(name)}[/bold]  {_summary(rows)}", highlight=False)
+    root = Tree(f"[bold]{_escape_line(name)}[/bold]  {_summary(rows)}", highlight=False)
     drawn = 0
     grouped = itertools.groupby(rows, lambda row: (row["partition"], row["bucket"]))
     buckets = [(key, list(found)) for key, found in grouped]
     for partition, inside in itertools.groupby(buckets[:limit], lambda one: one[0][0]):
-        branch = root if not partition else root.add(_shown(partition))
+        branch = root if not partition else root.add(_escape_line(partition))
         for (_, bucket), found in inside:
             drawn += 1
             leaf = branch.add(f"bucket {bucket}  [dim]{_summary(found)}[/dim]")
@@ -65,5 +65,5 @@ def _size(count: float) -> str:
     raise AssertionError("the last unit takes everything")
 
 
-def _shown(text: str) -> str:
+def _escape_line(text: str) -> str:
     return escape(on_one_line(text))

@@ -27,7 +27,7 @@ def setting(text: str) -> tuple[str, str]:
     """An option of a store or catalog, `name=value`: the name and the value."""
     name, mark, value = text.partition("=")
     if not mark or not name:
-        raise click.BadParameter(f"{_hidden(text)} is not NAME=VALUE")
+        raise click.BadParameter(f"{_hide(text)} is not NAME=VALUE")
     return name.strip(), value
 
 
@@ -77,7 +77,7 @@ def names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _hidden(text: str) -> str:
+def _hide(text: str) -> str:
     return f"an option of {len(text)} characters without ="
 
 
@@ -93,13 +93,13 @@ def takes_place(command: Callable[..., None]) -> Callable[..., None]:
     """A decorator: `--option`, which comes in as the mapping `options`."""
 
     @functools.wraps(command)
-    def called(*args: object, options: tuple[tuple[str, str], ...], **kwargs: object) -> None:
+    def wrapper(*args: object, options: tuple[tuple[str, str], ...], **kwargs: object) -> None:
         command(*args, options=dict(options), **kwargs)
 
     return click.option(
         "--option", "-o", "options", multiple=True, type=setting, metavar="NAME=VALUE",
         help="Option of the store or catalog, such as s3.endpoint=…; may be repeated.",
-    )(called)  # fmt: skip
+    )(wrapper)  # fmt: skip
 
 
 def takes_name(command: Callable[..., None]) -> Callable[..., None]:
@@ -112,22 +112,22 @@ def takes_readable(command: Callable[..., None]) -> Callable[..., None]:
     """A decorator: the argument TABLE, opened; system tables, too."""
 
     @functools.wraps(command)
-    def called(table: str, warehouse: str | None, options: Mapping[str, str], **kwargs: object) -> None:
+    def wrapper(table: str, warehouse: str | None, options: Mapping[str, str], **kwargs: object) -> None:
         command(open_table(table, warehouse, options), **kwargs)
 
-    return takes_name(takes_place(called))
+    return takes_name(takes_place(wrapper))
 
 
 def takes_table(command: Callable[..., None]) -> Callable[..., None]:
     """A decorator: the argument TABLE, opened; a system table is refused."""
 
     @functools.wraps(command)
-    def called(table: AnyTable, **kwargs: object) -> None:
+    def wrapper(table: AnyTable, **kwargs: object) -> None:
         if not isinstance(table, Table):
             raise UsageError(f"{table.name} is a system table: head, diff, tail and schema read it, nothing else does")
         command(table, **kwargs)
 
-    return takes_readable(called)
+    return takes_readable(wrapper)
 
 
 def typed_partition(table: Table, texts: Mapping[str, str]) -> dict[str, object]:
@@ -136,10 +136,11 @@ def typed_partition(table: Table, texts: Mapping[str, str]) -> dict[str, object]
     Raises: UsageError for a text that its key cannot hold.
     """
     schema = table.scan().schema
-    return {name: _typed(schema.field(name), text) if name in schema.names else text for name, text in texts.items()}
+    known = schema.names
+    return {name: _parse_value(schema.field(name), text) if name in known else text for name, text in texts.items()}
 
 
-def _typed(field: pa.Field, text: str) -> object:
+def _parse_value(field: pa.Field, text: str) -> object:
     try:
         return pa.scalar(text).cast(field.type).as_py()
     except pa.ArrowException as error:

@@ -75,7 +75,7 @@ Inflate = Callable[[bytes, int], bytes]
 """Inflates a block to at most so many bytes; CodecFault if it does not, or would become longer."""
 
 
-def bounded(data: bytes, limit: int) -> bytes:
+def check_bound(data: bytes, limit: int) -> bytes:
     """`data`, unless it is longer than `limit`: then CodecFault."""
     if len(data) > limit:
         raise _too_long(limit)
@@ -205,7 +205,7 @@ def inflater(codec: str, path: str) -> Inflate:
         decompressor = zstandard.ZstdDecompressor()
         return lambda raw, limit: _inflate_zstd(decompressor, raw, limit)
     if codec == "null":
-        return bounded
+        return check_bound
     if codec == "deflate":
         return _inflate_deflate
     if codec == "snappy":
@@ -355,7 +355,7 @@ def _inflate_deflate(raw: bytes, limit: int) -> bytes:
         raise CodecFault(str(error)) from error
     if len(out) <= limit and (not stream.eof or len(stream.unused_data) > _ZLIB_TAIL_BYTES):
         raise CodecFault("deflate block ends early or late")
-    return bounded(out, limit)
+    return check_bound(out, limit)
 
 
 def _rare_inflater(codec: str) -> Inflate:
@@ -371,7 +371,7 @@ def _rare_inflater(codec: str) -> Inflate:
             raise CodecFault(f"broken {codec} block: {error}") from error
         if len(out) <= limit and not stream.eof:
             raise CodecFault(f"{codec} block ends early")
-        return bounded(out, limit)
+        return check_bound(out, limit)
 
     return inflate
 

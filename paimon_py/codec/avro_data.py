@@ -127,7 +127,7 @@ class DataFileReader:
         try:
             given = self._blocks() if blocks is None else blocks
             pieces = _Pieces(self._plain_pieces(plain_schema(self.schema), given))
-            yield from _grouped(module.block_reader(pieces, wanted), pieces, most)
+            yield from _group(module.block_reader(pieces, wanted), pieces, most)
         except PaimonError:
             raise
         except (*_BROKEN, module.read.SchemaResolutionError) as error:
@@ -152,7 +152,7 @@ class DataFileReader:
         stream = _Stream(self._source, self._ahead, self._header.end, self._path)
         room = _FREE_BYTES + min(_BLOCKS_TIMES * self._bound.times, _BLOCK_INFLATION_MAX) * self._size_bytes
         found = 0
-        while not stream.ended():
+        while not stream.at_end():
             offset = stream.position
             count, size = stream.long(), stream.long()
             if count < 0 or not 0 <= size <= MAX_BLOCK_BYTES:
@@ -214,7 +214,7 @@ class DataFileEncoder:
         return self._container(_cut_blocks(data, ends))
 
     def _container(self, raw: Iterable[_Block]) -> bytes:
-        blocks = [(count, self._packed(payload)) for count, payload in raw]
+        blocks = [(count, self._compress(payload)) for count, payload in raw]
         pieces = []
         if not self._sync:
             digest = hashlib.blake2b(self._header, digest_size=SYNC_BYTES)
@@ -227,7 +227,7 @@ class DataFileEncoder:
         return b"".join(pieces)
 
 
-    def _packed(self, payload: bytes) -> bytes:
+    def _compress(self, payload: bytes) -> bytes:
         packed = self._deflate(payload)
         if len(payload) > self._bound.limit(len(packed)):
             raise ValueError(f"a row of {len(payload)} bytes packs to {len(packed)}, which no reader here would unpack")
@@ -301,7 +301,7 @@ class _Stream:
         self._path = path
         self.position = position
 
-    def ended(self) -> bool:
+    def at_end(self) -> bool:
         return not self._fill(1)
 
     def long(self) -> int:
@@ -410,7 +410,7 @@ def _inflater(codec: str, path: str) -> Inflate:
     raise UnsupportedError(f"{path}: Avro codec {codec!r} is not supported", feature=f"Avro codec {codec}", path=path)
 
 
-def _grouped(blocks: Iterable[Any], pieces: _Pieces, most: int) -> Iterator[list[Record]]:
+def _group(blocks: Iterable[Any], pieces: _Pieces, most: int) -> Iterator[list[Record]]:
     """The records of blocks in lists of at most `most`; a list also ends when its blocks were large."""
     chunk: list[Record] = []
     start = pieces.passed_bytes

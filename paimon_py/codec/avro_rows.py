@@ -91,18 +91,18 @@ def _parts(column: pa.Array, field: FlatField) -> list[_Fixed | _Spans]:
     if field.kind in ("string", "bytes"):
         slices = slices_of(column)
         head, sizes = _varints(slices.lengths)
-        spans = _Spans(slices.data, slices.starts, _known(slices.lengths, there))
-        return [*parts, _Fixed(head, _known(sizes, there)), spans]
+        spans = _Spans(slices.data, slices.starts, _present_sizes(slices.lengths, there))
+        return [*parts, _Fixed(head, _present_sizes(sizes, there)), spans]
     values = numpy_values(column)
     if field.kind == "long":
         matrix, sizes = _varints(values.view(f"i{values.dtype.itemsize}").astype(np.int64))
     else:
         matrix = np.ascontiguousarray(values).view(np.uint8).reshape(count, -1)
         sizes = np.full(count, matrix.shape[1], np.int64)
-    return [*parts, _Fixed(matrix, _known(sizes, there))]
+    return [*parts, _Fixed(matrix, _present_sizes(sizes, there))]
 
 
-def _known(sizes: Ints, there: Mask | None) -> Ints:
+def _present_sizes(sizes: Ints, there: Mask | None) -> Ints:
     return sizes if there is None else np.where(there, sizes, 0)
 
 

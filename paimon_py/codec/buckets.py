@@ -59,7 +59,7 @@ def bucket_numbers(
         return _mod(arrays, types, buckets)
     hashes = np.zeros(len(arrays[0]), np.uint32)
     for array, kind in zip(arrays, types, strict=True):
-        hashes = hashes * np.uint32(31) + _cleared(_hive(array, kind), array)
+        hashes = hashes * np.uint32(31) + _clear_nulls(_hive(array, kind), array)
     positive: UInt32s = hashes & np.uint32(0x7FFF_FFFF)
     remainders: UInt32s = positive % np.uint32(buckets)
     return remainders.astype(np.int32)
@@ -77,7 +77,7 @@ def _mod(arrays: Sequence[pa.Array], types: Sequence[DataType], buckets: int) ->
     return out
 
 
-def _cleared(hashes: UInt32s, array: pa.Array) -> UInt32s:
+def _clear_nulls(hashes: UInt32s, array: pa.Array) -> UInt32s:
     return np.where(validity_mask(array), hashes, np.uint32(0)) if array.null_count else hashes
 
 
@@ -96,15 +96,15 @@ def _hive(array: pa.Array, kind: DataType) -> UInt32s:
     if root in _SMALL:
         return values.astype(np.int32).view(np.uint32)
     if root is Root.BIGINT:
-        return _folded(values.view(np.uint64))
+        return _fold(values.view(np.uint64))
     if root is Root.FLOAT:
         return _float_bits(values, np.uint32(0x7FC0_0000)).astype(np.uint32)
     if root is Root.DOUBLE:
-        return _folded(_float_bits(values, np.uint64(0x7FF8_0000_0000_0000)))
+        return _fold(_float_bits(values, np.uint64(0x7FF8_0000_0000_0000)))
     raise UnsupportedError(f"a bucket key of type {root.value}", feature="hive bucket function")
 
 
-def _folded(words: Words) -> UInt32s:
+def _fold(words: Words) -> UInt32s:
     folded: Words = words ^ (words >> _HALF)
     return folded.astype(np.uint32)
 

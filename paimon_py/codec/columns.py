@@ -152,13 +152,13 @@ def slices_of(array: pa.Array) -> Slices:
         first = offset * width
         starts = np.arange(count, dtype=np.int64) * width
         lengths = np.full(count, width, np.int64)
-        data = _padded(array.buffers()[1], first, first + count * width)
+        data = _pad_buffer(array.buffers()[1], first, first + count * width)
     else:
         wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
         offsets = _offsets(array, np.int64 if wide else np.int32)
         lengths = np.diff(offsets)
         starts = offsets[:-1] - offsets[0]
-        data = _padded(array.buffers()[2], int(offsets[0]), int(offsets[-1]))
+        data = _pad_buffer(array.buffers()[2], int(offsets[0]), int(offsets[-1]))
     if array.null_count:
         lengths = np.where(validity_mask(array), lengths, 0)
     return Slices(data, starts, lengths)
@@ -216,14 +216,14 @@ def word_view(data: Bytes) -> Words:
     return words
 
 
-def padded(data: Bytes) -> Bytes:
+def pad(data: Bytes) -> Bytes:
     """A copy with the spare bytes at its end."""
     return np.concatenate((data, np.zeros(SPARE_BYTES, np.uint8)))
 
 
 def binary_array(values: Sequence[bytes | None], kind: pa.DataType | None = None) -> pa.Array:
     """A binary array (or one of string type `kind`) of Python byte strings, without `pa.array`."""
-    valid = _given(values)
+    valid = _present(values)
     filled = cast(Sequence[bytes], values) if valid is None else [value or b"" for value in values]
     offsets = np.zeros(len(values) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, filled), np.int64, len(values)), out=offsets[1:])
@@ -245,7 +245,7 @@ def integer_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     Dates, times and timestamps are their integers, decimals their unscaled values, booleans and floats themselves.
     Raises: OverflowError, TypeError or ValueError for what the type cannot hold.
     """
-    valid = _given(values)
+    valid = _present(values)
     filled = values if valid is None else [0 if value is None else value for value in values]
     if pa.types.is_decimal128(kind):
         raw = b"".join(value.to_bytes(16, "little", signed=True) for value in filled)
@@ -254,7 +254,7 @@ def integer_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return from_numpy(np.array(filled, dtype), kind, valid)
 
 
-def _given(values: Sequence[object]) -> Mask | None:
+def _present(values: Sequence[object]) -> Mask | None:
     """Which values are not None; None for all."""
     if None not in values:
         return None
@@ -266,7 +266,7 @@ def scalar_array(scalars: Sequence[pa.Scalar], kind: pa.DataType) -> pa.Array:
     return pa.concat_arrays([pa.repeat(scalar, 1) for scalar in scalars]) if scalars else pa.nulls(0, kind)
 
 
-def _padded(buffer: pa.Buffer | None, first: int, last: int) -> Bytes:
+def _pad_buffer(buffer: pa.Buffer | None, first: int, last: int) -> Bytes:
     out = np.zeros(last - first + SPARE_BYTES, np.uint8)
     if buffer is not None and last > first:
         out[: last - first] = np.frombuffer(buffer, np.uint8, count=last - first, offset=first)

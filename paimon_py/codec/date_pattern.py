@@ -30,7 +30,10 @@ _OTHERS = frozenset("GQqYwWEecFAnNBVvzOXxZpgL")
 
 
 class _Number(msgspec.Struct, frozen=True):
-    """A number of some digits. `reserved`: digits that the numbers right after it need. `sign`: see `_signed`."""
+    """A number of some digits. `reserved`: digits that the numbers right after it need.
+
+    `sign`: see `_may_have_sign`.
+    """
 
     field: str
     least: int
@@ -47,7 +50,7 @@ class _Number(msgspec.Struct, frozen=True):
         """The value at a place of a text, and where it ends."""
         begin, sign = at, text[at : at + 1]
         if sign in ("+", "-") and sign:
-            if not _signed(self.sign, sign):
+            if not _may_have_sign(self.sign, sign):
                 return None
             begin += 1
         digits = 0
@@ -106,7 +109,7 @@ _Part = Union[str, _Number, _Fraction, _HalfDay, _Optional]
 _DIGITS = frozenset("0123456789")
 
 
-def _signed(style: str, sign: str) -> bool:
+def _may_have_sign(style: str, sign: str) -> bool:
     """Whether a number may have a sign: "none", "minus" or "wide" (a plus if there are more digits than needed)."""
     return style == "wide" or (style == "minus" and sign == "-")
 
@@ -161,7 +164,7 @@ class _Builder:
                     end += 1
                 self._field(letter, end - at)
             elif letter == "'":
-                end = self._quoted(at)
+                end = self._add_quoted(at)
             else:
                 end = at + 1
                 self._sign(letter)
@@ -194,7 +197,7 @@ class _Builder:
             return self._add(_Number("M" if letter == "L" else letter, 1, _WIDEST, "minus"))
         return self._add(_Number("M" if letter == "L" else letter, count, most))
 
-    def _quoted(self, at: int) -> int:
+    def _add_quoted(self, at: int) -> int:
         """Add a text in quotes that begins here. Returns: where it ends."""
         text, end = "", at + 1
         while True:
@@ -270,7 +273,7 @@ def _days(fields: dict[str, int], *, lenient: bool) -> int:
     year = _year(fields)
     by_month = _day_of_month(year, fields, lenient=lenient) if {"M", "d"} <= fields.keys() else None
     if "D" not in fields:
-        return _known(by_month)
+        return _need(by_month)
     _require(1 <= fields["D"] <= 365 + calendar.isleap(year))
     by_year = days_of(year, 1, 1) + fields["D"] - 1
     _, month, day = civil(by_year)
@@ -287,7 +290,7 @@ def _year(fields: dict[str, int]) -> int:
         _require(year in (None, meant))
         year = meant
     _require(year is not None and -_YEAR_MAX <= year <= _YEAR_MAX)
-    return _known(year)
+    return _need(year)
 
 
 def _day_of_month(year: int, fields: dict[str, int], *, lenient: bool) -> int:
@@ -340,7 +343,7 @@ def _same(known: int | None, value: int) -> int:
     return value
 
 
-def _known(value: int | None) -> int:
+def _need(value: int | None) -> int:
     if value is None:
         raise _NoDateError
     return value

@@ -129,30 +129,30 @@ def decode(data: bytes, length: int, path: str, offset: int) -> DeletionVector:
     Raises: CorruptionError if anything about the block is wrong, its checksum included.
     """
 
-    def broken(reason: str) -> CorruptionError:
+    def damage(reason: str) -> CorruptionError:
         return CorruptionError(
             f"the deletion vector at offset {offset} of {path} is damaged: {reason}", path=path, offset=offset
         )
 
     if len(data) < _FRAME + 4:
-        raise broken(f"only {len(data)} bytes are left of it")
+        raise damage(f"only {len(data)} bytes are left of it")
     size = struct.unpack_from(">i", data)[0]
     magic = data[4:8]
     if magic not in (_MAGIC_32, _MAGIC_64):
-        raise broken(f"its magic number is {magic.hex()}")
+        raise damage(f"its magic number is {magic.hex()}")
     stated = length if magic == _MAGIC_32 else length - _FRAME
     if size != stated or size < 4:
-        raise broken(f"it says that it has {size} bytes, the index manifest says {stated}")
+        raise damage(f"it says that it has {size} bytes, the index manifest says {stated}")
     if len(data) < size + _FRAME:
-        raise broken(f"{size + _FRAME} bytes are needed, {len(data)} are there")
+        raise damage(f"{size + _FRAME} bytes are needed, {len(data)} are there")
     body = data[4 : 4 + size]
     expected = struct.unpack_from(">I", data, 4 + size)[0]
     if zlib.crc32(body) != expected:
-        raise broken(f"its checksum is {zlib.crc32(body):08x}, not {expected:08x} as stored")
+        raise damage(f"its checksum is {zlib.crc32(body):08x}, not {expected:08x} as stored")
     try:
         return DeletionVector({0: _read_one(body[4:])} if magic == _MAGIC_32 else _read_many(body[4:]))
     except (ValueError, IndexError, struct.error) as error:
-        raise broken(str(error)) from error
+        raise damage(str(error)) from error
 
 
 def _read_one(data: bytes) -> BitMap:

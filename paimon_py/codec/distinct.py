@@ -74,13 +74,13 @@ def _hashes(array: pa.Array) -> Words:
     if pa.types.is_floating(kind):
         floats = values.astype(np.float64) + 0.0
         floats[np.isnan(floats)] = np.nan
-        return _mixed(floats.view(np.uint64))
+        return _mix(floats.view(np.uint64))
     if pa.types.is_decimal(kind):
-        return _mixed(values[:, 0] + _mixed(values[:, 1]))
-    return _mixed(values.astype(np.int64).view(np.uint64))
+        return _mix(values[:, 0] + _mix(values[:, 1]))
+    return _mix(values.astype(np.int64).view(np.uint64))
 
 
-def _mixed(words: Words) -> Words:
+def _mix(words: Words) -> Words:
     """SplitMix64 of every word."""
     mixed = words + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

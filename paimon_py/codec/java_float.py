@@ -97,12 +97,12 @@ def _generate(top: int, bottom: int, gap: int, decimal: int, word: int | None) -
     first = True
     while True:
         digit, rest = divmod(top, bottom)
-        top, gap = rest * 10, _wrapped(gap * 10, word)
+        top, gap = rest * 10, _wrap(gap * 10, word)
         if gap <= 0:
             low = high = True
         else:
             low = top < gap
-            reach = _wrapped(top + gap, word)
+            reach = _wrap(top + gap, word)
             high = reach > tens if word else reach >= tens
         if first and digit == 0 and not high:
             decimal -= 1
@@ -149,7 +149,7 @@ def _estimate(mantissa: int, exponent: int) -> int:
     return math.floor((scaled - 1.5) * 0.289529654 + 0.176091259 + exponent * 0.301029995663981)
 
 
-def _wrapped(value: int, word: int | None) -> int:
+def _wrap(value: int, word: int | None) -> int:
     if word is None:
         return value
     value &= (1 << word) - 1

@@ -54,12 +54,12 @@ def lineage_of(properties: Mapping[str, str], snapshot_id: int, path: str) -> Li
         return Lineage(own)
     parent = Base(snapshot_id - 1, mark or None)
     return Lineage(
-        own, parent, _decoded(properties, _SCHEMA, int, path), _decoded(properties, _USERS, Users, path) or Users(),
-        _decoded(properties, _WAITING, WaitingOrder, path),
+        own, parent, _decode(properties, _SCHEMA, int, path), _decode(properties, _USERS, Users, path) or Users(),
+        _decode(properties, _WAITING, WaitingOrder, path),
     )  # fmt: skip
 
 
-def _decoded(properties: Mapping[str, str], name: str, kind: type[T], path: str) -> T | None:
+def _decode(properties: Mapping[str, str], name: str, kind: type[T], path: str) -> T | None:
     try:
         return msgspec.json.decode(properties[name], type=kind) if name in properties else None
     except (msgspec.ValidationError, msgspec.DecodeError) as error:

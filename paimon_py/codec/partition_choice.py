@@ -55,7 +55,7 @@ class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         for spec in specs:
             _check_names(schema, spec)
         fields = schema.partition_fields
-        each = [all_of(_fitted(fields, name, value) for name, value in spec.items()) for spec in specs]
+        each = [all_of(_fit(fields, name, value) for name, value in spec.items()) for spec in specs]
         text = ", ".join(str(dict(spec)) for spec in specs)
         return cls(fields=fields, predicate=any_of(each), text=text)
 
@@ -144,7 +144,7 @@ def _check_names(schema: TableSchema, spec: Mapping[str, object]) -> None:
         raise UsageError(f"{unknown} is not a partition key of the table; its keys: {keys}")
 
 
-def _fitted(fields: Sequence[Field], name: str, value: object) -> Predicate:
+def _fit(fields: Sequence[Field], name: str, value: object) -> Predicate:
     try:
         found = bind(col(name).is_null() if value is None else col(name) == value, fields)
     except UsageError as error:

@@ -73,10 +73,10 @@ class PartitionTime(msgspec.Struct, frozen=True):
 
         `values`: texts, as Java prints what it holds: days of a DATE, `2024-01-02T03:04` of a TIMESTAMP.
         """
-        text = values[0] if self.pattern is None else self._filled(self.pattern, values)
+        text = values[0] if self.pattern is None else self._fill(self.pattern, values)
         return None if text is None else self.dates.nanos(text)
 
-    def _filled(self, pattern: str, values: tuple[str | None, ...]) -> str | None:
+    def _fill(self, pattern: str, values: tuple[str | None, ...]) -> str | None:
         """The pattern with values in it; the longest key that fits stands for itself. None where a value is NULL."""
         known = sorted(zip(self.keys, values, strict=True), key=lambda pair: -len(pair[0]))
         first, *rest = pattern.split("$")

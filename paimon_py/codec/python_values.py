@@ -49,7 +49,7 @@ def _fitting(kind: pa.DataType) -> Callable[[object], object]:
     """
     own, wanted = next(((fit, wanted) for is_kind, fit, wanted in _SORTS if is_kind(kind)), (None, ""))
 
-    def fitted(value: object) -> object:
+    def fit_value(value: object) -> object:
         if isinstance(value, pa.Scalar):
             value = value.as_py()
         if isinstance(value, np.datetime64):
@@ -63,7 +63,7 @@ def _fitting(kind: pa.DataType) -> Callable[[object], object]:
             raise ValueError(f"pass {wanted}, not {value!r}")
         return found
 
-    return fitted
+    return fit_value
 
 
 def _struct(value: object, kind: pa.DataType) -> object:
@@ -193,7 +193,7 @@ _SORTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[object, pa.DataType
 """How values of an Arrow type are taken (None: of another sort), and what to pass."""
 
 
-def shown(column: pa.Array, row: int) -> str:
+def value_text(column: pa.Array, row: int) -> str:
     """A value as messages show it, also a time that Python does not have."""
     try:
         return repr(column[row].as_py())

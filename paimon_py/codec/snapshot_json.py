@@ -155,7 +155,7 @@ def _snapshot(value: Mapping[str, Any], path: str) -> Snapshot:
             if key.required:
                 raise CorruptionError(f"{path}: {key.key!r} is missing", path=path)
             continue
-        found[key.attribute] = _checked(key, item, path)
+        found[key.attribute] = _check(key, item, path)
     kind = found["commit_kind"]
     if kind not in CommitKind.__members__:
         raise UnsupportedError(f"{path}: unknown kind of commit {kind!r}", feature=f"commit kind {kind}", path=path)
@@ -166,7 +166,7 @@ def _snapshot(value: Mapping[str, Any], path: str) -> Snapshot:
     return Snapshot(**found, extra=unknown_items(value, _KNOWN, path))
 
 
-def _checked(key: _Key, item: Any, path: str) -> Any:
+def _check(key: _Key, item: Any, path: str) -> Any:
     if key.kind is int:
         found: Any = whole_number(item)
     elif key.kind is str:

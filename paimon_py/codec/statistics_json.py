@@ -115,8 +115,8 @@ def statistics_from_json(data: bytes, path: str, schema: TableSchema) -> Statist
         return Statistics(
             snapshot_id=_number(whole, "snapshotId", path),
             schema_id=_number(whole, "schemaId", path),
-            merged_record_count=_known(whole, "mergedRecordCount", path),
-            merged_record_size=_known(whole, "mergedRecordSize", path),
+            merged_record_count=_find_number(whole, "mergedRecordCount", path),
+            merged_record_size=_find_number(whole, "mergedRecordSize", path),
             columns={name: _column(name, column, path, schema) for name, column in found.items()},
         )
 
@@ -127,13 +127,13 @@ def _column(name: str, column: object, path: str, schema: TableSchema) -> Column
     kind = schema.field(name).type
     return ColumnStatistics(
         column_id=_number(column, "colId", path),
-        min=_bound(column.get("min"), kind, path),
-        max=_bound(column.get("max"), kind, path),
-        **{ours: _known(column, key, path) for key, ours in _NUMBERS.items()},
+        min=_parse_bound(column.get("min"), kind, path),
+        max=_parse_bound(column.get("max"), kind, path),
+        **{ours: _find_number(column, key, path) for key, ours in _NUMBERS.items()},
     )
 
 
-def _bound(text: object, kind: DataType, path: str) -> object:
+def _parse_bound(text: object, kind: DataType, path: str) -> object:
     try:
         if text is None or isinstance(text, str):
             return None if text is None else bound_value(text, kind)
@@ -142,7 +142,7 @@ def _bound(text: object, kind: DataType, path: str) -> object:
     raise CorruptionError(f"{path}: {text!r} is no bound", path=path)
 
 
-def _known(value: dict[str, Any], key: str, path: str) -> int | None:
+def _find_number(value: dict[str, Any], key: str, path: str) -> int | None:
     return None if value.get(key) is None else _number(value, key, path)
 
 

@@ -11,7 +11,7 @@ from paimon_py.codec.arrow_types import from_arrow_type
 from paimon_py.spec.schema_changes import AddColumn, SchemaChange, UpdateColumnType
 
 
-def typed(changes: Iterable[SchemaChange]) -> tuple[SchemaChange, ...]:
+def with_paimon_types(changes: Iterable[SchemaChange]) -> tuple[SchemaChange, ...]:
     """The same changes with types of Paimon in the place of types of Arrow.
 
     Raises: SchemaError for a type that Paimon lacks, with the type to use.

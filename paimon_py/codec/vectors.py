@@ -43,12 +43,12 @@ def lists_as_vectors(array: pa.Array, kind: pa.DataType) -> pa.Array:
         if child.null_count:
             raise ValueError("an element of a vector is NULL")
     else:
-        child = _spread(array, offsets, size)
+        child = _spread_items(array, offsets, size)
     bitmap, nulls = validity_bitmap(valid)
     return pa.Array.from_buffers(kind, len(array), [bitmap], null_count=nulls, children=[child])
 
 
-def _spread(array: pa.Array, offsets: np.ndarray, size: int) -> pa.Array:
+def _spread_items(array: pa.Array, offsets: np.ndarray, size: int) -> pa.Array:
     """The items of lists, with room for those of NULL ones."""
     valid = validity_mask(array)
     places = offsets[:-1, None] + np.arange(size, dtype=np.int64)

@@ -13,7 +13,7 @@ import msgspec
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.drafts import Drafts
 from paimon_py.commit.next_snapshot import Author, next_row_id, next_snapshot
-from paimon_py.commit.parts import Part, stamped, tracked
+from paimon_py.commit.parts import Part, stamp, track_rows
 from paimon_py.commit.state import Already, Planned, State
 from paimon_py.commit.waiting_times import in_waiting_order
 from paimon_py.env import is_distant
@@ -196,10 +196,10 @@ class Attempts:
                 return Already()
             now = clock.local_millis()
             number = latest.id + 1 if latest else 1
-            part = stamped(planned, number, now) if self._by_snapshot else planned
+            part = stamp(planned, number, now) if self._by_snapshot else planned
             part = in_waiting_order(part, state, now)
             if self._tracks_rows:
-                part = tracked(part, number, next_row_id(latest), grouped=self._groups_rows)
+                part = track_rows(part, number, next_row_id(latest), grouped=self._groups_rows)
             lists = drafts.write(latest, part)
         except SnapshotExpiredError as error:
             return LostRace(str(error))

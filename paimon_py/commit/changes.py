@@ -10,7 +10,7 @@ from typing import ClassVar, cast
 
 import msgspec
 
-from paimon_py.doors import listed
+from paimon_py.doors import as_list
 from paimon_py.errors import UsageError
 from paimon_py.spec.bounds import BucketNumber, Count, Long
 from paimon_py.spec.data_file import DataFile
@@ -181,7 +181,7 @@ class Changes(Travelling, frozen=True, kw_only=True):
         Raises:
             UsageError: nothing is given, or several writers changed a table whose keys move between partitions.
         """
-        parts = cast(list[Changes], listed("concat takes a list of changes", parts))
+        parts = cast(list[Changes], as_list("concat takes a list of changes", parts))
         for part in parts:
             if not isinstance(part, Changes):
                 raise UsageError(f"concat takes a list of changes, as writer.changes() returns them, not {part!r:.200}")
@@ -201,7 +201,7 @@ class Changes(Travelling, frozen=True, kw_only=True):
             made_after=min((part.made_after or part.base for part in parts), key=lambda one: one.id),
             buckets=tuple(bucket for part in parts for bucket in part.buckets),
             watermark=max(watermarks, default=None),
-            keys=_joined([part.keys for part in parts if part.keys is not None], parts),
+            keys=_join_bases([part.keys for part in parts if part.keys is not None], parts),
             branch=parts[0].branch,
         )
 
@@ -212,7 +212,7 @@ class Changes(Travelling, frozen=True, kw_only=True):
         )
 
 
-def _joined(bases: list[KeyBase], parts: list[Changes]) -> KeyBase | None:
+def _join_bases(bases: list[KeyBase], parts: list[Changes]) -> KeyBase | None:
     """What all parts rely on together: what one of them hands over, later ones of the same writer find there."""
     if not bases:
         return None

@@ -28,7 +28,7 @@ from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.soundness import check_sound
 from paimon_py.commit.state import Already, Proposal, State, plan
-from paimon_py.commit.uncommitted import delete_compaction, delete_made, delete_unnamed_index, uncommitted
+from paimon_py.commit.uncommitted import delete_compaction, delete_made, delete_unnamed_index, discarding_on_failure
 from paimon_py.env import is_distant
 from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError
 from paimon_py.logs import COMPACTIONS
@@ -122,31 +122,31 @@ class _Commit:
         if self.request.check_files:
             check_origin(self.root, self.schema, self.changes)
             check_sound(self.files, self.changes)
-        looked = self._looked()
+        looked = self._look()
         known = self._committed_before(looked)
         if known is not None:
             return self._already(known)
         if self.request.check_files:
             self.requires.missing = missing_file(self.files, self.changes) if looked is None else looked.missing
         try:
-            return self._published()
+            return self._publish_all()
         except CommitUnknownError as error:
             error.changes = bytes(self.numbering.current)
             error.user, error.identifier = self.request.label.user, self.request.label.identifier
             raise
 
-    def _published(self) -> CommitResult:
-        proposal = self._written()
+    def _publish_all(self) -> CommitResult:
+        proposal = self._write_proposal()
         written = None if proposal is None else self._publish(proposal)
         if isinstance(written, Already):
             return self._already(written)
         if written is not None:
             self._tidy(written.part)
-        return self._result(written, *self._compacted(written))
+        return self._result(written, *self._publish_compaction(written))
 
     # -- what to publish --------------------------------------------------------------------------------------------
 
-    def _looked(self) -> _Looked | None:
+    def _look(self) -> _Looked | None:
         """The latest snapshot and the first file that is missing, asked for at once; None where nothing is gained."""
         if self.request.label.identifier is None or not self.request.check_files or not is_distant(self.root.path):
             return None
@@ -182,7 +182,7 @@ class _Commit:
             raise CommitConflictError(f"nothing was committed: {found.reason}", table=self.root.path)
         return found
 
-    def _written(self) -> Proposal | None:
+    def _write_proposal(self) -> Proposal | None:
         """What was written as a proposal; None if there is nothing to publish."""
         part, overwrite = write_part(self.changes.buckets), self.request.overwrite
         if overwrite is None:
@@ -200,7 +200,7 @@ class _Commit:
         chosen = replaced_partitions(overwrite, sorted(part.partitions))
         return OverwriteProposal(self.schema, self.numbering.current, chosen, self.request, self.requires)
 
-    def _compacted(self, written: Published | None) -> tuple[Published | Already | None, dict[int, Conflict]]:
+    def _publish_compaction(self, written: Published | None) -> tuple[Published | Already | None, dict[int, Conflict]]:
         """Publish what was compacted, too, on top of what was written.
 
         Returns: what came of it, and why compactions were dropped, by position. One that does not fit is dropped,
@@ -267,7 +267,7 @@ class _Commit:
 
         `keeps`: what was published before, which names what this commit wrote.
         """
-        with uncommitted(lambda: None if keeps else self._discard()):
+        with discarding_on_failure(lambda: None if keeps else self._discard()):
             done = self.attempts.publish(lambda state: plan(proposal, state))
         if isinstance(done, Already) and not keeps:
             self._discard()

@@ -122,10 +122,10 @@ def _after(before: Sequence[ManifestEntry], bucket: BucketChanges, ranks: Ranks)
     counts = {entry.partition: entry.total_buckets for entry in before if entry.total_buckets > 0}
     conflict = bucket_count_conflict(part.adds, counts)
     if conflict is None and ranks:
-        conflict = level_conflict(_placed(entry, ranks) for entry in after.values() if entry.file.level >= 1)
+        conflict = level_conflict(_place(entry, ranks) for entry in after.values() if entry.file.level >= 1)
     conflict = conflict or compaction_conflict(part, after.values())
     return conflict or list(after.values())
 
 
-def _placed(entry: ManifestEntry, ranks: Ranks) -> Placed:
+def _place(entry: ManifestEntry, ranks: Ranks) -> Placed:
     return Placed(entry.partition, entry.bucket, entry.file.level, entry.file.name, *ranks[entry.file.name])

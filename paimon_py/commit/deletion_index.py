@@ -57,7 +57,7 @@ def index_entries(root: TableRoot, snapshot: Snapshot | None) -> Index:
         raise root.missing(Base.of(snapshot), error) from error
 
 
-def renewed(
+def renew(
     index: Index,
     vectors: Mapping[str, DeletionVector],
     gone: Collection[str],

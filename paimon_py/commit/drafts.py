@@ -62,11 +62,11 @@ class Drafts:
         self.forget_attempt()
         base = self._base(latest)
         kept, self._delta = self._delta, None
-        self._delta = self._kept(kept, part.entries)
+        self._delta = self._keep(kept, part.entries)
         changelog = None
         if part.changelog:
             kept, self._changelog = self._changelog, None
-            self._changelog = self._kept(kept, part.changelog)
+            self._changelog = self._keep(kept, part.changelog)
             changelog = self._changelog.list
         lists = ManifestLists(
             base=base, delta=self._delta.list, changelog=changelog, index_manifest=self._index(latest, part)
@@ -128,7 +128,7 @@ class Drafts:
             self._merged = _Merged(tuple(file.name for file in files), tuple(after), tuple(names))
         return after
 
-    def _kept(self, kept: _Kept | None, entries: tuple[ManifestEntry, ...]) -> _Kept:
+    def _keep(self, kept: _Kept | None, entries: tuple[ManifestEntry, ...]) -> _Kept:
         if kept is not None:
             if kept.entries is entries or kept.entries == entries:
                 return kept

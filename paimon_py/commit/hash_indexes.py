@@ -57,10 +57,10 @@ class HashIndexes:
         hashed = hash_changes(changes.buckets)
         if not hashed:
             return index
-        stale = stale_partitions(index, self._found(state, changes), [change for change, _ in hashed])
+        stale = stale_partitions(index, self._find(state, changes), [change for change, _ in hashed])
         united: list[IndexChange] = []
         for partition in sorted(stale):
-            found = self._united(partition, index, state, [one for one in hashed if one[0][0][0] == partition])
+            found = self._unite(partition, index, state, [one for one in hashed if one[0][0][0] == partition])
             if isinstance(found, Conflict):
                 return found
             united += found
@@ -73,7 +73,7 @@ class HashIndexes:
         made, self._made = self._made, []
         self._files.delete_index(made)
 
-    def _found(self, state: State, changes: Changes) -> Index | None:
+    def _find(self, state: State, changes: Changes) -> Index | None:
         """The index that the writers found; None if that cannot be read any more."""
         base = joint_base(state.chronicle, changes, state.latest)
         if base.is_of(None):
@@ -84,7 +84,7 @@ class HashIndexes:
         except SnapshotExpiredError:
             return None
 
-    def _united(
+    def _unite(
         self, partition: bytes, index: Index, state: State, changes: Sequence[Change]
     ) -> list[IndexChange] | Conflict:
         entries = {e.bucket: e for e in index if e.index_type == HASH and e.partition == partition}
@@ -106,11 +106,11 @@ class HashIndexes:
                 old = (entries[bucket],) if bucket in entries else ()
                 result[bucket] = Edit(deleted_index=old, added_index=own)
         return [
-            ((partition, bucket), self._written(partition, bucket, edit, now[bucket]))
+            ((partition, bucket), self._write_edit(partition, bucket, edit, now[bucket]))
             for bucket, edit in result.items()
         ]
 
-    def _written(self, partition: bytes, bucket: int, edit: Edit, hashes: Int32s) -> Edit:
+    def _write_edit(self, partition: bytes, bucket: int, edit: Edit, hashes: Int32s) -> Edit:
         """An edit of a bucket whose index is `hashes`: with the writer's own file where that holds all."""
         if edit.added_index and edit.added_index[0].row_count == len(hashes):
             return edit

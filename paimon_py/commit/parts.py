@@ -94,7 +94,7 @@ def entries_of(bucket: BucketChanges, kind: FileKind, files: Iterable[DataFile])
     ]
 
 
-def stamped(part: Part, snapshot_id: int, now_millis: int) -> Part:
+def stamp(part: Part, snapshot_id: int, now_millis: int) -> Part:
     """The part with its snapshot as the sequence number of files that were written (`sequence.snapshot-ordering`).
 
     Files of one snapshot have one number then; the times at which they were made tell which is newer, so these follow
@@ -104,10 +104,10 @@ def stamped(part: Part, snapshot_id: int, now_millis: int) -> Part:
     if part.kind is CommitKind.COMPACT:
         return part
     adds, _ = with_growing_times(part.adds, _BEFORE_ALL, now_millis, lambda _: True)
-    return msgspec.structs.replace(part, adds=tuple(_stamped(entry, snapshot_id) for entry in adds))
+    return msgspec.structs.replace(part, adds=tuple(_stamp_entry(entry, snapshot_id) for entry in adds))
 
 
-def tracked(part: Part, snapshot_id: int, first_row_id: int, *, grouped: bool) -> Part:
+def track_rows(part: Part, snapshot_id: int, first_row_id: int, *, grouped: bool) -> Part:
     """The part with its snapshot as the number of rows that were written, and with ids for new rows.
 
     Args:
@@ -154,7 +154,7 @@ def with_growing_times(
     return tuple(result), after_millis
 
 
-def _stamped(entry: ManifestEntry, number: int) -> ManifestEntry:
+def _stamp_entry(entry: ManifestEntry, number: int) -> ManifestEntry:
     file = msgspec.structs.replace(entry.file, min_sequence=number, max_sequence=number)
     return msgspec.structs.replace(entry, file=file)
 
@@ -167,7 +167,7 @@ def overwrite_part(
     return Part(kind=CommitKind.OVERWRITE, deletes=deletes, adds=adds, index=index)
 
 
-def upgraded(
+def upgrade(
     adds: Sequence[ManifestEntry], ranks: Mapping[str, tuple[int, int]], level_max: int
 ) -> tuple[ManifestEntry, ...]:
     """New files of an overwrite, moved to the top level in buckets where they do not overlap.

@@ -56,7 +56,7 @@ def missing_file(files: TableFiles, changes: Changes) -> str | None:
     Cost: one stat for each new file, for each file beside it and each new index file; several at once where requests
         take their time.
     """
-    expected = list(_expected(files, changes))
+    expected = list(_expected_files(files, changes))
     stat, paths = files.root.files.stat, [path for path, _ in expected]
     found = files.root.env.io.map(stat, paths) if is_distant(files.root.path) else map(stat, paths)
     for (path, size), status in zip(expected, found, strict=True):
@@ -65,7 +65,7 @@ def missing_file(files: TableFiles, changes: Changes) -> str | None:
     return None
 
 
-def _expected(files: TableFiles, changes: Changes) -> Iterator[tuple[str, int | None]]:
+def _expected_files(files: TableFiles, changes: Changes) -> Iterator[tuple[str, int | None]]:
     """Paths of all new files, and how long they are, as far as the changes say."""
     for bucket in changes.buckets:
         place = files.bucket(*bucket.place)

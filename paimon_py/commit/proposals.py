@@ -23,7 +23,7 @@ from paimon_py.commit.hash_indexes import HashIndexes, replaced_hashes
 from paimon_py.commit.index_plan import compacted_index, index_after, missing_index, written_index
 from paimon_py.commit.key_follower import KeyFollower
 from paimon_py.commit.numbering import Numbering
-from paimon_py.commit.parts import Part, compact_part, overwrite_part, upgraded, write_part
+from paimon_py.commit.parts import Part, compact_part, overwrite_part, upgrade, write_part
 from paimon_py.commit.repeats import Repeats
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.rivals import Rivals
@@ -58,11 +58,14 @@ class Requirements:
 
     def of_rows(self) -> Sequence[Requirement]:
         """Requirements of changes that add rows to those there are."""
-        return self.same_table, self.same_rules, self.unchanged, self.new, self.keys_known, self.check, self.files_there
+        return (
+            self.same_table, self.same_rules, self.check_unchanged, self.new, self.keys_known, self.check,
+            self.files_there,
+        )
 
     def of_overwrite(self) -> Sequence[Requirement]:
         """Requirements of changes that replace rows."""
-        return self.same_table, self.same_rules, self.unchanged, self.new, self.check, self.files_there
+        return self.same_table, self.same_rules, self.check_unchanged, self.new, self.check, self.files_there
 
     def same_table(self, _: State) -> Conflict | None:
         """The table is the one that was opened."""
@@ -83,7 +86,7 @@ class Requirements:
                 )
         return None
 
-    def unchanged(self, state: State) -> Conflict | None:
+    def check_unchanged(self, state: State) -> Conflict | None:
         """The latest snapshot is the expected one, and rows can be committed under the latest schema."""
         latest, expected = state.latest, self._request.expected_snapshot_id
         if expected is not None and expected != (latest.id if latest else 0):
@@ -182,7 +185,7 @@ class OverwriteProposal:
         self._chosen = chosen
         self._spares_waiting = request.spares_waiting or bucket_mode(schema) is not BucketMode.POSTPONED
         upgrades = request.upgrades or Options(schema.options).get_bool("overwrite-upgrade")
-        self._adds = _upgraded(schema, changes) if upgrades else write_part(changes.buckets).adds
+        self._adds = _upgrade(schema, changes) if upgrades else write_part(changes.buckets).adds
         self.requirements = requires.of_overwrite()
 
     def part(self, state: State) -> Part | Conflict:
@@ -234,7 +237,8 @@ class CompactProposal:
         leveled = [entry for entry in (*live, *part.adds) if entry.file.level >= 1] if keyed else []
         ranks = {placed.name: (placed.min_rank, placed.max_rank) for placed in placed_by_key(self._schema, leveled)}
         passed_over = (
-            strangers(buckets, lambda base: self._added(state.chronicle, base), live) if self._follows_rows else {}
+            strangers(buckets, lambda base: self._files_added_by_others(state.chronicle, base), live)
+            if self._follows_rows else {}
         )
         self.fit = fit_compactions(buckets, live, ranks, index=state.index, keyed=keyed, passed_over=passed_over)
         part = compact_part(self.fit.buckets)
@@ -272,7 +276,7 @@ class CompactProposal:
         known = (entry.file.name for entry in state.live()) if isinstance(names, Lost) else names.to_pylist()
         return not made.isdisjoint(known)
 
-    def _added(self, chronicle: Chronicle, base: Base) -> frozenset[str] | None:
+    def _files_added_by_others(self, chronicle: Chronicle, base: Base) -> frozenset[str] | None:
         """Names of the files that others added after a snapshot and before what this commit has written.
 
         None also if rows were taken away in between: a key that was looked up may be gone without a new file.
@@ -294,14 +298,14 @@ def placed_by_key(schema: TableSchema, entries: Sequence[ManifestEntry]) -> list
     return [Placed(e.partition, e.bucket, e.file.level, e.file.name, low, high) for e, low, high in ranks]
 
 
-def _upgraded(schema: TableSchema, changes: Changes) -> tuple[ManifestEntry, ...]:
+def _upgrade(schema: TableSchema, changes: Changes) -> tuple[ManifestEntry, ...]:
     """The new files of an overwrite, on the top level where they do not overlap."""
     options, adds = Options(schema.options), write_part(changes.buckets).adds
     if not adds or not schema.primary_keys or _compacts(changes.buckets):
         return adds
     levels = options.find_int("num-levels") or options.get_int("num-sorted-run.compaction-trigger") + 1
     ranks = {placed.name: (placed.min_rank, placed.max_rank) for placed in placed_by_key(schema, adds)}
-    return upgraded(adds, ranks, levels - 1)
+    return upgrade(adds, ranks, levels - 1)
 
 
 def _schemas_of(buckets: Iterable[BucketChanges]) -> set[int]:

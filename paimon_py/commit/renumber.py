@@ -41,7 +41,7 @@ def renumber(table: TableFiles, changes: BucketChanges, offset: int) -> Edit:
     if offset == 0 or not written.added:
         return written
     if not table.schema.primary_keys:
-        return msgspec.structs.replace(written, added=tuple(_shifted(file, offset) for file in written.added))
+        return msgspec.structs.replace(written, added=tuple(_shift(file, offset) for file in written.added))
     place, begun = table.bucket(*changes.place), list[RollingWriter]()
     try:
         return msgspec.structs.replace(
@@ -55,7 +55,7 @@ def renumber(table: TableFiles, changes: BucketChanges, offset: int) -> Edit:
         raise
 
 
-def _shifted(file: DataFile, offset: int) -> DataFile:
+def _shift(file: DataFile, offset: int) -> DataFile:
     return msgspec.structs.replace(
         file, min_sequence=file.min_sequence + offset, max_sequence=file.max_sequence + offset
     )

@@ -53,7 +53,7 @@ class Repeats:
             delta. With a number as `UserHistory.last` besides.
         Raises: UsageError for a number below the last one of the user.
         """
-        found = self._found(state)
+        found = self._find(state)
         self._position, self._looked = Base.of(state.latest), True
         return found
 
@@ -84,7 +84,7 @@ class Repeats:
             return False
         return not isinstance(left, Lost) and self._made.isdisjoint(left)
 
-    def _found(self, state: State) -> Refusal | None:
+    def _find(self, state: State) -> Refusal | None:
         latest, certain = state.latest, False
         if not self._looked and self._is_numbered:
             last = self._users.last(latest, self._author.user)
@@ -93,7 +93,7 @@ class Repeats:
                 return refusal
             certain = last is not None
         history = self._chronicle.after(self._position, latest)
-        found = history if isinstance(history, Lost) else self._seen(history)
+        found = history if isinstance(history, Lost) else self._search_history(history)
         if found is None and self._is_numbered and isinstance(history, History):
             self._check_larger(history)
         return self._anywhere(state, certain=certain) if isinstance(found, Lost) else found
@@ -163,7 +163,7 @@ class Repeats:
 
     def _anywhere(self, state: State, *, certain: bool) -> Refusal | None:
         """The answer of all that is left."""
-        found = [self._seen(one) for one in self._chronicle.all_left(state.latest).each()]
+        found = [self._search_history(one) for one in self._chronicle.all_left(state.latest).each()]
         for one in found:
             if isinstance(one, (Already, Conflict)):
                 return one
@@ -172,22 +172,22 @@ class Repeats:
         line = list(self._chronicle.newest_first(state.latest))
         whole = not line or line[-1].id in (1, self._position.id + 1)
         whole = whole and not any(isinstance(one, Lost) for one in found)
-        live = self._named(entry.file.name for entry in state.live())
+        live = self._judge_names(entry.file.name for entry in state.live())
         return live or (None if certain or whole else _UNTOLD)
 
-    def _seen(self, history: History) -> Refusal | Lost | None:
+    def _search_history(self, history: History) -> Refusal | Lost | None:
         for snapshot in history.snapshots:
             if self._by_user and self._is_ours(snapshot):
                 return Already((snapshot,))
         if not self._names or not history.snapshots:
             return None
         names = history.added_names()
-        return names if isinstance(names, Lost) else self._named(names.to_pylist())
+        return names if isinstance(names, Lost) else self._judge_names(names.to_pylist())
 
     def _is_ours(self, snapshot: Snapshot) -> bool:
         return (snapshot.commit_user, snapshot.commit_identifier) == (self._author.user, self._author.identifier)
 
-    def _named(self, names: Iterable[str]) -> Refusal | None:
+    def _judge_names(self, names: Iterable[str]) -> Refusal | None:
         """What it means that files of these names are, or were, in the table."""
         own = self._names.intersection(_with_earlier(names))
         if not own:

@@ -64,7 +64,7 @@ class CommitResult(CommittedSnapshots, frozen=True, kw_only=True):
         )
 
 
-def joined(first: CommitResult, second: CommitResult) -> CommitResult:
+def join_results(first: CommitResult, second: CommitResult) -> CommitResult:
     """The result of two commits, the second of which took up what the first one dropped."""
     ids = first.snapshot_ids + second.snapshot_ids
     return msgspec.structs.replace(

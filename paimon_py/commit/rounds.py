@@ -30,14 +30,14 @@ def on_latest(root: TableRoot, work: Callable[[Snapshot | None, int], T], *, rou
     for number in range(1, rounds + 1):
         snapshot = root.latest()
         try:
-            return _told(root, work, snapshot, number)
+            return _run_round(root, work, snapshot, number)
         except (CommitConflictError, SnapshotExpiredError):
             if number == rounds or root.snapshots.latest() == snapshot:
                 raise
     raise AssertionError("the last round returns or raises")
 
 
-def _told(root: TableRoot, work: Callable[[Snapshot | None, int], T], snapshot: Snapshot | None, number: int) -> T:
+def _run_round(root: TableRoot, work: Callable[[Snapshot | None, int], T], snapshot: Snapshot | None, number: int) -> T:
     """A file that is missing has expired with its snapshot, or the table is damaged."""
     try:
         return work(snapshot, number)

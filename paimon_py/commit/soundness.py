@@ -146,13 +146,13 @@ def _check_edit(schema: TableSchema, edit: Edit) -> list[DataFile]:
         if before is None:
             _check_file(file, ranged=evolves_columns(schema) and file.source is FileSource.COMPACT)
             made.append(file)
-        elif file != _moved(before, file):
+        elif file != _file_after_move(before, file):
             raise CorruptionError(f"file {file.name} is not described as it was")
         _check_beside(file)
     return made
 
 
-def _moved(before: DataFile, after: DataFile) -> DataFile:
+def _file_after_move(before: DataFile, after: DataFile) -> DataFile:
     """What a file that moves to another level, or gets other indexes, is called then."""
     return msgspec.structs.replace(
         before, level=after.level, extra_files=after.extra_files, embedded_index=after.embedded_index

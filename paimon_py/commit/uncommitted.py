@@ -20,7 +20,7 @@ from paimon_py.spec.manifest import HASH, IndexEntry
 
 
 @contextlib.contextmanager
-def uncommitted(discard: Callable[[], object]) -> Iterator[None]:
+def discarding_on_failure(discard: Callable[[], object]) -> Iterator[None]:
     """Commit in this block: its files are discarded if the commit certainly failed.
 
     They stay if the outcome is unknown; and after anything but an error of paimon_py, a Ctrl-C say, which may come

@@ -106,17 +106,17 @@ def unaware_tasks(files: Sequence[DataFile], settings: AppendSettings, dead: Dea
             if file.name in dead.index_files:
                 by_index.setdefault(dead.index_files[file.name], []).append(file)
         together = sorted(by_index.values(), key=lambda group: sum(file.size_bytes for file in group))
-        bins, left = _filled(together, settings)
+        bins, left = _fill_bins(together, settings)
         groups += [*bins, left] if left else bins
         rest = [file for file in rest if file.name not in dead.index_files]
-    bins, left = _filled([[file] for file in sorted(rest, key=lambda file: file.size_bytes)], settings)
+    bins, left = _fill_bins([[file] for file in sorted(rest, key=lambda file: file.size_bytes)], settings)
     groups += bins
     if len(left) >= settings.file_count_min or (full and len(left) > 1):
         groups.append(left)
     return [tuple(sorted(group, key=age)) for group in groups]
 
 
-def _filled(groups: Sequence[Sequence[DataFile]], settings: AppendSettings) -> tuple[list[Files], Files]:
+def _fill_bins(groups: Sequence[Sequence[DataFile]], settings: AppendSettings) -> tuple[list[Files], Files]:
     """Bins of more than one file that reach twice the target, and what did not fill one."""
     bins: list[Files] = []
     current: list[DataFile] = []

@@ -32,7 +32,7 @@ from paimon_py.lsm.merge import Plan, RunSource, merge
 from paimon_py.lsm.order import key_ranks
 from paimon_py.lsm.probe import Key, KeyProbe
 from paimon_py.lsm.runs import SortedRun, oldest_first
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import LEVEL, TableSchema
@@ -151,7 +151,7 @@ class LevelsAbove:
         Cost: besides the section, the key columns (where values are merged, all columns) of the files above as far
             as the keys of level 0 reach; two merge windows in memory.
         """
-        yield from self._merged(section, merging, self._above(section))
+        yield from self._merge(section, merging, self._above(section))
 
     def look_up(self, file: DataFile, merging: Merging) -> None:
         """Note and tell what the rows of a file of level 0 replace, where the file itself stays as it is.
@@ -161,16 +161,16 @@ class LevelsAbove:
         section = (SortedRun((file,)),)
         above = self._above(section)
         if merging.telling is not None:
-            for _ in self._merged(section, merging, above):
+            for _ in self._merge(section, merging, above):
                 pass
             return
         if not above or not self.rules.marks:
             return
         keys_only = msgspec.structs.replace(merging, fields=self._keys, engine=Deduplicate(), drop_deletes=False)
-        for _ in self._merged(section, keys_only, above):
+        for _ in self._merge(section, keys_only, above):
             pass
 
-    def _merged(
+    def _merge(
         self, section: Sequence[SortedRun], merging: Merging, above: Sequence[tuple[int, SortedRun]]
     ) -> Iterator[pa.RecordBatch]:
         fields = merging.file_fields
@@ -228,7 +228,7 @@ class LevelsAbove:
                 for batch in self._read(file, fields, batch_rows, reach.bounds):
                     if KeyProbe([batch.column(name).slice(0, 1) for name in keys]).key(0) > reach.last:
                         return
-                    yield _labelled(batch, schema, level, number, batch.column(POSITION))
+                    yield _label(batch, schema, level, number, batch.column(POSITION))
 
         return RunSource(run.files[0].name, run.row_count, guessed_row_bytes(run, len(fields)), batches)
 
@@ -253,17 +253,17 @@ class _Looking(msgspec.Struct, frozen=True):
         Cost: 20 ns a row.
         """
         order, firsts = groups.order, groups.firsts
-        levels = numpy_values(combined(columns[LEVEL]))[order]
+        levels = numpy_values(combine_chunks(columns[LEVEL]))[order]
         number: Ints = np.cumsum(groups.starts) - 1
         speaks = _speaking(levels, number, firsts)
         keep: Mask = np.ones(len(order), np.bool_)
-        files: Ints = numpy_values(combined(columns[FILE]))[order] if self.names else np.empty(0, np.int64)
+        files: Ints = numpy_values(combine_chunks(columns[FILE]))[order] if self.names else np.empty(0, np.int64)
         above = files >= 0
         if above.any():
             is_ours = np.logical_or.reduceat(~above, firsts)[number]
             replaced = speaks & above & is_ours
             if self.rules.marks and replaced.any():
-                self._note(files[replaced], numpy_values(combined(columns[POSITION]))[order[replaced]])
+                self._note(files[replaced], numpy_values(combine_chunks(columns[POSITION]))[order[replaced]])
             keep = is_ours if self.rules.merges else ~above
             if self.rules.first_wins:
                 keep &= ~np.logical_or.reduceat(replaced, firsts)[number]
@@ -282,7 +282,7 @@ class _Looking(msgspec.Struct, frozen=True):
             before[number[places]] = order[places]
             before = before[keys]
             told = before < 0 if self.rules.first_wins else kept.ends - kept.firsts > (before >= 0)
-            self.merging.telling.merged(columns, before, merged, told)
+            self.merging.telling.on_merge(columns, before, merged, told)
         return merged
 
     def _note(self, files: Ints, positions: Ints) -> None:
@@ -309,7 +309,7 @@ def _source(run: SortedRun, merging: Merging, *, placed: bool) -> RunSource:
         for file in run.files:
             for batch in merging.read(file, fields, batch_rows):
                 nowhere = _constant(batch.num_rows, -1, np.int64, pa.int64()) if placed else None
-                yield _labelled(batch, schema, file.level, -1, nowhere)
+                yield _label(batch, schema, file.level, -1, nowhere)
 
     return RunSource(run.files[0].name, run.row_count, guessed_row_bytes(run, len(fields)), batches)
 
@@ -321,7 +321,7 @@ def _schema(merging: Merging, *, placed: bool = True) -> pa.Schema:
     return schema
 
 
-def _labelled(
+def _label(
     batch: pa.RecordBatch, schema: pa.Schema, level: int, file: int, positions: pa.Array | None
 ) -> pa.RecordBatch:
     """The batch with where its rows come from; columns that were not read are null, system columns zero."""

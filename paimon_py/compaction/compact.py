@@ -15,8 +15,8 @@ from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import Bucket, BucketChanges, Changes
 from paimon_py.commit.commit import commit
 from paimon_py.commit.request import CommitRequest
-from paimon_py.commit.result import CommitResult, joined
-from paimon_py.commit.uncommitted import delete_compaction, uncommitted
+from paimon_py.commit.result import CommitResult, join_results
+from paimon_py.commit.uncommitted import delete_compaction, discarding_on_failure
 from paimon_py.compaction.plan import plan_compaction
 from paimon_py.compaction.run import run_task
 from paimon_py.compaction.task import CompactionTask
@@ -74,7 +74,7 @@ class Compactor:
         if not first.dropped_buckets:
             return first
         again = [task for task in self.tasks() if (task.partition, task.bucket) in first.dropped_buckets]
-        return joined(first, self._round(again, progress, attempt=2))
+        return join_results(first, self._round(again, progress, attempt=2))
 
     def tasks(self) -> list[CompactionTask]:
         """What there is to do. A snapshot that expires while it is looked at is passed over if there is a later one."""
@@ -97,14 +97,14 @@ class Compactor:
         tally = Tally(progress, sum(task.row_count for task in tasks), "rows", steps=2, attempt=attempt)
         results = carried(tasks, tally)
         done = [result for result in results if isinstance(result, BucketChanges)]
-        with uncommitted(lambda: self._delete(done)):
+        with discarding_on_failure(lambda: self._delete(done)):
             tally.end()
         overtaken = _Dropped.of(result for result in results if isinstance(result, Overtaken))
         changes = changes_of(self._root, tasks, done)
         if changes.is_empty:
             return overtaken.added_to(CommitResult())
         try:
-            with uncommitted(lambda: self._delete(done)):
+            with discarding_on_failure(lambda: self._delete(done)):
                 result = commit(self._root, self._schema, changes, CommitRequest(is_new=True))
         except CommitConflictError as error:
             lost = _Dropped.of(Overtaken(bucket.partition, bucket.bucket, str(error)) for bucket in done)
@@ -122,7 +122,7 @@ class Compactor:
             try:
                 changes = run_task(self._root, self._schema, task, tally=tally)
             except FileMissingError as error:
-                yield Overtaken(task.partition, task.bucket, self._root.replaced(task.bucket, error))
+                yield Overtaken(task.partition, task.bucket, self._root.replacement_reason(task.bucket, error))
                 return
             made.append(changes)
             yield changes

@@ -22,7 +22,7 @@ from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
 from paimon_py.commit.state import State
-from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.errors import CommitConflictError, StorageError
 from paimon_py.files.file_index import FileIndexWriter, Indexes, has_index, index_file, read_indexes
 from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
@@ -74,15 +74,15 @@ class _Rewrite:
 
     def run(self, snapshot: Snapshot, chosen: PartitionChoice | None, request: CommitRequest) -> CommitResult:
         """Rewrite what the partitions lack, and commit that."""
-        with uncommitted(self.discard):
+        with discarding_on_failure(self.discard):
             changes = self.changes(snapshot, chosen)
             if changes is not None and self._returns(snapshot, changes):
                 compact_manifests(self._root, self._schema)
-            result = CommitResult() if changes is None else self._committed(changes, request)
+            result = CommitResult() if changes is None else self._commit(changes, request)
         self.discard(result.dropped_buckets)
         return result
 
-    def _committed(self, changes: Changes, request: CommitRequest) -> CommitResult:
+    def _commit(self, changes: Changes, request: CommitRequest) -> CommitResult:
         """What came of the changes: all buckets are dropped if none fits."""
         try:
             return commit(self._root, self._schema, changes, request)
@@ -108,7 +108,7 @@ class _Rewrite:
         for entry in entries:
             if entry.bucket == POSTPONE_BUCKET:
                 continue
-            file = self._indexed(entry)
+            file = self._build_indexes(entry)
             if file != entry.file:
                 place = (entry.partition, entry.bucket, entry.total_buckets)
                 buckets.setdefault(place, []).append((entry.file, file))
@@ -118,7 +118,7 @@ class _Rewrite:
             schema_id=self._schema.id,
             base=Base.of(snapshot),
             branch=self._root.branch,
-            buckets=tuple(_changed(place, pairs, deletions) for place, pairs in sorted(buckets.items())),
+            buckets=tuple(_bucket_changes(place, pairs, deletions) for place, pairs in sorted(buckets.items())),
         )
 
     def discard(self, buckets: Collection[Bucket] | None = None) -> None:
@@ -128,7 +128,7 @@ class _Rewrite:
                 with contextlib.suppress(StorageError):
                     self._root.files.delete(path)
 
-    def _indexed(self, entry: ManifestEntry) -> DataFile:
+    def _build_indexes(self, entry: ManifestEntry) -> DataFile:
         """The file with all indexes that are asked for."""
         files, file = self._files.bucket(entry.partition, entry.bucket), entry.file
         wanted = self._wanted_of(file, files.schema_of(file))
@@ -143,9 +143,9 @@ class _Rewrite:
                 kept[name] = found
         missing = [index for index in wanted if index.kind not in kept.get(index.name, {})]
         if missing:
-            for name, kinds in _made(files, file, missing).items():
+            for name, kinds in _make_indexes(files, file, missing).items():
                 kept[name] = {**kept.get(name, {}), **kinds}
-        return file if kept == had else self._placed(files, file, kept)
+        return file if kept == had else self._place(files, file, kept)
 
     def _wanted_of(self, file: DataFile, written: TableSchema) -> list[IndexColumn]:
         """The indexes under the names that their columns had when a file was written; those that it can have."""
@@ -160,7 +160,7 @@ class _Rewrite:
                 found.append(msgspec.structs.replace(index, column=field.name))
         return found
 
-    def _placed(self, files: BucketFiles, file: DataFile, indexes: Indexes) -> DataFile:
+    def _place(self, files: BucketFiles, file: DataFile, indexes: Indexes) -> DataFile:
         """The file with these indexes, in its entry or in a new file beside it.
 
         The new file has a name of its own: others may be doing the same.
@@ -179,7 +179,7 @@ class _Rewrite:
         return made
 
 
-def _made(files: BucketFiles, file: DataFile, missing: list[IndexColumn]) -> Indexes:
+def _make_indexes(files: BucketFiles, file: DataFile, missing: list[IndexColumn]) -> Indexes:
     """Indexes of the rows of a file, in the columns that the file has."""
     names = {index.column for index in missing}
     fields = tuple(field for field in files.schema_of(file).fields if field.name in names)
@@ -189,7 +189,7 @@ def _made(files: BucketFiles, file: DataFile, missing: list[IndexColumn]) -> Ind
     return writer.finish()
 
 
-def _changed(
+def _bucket_changes(
     place: tuple[bytes, int, int],
     pairs: list[tuple[DataFile, DataFile]],
     deletions: Mapping[Bucket, BucketDeletions],

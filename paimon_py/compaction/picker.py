@@ -270,11 +270,11 @@ class _Picker:
             return None
         if sum(self.sizes[:-1]) * 100 > self.settings.max_size_amplification * self.sizes[-1]:
             return self._all()
-        taken = self._extended(1)
+        taken = self._extend(1)
         if taken > 1:
             return self._prefix(taken)
         if count > trigger:
-            return self._prefix(self._extended(count - trigger + 1))
+            return self._prefix(self._extend(count - trigger + 1))
         return None
 
     def _level_0(self) -> Compact | None:
@@ -284,9 +284,9 @@ class _Picker:
             return None
         if count < len(self.runs) and self.runs[count].level == 1:
             count += 1
-        return self._prefix(self._extended(count))
+        return self._prefix(self._extend(count))
 
-    def _extended(self, count: int) -> int:
+    def _extend(self, count: int) -> int:
         """How many runs to take, from `count` on: each next one that is not much larger than those before it."""
         size = sum(self.sizes[:count])
         for following in self.sizes[count:]:

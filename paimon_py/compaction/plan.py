@@ -101,8 +101,9 @@ def plan_compaction(
     moment = moment_of(root.env.clock)
     deletions = bucket_deletions(root, schema, snapshot)
     expiry = RecordExpiry.of(schema, moment.now_millis)
-    expired = expiry.expired([entry.file for entry in entries], root.schemas.get) if expiry and full else frozenset()
-    clusters = ClusterPlan.of(schema, clustering, [entry.file for entry in entries], root.schemas.get)
+    files = [entry.file for entry in entries]
+    expired = expiry.find_expired(files, root.schemas.get) if expiry and full else frozenset()
+    clusters = ClusterPlan.of(schema, clustering, files, root.schemas.get)
     return tasks_of(
         schema, snapshot, entries, full=full, moment=moment, deletions=deletions, expired=expired, clusters=clusters
     )
@@ -200,7 +201,7 @@ class _Planner:
     def _choice(self, bucket: _Bucket, runs: tuple[LevelRun, ...]) -> Compact | None:
         """What to compact. Java picks twice, when it is asked and when it commits: a gentle lookup counts both."""
         if self._full:
-            full = pick_full(runs, self._picker, deleted=self._known(bucket).places, expired=self._expired)
+            full = pick_full(runs, self._picker, deleted=self._deletions_of(bucket).places, expired=self._expired)
             return full if isinstance(full, Compact) else None
         state = PickerState.of(bucket.files, self._picker, self._moment.zone_offset_millis)
         for _ in range(2):
@@ -211,7 +212,7 @@ class _Planner:
 
     def _append_tasks(self, bucket: _Bucket) -> list[CompactionTask]:
         plan = bucket_tasks if bucket.total_buckets > 0 else unaware_tasks
-        known = self._known(bucket)
+        known = self._deletions_of(bucket)
         index_files = {part.data_file: entry.name for entry in known.index for part in entry.deletion_vectors or ()}
         dead = DeadCounts({name: place.cardinality for name, place in known.places.items()}, index_files)
         groups = plan(bucket.files, self._append, dead, full=self._full)
@@ -221,7 +222,7 @@ class _Planner:
         """Tasks that join neighbouring rows; those whose deletion vectors lie in one index file are one task."""
         places = {
             part.data_file: entry.name
-            for entry in self._known(bucket).index for part in entry.deletion_vectors or ()
+            for entry in self._deletions_of(bucket).index for part in entry.deletion_vectors or ()
         }  # fmt: skip
         together: list[tuple[set[str], list[tuple[DataFile, ...]]]] = []
         for files in range_bins(bucket.files, self._append, full=self._full):
@@ -249,11 +250,11 @@ class _Planner:
         task = _with_own_deletions(self._task(bucket, tuple(sorted(choice.files, key=age))))
         return [msgspec.structs.replace(task, output_level=choice.output_level, clustering=clusters.clustering)]
 
-    def _known(self, bucket: _Bucket) -> BucketDeletions:
+    def _deletions_of(self, bucket: _Bucket) -> BucketDeletions:
         return self._deletions.get((bucket.partition, bucket.bucket), BucketDeletions())
 
     def _task(self, bucket: _Bucket, files: tuple[DataFile, ...]) -> CompactionTask:
-        known = self._known(bucket)
+        known = self._deletions_of(bucket)
         return CompactionTask(
             base=Base.of(self._snapshot),
             schema_id=self._schema.id,

@@ -37,7 +37,7 @@ def range_bins(files: Sequence[DataFile], settings: AppendSettings, *, full: boo
     Raises: CorruptionError for ranges of rows that overlap without being the same.
     """
     least = 2 if full else max(2, settings.file_count_min)
-    return [group for group in _filled(ranges_of(files), settings) if len(group) >= least]
+    return [group for group in _fill_bins(ranges_of(files), settings) if len(group) >= least]
 
 
 def first_of(file: DataFile) -> int:
@@ -50,7 +50,7 @@ def first_of(file: DataFile) -> int:
     return file.first_row_id
 
 
-def _filled(ranges: Sequence[Files], settings: AppendSettings) -> Iterator[Files]:
+def _fill_bins(ranges: Sequence[Files], settings: AppendSettings) -> Iterator[Files]:
     """Neighbouring ranges that together do not exceed the target."""
     bin_files: list[DataFile] = []
     size, end = 0, -1

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import BucketChanges, Edit
-from paimon_py.commit.deletion_index import renewed
+from paimon_py.commit.deletion_index import renew
 from paimon_py.compaction.by_lookup import Bounds, LevelsAbove, LookupRules
 from paimon_py.compaction.join_columns import JoinedColumns
 from paimon_py.compaction.rewrite import Merging, merged_rows, rewrite, tell_alone
@@ -26,7 +26,7 @@ from paimon_py.errors import StorageError, UsageError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col
 from paimon_py.files.ahead import FilesAhead
-from paimon_py.files.alive import POSITION_FIELD, alive, positioned
+from paimon_py.files.alive import POSITION_FIELD, alive, with_positions
 from paimon_py.files.expiry import RecordExpiry
 from paimon_py.files.physical import with_row_ids
 from paimon_py.files.reader import BATCH_ROWS
@@ -48,7 +48,7 @@ from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
-from paimon_py.tally import Tally, TallyPart, counted
+from paimon_py.tally import Tally, TallyPart, count_batches
 
 
 def run_task(
@@ -168,7 +168,7 @@ class _Work:
         """The bucket's deletion vectors from now on."""
         task, writer = self._task, DeletionWriter(self._files)
         gone = {file.name for file in before} - {file.name for file in after}
-        return renewed(task.index, self._dead, gone, self._found, writer, keyed=bool(self._schema.primary_keys))
+        return renew(task.index, self._dead, gone, self._found, writer, keyed=bool(self._schema.primary_keys))
 
     def compact_append(self) -> Compacted:
         """Write the rows of all files one after the other, in the order given, or sorted if the task says so."""
@@ -181,7 +181,7 @@ class _Work:
             spilled = SpilledRuns(self._root.env.spill, SpillSettings.of(Options(self._schema.options)))
             sort = ExternalSort(self._stored, task.clustering, spilled)
             try:
-                for batch in sort.sorted(self._append_rows()):
+                for batch in sort.sort(self._append_rows()):
                     writer.write(batch)
                     self._writing.add(batch.num_rows)
             finally:
@@ -226,7 +226,7 @@ class _Work:
         files = self._task.files
         lows, highs = key_ranks([file.min_key for file in files], [file.max_key for file in files], types)
         schemas = {file.schema_id: self._files.schema_of(file) for file in files} if self._expiry else {}
-        expired = self._expiry.expired(files, schemas.__getitem__) if self._expiry else frozenset()
+        expired = self._expiry.find_expired(files, schemas.__getitem__) if self._expiry else frozenset()
         return steps_of(self._task, lows, highs, settings=self._settings, expired=expired)
 
     def _open(self, first_sequence: int = 0) -> RollingWriter:
@@ -243,9 +243,9 @@ class _Work:
         return Telling(rules=rules, top=self._task.output_level, write=self._changelog.write)
 
     def _read(self, file: DataFile, fields: Sequence[Field], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        pieces = self._files.reader(file, self._stamps.stored(file, fields)).positions(batch_rows=batch_rows)
+        pieces = self._files.reader(file, self._stamps.stored_fields(file, fields)).positions(batch_rows=batch_rows)
         batches = self._stamps.complete(file, fields, alive(pieces, self._dead.get(file.name)))
-        batches = counted(batches, self._reading)
+        batches = count_batches(batches, self._reading)
         return self._expiry.alive(batches) if self._expiry else batches
 
     def _read_above(
@@ -255,9 +255,9 @@ class _Work:
         if bounds is not None:
             key = col(self._schema.key_fields[0].name)
             predicate = bind((key >= bounds[0]) & (key <= bounds[1]), self._schema.fields)
-        reader = self._files.reader(file, self._stamps.stored(file, fields))
+        reader = self._files.reader(file, self._stamps.stored_fields(file, fields))
         pieces = reader.positions(batch_rows=batch_rows, predicate=predicate)
-        batches = positioned(pieces, self._dead.get(file.name))
+        batches = with_positions(pieces, self._dead.get(file.name))
         batches = self._stamps.complete(file, (*fields, POSITION_FIELD), batches)
         # A row that has ended must still be marked where it is replaced, or its key would have two live rows; and it
         # goes on standing before later rows of a first-row table until a compaction drops it, as in Java.

@@ -17,7 +17,7 @@ import pyarrow as pa
 from paimon_py.codec.columns import Ints, Mask, numpy_values
 from paimon_py.lsm.changelog import ChangeRules, change_rows, insertions
 from paimon_py.lsm.groups import Engine, Groups, Merged
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 from paimon_py.spec.schema import LEVEL
 
 
@@ -34,7 +34,7 @@ class Telling(msgspec.Struct, frozen=True, kw_only=True):
     top: int
     write: Callable[[pa.RecordBatch], None]
 
-    def merged(self, columns: Mapping[str, pa.ChunkedArray], before: Ints, merged: Merged, told: Mask) -> None:
+    def on_merge(self, columns: Mapping[str, pa.ChunkedArray], before: Ints, merged: Merged, told: Mask) -> None:
         """Tell what a window changed; see `change_rows`."""
         for batch in change_rows(columns, before, merged, told, self.rules).to_batches():
             self.write(batch)
@@ -61,11 +61,11 @@ class TellingEngine(msgspec.Struct, frozen=True):
         Cost: besides the engine, 5 ns a row, and the change rows.
         """
         merged = self.engine(groups, columns)
-        levels = numpy_values(combined(columns[LEVEL]))[groups.order]
+        levels = numpy_values(combine_chunks(columns[LEVEL]))[groups.order]
         places = np.flatnonzero(levels == self.telling.top)
         keys = np.cumsum(groups.starts)[places] - 1
         before = np.full(len(groups), -1, np.int64)
         before[keys] = groups.order[places]
         told = (before < 0) | (groups.ends - groups.firsts > 1)
-        self.telling.merged(columns, before, merged, told)
+        self.telling.on_merge(columns, before, merged, told)
         return merged

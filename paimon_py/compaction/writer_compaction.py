@@ -77,7 +77,7 @@ class WriterCompaction:
         files = tuple(files)
         if not self._schema.primary_keys or self._current().run_count(key) + len(files) <= self._stop_trigger:
             return
-        levels = self._opened(key)
+        levels = self._open(key)
         if levels is None:
             return
         levels.add(files)
@@ -105,7 +105,7 @@ class WriterCompaction:
         tasks = {key: task for key, task in picked.items() if task is not None}
         tally = before.then(sum(task.row_count for task in tasks.values()), "rows compacted", steps=2)
         for _ in self._root.env.pool.streams(
-            lambda key: self._compacted(key, chosen[key], tasks[key], tally), list(tasks),
+            lambda key: self._compact_bucket(key, chosen[key], tasks[key], tally), list(tasks),
             compaction_budget(lambda key: chosen[key].size_bytes),
         ):  # fmt: skip
             pass
@@ -139,7 +139,7 @@ class WriterCompaction:
         """The levels of a bucket that may need a compaction now."""
         if key not in self._levels and not full and not self._may_pick(key, len(files)):
             return None
-        levels = self._opened(key)
+        levels = self._open(key)
         if levels is not None:
             levels.add(files)
         return levels
@@ -151,7 +151,7 @@ class WriterCompaction:
             return False
         return self._rules.may_pick(self._current().run_count(key) + count)
 
-    def _opened(self, key: Bucket) -> BucketLevels | None:
+    def _open(self, key: Bucket) -> BucketLevels | None:
         """The levels of a bucket; None while the fate of older files of this writer is not known."""
         levels = self._levels.get(key)
         if levels is None and key not in self._given_up:
@@ -198,7 +198,7 @@ class WriterCompaction:
         task, self._states[key] = levels.next_task(state, moment, full=full)
         return task
 
-    def _compacted(self, key: Bucket, levels: BucketLevels, task: CompactionTask, tally: Tally) -> Iterator[None]:
+    def _compact_bucket(self, key: Bucket, levels: BucketLevels, task: CompactionTask, tally: Tally) -> Iterator[None]:
         self._compact(key, levels, task, tally)
         yield None
 
@@ -211,7 +211,7 @@ class WriterCompaction:
         except FileMissingError as error:
             if not levels.began_with(str(error.path).rpartition("/")[2]):
                 raise
-            self._root.replaced(key[1], error)
+            self._root.replacement_reason(key[1], error)
             self._given_up.add(key)
             self._delete(self._levels.pop(key))
             return

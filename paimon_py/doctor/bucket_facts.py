@@ -33,7 +33,7 @@ def count_buckets(
     names = {f"{name}_sum": name for name in _SUMS}
     names |= {"run_count": "run_count", "record_count_max": "largest_run", "total_buckets_max_max": "total_buckets"}
     found = found.rename_columns([names.get(name, name) for name in found.column_names])
-    found = found.join(_repeated(entries, is_keyed), _BUCKET).join(_hash_counts(index), _BUCKET)
+    found = found.join(_count_single_keys(entries, is_keyed), _BUCKET).join(_hash_counts(index), _BUCKET)
     found = found.set_column(
         found.column_names.index("repeated_count"), "repeated_count", pc.fill_null(found["repeated_count"], 0)
     )
@@ -63,7 +63,7 @@ def _file_rows(entries: EntryColumns) -> pa.Table:
     )
 
 
-def _repeated(entries: EntryColumns, is_keyed: bool) -> pa.Table:
+def _count_single_keys(entries: EntryColumns, is_keyed: bool) -> pa.Table:
     """How many files of a bucket hold nothing but one key, which is the same in all of them."""
     keys, last = entries.array("min_key", pa.binary()), entries.array("max_key", pa.binary())
     alone: Mask = np.asarray(pc.equal(keys, last).to_numpy(zero_copy_only=False), np.bool_) & is_keyed

@@ -43,7 +43,7 @@ def broken_files(
     for (partition, number), places in entries.by_bucket().items():
         bucket = files.bucket(partition, number)
         found = [entry.file for entry in entries.take(places).entries()]
-        broken = list(_missing(files, _expected(bucket, found)))
+        broken = list(_missing(files, _expected_files(bucket, found)))
         yield from broken
         tally.add(len(found))
         if deep:
@@ -52,7 +52,7 @@ def broken_files(
     tally.end()
 
 
-def _expected(bucket: BucketFiles, found: Iterable[DataFile]) -> Iterator[Expected]:
+def _expected_files(bucket: BucketFiles, found: Iterable[DataFile]) -> Iterator[Expected]:
     for file in found:
         path, *beside = bucket.paths(file)
         yield path, file.size_bytes

@@ -68,7 +68,7 @@ def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Progre
         live_files=len(live), live_bytes=int(live.size_bytes.sum()),
         buckets=count_buckets(live, index, files, is_keyed=keyed), waiting=waiting,
         broken=tuple({one.path: one for one in broken}.values()), repeated=tuple(repeated),
-        unmarked=_unmarked(root, schema, live, files), manifests=_manifests(root, latest, options),
+        unmarked=_buckets_without_vectors(root, schema, live, files), manifests=_manifests(root, latest, options),
         snapshot_count=len(root.snapshots.ids()), senseless=senseless,
         expirable=_expirable(root, schema, latest), commits=commits, holders=holders,
         followers=followers, orphans=orphans, history=history,
@@ -87,7 +87,9 @@ def _with_sense(schema: TableSchema) -> tuple[TableSchema, Mapping[str, str]]:
     return msgspec.structs.replace(schema, options=options), senseless
 
 
-def _unmarked(root: TableRoot, schema: TableSchema, live: EntryColumns, files: TableFiles) -> tuple[str, ...]:
+def _buckets_without_vectors(
+    root: TableRoot, schema: TableSchema, live: EntryColumns, files: TableFiles
+) -> tuple[str, ...]:
     """Buckets with several sorted runs, some of them from before deletion vectors were switched on."""
     name = "deletion-vectors.enabled"
     if not schema.primary_keys or not Options(schema.options).get_bool(name) or not len(live):

@@ -145,7 +145,7 @@ def _null_mask(leaf: IsNull) -> Filter:
     def mask(columns: Columns) -> pa.Array:
         array = _column(columns, leaf.column)
         has_nulls = pa.types.is_dictionary(array.type) and array.dictionary.null_count
-        return kernel(_decoded(array) if has_nulls else array)
+        return kernel(_decode(array) if has_nulls else array)
 
     return mask
 
@@ -168,13 +168,13 @@ def _pair(leaf: CompareColumns) -> Filter:
 
     def mask(columns: Columns) -> pa.Array:
         return test(
-            conform(_decoded(_column(columns, leaf.left)), left), conform(_decoded(_column(columns, leaf.right)), right)
+            conform(_decode(_column(columns, leaf.left)), left), conform(_decode(_column(columns, leaf.right)), right)
         )
 
     return mask
 
 
-def _decoded(array: pa.Array) -> pa.Array:
+def _decode(array: pa.Array) -> pa.Array:
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 

@@ -65,15 +65,15 @@ def bind(predicate: Predicate, fields: Sequence[Field], *, takes_parts: bool = F
 
 def all_of(parts: Iterable[Predicate]) -> Predicate:
     """Bound predicates joined by AND: flat, without constants that do not matter."""
-    return _joined(And, parts, absorbing=False)
+    return _join(And, parts, absorbing=False)
 
 
 def any_of(parts: Iterable[Predicate]) -> Predicate:
     """Bound predicates joined by OR: flat, without constants that do not matter."""
-    return _joined(Or, parts, absorbing=True)
+    return _join(Or, parts, absorbing=True)
 
 
-def _joined(kind: type[And] | type[Or], parts: Iterable[Predicate], *, absorbing: bool) -> Predicate:
+def _join(kind: type[And] | type[Or], parts: Iterable[Predicate], *, absorbing: bool) -> Predicate:
     kept: list[Predicate] = []
     for part in parts:
         if isinstance(part, Constant):

@@ -53,7 +53,7 @@ class Calculated(NamedTuple):
     type: pa.DataType
 
 
-def calculated(what: object, around: Surroundings) -> Calculated:
+def calculate(what: object, around: Surroundings) -> Calculated:
     """A calculation, ready for many batches.
 
     Cost: one pass per sign, function and branch.
@@ -66,7 +66,7 @@ def calculated(what: object, around: Surroundings) -> Calculated:
     if isinstance(what, Arithmetic):
         return _arithmetic(what, around)
     if isinstance(what, Negative):
-        return _of_numbers("-", [calculated(what.value, around)])
+        return _of_numbers("-", [calculate(what.value, around)])
     if isinstance(what, FunctionCall):
         return _call(what, around)
     if isinstance(what, Case):
@@ -145,7 +145,7 @@ def _of_decimal(number: Decimal) -> pa.Array:
 
 
 def _arithmetic(what: Arithmetic, around: Surroundings) -> Calculated:
-    sides = [calculated(side, around) for side in (what.left, what.right)]
+    sides = [calculate(side, around) for side in (what.left, what.right)]
     for at, side in enumerate((what.left, what.right)):
         if pa.types.is_decimal(sides[1 - at].type) and isinstance(side, float):
             sides[at] = _constant(DecimalValue(repr(side)))
@@ -258,7 +258,7 @@ def _names(parts: Sequence[Calculated]) -> frozenset[str]:
 
 def _call(what: FunctionCall, around: Surroundings) -> Calculated:
     name = what.function
-    given = [calculated(argument, around) for argument in what.arguments]
+    given = [calculate(argument, around) for argument in what.arguments]
     kinds = [each.type for each in given]
     if name in _OF_TEXT:
         for kind in kinds[:1] if name in ("substring", "replace") else kinds:
@@ -269,7 +269,7 @@ def _call(what: FunctionCall, around: Surroundings) -> Calculated:
         common = _common(kinds[:1] if name == "round" else kinds)
     if name in _OF_NUMBERS and not (_is_number(common) or pa.types.is_null(common)):
         raise SchemaError(f"{name} takes numbers, not {common}")
-    constants = [] if name not in _WITH_CONSTANTS else [_fixed(name, each) for each in given[1:]]
+    constants = [] if name not in _WITH_CONSTANTS else [_constant_value(name, each) for each in given[1:]]
     taken = given[:1] if name in _WITH_CONSTANTS else given
     kernel = _kernel(name, common, constants)
 
@@ -293,7 +293,7 @@ _OF_NUMBERS = frozenset(("abs", "ceil", "floor", "round"))
 _WITH_CONSTANTS = frozenset(("replace", "round", "substring"))
 
 
-def _fixed(name: str, argument: Calculated) -> object:
+def _constant_value(name: str, argument: Calculated) -> object:
     """The value of an argument that is the same for all rows."""
     if argument.names:
         raise SchemaError(f"{name}: only the first argument may be a column; write the others as literals")
@@ -309,7 +309,7 @@ def _kernel(name: str, kind: pa.DataType, fixed: Sequence[object]) -> Callable[[
     if name in _TEXT:
         return lambda given: pc.call_function(_TEXT[name], [given[0]])
     if name == "round":
-        return lambda given: _rounded(given[0], int(str(fixed[0])) if fixed else 0)
+        return lambda given: _round(given[0], int(str(fixed[0])) if fixed else 0)
     if name == "substring":
         numbers = [int(str(number)) for number in fixed]
         return lambda given: _substring(given[0], *numbers)
@@ -332,7 +332,7 @@ def _kernel(name: str, kind: pa.DataType, fixed: Sequence[object]) -> Callable[[
     }[name]
 
 
-def _rounded(array: pa.Array, digits: int) -> pa.Array:
+def _round(array: pa.Array, digits: int) -> pa.Array:
     """Halves go away from zero, as in SQL."""
     kind = array.type
     if pa.types.is_integer(kind) and digits >= 0:
@@ -358,10 +358,10 @@ def _substring(array: pa.Array, start: int, length: int | None = None) -> pa.Arr
 
 def _case(what: Case, around: Surroundings) -> Calculated:
     branches = [
-        (around.mask(condition), calculated(value, around))  # type: ignore[arg-type]
+        (around.mask(condition), calculate(value, around))  # type: ignore[arg-type]
         for condition, value in what.branches
     ]
-    otherwise = calculated(what.otherwise, around)
+    otherwise = calculate(what.otherwise, around)
     values = [*(value for _, value in branches), otherwise]
     kind = _common([value.type for value in values])
     names = _names(values).union(*(mask[0] for mask, _ in branches))

@@ -120,7 +120,7 @@ class _Reader:
         if node.name == "invert":
             return no_claim(self._claim(given[0], depth + 1))
         if node.name == "if_else":
-            return self._guarded(given, depth + 1)
+            return self._if_else(given, depth + 1)
         if node.name in _OPERATORS:
             return self._comparison(_OPERATORS[node.name], given)
         return self._test(node, given[0]) if given and isinstance(given[0], _Field) else None
@@ -145,7 +145,7 @@ class _Reader:
             return self._columns.text(field, _TEXTS[call.name], call.option("pattern"))
         return None
 
-    def _guarded(self, given: list[Any], depth: int) -> Claim | None:
+    def _if_else(self, given: list[Any], depth: int) -> Claim | None:
         """`if_else(condition, then, NULL)`, which is true where both are."""
         if not isinstance(given[2], pa.Scalar) or given[2].is_valid:
             return None

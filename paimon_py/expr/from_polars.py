@@ -31,7 +31,7 @@ def claim_of(expression: polars.Expr, columns: ForeignColumns) -> Claim | None:
 
 
 def _claim(node: Any, columns: ForeignColumns, depth: int) -> Claim | None:
-    name, inner = _named(node)
+    name, inner = _split_node(node)
     if depth > _DEPTH_MAX or not isinstance(inner, (Mapping, str)):
         return None
     if name == "Column" and isinstance(inner, str):
@@ -63,8 +63,8 @@ def _compare(side: Any, operator: Operator, other: Any, columns: ForeignColumns)
 
 
 def _function(function: Any, inputs: Any, columns: ForeignColumns, depth: int) -> Claim | None:
-    kind, which = _named(function)
-    test, given = _named(which) if isinstance(which, Mapping) else (str(which), {})
+    kind, which = _split_node(function)
+    test, given = _split_node(which) if isinstance(which, Mapping) else (str(which), {})
     if not isinstance(inputs, list) or not inputs:
         return None
     if (kind, test) == ("Boolean", "Not"):
@@ -89,12 +89,12 @@ def _function(function: Any, inputs: Any, columns: ForeignColumns, depth: int) -
 
 def _column(node: Any) -> tuple[str, ...] | None:
     """The column that a node is, perhaps a field inside a struct."""
-    name, inner = _named(node)
+    name, inner = _split_node(node)
     if name == "Column" and isinstance(inner, str):
         return (inner,)
     if name != "Function" or not isinstance(inner, Mapping):
         return None
-    kind, which = _named(inner.get("function"))
+    kind, which = _split_node(inner.get("function"))
     field = which.get("FieldByName") if kind == "StructExpr" and isinstance(which, Mapping) else None
     inputs = inner.get("input")
     outer = _column(inputs[0]) if isinstance(field, str) and isinstance(inputs, list) and len(inputs) == 1 else None
@@ -103,7 +103,7 @@ def _column(node: Any) -> tuple[str, ...] | None:
 
 def _literal(node: Any) -> pa.Array | None:
     """The one value of a node that is a literal, None for other nodes."""
-    if _named(node)[0] != "Literal":
+    if _split_node(node)[0] != "Literal":
         return None
     try:
         literal = polars.Expr.deserialize(io.StringIO(json.dumps(node)), format="json")
@@ -119,7 +119,7 @@ def _items(found: pa.Array) -> pa.Array:
     return found.flatten() if nested else found
 
 
-def _named(node: Any) -> tuple[str, Any]:
+def _split_node(node: Any) -> tuple[str, Any]:
     """The name of a node and what is in there."""
     if isinstance(node, Mapping) and len(node) == 1:
         name, inner = next(iter(node.items()))

@@ -71,11 +71,11 @@ def prefix(pattern: str) -> str:
 def regex(pattern: str) -> str:
     """The pattern for RE2: matches the whole text, newlines included, case-sensitive."""
     body = [
-        _escaped(piece.text) if isinstance(piece, Plain) else (".*" if piece.sign == ANY_TEXT else ".")
+        _escape(piece.text) if isinstance(piece, Plain) else (".*" if piece.sign == ANY_TEXT else ".")
         for piece in pieces(pattern)
     ]
     return "(?s)\\A" + "".join(body) + "\\z"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return "".join(sign if ord(sign) > 127 or sign.isalnum() else f"\\x{{{ord(sign):x}}}" for sign in text)

@@ -91,11 +91,11 @@ def comparison(left: Atomic, right: Atomic, operator: Operator) -> PairTest:
     roots = {left.root, right.root}
     signs = None
     if roots & FLOATS and roots & _WHOLE:
-        signs = _whole_beside_float if left.root in _WHOLE else _mirrored(_whole_beside_float)
+        signs = _whole_beside_float if left.root in _WHOLE else _mirror(_whole_beside_float)
     elif roots <= {Root.DATE, Root.TIMESTAMP, Root.TIMESTAMP_LTZ} and _rate(left) != _rate(right):
         coarse, fine = sorted((_rate(left), _rate(right)))
         signs = _beside_finer(fine // coarse)
-        signs = signs if _rate(left) == coarse else _mirrored(signs)
+        signs = signs if _rate(left) == coarse else _mirror(signs)
     if signs is None:
         one, other = _common(left, right), _common(right, left)
         return lambda a, b: kernel(one(a), other(b))
@@ -172,7 +172,7 @@ def _rate(type_: Atomic) -> int:
     return 1 if type_.root is Root.DATE else timestamp_units(type_.precision) * SECONDS_PER_DAY
 
 
-def _mirrored(signs: Callable[[pa.Array, pa.Array], Signs]) -> Callable[[pa.Array, pa.Array], Signs]:
+def _mirror(signs: Callable[[pa.Array, pa.Array], Signs]) -> Callable[[pa.Array, pa.Array], Signs]:
     return lambda a, b: -signs(b, a)
 
 

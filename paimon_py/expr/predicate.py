@@ -14,7 +14,7 @@ from typing import Literal, NoReturn, Union
 
 import msgspec
 
-from paimon_py.doors import listed
+from paimon_py.doors import as_list
 from paimon_py.errors import UsageError
 from paimon_py.expr.calculation import Calculable, Calculation
 from paimon_py.expr.literal import BinaryValue, LiteralValue, to_literal
@@ -54,24 +54,24 @@ class Ref(msgspec.Struct, frozen=True):
         return self.path[:-1] if is_bound else self.path
 
     def __str__(self) -> str:
-        text = f"col({', '.join(_quoted(step) for step in self.column_path)})"
+        text = f"col({', '.join(_quote(step) for step in self.column_path)})"
         if self.part is None:
             return text
         end = ", or_null=True" if self.part.or_null else ""
-        return f"{text}.variant({_quoted(self.part.path)}, {_quoted(sql_type(self.part.type))}{end})"
+        return f"{text}.variant({_quote(self.part.path)}, {_quote(sql_type(self.part.type))}{end})"
 
 
 class _Base(msgspec.Struct, frozen=True):
     """What all predicates offer: `&`, `|`, `~`, and a truth value that is refused."""
 
     def __and__(self, other: Predicate) -> Predicate:
-        return joined(And, (self, other))
+        return join_predicates(And, (self, other))
 
     def __or__(self, other: Predicate) -> Predicate:
-        return joined(Or, (self, other))
+        return join_predicates(Or, (self, other))
 
     def __invert__(self) -> Predicate:
-        return self.part if isinstance(self, Not) else Not(_checked(self))
+        return self.part if isinstance(self, Not) else Not(_check(self))
 
     def __bool__(self) -> bool:
         raise UsageError(
@@ -88,7 +88,7 @@ class Compare(_Base, frozen=True, tag="compare", repr_omit_defaults=True):
     literal: LiteralValue
 
     def __repr__(self) -> str:
-        return f"{self.column} {self.operator} {_shown(self.literal)}"
+        return f"{self.column} {self.operator} {_literal_text(self.literal)}"
 
 
 class CompareColumns(_Base, frozen=True, tag="compare_columns"):
@@ -111,7 +111,7 @@ class In(_Base, frozen=True, tag="in"):
     negated: bool = False
 
     def __repr__(self) -> str:
-        shown = [_shown(literal) for literal in self.literals[:_SHOWN]]
+        shown = [_literal_text(literal) for literal in self.literals[:_SHOWN]]
         if len(self.literals) > _SHOWN:
             shown.append(f"… {len(self.literals) - _SHOWN} more")
         if self.has_null:
@@ -138,7 +138,7 @@ class TextMatch(_Base, frozen=True, tag="text"):
     negated: bool = False
 
     def __repr__(self) -> str:
-        return f"{'~' if self.negated else ''}{self.column}.{self.test}({_shown(self.pattern)})"
+        return f"{'~' if self.negated else ''}{self.column}.{self.test}({_literal_text(self.pattern)})"
 
 
 class IsTrue(_Base, frozen=True, tag="is_true"):
@@ -294,7 +294,7 @@ class Column(Calculable, HasOtherNames):
         return Compare(self._ref, operator, literal)
 
     def _in(self, values: Iterable[object], *, negated: bool) -> In:
-        literals = [to_literal(value) for value in listed(f"{self!r}: isin and not_in take a list of values", values)]
+        literals = [to_literal(value) for value in as_list(f"{self!r}: isin and not_in take a list of values", values)]
         known = tuple(literal for literal in literals if literal is not None)
         return In(self._ref, known, has_null=len(known) < len(literals), negated=negated)
 
@@ -352,14 +352,14 @@ def col(name: str | Sequence[str], *inner: str) -> Column:
     return Column(path)
 
 
-def joined(kind: type[And] | type[Or], sides: Iterable[object]) -> Predicate:
+def join_predicates(kind: type[And] | type[Or], sides: Iterable[object]) -> Predicate:
     """Predicates joined by AND or OR; a side that is itself joined the same way is merged in.
 
     Raises: UsageError if a side is not a predicate.
     """
     parts: list[Predicate] = []
     for side in sides:
-        checked = _checked(side)
+        checked = _check(side)
         if isinstance(checked, kind):
             parts.extend(checked.parts)
         else:
@@ -387,18 +387,18 @@ def as_predicate(value: object) -> Predicate:
     raise UsageError(f'where takes a predicate such as col("a") > 3, or SQL text such as "a = 3", not {value!r}')
 
 
-def _checked(value: object) -> Predicate:
+def _check(value: object) -> Predicate:
     if isinstance(value, _PREDICATES):
         return value
     raise UsageError(f"{value!r} is not a predicate; put each comparison in parentheses when combining with & and |")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _shown(literal: LiteralValue) -> str:
-    text = _quoted(literal) if isinstance(literal, str) else repr(literal)
+def _literal_text(literal: LiteralValue) -> str:
+    text = _quote(literal) if isinstance(literal, str) else repr(literal)
     return text if len(text) <= 200 else text[:200] + "…"
 
 

@@ -59,21 +59,21 @@ def split_conjuncts(predicate: Predicate, columns: Collection[str]) -> tuple[Pre
     only: list[Predicate] = []
     rest: list[Predicate] = []
     for part in predicate.parts if isinstance(predicate, And) else (predicate,):
-        only.append(_weakened(part, wanted))
+        only.append(_weaken(part, wanted))
         if not columns_of(part) <= wanted:
             rest.append(part)
     return _unless_true(all_of(only)), _unless_true(all_of(rest))
 
 
-def decided(predicate: Predicate, known: pa.RecordBatch) -> Predicate:
+def decide(predicate: Predicate, known: pa.RecordBatch) -> Predicate:
     """What is left of a bound predicate where every row has these values.
 
     Shapes: `known` — one row. Parts that read no other column become true or false.
     """
     if isinstance(predicate, And):
-        return all_of(decided(part, known) for part in predicate.parts)
+        return all_of(decide(part, known) for part in predicate.parts)
     if isinstance(predicate, Or):
-        return any_of(decided(part, known) for part in predicate.parts)
+        return any_of(decide(part, known) for part in predicate.parts)
     columns = columns_of(predicate)
     if not columns or not columns <= set(known.schema.names):
         return predicate
@@ -96,21 +96,21 @@ def translate(predicate: Predicate, fields: Sequence[Field]) -> Predicate:
     if isinstance(predicate, (Not, IsTrue)):
         raise ValueError(f"{predicate!r} is not bound")
     if isinstance(predicate, CompareColumns):
-        left, right = _found(predicate.left, fields), _found(predicate.right, fields)
+        left, right = _find(predicate.left, fields), _find(predicate.right, fields)
         if left is None or right is None:
             return Constant(True)
         return bind(CompareColumns(Ref(left.path), predicate.operator, Ref(right.path)), fields)
-    ref = _found(predicate.column, fields)
+    ref = _find(predicate.column, fields)
     if ref is None or ref == predicate.column:
         return Constant(True) if ref is None else predicate
-    return bind(_moved(predicate, Ref(ref.path)), fields)
+    return bind(_with_ref(predicate, Ref(ref.path)), fields)
 
 
-def _weakened(predicate: Predicate, columns: frozenset[str]) -> Predicate:
+def _weaken(predicate: Predicate, columns: frozenset[str]) -> Predicate:
     if isinstance(predicate, And):
-        return all_of(_weakened(part, columns) for part in predicate.parts)
+        return all_of(_weaken(part, columns) for part in predicate.parts)
     if isinstance(predicate, Or):
-        return any_of(_weakened(part, columns) for part in predicate.parts)
+        return any_of(_weaken(part, columns) for part in predicate.parts)
     return predicate if columns_of(predicate) <= columns else Constant(True)
 
 
@@ -118,7 +118,7 @@ def _unless_true(predicate: Predicate) -> Predicate | None:
     return None if predicate == Constant(True) else predicate
 
 
-def _moved(leaf: Compare | In | IsNull | TextMatch, ref: Ref) -> Predicate:
+def _with_ref(leaf: Compare | In | IsNull | TextMatch, ref: Ref) -> Predicate:
     if isinstance(leaf, Compare):
         return Compare(ref, leaf.operator, leaf.literal)
     if isinstance(leaf, In):
@@ -128,7 +128,7 @@ def _moved(leaf: Compare | In | IsNull | TextMatch, ref: Ref) -> Predicate:
     return TextMatch(ref, leaf.test, leaf.pattern, leaf.negated)
 
 
-def _found(ref: Ref, fields: Sequence[Field]) -> Ref | None:
+def _find(ref: Ref, fields: Sequence[Field]) -> Ref | None:
     """The column by ids among the file's fields, if its values there compare as they will after evolution."""
     path: list[str] = []
     field: Field | None = None

@@ -49,7 +49,7 @@ from paimon_py.expr.predicate import (
     Ref,
     TextMatch,
     distinct,
-    joined,
+    join_predicates,
 )
 from paimon_py.expr.sql_tokens import Token, point_at, tokens
 
@@ -102,7 +102,7 @@ class _Terms:
     def expect_end(self) -> None:
         if self._token.kind != "end":
             hint = ": conditions have no functions and no arithmetic" if self._token.keyword in _CALCULATING else ""
-            self._fail(f"expected AND, OR or the end, not {self._shown()}{hint}")
+            self._fail(f"expected AND, OR or the end, not {self._token_text()}{hint}")
 
     def column(self) -> Ref:
         path = [self._name()]
@@ -124,23 +124,23 @@ class _Terms:
         if token.kind not in ("word", "quoted") or token.keyword in _RESERVED or not token.value:
             known = token.kind == "word" and token.keyword in _RESERVED
             hint = f"; write `{token.value}` if a column is called that" if known else ""
-            self._fail(f"expected a column name, not {self._shown()}{hint}")
+            self._fail(f"expected a column name, not {self._token_text()}{hint}")
         self._at += 1
         return token.value
 
     def _literal(self) -> LiteralValue | None:
         token = self._token
         if self._at_typed():
-            return self._typed()
+            return self._typed_literal()
         if token.keyword in ("+", "-"):
             self._at += 1
             if self._token.kind != "number":
-                self._fail(f"expected a number after {token.value!r}, not {self._shown()}")
+                self._fail(f"expected a number after {token.value!r}, not {self._token_text()}")
             return self._number(token.value + self._token.value)
         if token.kind == "number":
             return self._number(token.value)
         if token.keyword not in ("TRUE", "FALSE", "NULL") and token.kind not in ("text", "hex"):
-            self._fail(f"expected a column or a literal, not {self._shown()}")
+            self._fail(f"expected a column or a literal, not {self._token_text()}")
         self._at += 1
         if token.kind == "text":
             return to_literal(token.value)
@@ -161,7 +161,7 @@ class _Terms:
         except InvalidOperation:
             self._fail("the number has too large an exponent", token)
 
-    def _typed(self) -> LiteralValue:
+    def _typed_literal(self) -> LiteralValue:
         keyword = self._token.keyword
         self._at += 1
         parse, form = _TYPED[keyword]
@@ -173,7 +173,7 @@ class _Terms:
 
     def _string(self, keyword: str) -> str:
         if self._token.kind != "text":
-            self._fail(f"expected 'text' after {keyword}, not {self._shown()}")
+            self._fail(f"expected 'text' after {keyword}, not {self._token_text()}")
         self._at += 1
         return self._tokens[self._at - 1].value
 
@@ -189,9 +189,9 @@ class _Terms:
 
     def _expect(self, keyword: str) -> None:
         if not self._accept(keyword):
-            self._fail(f"expected {keyword}, not {self._shown()}")
+            self._fail(f"expected {keyword}, not {self._token_text()}")
 
-    def _shown(self) -> str:
+    def _token_text(self) -> str:
         token = self._token
         return "the end" if token.kind == "end" else repr(self._text[token.start : token.end][:40])
 
@@ -206,13 +206,13 @@ class Conditions(_Terms):
         parts = [self._conjunction(depth)]
         while self._accept("OR"):
             parts.append(self._conjunction(depth))
-        return joined(Or, parts)
+        return join_predicates(Or, parts)
 
     def _conjunction(self, depth: int) -> Predicate:
         parts = [self._negation(depth)]
         while self._accept("AND"):
             parts.append(self._negation(depth))
-        return joined(And, parts)
+        return join_predicates(And, parts)
 
     def _negation(self, depth: int) -> Predicate:
         negated = False
@@ -258,7 +258,7 @@ class Conditions(_Terms):
         if self._accept("LIKE"):
             return self._like(column, negated)
         if negated:
-            self._fail(f"expected IN, BETWEEN or LIKE after NOT, not {self._shown()}")
+            self._fail(f"expected IN, BETWEEN or LIKE after NOT, not {self._token_text()}")
         return IsTrue(column)
 
     def _compare(self, column: Ref, operator: Operator, literal: LiteralValue | None, start: Token) -> Predicate:

@@ -62,7 +62,7 @@ class _Values(Conditions):
 
     def expect_end_of_value(self) -> None:
         if self._token.kind != "end":
-            self._fail(f"expected a sign or the end, not {self._shown()}; conditions stand in CASE WHEN only")
+            self._fail(f"expected a sign or the end, not {self._token_text()}; conditions stand in CASE WHEN only")
 
     def value(self, depth: int) -> Calculable:
         if depth >= MAX_DEPTH:
@@ -139,7 +139,7 @@ class _Values(Conditions):
             self._expect("THEN")
             branches.append((condition, self.value(depth + 1)))
         if not branches:
-            self._fail(f"expected WHEN, not {self._shown()}")
+            self._fail(f"expected WHEN, not {self._token_text()}")
         otherwise: object = self.value(depth + 1) if self._accept("ELSE") else Lit(None)
         self._expect("END")
         return Case(tuple(branches), otherwise)

@@ -58,7 +58,7 @@ class FilesAhead:
             (_, ended), self._coming = self._coming, None
             self._held.update(ended())
         elif path in self._sizes:
-            self._held.update(self._fetched(self._next(path, self._room())))
+            self._held.update(self._fetch(self._next(path, self._room())))
         data = self._held.pop(path, None)
         if data is not None:
             self._go_on()
@@ -84,7 +84,7 @@ class FilesAhead:
         room = _WINDOW_BYTES // 2
         if sum(map(len, self._held.values())) <= room:
             wanted = self._next(next(iter(self._sizes)), room)
-            self._coming = (set(wanted), self._env.io.ahead(partial(self._fetched, wanted)))
+            self._coming = (set(wanted), self._env.io.ahead(partial(self._fetch, wanted)))
 
     def _next(self, first: str, room: int) -> dict[str, int]:
         """A file and those that come after, with their sizes, no longer foreseen."""
@@ -98,13 +98,13 @@ class FilesAhead:
             wanted[path] = self._sizes.pop(path)
         return wanted
 
-    def _fetched(self, wanted: Mapping[str, int]) -> dict[str, bytes]:
+    def _fetch(self, wanted: Mapping[str, int]) -> dict[str, bytes]:
         """Files, all at once. What fails is left to be opened, and to fail then."""
-        found = self._env.at_once(next(iter(wanted)), [partial(self._got, path) for path in wanted])
+        found = self._env.at_once(next(iter(wanted)), [partial(self._get, path) for path in wanted])
         gotten = zip(wanted.items(), found, strict=True)
         return {path: data for (path, size), data in gotten if data is not None and len(data) == size}
 
-    def _got(self, path: str) -> bytes | None:
+    def _get(self, path: str) -> bytes | None:
         try:
             return self._store.get(path)
         except StorageError:

@@ -27,7 +27,7 @@ POSITION = "_POSITION"
 POSITION_FIELD = Field(2_147_483_640, POSITION, Atomic(Root.BIGINT, nullable=False))
 
 
-def selected(pieces: Iterable[tuple[int, pa.RecordBatch]], wanted: BitMap) -> Iterator[pa.RecordBatch]:
+def select_rows(pieces: Iterable[tuple[int, pa.RecordBatch]], wanted: BitMap) -> Iterator[pa.RecordBatch]:
     """The rows at wanted positions.
 
     Shapes: in — batches with the position of their first row; out — batches, none empty.
@@ -62,7 +62,9 @@ def alive(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector | N
             yield batch
 
 
-def positioned(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector | None) -> Iterator[pa.RecordBatch]:
+def with_positions(
+    pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector | None
+) -> Iterator[pa.RecordBatch]:
     """Batches without their dead rows, and with a last column `_POSITION` (int64)."""
     for position, batch in pieces:
         numbers = from_numpy(np.arange(position, position + batch.num_rows, dtype=np.int64), pa.int64())

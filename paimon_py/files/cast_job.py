@@ -22,13 +22,13 @@ class Cast(msgspec.Struct, frozen=True):
     column: str = ""
 
     @property
-    def given(self) -> Atomic:
+    def source_type(self) -> Atomic:
         """The source type of a cast between atomic types."""
         assert isinstance(self.source, Atomic)
         return self.source
 
     @property
-    def wanted(self) -> Atomic:
+    def target_type(self) -> Atomic:
         """The target type of a cast between atomic types."""
         assert isinstance(self.target, Atomic)
         return self.target

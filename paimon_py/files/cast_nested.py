@@ -38,7 +38,7 @@ def row(array: pa.Array, job: Cast, convert: Convert) -> pa.Array:
             children.append(pa.nulls(len(array), to_arrow_type(field.type)))
         else:
             part = Cast(source.fields[at].type, field.type, f"{job.column}.{field.name}")
-            children.append(convert(_shown(array, at), part))
+            children.append(convert(_child(array, at), part))
     return _struct(array, children, to_arrow_type(target))
 
 
@@ -149,7 +149,7 @@ def _entry_types(kind: DataType) -> tuple[DataType, DataType]:
     return kind.key, kind.value
 
 
-def _shown(array: pa.Array, position: int) -> pa.Array:
+def _child(array: pa.Array, position: int) -> pa.Array:
     """A child of a struct array; values under a null row become null, so that none of them is cast."""
     child = array.field(position)
     if array.null_count == 0 or not pc.any(pc.and_(pc.is_null(array), pc.is_valid(child))).as_py():

@@ -37,7 +37,7 @@ def number_to_number(array: pa.Array, job: Cast) -> pa.Array:
 def boolean_to_number(array: pa.Array, job: Cast) -> pa.Array:
     """True is 1, false 0."""
     values = numpy_values(array)
-    if job.wanted.root is Root.DECIMAL:
+    if job.target_type.root is Root.DECIMAL:
         return _whole_to_decimal(array, values.astype(np.int64), job)
     return _as(array, values.astype(np.int32), job)
 
@@ -49,7 +49,7 @@ def number_to_boolean(array: pa.Array, job: Cast) -> pa.Array:
 
 def number_to_decimal(array: pa.Array, job: Cast) -> pa.Array:
     """Integers exactly, floats by their shortest decimal digits; null where the precision is exceeded."""
-    if job.given.root in INTEGERS:
+    if job.source_type.root in INTEGERS:
         return _whole_to_decimal(array, numpy_values(array).astype(np.int64), job)
     kind = to_arrow_type(job.target)
     plain = rescaled_texts(pc.cast(pc.cast(array, pa.float64()), pa.string()), kind.precision, kind.scale)
@@ -67,7 +67,7 @@ def decimal_to_decimal(array: pa.Array, job: Cast) -> pa.Array:
 
 def decimal_to_number(array: pa.Array, job: Cast) -> pa.Array:
     """Integers get the low bits of the whole part; floats the nearest value."""
-    if job.wanted.root in FLOATS:
+    if job.target_type.root in FLOATS:
         return _as(array, _doubles(array), job)
     whole = array if array.type.scale == 0 else scaled_down(array, 0, half_up=False)
     whole = pc.cast(whole, pa.decimal128(38, 0))
@@ -110,15 +110,15 @@ def fit_decimal(value: decimal.Decimal, precision: int, scale: int) -> decimal.D
 
 
 def _as(array: pa.Array, values: AnyArray, job: Cast) -> pa.Array:
-    dtype = {**INTEGERS, **FLOATS}[job.wanted.root]
-    if values.dtype.kind == "f" and job.wanted.root in INTEGERS:
-        values = _saturated(values, np.int64 if job.wanted.root is Root.BIGINT else np.int32)
+    dtype = {**INTEGERS, **FLOATS}[job.target_type.root]
+    if values.dtype.kind == "f" and job.target_type.root in INTEGERS:
+        values = _saturate(values, np.int64 if job.target_type.root is Root.BIGINT else np.int32)
     with np.errstate(over="ignore", invalid="ignore"):
         converted = values.astype(dtype)
     return from_numpy(converted, to_arrow_type(job.target), nulls_or_none(array))
 
 
-def _saturated(values: AnyArray, dtype: type[np.int32] | type[np.int64]) -> AnyArray:
+def _saturate(values: AnyArray, dtype: type[np.int32] | type[np.int64]) -> AnyArray:
     bounds = np.iinfo(dtype)
     limit = 2.0 ** (bounds.bits - 1)
     wide = values.astype(np.float64)

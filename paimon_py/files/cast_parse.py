@@ -70,7 +70,7 @@ def text_to_float(array: pa.Array, job: Cast) -> pa.Array:
     kind = to_arrow_type(job.target)
     if pc.all(pc.match_substring_regex(array, _PLAIN_FLOAT)).as_py() is not False:
         return pc.cast(array, kind)
-    convert = _single if job.wanted.root is Root.FLOAT else _double
+    convert = _single if job.target_type.root is Root.FLOAT else _double
     return by_distinct(array, convert, kind, job)
 
 
@@ -110,7 +110,7 @@ def text_to_timestamp(array: pa.Array, job: Cast) -> pa.Array:
     Digits alone are a count since 1970 in the unit of the precision, except for LTZ.
     """
     kind = to_arrow_type(job.target)
-    precision, held = job.wanted.precision or 0, DIGITS[kind.unit]
+    precision, held = job.target_type.precision or 0, DIGITS[kind.unit]
     if _all_match(array, _USUAL_TIMESTAMP) and (held < 9 or _all_match(array, _YEARS_OF_NANOS)):
         cut = pc.replace_substring_regex(array, rf"\.([0-9]{{0,{precision}}})[0-9]*$", r".\1")
         try:
@@ -118,7 +118,7 @@ def text_to_timestamp(array: pa.Array, job: Cast) -> pa.Array:
             return usual.view(kind)
         except pa.ArrowInvalid:
             pass  # an odd day such as 31 February, which the parser below clamps or refuses by value
-    with_counts = job.wanted.root is Root.TIMESTAMP
+    with_counts = job.target_type.root is Root.TIMESTAMP
     ticks = by_distinct(array, lambda text: _ticks(text, precision, held, with_counts), pa.int64(), job)
     return ticks.view(kind)
 

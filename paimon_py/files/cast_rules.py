@@ -79,11 +79,11 @@ def _convert(array: pa.Array, job: Cast) -> pa.Array:
         return cast_nested.text_to_nested(array, job, _convert)
     rule = _rule(source, target) if isinstance(source, Atomic) and isinstance(target, Atomic) else None
     if rule is None:
-        raise _unsupported(job)
+        raise _unsupported_cast(job)
     return rule(array, job)
 
 
-def _unsupported(job: Cast) -> UnsupportedError:
+def _unsupported_cast(job: Cast) -> UnsupportedError:
     where = f"column {job.column}: " if job.column else ""
     change = f"{sql_type(job.source)} to {sql_type(job.target)}"
     return UnsupportedError(f"{where}Paimon has no cast from {change}", feature=f"cast from {change}")

@@ -19,12 +19,12 @@ from paimon_py.spec.types import MAX_LENGTH, Atomic, Root
 
 def integer_to_text(array: pa.Array, job: Cast) -> pa.Array:
     """Decimal digits; also `true` and `false` of booleans."""
-    return fit_text(pc.cast(array, pa.string()), job.wanted)
+    return fit_text(pc.cast(array, pa.string()), job.target_type)
 
 
 def float_to_text(array: pa.Array, job: Cast) -> pa.Array:
     """Floats as Java prints them."""
-    return fit_text(float_texts(array), job.wanted)
+    return fit_text(float_texts(array), job.target_type)
 
 
 def decimal_to_text(array: pa.Array, job: Cast) -> pa.Array:
@@ -32,7 +32,7 @@ def decimal_to_text(array: pa.Array, job: Cast) -> pa.Array:
     texts = pc.cast(array, pa.string())
     if pc.any(pc.match_substring(texts, "E")).as_py():
         texts = by_distinct(array, lambda value: format(value, "f"), pa.string(), job)
-    return fit_text(texts, job.wanted)
+    return fit_text(texts, job.target_type)
 
 
 def date_to_text(array: pa.Array, _job: Cast) -> pa.Array:
@@ -44,7 +44,7 @@ def time_to_text(array: pa.Array, job: Cast) -> pa.Array:
     """`12:34:56.7`: at most `precision` digits of the second, trailing zeros dropped but for the first digit."""
     millis = numpy_values(array).astype(np.int64) % MILLIS_PER_DAY
     texts = pc.cast(from_numpy(millis.astype(np.int32), pa.time32("ms"), nulls_or_none(array)), pa.string())
-    precision = job.given.precision or 0
+    precision = job.source_type.precision or 0
     if precision == 0:
         return pc.utf8_slice_codeunits(texts, 0, 8)
     fraction = millis % 1000
@@ -58,7 +58,7 @@ def timestamp_to_text(array: pa.Array, job: Cast) -> pa.Array:
     """`2024-01-02 03:04:05.678`: at least `precision` digits of the second, more only if they are not zero."""
     unit = array.type.unit
     texts = pc.cast(array.view(pa.timestamp(unit)), pa.string())
-    held, precision = DIGITS[unit], job.given.precision or 0
+    held, precision = DIGITS[unit], job.source_type.precision or 0
     if precision >= held:
         return texts
     kept = rf"\d{{{precision}}}"
@@ -68,7 +68,7 @@ def timestamp_to_text(array: pa.Array, job: Cast) -> pa.Array:
 
 def text_to_text(array: pa.Array, job: Cast) -> pa.Array:
     """Cut to the length of the target; CHAR is padded with blanks."""
-    return fit_text(array, job.wanted)
+    return fit_text(array, job.target_type)
 
 
 def bytes_to_text(array: pa.Array, job: Cast) -> pa.Array:
@@ -100,7 +100,7 @@ def fit_text(texts: pa.Array, kind: Atomic) -> pa.Array:
 
 def fit_bytes(values: pa.Array, job: Cast) -> pa.Array:
     """Bytes of at most the type's length, padded with zeros for BINARY."""
-    kind = job.wanted
+    kind = job.target_type
     length = kind.length or MAX_LENGTH
     if length == MAX_LENGTH:
         return values

@@ -26,7 +26,7 @@ MILLIS_PER_DAY = 86_400_000
 def timestamp_to_timestamp(array: pa.Array, job: Cast) -> pa.Array:
     """Another precision, with or without local time zone."""
     values = _integers(array)
-    given, wanted = job.given.precision or 0, job.wanted.precision or 0
+    given, wanted = job.source_type.precision or 0, job.target_type.precision or 0
     held = DIGITS[array.type.unit]
     if wanted < given:
         values = _cut(values, held, wanted)
@@ -49,7 +49,7 @@ def timestamp_to_integer(array: pa.Array, job: Cast) -> pa.Array:
     """Seconds since 1970, cut toward zero; INT gets the low bits."""
     millis = _millis(array)
     seconds = _toward_zero(millis, 1000) // 1000
-    dtype = np.int64 if job.wanted.root is Root.BIGINT else np.int32
+    dtype = np.int64 if job.target_type.root is Root.BIGINT else np.int32
     return from_numpy(seconds.astype(dtype), to_arrow_type(job.target), nulls_or_none(array))
 
 

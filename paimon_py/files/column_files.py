@@ -55,7 +55,7 @@ class ColumnFiles:
         return first
 
     @lazy_property
-    def _held(self) -> tuple[frozenset[int], ...]:
+    def _fields_by_file(self) -> tuple[frozenset[int], ...]:
         """The columns that each file holds, by field id."""
         return tuple(map(self._ids, self.files))
 
@@ -65,7 +65,7 @@ class ColumnFiles:
             field.id for field in self._schema_of(file).fields if names is None or field.name in names
         )
 
-    def chosen(self, fields: Sequence[Field]) -> tuple[tuple[DataFile, tuple[Field, ...]], ...]:
+    def choose(self, fields: Sequence[Field]) -> tuple[tuple[DataFile, tuple[Field, ...]], ...]:
         """Which file each column is read from, oldest file first; ids and numbers of rows are read from none.
 
         Columns that no file holds go to the first of them, which gives NULL or the value of the partition.
@@ -78,13 +78,13 @@ class ColumnFiles:
         return tuple((self.files[place], fields) for place, fields in zip(used, own, strict=True) if fields)
 
     def _newest(self, field: Field) -> int | None:
-        holding = [place for place, ids in enumerate(self._held) if field.id in ids]
+        holding = [place for place, ids in enumerate(self._fields_by_file) if field.id in ids]
         return holding[-1] if holding else None
 
     def sequence_number(self, fields: Sequence[Field]) -> int:
         """The number of the rows: of the files that hold one of the columns the largest, of all if none does."""
         ids = {field.id for field in fields}
-        holding = [file for file, held in zip(self.files, self._held, strict=True) if held & ids]
+        holding = [file for file, held in zip(self.files, self._fields_by_file, strict=True) if held & ids]
         return max(file.max_sequence for file in holding or self.files)
 
     def rows(self, fields: Sequence[Field], read: ReadFile) -> Pieces:
@@ -94,7 +94,7 @@ class ColumnFiles:
         Args:
             read: some columns of one file, as `FileReader.positions` gives them.
         """
-        chosen = self.chosen(fields)
+        chosen = self.choose(fields)
         if len(chosen) == 1 and chosen[0][1] == tuple(fields):
             yield from read(chosen[0][0], fields)
             return
@@ -105,7 +105,7 @@ class ColumnFiles:
             for field in fields:
                 place = places.get(field.id)
                 columns.append(
-                    self._known(field, number, position, batches[0].num_rows)
+                    self._known_values(field, number, position, batches[0].num_rows)
                     if place is None
                     else batches[place].column(field.name)
                 )
@@ -118,7 +118,7 @@ class ColumnFiles:
             return
         yield from side_by_side(streams)
 
-    def _known(self, field: Field, number: int, position: int, count: int) -> pa.Array:
+    def _known_values(self, field: Field, number: int, position: int, count: int) -> pa.Array:
         if field.id == ROW_ID_FIELD.id:
             first = self.first_row_id + position
             return from_numpy(np.arange(first, first + count, dtype=np.int64), pa.int64())

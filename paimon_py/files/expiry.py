@@ -53,13 +53,13 @@ class RecordExpiry(msgspec.Struct, frozen=True):
             if self.field.name not in batch.schema.names:
                 yield batch
                 continue
-            ended = self._ended(batch.column(self.field.name))
+            ended = self._has_ended(batch.column(self.field.name))
             if not ended.any():
                 yield batch
             elif not ended.all():
                 yield batch.filter(from_numpy(~ended, pa.bool_()))
 
-    def expired(self, files: Iterable[DataFile], schema_of: Callable[[int], TableSchema]) -> frozenset[str]:
+    def find_expired(self, files: Iterable[DataFile], schema_of: Callable[[int], TableSchema]) -> frozenset[str]:
         """Names of the files that hold a row which has ended, as far as their statistics tell."""
         return frozenset(file.name for file in files if self._is_expired(file, schema_of(file.schema_id)))
 
@@ -69,9 +69,9 @@ class RecordExpiry(msgspec.Struct, frozen=True):
         if slot is None or not keeps_order(fields[slot].type, self.field.type):
             return False
         (low,) = decode_one(file.value_stats.min_values, [field.type for field in fields], [slot])
-        return bool(self._ended(cast(low, fields[slot].type, self.field.type)).any())
+        return bool(self._has_ended(cast(low, fields[slot].type, self.field.type)).any())
 
-    def _ended(self, times: pa.Array) -> Mask:
+    def _has_ended(self, times: pa.Array) -> Mask:
         ended: Mask = _seconds(times) < self.oldest
         return ended & validity_mask(times) if times.null_count else ended
 

@@ -100,7 +100,7 @@ def matching(
     pushed = translate(predicate, file_fields)
     if isinstance(pushed, Constant):
         return None if pushed.value else BitMap()
-    with _opened(store, path, file) as source:
+    with _open(store, path, file) as source:
         fields = {field.name: field for field in file_fields if _reads_as_written(file, field, pushed)}
         found = matching_rows(pushed, Indexed(source, fields, file.row_count))
     return None if found is not None and len(found) == file.row_count else found
@@ -132,7 +132,7 @@ def read_index_head(store: OpenRead, path: str, file: DataFile) -> container.Hea
     """
     if not has_index(file):
         return {}
-    with _opened(store, path, file) as source:
+    with _open(store, path, file) as source:
         return source.head
 
 
@@ -218,7 +218,7 @@ def _kinds(head: container.Head, column: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _opened(store: OpenRead, path: str, file: DataFile) -> Iterator[_Embedded | _Stored]:
+def _open(store: OpenRead, path: str, file: DataFile) -> Iterator[_Embedded | _Stored]:
     if file.embedded_index is not None:
         yield _Embedded(file)
         return

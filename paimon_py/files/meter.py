@@ -40,7 +40,7 @@ class Meter:
         """The same store; bytes that are read through it are counted."""
         return _WatchedStore(store, self)
 
-    def opened(self, file: OpenFile, predicate: Predicate | None, rows: BitMap | None) -> FileMeter:
+    def on_open(self, file: OpenFile, predicate: Predicate | None, rows: BitMap | None) -> FileMeter:
         """Count an opened data file, from which rows will be asked. Bytes that tell its parts do not count."""
         bytes_read = self.bytes_read
         parts = file.parts(predicate, rows)

@@ -45,23 +45,23 @@ class RangedFile(io.RawIOBase):
 
     def foresee(self, ranges: Iterable[tuple[int, int]]) -> None:
         """Begin to fetch what the next `fetch` will name. What is not fetched then ends by itself, and is forgotten."""
-        wanted = self._joined(ranges)
-        self._coming = (wanted, self._env.io.ahead(partial(self._got, wanted)))
+        wanted = self._join(ranges)
+        self._coming = (wanted, self._env.io.ahead(partial(self._get_ranges, wanted)))
 
     def fetch(self, ranges: Iterable[tuple[int, int]]) -> None:
         """Have parts of the file in memory, given by position and length; what was fetched before goes.
 
         Raises: as `Get.get`.
         """
-        wanted = self._joined(ranges)
+        wanted = self._join(ranges)
         coming, self._coming = self._coming, None
         self._held = []
-        self._held = coming[1]() if coming is not None and coming[0] == wanted else self._got(wanted)
+        self._held = coming[1]() if coming is not None and coming[0] == wanted else self._get_ranges(wanted)
 
-    def _joined(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        return joined((start, min(start + length, self.size_bytes)) for start, length in ranges)
+    def _join(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        return join_ranges((start, min(start + length, self.size_bytes)) for start, length in ranges)
 
-    def _got(self, wanted: list[tuple[int, int]]) -> Pieces:
+    def _get_ranges(self, wanted: list[tuple[int, int]]) -> Pieces:
         calls = [partial(self._get, start, stop) for start, stop in wanted]
         found = self._env.at_once(self.path, calls)
         pieces: list[tuple[int, list[bytes]]] = []
@@ -127,7 +127,7 @@ class RangedFile(io.RawIOBase):
         return self._held[-1][1][: stop - start]
 
 
-def joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def join_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Ranges by begin and end: neighbours joined over small gaps, and long ones parted. Pure."""
     found: list[tuple[int, int]] = []
     for start, stop in sorted(ranges):

@@ -16,7 +16,7 @@ from paimon_py.codec.binary_row.encode import ARITY_BYTES
 from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
 from paimon_py.expr.predicate import Constant, Predicate
 from paimon_py.expr.prune import Bounds
-from paimon_py.expr.split import columns_of, decided, translate
+from paimon_py.expr.split import columns_of, decide, translate
 from paimon_py.files.evolve import Evolution
 from paimon_py.files.meter import Meter
 from paimon_py.files.physical import DATA_EVOLUTION, TRACKED_IDS, bounded_fields, evolves_columns, readable_fields
@@ -83,8 +83,8 @@ class FileReader:
         """
         if not self._evolution.sources:
             return None
-        pushed = self._pushed(predicate)
-        opened = self._opened(pushed)
+        pushed = self._push_down(predicate)
+        opened = self._open(pushed)
         try:
             return opened.parts(pushed, rows)
         finally:
@@ -121,7 +121,7 @@ class FileReader:
             yield from pieces
             return
         for position, batch in pieces:
-            yield position, self._ids.filled(position, batch)
+            yield position, self._ids.fill(position, batch)
 
     def _positions(
         self, *, batch_rows: int, predicate: Predicate | None, rows: BitMap | None, meter: Meter | None
@@ -133,11 +133,11 @@ class FileReader:
                 meter.files_by_metadata += 1
             yield from _nulls(evolution, file.row_count, batch_rows)
             return
-        pushed = self._pushed(predicate)
-        opened = self._opened(pushed)
+        pushed = self._push_down(predicate)
+        opened = self._open(pushed)
         try:
             self._check_rows(opened.row_count)
-            counted = None if meter is None else meter.opened(opened, pushed, rows)
+            counted = None if meter is None else meter.on_open(opened, pushed, rows)
             found = 0
             for position, batch in opened.positioned_batches(
                 evolution.columns, batch_rows=batch_rows, predicate=pushed, rows=rows
@@ -145,7 +145,7 @@ class FileReader:
                 found += batch.num_rows
                 if counted is not None:
                     counted.took(position, batch.num_rows)
-                yield position, _evolved(evolution, batch, self._place)
+                yield position, _evolve(evolution, batch, self._place)
             if pushed is None and rows is None:
                 self._check_rows(found)
         finally:
@@ -155,16 +155,16 @@ class FileReader:
     def _place(self) -> str:
         return self._file.external_path or self._path
 
-    def _pushed(self, predicate: Predicate | None) -> Predicate | None:
+    def _push_down(self, predicate: Predicate | None) -> Predicate | None:
         """The predicate in terms of the file's columns; None if it leaves nothing out."""
         if predicate is None:
             return None
         told = [field for field in self._fields if field.id < SYSTEM_FIELD_ID_START]
-        pushed = translate(predicate if self._known is None else decided(predicate, self._known), told)
+        pushed = translate(predicate if self._known is None else decide(predicate, self._known), told)
         return None if isinstance(pushed, Constant) and pushed.value else pushed
 
-    def _opened(self, pushed: Predicate | None) -> OpenFile:
-        fields = _needed(self._fields, self._evolution, pushed)
+    def _open(self, pushed: Predicate | None) -> OpenFile:
+        fields = _needed_fields(self._fields, self._evolution, pushed)
         told = () if self._file.write_columns is not None else fields  # an entry that names columns names them all
         remote = "://" in self._place
         asked = frozenset() if pushed is None else columns_of(pushed)
@@ -236,13 +236,13 @@ def _open(store: OpenRead, path: str, file: DataFile, fields: Sequence[Field], s
         raise
 
 
-def _needed(file_fields: Sequence[Field], evolution: Evolution, predicate: Predicate | None) -> list[Field]:
+def _needed_fields(file_fields: Sequence[Field], evolution: Evolution, predicate: Predicate | None) -> list[Field]:
     """Columns that are read or pruned by; the others may have types that are not handled."""
     names = {*evolution.columns, *(columns_of(predicate) if predicate is not None else ())}
     return [field for field in file_fields if field.name in names]
 
 
-def _evolved(evolution: Evolution, batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
+def _evolve(evolution: Evolution, batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
     try:
         return evolution.apply(batch)
     except SchemaError as error:

@@ -35,18 +35,18 @@ class RowIds:
         if ROW_ID_FIELD in fields and file.first_row_id is None and ROW_ID_FIELD.name not in stored:
             raise CorruptionError(f"{path} has no row ids, and its manifest entry names no first one", path=path)
 
-    def filled(self, position: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def fill(self, position: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch, whose first row lies at a position of the file, without NULL in these columns."""
         for place in self._places:
             column = batch.column(place)
             if column.null_count:
-                known = self._known(batch.schema.names[place], position, batch.num_rows)
+                known = self._known_values(batch.schema.names[place], position, batch.num_rows)
                 whole = known if column.null_count == len(column) else pc.coalesce(column, known)
                 columns = [whole if at == place else other for at, other in enumerate(batch.columns)]
                 batch = pa.RecordBatch.from_arrays(columns, schema=batch.schema)
         return batch
 
-    def _known(self, name: str, position: int, count: int) -> pa.Array:
+    def _known_values(self, name: str, position: int, count: int) -> pa.Array:
         first = self._file.first_row_id
         if name == ROW_ID_FIELD.name and first is not None:
             return from_numpy(np.arange(first + position, first + position + count, dtype=np.int64), pa.int64())

@@ -36,7 +36,7 @@ class Stamps(msgspec.Struct, frozen=True):
         """The stamps of a table's files."""
         return cls(Options(schema.options).get_bool("sequence.snapshot-ordering"))
 
-    def stored(self, file: DataFile, fields: Sequence[Field]) -> Sequence[Field]:
+    def stored_fields(self, file: DataFile, fields: Sequence[Field]) -> Sequence[Field]:
         """The fields to read from the file.
 
         Raises: UnsupportedError if a sequence number is wanted and the file does not say who wrote it.

@@ -97,7 +97,7 @@ def stats_of(bounds: Sequence[ColumnBounds], types: Sequence[DataType], modes: S
     Cost: one encoding of two rows.
     """
     kept = [
-        _kept(column, _safe(mode, kind)) for column, mode, kind in zip(bounds, modes, types, strict=True)
+        _keep(column, _safe(mode, kind)) for column, mode, kind in zip(bounds, modes, types, strict=True)
     ]
     columns = [_column(column, kind) for column, kind in zip(kept, types, strict=True)]
     least, greatest = encode(columns, types).to_pylist() if columns else (Stats().min_values, Stats().max_values)
@@ -133,7 +133,7 @@ def truncate_bytes(low: bytes, high: bytes, length: int) -> tuple[bytes, bytes] 
     return (low[:length], kept[:-1] + bytes([kept[-1] + 1])) if kept else None
 
 
-def _kept(bounds: ColumnBounds, mode: StatsMode) -> ColumnBounds:
+def _keep(bounds: ColumnBounds, mode: StatsMode) -> ColumnBounds:
     if mode.kind == "none":
         return ColumnBounds()
     if mode.kind == "counts":

@@ -56,11 +56,11 @@ def evolved_bounds(
         elif field.id in slots and keeps_order(stats_fields[slots[field.id]].type, field.type):
             known.append((field, slots[field.id]))
     if known:
-        found |= _decoded(entries, stats_fields, known, which)
+        found |= _decode(entries, stats_fields, known, which)
     return found
 
 
-def _decoded(
+def _decode(
     entries: EntryColumns, stats_fields: Sequence[Field], known: Sequence[tuple[Field, int]], which: str
 ) -> dict[str, Bounds]:
     types = [field.type for field in stats_fields]

@@ -13,7 +13,7 @@ def with_wanted_parts(stored: Field, read: Field | None) -> Field:
     """The field of a file, with the parts of variants that are read of it in their place, also inside ROWs."""
     if read is None or not isinstance(read.type, RowType):
         return stored
-    return msgspec.structs.replace(stored, type=_wanted(stored.type, read.type))
+    return msgspec.structs.replace(stored, type=_type_to_read(stored.type, read.type))
 
 
 def cast_array(array: pa.Array, source: DataType, target: DataType) -> pa.Array:
@@ -21,7 +21,7 @@ def cast_array(array: pa.Array, source: DataType, target: DataType) -> pa.Array:
     return cast(array, source, target)
 
 
-def _wanted(stored: DataType, read: RowType) -> DataType:
+def _type_to_read(stored: DataType, read: RowType) -> DataType:
     if isinstance(read, VariantParts):
         return read
     if not isinstance(stored, RowType):

@@ -303,11 +303,11 @@ class RollingWriter:
         file = self._open.finish(self._clock.local_millis(), self._next_sequence)
         index, self._open = self._open.index, None
         if index is not None:
-            file = self._indexed(file, index.finish())
+            file = self._build_indexes(file, index.finish())
         self._next_sequence += file.row_count
         self._files.append(file)
 
-    def _indexed(self, file: DataFile, indexes: Indexes) -> DataFile:
+    def _build_indexes(self, file: DataFile, indexes: Indexes) -> DataFile:
         """The file with its indexes, in its entry or in a file beside it."""
         if not indexes:
             return file

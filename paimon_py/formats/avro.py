@@ -117,7 +117,7 @@ class AvroOpenFile:
         position = 0
         stored = [column for column in plan if column.layout is not None]
         for batch in self._read(reader, stored, batch_rows):
-            yield position, batch if len(stored) == len(plan) else _completed(batch, plan)
+            yield position, batch if len(stored) == len(plan) else _complete(batch, plan)
             position += batch.num_rows
 
     def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:  # noqa: ARG002
@@ -150,7 +150,7 @@ class AvroOpenFile:
                 arrays = None if flat is None or len(window) < LEAST_BLOCKS else decode_window(window, flat)
             if arrays is not None:
                 with decoding(self._path):
-                    shown = [_shown(arrays[column.field.name], column) for column in plan]
+                    shown = [_to_target(arrays[column.field.name], column) for column in plan]
                     batch = pa.RecordBatch.from_arrays(shown, schema=schema)
                 yield from row_batches(batch, batch_rows)
                 continue
@@ -215,7 +215,7 @@ class AvroFileWriter:
         if not self._pending and self._position:
             return
         try:
-            data = self._encoded(self._pending)
+            data = self._encode(self._pending)
         except (ValueError, TypeError, OverflowError) as error:
             raise SchemaError(f"rows cannot be written as Avro: {error}") from error
         self._sink.write(data)
@@ -223,7 +223,7 @@ class AvroFileWriter:
         self._pending = []
         self._pending_rows = self._pending_bytes = 0
 
-    def _encoded(self, batches: Sequence[pa.RecordBatch]) -> bytes:
+    def _encode(self, batches: Sequence[pa.RecordBatch]) -> bytes:
         """The bytes of rows: encoded by column, or where there are inner columns record by record."""
         if self._flat is None or not batches:
             return self._encoder.encode([record for batch in batches for record in batch.to_pylist()])
@@ -247,7 +247,7 @@ def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
     return RunningBounds(to_arrow_type(field.type), ordered=ordered)
 
 
-def _completed(batch: pa.RecordBatch, plan: Sequence[_Column]) -> pa.RecordBatch:
+def _complete(batch: pa.RecordBatch, plan: Sequence[_Column]) -> pa.RecordBatch:
     """The rows of a batch with the columns that its file does not hold, which are NULL."""
     arrays = [
         pa.nulls(batch.num_rows, column.target.type) if column.layout is None else batch.column(column.field.name)
@@ -258,10 +258,10 @@ def _completed(batch: pa.RecordBatch, plan: Sequence[_Column]) -> pa.RecordBatch
 
 def _array(chunk: Sequence[dict[str, Any]], column: _Column) -> pa.Array:
     name = column.field.name
-    return _shown(pa.array([record[name] for record in chunk], column.layout), column)
+    return _to_target(pa.array([record[name] for record in chunk], column.layout), column)
 
 
-def _shown(array: pa.Array, column: _Column) -> pa.Array:
+def _to_target(array: pa.Array, column: _Column) -> pa.Array:
     return reshape(array, column.field.type, column.target.type, _read_leaf)
 
 

@@ -111,10 +111,10 @@ def _record(fields: Sequence[Field], name: str) -> dict[str, Any]:
             raise UnsupportedError(
                 f"Avro cannot name a column {field.name!r}", feature="Avro names beyond [A-Za-z0-9_]"
             )
-    return {"type": "record", **_named(name), "fields": [_field(field.name, field.type, name) for field in fields]}
+    return {"type": "record", **_split_name(name), "fields": [_field(field.name, field.type, name) for field in fields]}
 
 
-def _named(name: str) -> dict[str, str]:
+def _split_name(name: str) -> dict[str, str]:
     space, _, simple = name.rpartition(".")
     return {"name": simple, "namespace": space}
 
@@ -148,7 +148,7 @@ def _value(kind: DataType, name: str) -> Any:
             "Java cannot read a MULTISET of other than strings from Avro", feature="MULTISET in Avro"
         )
     pair = [{"name": "key", "type": _node(key, f"{name}_key")}, _field("value", value, name)]
-    return {"type": "array", "items": {"type": "record", **_named(name), "fields": pair}, "logicalType": "map"}
+    return {"type": "array", "items": {"type": "record", **_split_name(name), "fields": pair}, "logicalType": "map"}
 
 
 def atomic_schema(kind: Atomic) -> Any:

@@ -247,18 +247,18 @@ def decoding(path: str) -> Iterator[None]:
     except PaimonError:
         raise
     except MemoryError as error:
-        raise _exhausted(path, error) from error
+        raise _memory_error(path, error) from error
     except pa.ArrowNotImplementedError as error:
         raise UnsupportedError(f"{path} cannot be decoded: {error}", feature=str(error), path=path) from error
     except RecursionError as error:
         raise CorruptionError(f"{path} is damaged: it is nested too deeply", path=path) from error
     except RuntimeError as error:
         if any(words in str(error) for words in _NO_THREADS):
-            raise _exhausted(path, error) from error
+            raise _memory_error(path, error) from error
         raise
     except OSError as error:
         if error.errno == errno.ENOMEM:
-            raise _exhausted(path, error) from error
+            raise _memory_error(path, error) from error
         if error.errno is not None:
             raise StorageError(f"reading {path} failed: {error}", path=path, operation="read") from error
         raise CorruptionError(f"{path} is damaged: {error}", path=path) from error
@@ -266,7 +266,7 @@ def decoding(path: str) -> Iterator[None]:
         raise CorruptionError(f"{path} is damaged: {error or type(error).__name__}", path=path) from error
 
 
-def _exhausted(path: str, error: BaseException) -> PaimonError:
+def _memory_error(path: str, error: BaseException) -> PaimonError:
     what = str(error) or type(error).__name__
     asked = _ASKED.search(what)
     if asked and int(asked[1]) >= _NO_MACHINE_HAS:

@@ -38,7 +38,7 @@ class RunningBounds:
         """Take the values, but not the nulls, of `array` into account."""
         if not self.ordered or array.null_count == len(array):
             return
-        low, high = _floats(array) if pa.types.is_floating(self.kind) else _ordered(array)
+        low, high = _floats(array) if pa.types.is_floating(self.kind) else _min_max(array)
         if low is None:
             self.ordered = False
         else:
@@ -66,7 +66,7 @@ def greatest(scalars: Sequence[pa.Scalar]) -> pa.Scalar:
     return scalars[0] if len(scalars) == 1 else pc.max(scalar_array(scalars, scalars[0].type))
 
 
-def _ordered(array: pa.Array) -> tuple[pa.Scalar, pa.Scalar]:
+def _min_max(array: pa.Array) -> tuple[pa.Scalar, pa.Scalar]:
     found = pc.min_max(array)
     return found["min"], found["max"]
 

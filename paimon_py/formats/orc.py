@@ -135,7 +135,8 @@ class OrcOpenFile:
         plan = [self._columns[name] for name in columns]
         schema = pa.schema([column.target for column in plan])
         names = [column.field.name for column in plan if not column.is_absent]
-        stripes = self._stripes(names) if predicate is None and rows is None else self._chosen(names, predicate, rows)
+        takes_all = predicate is None and rows is None
+        stripes = self._stripes(names) if takes_all else self._chosen_stripes(names, predicate, rows)
         for position, stripe in stripes:
             for piece in row_batches(stripe, batch_rows):
                 yield position, self._result(piece, plan, schema)
@@ -191,7 +192,7 @@ class OrcOpenFile:
             message = f"{self._path} has {position} rows in its stripes, {self.row_count} by its footer"
             raise CorruptionError(message, path=self._path)
 
-    def _chosen(
+    def _chosen_stripes(
         self, names: list[str], predicate: Predicate | None, rows: BitMap | None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The stripes that are not left out, with the position of their first row."""

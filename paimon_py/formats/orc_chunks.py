@@ -47,7 +47,7 @@ def check_size(chunks: Chunks) -> None:
         raise ValueError(f"chunks of {chunks.block_bytes} bytes")
 
 
-def joined(chunks: Chunks, data: bytes) -> bytes:
+def join(chunks: Chunks, data: bytes) -> bytes:
     """All chunks in `data`, unpacked.
 
     Raises: ValueError, EOFError, pa.ArrowException for damage; UnsupportedError for a codec.
@@ -62,21 +62,21 @@ def joined(chunks: Chunks, data: bytes) -> bytes:
         at = first + (header >> 1)
         if at > len(data):
             raise EOFError("a compressed chunk ends early")
-        piece = data[first:at] if header & 1 else _unpacked(chunks, data[first:at])
+        piece = data[first:at] if header & 1 else _unpack(chunks, data[first:at])
         if len(piece) > max(chunks.block_bytes, header >> 1):
             raise ValueError(f"a chunk of {len(piece)} bytes, where {chunks.block_bytes} are allowed")
         pieces.append(piece)
     return b"".join(pieces)
 
 
-def framed(chunks: Chunks, data: bytes) -> bytes:
+def frame(chunks: Chunks, data: bytes) -> bytes:
     """`data` in chunks that are stored as they are."""
     if chunks.codec == NONE:
         return data
     return b"".join(_header(piece, plain=True) + piece for piece in _pieces(chunks, data))
 
 
-def packed(chunks: Chunks, data: bytes, level: int) -> Packed:
+def pack(chunks: Chunks, data: bytes, level: int) -> Packed:
     """`data` in chunks, compressed at `level` where the codec has levels and the chunk becomes smaller.
 
     Raises: UnsupportedError for a codec.
@@ -85,7 +85,7 @@ def packed(chunks: Chunks, data: bytes, level: int) -> Packed:
         return Packed(data, (0, len(data)))
     out, starts = bytearray(), [0]
     for piece in _pieces(chunks, data):
-        small = _compressed(chunks.codec, piece, level)
+        small = _compress(chunks.codec, piece, level)
         plain = len(small) >= len(piece)
         kept = piece if plain else small
         out += _header(kept, plain=plain) + kept
@@ -106,7 +106,7 @@ def _header(piece: bytes, *, plain: bool) -> bytes:
     return (len(piece) << 1 | plain).to_bytes(_HEADER_BYTES, "little")
 
 
-def _compressed(codec: int, data: bytes, level: int) -> bytes:
+def _compress(codec: int, data: bytes, level: int) -> bytes:
     if codec == ZLIB:
         stream = zlib.compressobj(level, zlib.DEFLATED, -15)
         return stream.compress(data) + stream.flush()
@@ -118,15 +118,15 @@ def _compressed(codec: int, data: bytes, level: int) -> bytes:
     return out
 
 
-def _unpacked(chunks: Chunks, data: bytes) -> bytes:
+def _unpack(chunks: Chunks, data: bytes) -> bytes:
     if chunks.codec == ZLIB:
-        return _inflated(data, chunks.block_bytes)
+        return _inflate(data, chunks.block_bytes)
     if chunks.codec == ZSTD:
         return _zstd_bytes(data, chunks.block_bytes)
     if chunks.codec == SNAPPY:
-        return _sized("snappy", data, _snappy_bytes(data), chunks.block_bytes)
+        return _decompress("snappy", data, _snappy_bytes(data), chunks.block_bytes)
     if chunks.codec == LZ4:
-        return _sized("lz4_raw", data, _lz4_bytes(data), chunks.block_bytes)
+        return _decompress("lz4_raw", data, _lz4_bytes(data), chunks.block_bytes)
     if chunks.codec not in _NAMES:
         raise ValueError(f"compression {chunks.codec}, which ORC does not have")
     name = _NAMES[chunks.codec]
@@ -146,7 +146,7 @@ def _zstd_bytes(data: bytes, limit: int) -> bytes:
     return found
 
 
-def _inflated(data: bytes, limit: int) -> bytes:
+def _inflate(data: bytes, limit: int) -> bytes:
     stream = zlib.decompressobj(-15)
     try:
         out = stream.decompress(data, limit + 1)
@@ -157,7 +157,7 @@ def _inflated(data: bytes, limit: int) -> bytes:
     return out
 
 
-def _sized(codec: str, data: bytes, size: int, limit: int) -> bytes:
+def _decompress(codec: str, data: bytes, size: int, limit: int) -> bytes:
     if size > limit:
         raise ValueError(f"a chunk of {size} bytes, where {limit} are allowed")
     out: bytes = pa.Codec(codec).decompress(data, size, asbytes=True)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple, Protocol
 
-from paimon_py.formats.orc_chunks import Chunks, check_size, framed, joined
+from paimon_py.formats.orc_chunks import Chunks, check_size, frame, join
 
 BOOLEAN, LONG, TIMESTAMP, LIST, MAP, STRUCT, INSTANT = 0, 4, 9, 10, 11, 12, 18
 TIMESTAMP_KINDS = frozenset({TIMESTAMP, INSTANT})
@@ -223,7 +223,7 @@ def read_raw_tail(source: SeekRead) -> RawTail:
         raise ValueError(f"a footer of {length} bytes in a file of {size}")
     held = footer_at - (size - len(last))
     raw = last[held : held + length] if held >= 0 else read_at(source, footer_at, length)
-    return RawTail(chunks, joined(chunks, raw), footer_at, postscript)
+    return RawTail(chunks, join(chunks, raw), footer_at, postscript)
 
 
 def check_decimals(raw: RawTail) -> None:
@@ -245,7 +245,7 @@ def read_stripe_footer(source: SeekRead, tail: Tail | RawTail, stripe: Stripe) -
     footer_at = offset + stripe.index_bytes + stripe.data_bytes
     raw = read_at(source, footer_at, stripe.footer_bytes)
     streams, encodings, zone = [], [], ""
-    for part in parts(joined(tail.chunks, raw)):
+    for part in parts(join(tail.chunks, raw)):
         if part.number == 1:
             numbers = {inner.number: inner.value for inner in parts(part.data)}
             stream = FileStream(numbers.get(1, 0), numbers.get(2, 0), offset, numbers.get(3, 0))
@@ -275,7 +275,7 @@ def check_keys(source: SeekRead, raw: RawTail, stripe: Stripe, keys: Collection[
     Cost: the footer of the stripe, unpacked and searched.
     Raises: as `read_stripe_footer`
     """
-    data = joined(raw.chunks, read_at(source, stripe.footer_at, stripe.footer_bytes))
+    data = join(raw.chunks, read_at(source, stripe.footer_at, stripe.footer_bytes))
     if not any(_PRESENT + varint_bytes(key) in data for key in keys):
         return
     for stream in read_stripe_footer(source, raw, stripe).streams:
@@ -300,7 +300,7 @@ def as_seconds(source: SeekRead, tail: Tail, columns: frozenset[int]) -> io.RawI
     footer = bytearray(tail.footer)
     for column in columns:
         footer[tail.types[column].kind_at] = LONG
-    end = framed(tail.chunks, bytes(footer))
+    end = frame(tail.chunks, bytes(footer))
     postscript = b"\x08" + varint_bytes(len(end))
     postscript += b"".join(
         tail.postscript[part.begin : part.end] for part in parts(tail.postscript) if part.number != 1
@@ -340,7 +340,7 @@ def _type(part: MessageField) -> OrcType:
                 raise ValueError("a kind of type that ORC does not have")
             kind, kind_at = inner.value, part.start + inner.start
         elif inner.number == 2 and inner.data:
-            children += _packed(inner.data)
+            children += _packed_numbers(inner.data)
         elif inner.number == 2 and inner.end > inner.start:
             children.append(inner.value)
         elif inner.number == 3:
@@ -352,7 +352,7 @@ def _type(part: MessageField) -> OrcType:
     return OrcType(kind, kind_at, tuple(children), tuple(names))
 
 
-def _packed(data: bytes) -> list[int]:
+def _packed_numbers(data: bytes) -> list[int]:
     values, at = [], 0
     while at < len(data):
         value, at = varint(data, at)

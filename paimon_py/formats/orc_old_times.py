@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from paimon_py.codec.columns import Ints
-from paimon_py.formats.orc_chunks import Chunks, Packed, joined, packed
+from paimon_py.formats.orc_chunks import Chunks, Packed, join, pack
 from paimon_py.formats.orc_footer import (
     SECONDARY_STREAM,
     TIMESTAMP_KINDS,
@@ -33,7 +33,7 @@ from paimon_py.formats.orc_footer import (
     varint,
     varint_bytes,
 )
-from paimon_py.formats.orc_rle import Runs, decode_v2, encode_v2, zigzagged
+from paimon_py.formats.orc_rle import Runs, decode_v2, encode_v2, to_zigzag
 from paimon_py.formats.orc_timestamps import codes_of, nanos_of
 from paimon_py.formats.orc_zones import base_seconds
 
@@ -116,7 +116,7 @@ def with_old_times(start: int, end: bytes, level: int) -> bytes:
     tail = read_tail(file)
     length = next((part.value for part in parts(tail.postscript) if part.number == _METADATA_LENGTH), 0)
     content = tail.footer_at - length
-    metadata = joined(tail.chunks, read_at(file, content, length))
+    metadata = join(tail.chunks, read_at(file, content, length))
     statistics = [[column.data for column in parts(stripe.data)] for stripe in parts(metadata)]
     behind = [stripe for stripe in tail.stripes if stripe.offset >= start]
     out = [read_at(file, start, (behind[0].offset if behind else content) - start)]
@@ -136,10 +136,10 @@ def with_old_times(start: int, end: bytes, level: int) -> bytes:
         at += len(made.data)
     if not bounded:
         return end
-    whole = {column: _united([_bounds(stripe[column]) for stripe in statistics]) for column in bounded}
+    whole = {column: _unite([_bounds(stripe[column]) for stripe in statistics]) for column in bounded}
     footer = _file_footer(tail.footer, places, whole, at - content)
     message = b"".join(_bytes(1, b"".join(_bytes(1, column) for column in stripe)) for stripe in statistics)
-    ends = [packed(tail.chunks, each, level).data for each in (message, footer)]
+    ends = [pack(tail.chunks, each, level).data for each in (message, footer)]
     lengths = {_METADATA_LENGTH: len(ends[0]), 1: len(ends[1])}
     postscript = _with_numbers(tail.postscript, lengths)
     return b"".join([*out, *ends, postscript, bytes([len(postscript)])])
@@ -162,18 +162,18 @@ def _stripe(file: _Behind, tail: Tail, stripe: Stripe, counts: Sequence[int], le
         data[at], data[behind] = made.seconds_bytes.data, made.nanos_bytes.data
         index = places.get((_ROW_INDEX_STREAM, column))
         if index is not None:
-            entries = _index(joined(tail.chunks, data[index]), made, tail.chunks)
-            data[index] = packed(tail.chunks, entries, level).data
+            entries = _index(join(tail.chunks, data[index]), made, tail.chunks)
+            data[index] = pack(tail.chunks, entries, level).data
     if not bounds:
         raw = read_at(file, stripe.offset, stripe.index_bytes + stripe.data_bytes + stripe.footer_bytes)
         return _Made(raw, stripe, bounds)
     old = read_at(file, stripe.offset + stripe.index_bytes + stripe.data_bytes, stripe.footer_bytes)
     sizes = iter([len(each) for each in data])
     footer = _remade(
-        joined(tail.chunks, old),
+        join(tail.chunks, old),
         lambda part: _bytes(1, _with_numbers(part.data, {3: next(sizes)})) if part.number == 1 else None,
     )
-    ending = packed(tail.chunks, footer, level).data
+    ending = pack(tail.chunks, footer, level).data
     index_end = stripe.offset + stripe.index_bytes
     index_bytes = sum(len(each) for each, stream in zip(data, streams, strict=True) if stream.offset < index_end)
     place = stripe._replace(
@@ -186,19 +186,19 @@ def _stripe(file: _Behind, tail: Tail, stripe: Stripe, counts: Sequence[int], le
 
 def _column(chunks: Chunks, data: bytes, secondary: bytes, count: int, level: int) -> _Column | None:
     """The streams of a column anew; None where none of its times needs it."""
-    nanos = nanos_of(decode_v2(joined(chunks, secondary), count))
+    nanos = nanos_of(decode_v2(join(chunks, secondary), count))
     old = nanos < 0
     if not bool(old.any()):
         return None
-    seconds = decode_v2(joined(chunks, data), count, signed=True) + _BASE
+    seconds = decode_v2(join(chunks, data), count, signed=True) + _BASE
     seconds[old] -= 1
     nanos[old] += _NANOS
     millis, rest = seconds * 1000 + nanos // _MILLI_NANOS, nanos % _MILLI_NANOS
     late = old & (nanos >= _MILLI_NANOS)
     nanos[late & (seconds == -1)] -= _NANOS
     seconds[late] += 1
-    whole, fractions = encode_v2(zigzagged(seconds - _BASE)), encode_v2(codes_of(nanos))
-    seconds_bytes, nanos_bytes = packed(chunks, whole.data, level), packed(chunks, fractions.data, level)
+    whole, fractions = encode_v2(to_zigzag(seconds - _BASE)), encode_v2(codes_of(nanos))
+    seconds_bytes, nanos_bytes = pack(chunks, whole.data, level), pack(chunks, fractions.data, level)
     return _Column(whole, fractions, seconds_bytes, nanos_bytes, millis, rest)
 
 
@@ -262,7 +262,7 @@ def _with_bounds(statistics: bytes, bounds: _Bounds) -> bytes:
     return _remade(statistics, lambda part: _bytes(_TIMES, message) if part.number == _TIMES else None)
 
 
-def _united(bounds: Sequence[_Bounds | None]) -> _Bounds:
+def _unite(bounds: Sequence[_Bounds | None]) -> _Bounds:
     known = [each for each in bounds if each is not None]
     return (*min(each[:2] for each in known), *max(each[2:] for each in known))
 

@@ -31,13 +31,13 @@ def decode_v1(data: bytes, count: int) -> Ints:
         if control < 0x80:
             step = data[at + 1] - (data[at + 1] >> 7 << 8)
             base, at = varint(data, at + 2)
-            run = np.arange(control + 3, dtype=np.int64) * step + _wrapped(base)
+            run = np.arange(control + 3, dtype=np.int64) * step + _to_signed(base)
         else:
             literals = []
             at += 1
             for _ in range(256 - control):
                 value, at = varint(data, at)
-                literals.append(_wrapped(value))
+                literals.append(_to_signed(value))
             run = np.array(literals, np.int64)
         runs.append(run)
         found += len(run)
@@ -74,7 +74,7 @@ def encode_v2(values: Ints) -> Runs:
     return Runs(bytes(out), tuple(starts))
 
 
-def zigzagged(values: Ints) -> Ints:
+def to_zigzag(values: Ints) -> Ints:
     """Signed numbers as unsigned ones, small where they were near to zero."""
     return (values << 1) ^ (values >> 63)
 
@@ -97,11 +97,11 @@ def decode_v2(data: bytes, count: int, *, signed: bool = False) -> Ints:
             length = ((header & 1) << 8 | data[at + 1]) + 1
             code = header >> 1 & 31
             if header >> 6 == _DIRECT:
-                run = _unpacked(data, at + 2, length, _width(code))
-                run = _unzigzagged(run) if signed else run
+                run = _unpack(data, at + 2, length, _width(code))
+                run = _from_zigzag(run) if signed else run
                 at += 2 + _size(length, _width(code))
             elif header >> 6 == _PATCHED_BASE:
-                run, at = _patched(data, at + 2, length, _width(code))
+                run, at = _patched_base(data, at + 2, length, _width(code))
             else:
                 run, at = _deltas(data, at + 2, length, _width(code) if code else 0, signed=signed)
         runs.append(run)
@@ -113,7 +113,7 @@ def _first(runs: list[Ints], count: int) -> Ints:
     return np.concatenate(runs)[:count] if runs else np.zeros(0, np.int64)
 
 
-def _unzigzagged(values: Ints) -> Ints:
+def _from_zigzag(values: Ints) -> Ints:
     return (values >> 1 & _LARGEST) ^ -(values & 1)
 
 
@@ -128,12 +128,12 @@ def _deltas(data: bytes, at: int, length: int, width: int, *, signed: bool) -> t
         raise ValueError("a run of steps without a step")
     steps = np.zeros(length, np.int64)
     steps[1] = step
-    further = _unpacked(data, at, length - 2, width)
+    further = _unpack(data, at, length - 2, width)
     steps[2:] = -further if step < 0 else further
     return np.cumsum(steps) + _number(first, signed=signed), at + _size(length - 2, width)
 
 
-def _patched(data: bytes, at: int, length: int, width: int) -> tuple[Ints, int]:
+def _patched_base(data: bytes, at: int, length: int, width: int) -> tuple[Ints, int]:
     """A base, distances from it, and a list of high bits for the few distances that need more of them."""
     base_bytes, patch_width = (data[at] >> 5) + 1, _width(data[at] & 31)
     gap_width, patches = (data[at + 1] >> 5) + 1, data[at + 1] & 31
@@ -142,21 +142,21 @@ def _patched(data: bytes, at: int, length: int, width: int) -> tuple[Ints, int]:
     sign = 1 << 8 * base_bytes - 1
     base = sign - base if base & sign else base
     at += base_bytes
-    values = _unpacked(data, at, length, width)
+    values = _unpack(data, at, length, width)
     at += _size(length, width)
     if gap_width + patch_width > 64:
         raise ValueError("a patch of more than 64 bits")
     entry_width = next(fixed for fixed in _FIXED_WIDTHS if fixed >= gap_width + patch_width)
     position = 0
-    for entry in _unpacked(data, at, patches, entry_width).view(np.uint64).tolist():
+    for entry in _unpack(data, at, patches, entry_width).view(np.uint64).tolist():
         position += entry >> patch_width
         patch = entry & (1 << patch_width) - 1
         if patch:
-            values[position] |= _wrapped(patch << width)
+            values[position] |= _to_signed(patch << width)
     return values + base, at + _size(patches, entry_width)
 
 
-def _unpacked(data: bytes, at: int, count: int, width: int) -> Ints:
+def _unpack(data: bytes, at: int, count: int, width: int) -> Ints:
     """Numbers of `width` bits, highest bit first."""
     raw = np.frombuffer(_take(data, at, _size(count, width)), np.uint8)
     bits = np.zeros((count, 64), np.uint8)
@@ -180,10 +180,10 @@ def _width(code: int) -> int:
 
 
 def _number(value: int, *, signed: bool) -> int:
-    return unzigzag(value) if signed else _wrapped(value)
+    return unzigzag(value) if signed else _to_signed(value)
 
 
-def _wrapped(value: int) -> int:
+def _to_signed(value: int) -> int:
     """An unsigned number of 64 bits as the signed one with the same bits."""
     if value >= 1 << 64:
         raise ValueError("a number of more than 64 bits")

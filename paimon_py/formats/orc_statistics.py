@@ -15,7 +15,7 @@ from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.columns import integer_array, text_array
 from paimon_py.expr.prune import Bounds
 from paimon_py.formats.base import GREGORIAN_DAYS
-from paimon_py.formats.orc_chunks import joined
+from paimon_py.formats.orc_chunks import join
 from paimon_py.formats.orc_footer import SeekRead, Tail, parts, read_at, unzigzag
 from paimon_py.spec.types import Atomic, Field, Root
 
@@ -51,7 +51,7 @@ def stripe_bounds(source: SeekRead, tail: Tail, fields: Sequence[Field]) -> dict
     found = {}
     for field in fields:
         if field.name in places and isinstance(field.type, Atomic):
-            known = [_known(columns[places[field.name]], field.type) for columns in stripes]
+            known = [_known_bounds(columns[places[field.name]], field.type) for columns in stripes]
             found[field.name] = _bounds(known, field.type, rows)
     return found
 
@@ -61,13 +61,13 @@ def _stripes(source: SeekRead, tail: Tail) -> list[list[bytes]]:
     length = next((part.value for part in parts(tail.postscript) if part.number == _METADATA_LENGTH), 0)
     if not length or length > tail.footer_at:
         return []
-    message = joined(tail.chunks, read_at(source, tail.footer_at - length, length))
+    message = join(tail.chunks, read_at(source, tail.footer_at - length, length))
     stripes = [part.data for part in parts(message) if part.number == _STATISTICS]
     columns = [[part.data for part in parts(stripe) if part.number == _STATISTICS] for stripe in stripes]
     return columns if all(len(each) == len(tail.types) for each in columns) else []
 
 
-def _known(statistics: bytes, kind: Atomic) -> _Known:
+def _known_bounds(statistics: bytes, kind: Atomic) -> _Known:
     found = {part.number: part for part in parts(statistics)}
     count = found[_COUNT].value if _COUNT in found else None
     number = _number_of(kind)
@@ -82,7 +82,7 @@ def _known(statistics: bytes, kind: Atomic) -> _Known:
     low_text, high_text = ends[_LOW].data.decode(), ends[_HIGH].data.decode()
     if number == _STRINGS:
         return _Known(low_text, high_text, count)
-    return _Known(_unscaled(low_text, kind), _unscaled(high_text, kind), count)
+    return _Known(_to_unscaled(low_text, kind), _to_unscaled(high_text, kind), count)
 
 
 def _number_of(kind: Atomic) -> int:
@@ -92,7 +92,7 @@ def _number_of(kind: Atomic) -> int:
     return {Root.VARCHAR: _STRINGS, Root.DECIMAL: _DECIMALS, Root.DATE: _DATES}.get(kind.root, 0)
 
 
-def _unscaled(text: str, kind: Atomic) -> int:
+def _to_unscaled(text: str, kind: Atomic) -> int:
     try:
         number = Decimal(text).scaleb(kind.scale or 0, context=_EXACT)
     except InvalidOperation as error:

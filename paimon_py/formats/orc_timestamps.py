@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, from_numpy, nulls_or_none, numpy_values, validity_bitmap, validity_mask
 from paimon_py.errors import UnsupportedError
-from paimon_py.formats.orc_chunks import joined
+from paimon_py.formats.orc_chunks import join
 from paimon_py.formats.orc_footer import (
     DIRECT,
     DIRECT_V2,
@@ -124,7 +124,7 @@ class LongTimestamps:
             raise ValueError(f"no fractions of seconds for column {column}")
         if count == 0:
             return np.zeros(0, np.int64)
-        data = joined(self._tail.chunks, read_at(self._file, streams[0].offset, streams[0].length))
+        data = join(self._tail.chunks, read_at(self._file, streams[0].offset, streams[0].length))
         codes = decode_v2(data, count) if encoding == DIRECT_V2 else decode_v1(data, count)
         return nanos_of(codes)
 

@@ -119,7 +119,7 @@ class ParquetOpenFile:
         plan = [self._columns[name] for name in columns]
         schema = pa.schema([column.target for column in plan])
         stored = [column for column in plan if not column.is_absent]
-        for position, batch in self._decoded(stored, batch_rows, predicate, rows):
+        for position, batch in self._decode(stored, batch_rows, predicate, rows):
             yield position, self._result(batch, plan, schema)
 
     def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:
@@ -188,7 +188,7 @@ class ParquetOpenFile:
             return [name]
         return _inner_paths(name, column.field.type, stored) or [name]
 
-    def _decoded(
+    def _decode(
         self, plan: Sequence[_Column], batch_rows: int, predicate: Predicate | None, rows: BitMap | None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The stored columns that are needed, as the file has them, with the position of the first row."""
@@ -230,7 +230,7 @@ class ParquetOpenFile:
                     continue
                 chosen = None
             for start, groups in whole:
-                yield from _positioned(self._stretch(groups, plan, batch_rows), start)
+                yield from _with_positions(self._stretch(groups, plan, batch_rows), start)
             whole = []
             for start, batch in [] if chosen is None else self._pages_of(group, plan, chosen):
                 for begin in range(0, batch.num_rows, batch_rows):
@@ -331,7 +331,7 @@ def _with_group(stretches: list[tuple[int, list[int]]], position: int, group: in
     return [*stretches, (position, [group])]
 
 
-def _positioned(batches: Iterable[pa.RecordBatch], position: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _with_positions(batches: Iterable[pa.RecordBatch], position: int) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Batches of neighbouring rows, each with the position of its first one."""
     for batch in batches:
         yield position, batch

@@ -43,7 +43,7 @@ class GroupsTogether:
         """
         found: list[tuple[int, list[int], Ranges]] = []
         for position, groups in stretches:
-            for together, ranges in self._divided(groups):
+            for together, ranges in self._divide(groups):
                 found.append((position, together, ranges))
                 position += self.row_count(together)
         for place, (position, together, ranges) in enumerate(found):
@@ -60,7 +60,7 @@ class GroupsTogether:
         if self._source is not None and following:
             self._source.foresee(following.pop())
 
-    def _divided(self, groups: list[int]) -> Iterator[tuple[list[int], Ranges]]:
+    def _divide(self, groups: list[int]) -> Iterator[tuple[list[int], Ranges]]:
         """At a distance as many row groups as are fetched at once, else all."""
         if self._source is None:
             yield groups, []

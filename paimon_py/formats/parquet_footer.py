@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import BinaryIO
 
-from paimon_py.formats.thrift import BINARY, I32, Reader, Struct, inner, items, number, write_varint, written
+from paimon_py.formats.thrift import BINARY, I32, Reader, Struct, encode, inner, items, number, write_varint
 
 MAGIC = b"PAR1"
 ROOT_NAME = b"paimon_schema"
@@ -77,14 +77,14 @@ def with_root_name(footer: bytes) -> bytes:
 def fixed_to_int96(footer: bytes, columns: frozenset[tuple[str, ...]]) -> bytes:
     """The footer with the 12-byte leaf columns at the paths `columns` as INT96, without statistics."""
 
-    def wanted(path: tuple[str, ...], element: Struct) -> bool:
+    def is_wanted(path: tuple[str, ...], element: Struct) -> bool:
         if path not in columns:
             return False
         if number(element, _ELEMENT_TYPE) != _FIXED or number(element, _ELEMENT_LENGTH) != _INT96_BYTES:
             raise ValueError(f"column {'.'.join(path)} is not FIXED_LEN_BYTE_ARRAY(12)")
         return True
 
-    return _retype(footer, wanted, _INT96)
+    return _retype(footer, is_wanted, _INT96)
 
 
 def int96_to_fixed(footer: bytes) -> bytes:
@@ -107,7 +107,7 @@ def _retype(footer: bytes, wanted: Callable[[tuple[str, ...], Struct], bool], ph
                 column.pop(_COLUMN_STATISTICS, None)
     if physical == _FIXED:
         file.pop(_FILE_METADATA, None)
-    return written(file)
+    return encode(file)
 
 
 def _retype_element(element: Struct, physical: int) -> None:

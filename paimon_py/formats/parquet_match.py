@@ -53,7 +53,7 @@ class ParquetMatcher:
 
     def groups(self, predicate: Predicate, rows: Sequence[int], whole: WholeBounds | None) -> list[bool]:
         """Whether each row group may hold a match. `rows`: their row counts. Raises: ValueError for damage."""
-        statistics = {name: self._reader.statistics(name) for name in self._told(predicate)}
+        statistics = {name: self._reader.statistics(name) for name in self._columns_with_statistics(predicate)}
         found: list[bool] = self._matches(predicate, statistics, rows, whole).tolist()
         return found
 
@@ -68,7 +68,7 @@ class ParquetMatcher:
         Cost: a small read and 10 µs for each page of the predicate's columns; of the others only if pages go.
         Raises: ValueError or IndexError for damage.
         """
-        told = [] if predicate is None else self._told(predicate)
+        told = [] if predicate is None else self._columns_with_statistics(predicate)
         pages = {name: self._reader.pages(group, name) for name in told if self._reader.can_read(group, [name])}
         if rows is None and not pages:
             return None
@@ -91,7 +91,7 @@ class ParquetMatcher:
         """What the footer says of a row group, one slot for each column; it confirms what pages say."""
         return {name: self._bounds(self._fields[name], [self._reader.statistics(name)[group]]) for name in names}
 
-    def _told(self, predicate: Predicate) -> list[str]:
+    def _columns_with_statistics(self, predicate: Predicate) -> list[str]:
         """The columns of a predicate that may have statistics."""
         names = self._reader.flat_columns(sorted(columns_of(predicate)))
         return [name for name in names if name in self._fields and isinstance(self._fields[name].type, Atomic)]

@@ -61,10 +61,10 @@ def chosen_dictionaries(
     if default is not None and not flag_option(options, _DICTIONARY, default=True):
         wanted = set()
     for leaf in leaves:
-        name = f"{_DICTIONARY}#{leaf.dotted}"
+        name = f"{_DICTIONARY}#{leaf.dotted_path}"
         if name in options:
             (wanted.add if flag_option(options, name, default=True) else wanted.discard)(leaf)
-    return [leaf.dotted for leaf in leaves if leaf in wanted]
+    return [leaf.dotted_path for leaf in leaves if leaf in wanted]
 
 
 def writer_arguments(settings: WriteSettings, leaves: Sequence[LeafColumn]) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def writer_arguments(settings: WriteSettings, leaves: Sequence[LeafColumn]) -> d
     """
     codec = codec_of(settings)
     options = settings.options
-    unbounded = {leaf.dotted for leaf in leaves if not has_footer_bounds(leaf.type)}
+    unbounded = {leaf.dotted_path for leaf in leaves if not has_footer_bounds(leaf.type)}
     arguments: dict[str, Any] = {
         "compression": codec,
         "store_schema": False,
@@ -82,7 +82,7 @@ def writer_arguments(settings: WriteSettings, leaves: Sequence[LeafColumn]) -> d
         "data_page_version": "1.0",
         "version": "2.6",
         "write_page_checksum": True,
-        "write_statistics": [leaf.dotted for leaf in leaves if leaf.dotted not in unbounded],
+        "write_statistics": [leaf.dotted_path for leaf in leaves if leaf.dotted_path not in unbounded],
         "data_page_size": number_option(options, "parquet.page.size", 1 << 20),
         "dictionary_pagesize_limit": number_option(options, "parquet.dictionary.page.size", 1 << 20),
     }

@@ -170,7 +170,7 @@ class PageReader:
             _GROUP_BYTES: (thrift.I64, size << 1),
             _GROUP_ROWS: (thrift.I64, rows << 1),
         }
-        return thrift.written(
+        return thrift.encode(
             {
                 _FILE_VERSION: (thrift.I32, 2 << 1),
                 _FILE_SCHEMA: (thrift.LIST, thrift.Sequence(thrift.STRUCT, [root, element])),

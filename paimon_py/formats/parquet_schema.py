@@ -30,7 +30,7 @@ class LeafColumn(NamedTuple):
     flat: bool
 
     @property
-    def dotted(self) -> str:
+    def dotted_path(self) -> str:
         """The path as pyarrow's settings spell it."""
         return ".".join(self.path)
 

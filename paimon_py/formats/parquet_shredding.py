@@ -14,7 +14,7 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.variant.arrays import as_variants, each
 from paimon_py.codec.variant.form import METADATA, TYPED, VALUE
-from paimon_py.codec.variant.infer import InferRules, inferred
+from paimon_py.codec.variant.infer import InferRules, infer
 from paimon_py.formats.field_ids import element_id
 from paimon_py.formats.parquet_schema import FIELD_ID, LeafColumn, is_variant_type, leaf_columns
 from paimon_py.spec.options import Options
@@ -70,7 +70,7 @@ class Inference(NamedTuple):
         found = {}
         for name in self.columns:
             arrays = [as_variants(batch.column(name)) for batch in batches]
-            kind = inferred(islice((one for array in arrays for one in each(array)), self.rows), self.rules)
+            kind = infer(islice((one for array in arrays for one in each(array)), self.rows), self.rules)
             if kind is not None:
                 found[name] = kind
         return found
@@ -105,10 +105,10 @@ def _field(name: str, kind: pa.DataType, number: int, *, nullable: bool = True) 
 def _parts(kind: DataType, first: int) -> list[pa.Field]:
     """`value` and `typed_value` of a node; their ids begin with `first`."""
     value = _field(VALUE, pa.binary(), first)
-    return [value] if is_variant_type(kind) else [value, _field(TYPED, _typed(kind, first + 1), first + 1)]
+    return [value] if is_variant_type(kind) else [value, _field(TYPED, _typed_value(kind, first + 1), first + 1)]
 
 
-def _typed(kind: DataType, number: int) -> pa.DataType:
+def _typed_value(kind: DataType, number: int) -> pa.DataType:
     if isinstance(kind, RowType):
         return pa.struct([_field(f.name, pa.struct(_parts(f.type, 0)), f.id, nullable=False) for f in kind.fields])
     if isinstance(kind, ArrayType):

@@ -47,7 +47,7 @@ def bound_array(raws: Sequence[Raw | None], file_kind: pa.DataType, kind: pa.Dat
     """
     if pa.types.is_decimal(file_kind):
         # without a look at the precision: sums of short decimals go beyond it
-        array = integer_array([_unscaled(raw) for raw in raws], pa.decimal128(file_kind.precision, file_kind.scale))
+        array = integer_array([_to_unscaled(raw) for raw in raws], pa.decimal128(file_kind.precision, file_kind.scale))
     elif pa.types.is_string(file_kind):
         array = text_array([None if raw is None else raw.decode() for raw in raws])
     elif pa.types.is_primitive(file_kind):
@@ -57,5 +57,5 @@ def bound_array(raws: Sequence[Raw | None], file_kind: pa.DataType, kind: pa.Dat
     return as_leaf(array, kind)
 
 
-def _unscaled(raw: int | bytes | None) -> int | None:
+def _to_unscaled(raw: int | bytes | None) -> int | None:
     return int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw

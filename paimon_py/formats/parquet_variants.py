@@ -16,7 +16,7 @@ from paimon_py.codec.columns import from_numpy, nulls_or_none, numpy_values, val
 from paimon_py.codec.variant.form import METADATA, TYPED, VALUE
 from paimon_py.codec.variant.get import CastArray, Node, Nodes, Wanted, get, walk
 from paimon_py.codec.variant.layout import EMPTY_METADATA
-from paimon_py.codec.variant.unshred import RowKeys, nodes_of, unshredded
+from paimon_py.codec.variant.unshred import RowKeys, nodes_of, unshred
 from paimon_py.errors import SchemaError, UnsupportedError
 from paimon_py.formats.parquet_variant_paths import inner_node
 from paimon_py.spec.types import BYTES, STRING, Atomic, DataType, Root, VariantPart, VariantParts
@@ -30,7 +30,7 @@ def variants_of(array: pa.Array) -> pa.Array:
 
     Raises: CorruptionError for bytes that are no variants.
     """
-    return unshredded(array)
+    return unshred(array)
 
 
 def parts_of(array: pa.Array, kind: VariantParts, cast: CastArray) -> pa.Array:
@@ -46,7 +46,7 @@ def parts_of(array: pa.Array, kind: VariantParts, cast: CastArray) -> pa.Array:
     for field in kind.fields:
         assert isinstance(field, VariantPart)
         if field.name == WHOLE.name:
-            child = unshredded(array)
+            child = unshred(array)
         else:
             wanted = Wanted(field.type, cast, field.or_null, f"the path {field.path}")
             child = _part(array, parse_path(field.path), wanted, _dictionaries(array))

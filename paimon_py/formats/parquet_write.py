@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.codec.variant.arrays import as_variants
-from paimon_py.codec.variant.shred import shredded
+from paimon_py.codec.variant.shred import shred
 from paimon_py.errors import SchemaError
 from paimon_py.formats.base import ROW_GROUP_ROWS, ColumnBounds, WriteSettings
 from paimon_py.formats.bounds import RunningBounds
@@ -136,7 +136,7 @@ class ParquetFileWriter:
             if not target.nullable and array.null_count:
                 raise SchemaError(f"column {field.name} is NOT NULL but holds null", fields=(field.name,))
             if is_shredded(field, self._shredded):
-                array = shredded(array, self._shredded[field.name], target.type)
+                array = shred(array, self._shredded[field.name], target.type)
             elif strict or not array.type.equals(target.type):
                 array = reshape(array, field.type, target.type, _leaf)
             arrays.append(array)

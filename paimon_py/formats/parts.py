@@ -35,7 +35,7 @@ class Parts(msgspec.Struct, frozen=True):
         return cls(tuple(row_counts), whole if may_match is None else tuple(may_match), wanted)
 
     @property
-    def taken(self) -> tuple[bool, ...]:
+    def chosen_parts(self) -> tuple[bool, ...]:
         """Which parts are read."""
         return tuple(may and wanted for may, wanted in zip(self.may_match, self.has_wanted, strict=True))
 
@@ -47,13 +47,13 @@ class Parts(msgspec.Struct, frozen=True):
     @property
     def left_by_positions(self) -> int:
         """How many of the others hold no wanted row."""
-        return self.taken.count(False) - self.left_by_statistics
+        return self.chosen_parts.count(False) - self.left_by_statistics
 
     def stretches(self) -> Iterator[tuple[int, list[int]]]:
         """Neighbouring parts to read, with the position in the file of their first row."""
         stretch: list[int] = []
         start = position = 0
-        for number, (count, taken) in enumerate(zip(self.row_counts, self.taken, strict=True)):
+        for number, (count, taken) in enumerate(zip(self.row_counts, self.chosen_parts, strict=True)):
             if taken:
                 start = start if stretch else position
                 stretch.append(number)

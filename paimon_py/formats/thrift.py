@@ -172,7 +172,7 @@ class Reader:
             yield number, header & 15
 
 
-def written(fields: Struct) -> bytes:
+def encode(fields: Struct) -> bytes:
     """A struct as bytes."""
     out = bytearray()
     _write_struct(out, fields)

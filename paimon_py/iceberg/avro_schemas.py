@@ -25,8 +25,8 @@ _LETTER_OR_DIGIT = re.compile(r"[A-Za-z0-9_]")
 
 def avro_name(name: str) -> str:
     """The name of a column in an Avro schema; readers find it by its id."""
-    first = name[:1] if _LETTER.fullmatch(name[:1]) else ("_" + name[:1] if name[:1].isdigit() else _escaped(name[:1]))
-    return first + "".join(char if _LETTER_OR_DIGIT.fullmatch(char) else _escaped(char) for char in name[1:])
+    first = name[:1] if _LETTER.fullmatch(name[:1]) else ("_" + name[:1] if name[:1].isdigit() else _escape(name[:1]))
+    return first + "".join(char if _LETTER_OR_DIGIT.fullmatch(char) else _escape(char) for char in name[1:])
 
 
 @functools.lru_cache(maxsize=64)
@@ -90,7 +90,7 @@ def list_schema(version: int, legacy: bool) -> bytes:
     return msgspec.json.encode(_record("manifest_file", fields))
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     return f"_x{ord(char):X}" if char else ""
 
 

@@ -57,7 +57,7 @@ def partition_values(schema: TableSchema, partition: bytes) -> PartitionValues:
     return tuple(plain_values(column, _atomic(field))[0] for column, field in zip(columns, fields, strict=True))
 
 
-def bound(kind: Atomic, value: Any) -> bytes:
+def encode_bound(kind: Atomic, value: Any) -> bytes:
     """A plain value in Iceberg's binary form."""
     root = kind.root
     if root in _TEXTS:
@@ -103,13 +103,13 @@ def file_bounds(file: DataFile, schema: TableSchema) -> FileBounds:
     counts = dict(zip((field.id for field in fields), stats.null_counts or (), strict=False))
     lower, upper = {}, {}
     if fields and int.from_bytes(stats.min_values[:4], "big") == len(fields):
-        for field, low, high in _decoded(fields, stats.min_values, stats.max_values):
+        for field, low, high in _decode(fields, stats.min_values, stats.max_values):
             if low is not None and high is not None and not (_is_nan(low) or _is_nan(high)):
-                lower[field.id], upper[field.id] = bound(_atomic(field), low), bound(_atomic(field), high)
+                lower[field.id], upper[field.id] = encode_bound(_atomic(field), low), encode_bound(_atomic(field), high)
     return FileBounds({number: count for number, count in counts.items() if count is not None}, lower, upper)
 
 
-def _decoded(fields: Sequence[Field], low: bytes, high: bytes) -> list[tuple[Field, Any, Any]]:
+def _decode(fields: Sequence[Field], low: bytes, high: bytes) -> list[tuple[Field, Any, Any]]:
     places = [place for place, field in enumerate(fields) if isinstance(field.type, Atomic)]
     columns = decode([low, high], [field.type for field in fields], places)
     return [
@@ -125,8 +125,8 @@ def _range(kind: Atomic, values: Sequence[Any]) -> PartitionRange:
     return PartitionRange(
         contains_null=len(known) < len(values),
         contains_nan=len(numbers) < len(known),
-        lower=bound(kind, ordered[0]) if ordered else None,
-        upper=bound(kind, ordered[-1]) if ordered else None,
+        lower=encode_bound(kind, ordered[0]) if ordered else None,
+        upper=encode_bound(kind, ordered[-1]) if ordered else None,
     )
 
 
@@ -139,7 +139,7 @@ def _may_hold(found: PartitionRange, kind: Atomic, value: Any) -> bool:
         return kind.root in _FLOATS and found.contains_nan is not False
     if kind.root in _FLOATS:
         return True
-    place = _of_bound(kind, bound(kind, value))
+    place = _of_bound(kind, encode_bound(kind, value))
     return bool(_of_bound(kind, found.lower) <= place <= _of_bound(kind, found.upper))
 
 

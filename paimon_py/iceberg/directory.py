@@ -19,9 +19,9 @@ from paimon_py.iceberg.avro_files import (
     write_manifest_bytes,
 )
 from paimon_py.iceberg.bounds import partition_ranges
-from paimon_py.iceberg.metadata import IcebergVersion, encoded, parse_version
+from paimon_py.iceberg.metadata import IcebergVersion, encode, parse_version
 from paimon_py.iceberg.puffin import VectorBlob, puffin_bytes
-from paimon_py.iceberg.values import DELETES, IcebergEntry, IcebergManifest, described
+from paimon_py.iceberg.values import DELETES, IcebergEntry, IcebergManifest, describe
 from paimon_py.spec.iceberg import IcebergOptions
 from paimon_py.spec.layout import join
 from paimon_py.spec.schema import TableSchema
@@ -50,7 +50,7 @@ class IcebergDirectory:
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
-    def listed(self) -> list[str]:
+    def list_names(self) -> list[str]:
         """The names of all files. Cost: one list."""
         return [status.name for status in self.store.list(self.path) if not status.is_directory]
 
@@ -104,7 +104,7 @@ class IcebergDirectory:
 
         Raises: StorageError
         """
-        path, data = self.version_path(number), encoded(value)
+        path, data = self.version_path(number), encode(value)
         try:
             if not replace:
                 return self.store.put_new(path, data, within=self.within)
@@ -140,7 +140,7 @@ class IcebergDirectory:
 
     def clear(self) -> None:
         """Delete all that a dropped table of the same name left here. Files that are no Iceberg metadata stay."""
-        for name in self.listed():
+        for name in self.list_names():
             if name in (HINT, RETIRE_MARK) or _OWN.fullmatch(name):
                 self.store.delete(join(self.path, name))
 
@@ -169,7 +169,7 @@ class MetadataWriter:
 
     def manifests(self, entries: Sequence[IcebergEntry], content: int) -> list[IcebergManifest]:
         """New manifests with these entries, in order, each about as large as the options say; none without entries."""
-        return [self._manifest(part, content) for part in _rolled(entries, self._options.target_bytes)]
+        return [self._manifest(part, content) for part in _roll(entries, self._options.target_bytes)]
 
     def manifest_list(self, manifests: Sequence[IcebergManifest], parent: int | None) -> str:
         """A new list; its path."""
@@ -191,7 +191,7 @@ class MetadataWriter:
         path = self._put(f"{self._uuid}-m{self._count}.avro", data)
         self._count += 1
         ranges = partition_ranges(self._schema, [entry.file.partition for entry in entries])
-        return described(
+        return describe(
             entries, path=path, size_bytes=len(data), content=content, number=self._number, partitions=ranges
         )
 
@@ -202,7 +202,7 @@ class MetadataWriter:
         return path
 
 
-def _rolled(entries: Sequence[IcebergEntry], target_bytes: int) -> list[list[IcebergEntry]]:
+def _roll(entries: Sequence[IcebergEntry], target_bytes: int) -> list[list[IcebergEntry]]:
     parts: list[list[IcebergEntry]] = []
     size = 0
     for entry in entries:

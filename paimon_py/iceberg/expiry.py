@@ -11,7 +11,7 @@ from paimon_py.iceberg.metadata import IcebergSnapshot
 from paimon_py.spec.iceberg import IcebergOptions
 
 
-def expired(
+def find_expired(
     snapshots: Sequence[IcebergSnapshot], number: int, now_millis: int, options: IcebergOptions
 ) -> Sequence[IcebergSnapshot]:
     """The oldest snapshots, which go when snapshot `number` is published."""

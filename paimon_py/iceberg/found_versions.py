@@ -25,7 +25,7 @@ class FoundVersions:
         """`empty`: nothing is there, and nothing has to be listed. Cost: one list."""
         self._directory = directory
         self._read: dict[int, IcebergVersion | None] = {}
-        self.names: list[str] = [] if empty else directory.listed()
+        self.names: list[str] = [] if empty else directory.list_names()
         self.numbers = version_numbers(self.names)
 
     def get(self, number: int) -> IcebergVersion | None:

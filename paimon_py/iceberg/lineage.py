@@ -12,7 +12,7 @@ import msgspec
 from paimon_py.iceberg.values import DELETES, IcebergEntry, IcebergManifest
 
 
-def numbered(manifests: Sequence[IcebergManifest], first: int) -> tuple[list[IcebergManifest], int]:
+def assign_row_ids(manifests: Sequence[IcebergManifest], first: int) -> tuple[list[IcebergManifest], int]:
     """The manifests of a list with the ids of their first rows, and the first id that is free then.
 
     Manifests that have theirs keep it, those of deletes have none.

@@ -71,9 +71,9 @@ class ManifestChange:
                     rewrote = True
                 else:
                     made.append(manifest)
-        new = [IcebergEntry.added(file, self._number) for file in added.values()]
+        new = [IcebergEntry.new(file, self._number) for file in added.values()]
         made += self._writer.manifests(new, DATA)
-        merged = self._merged(made)
+        merged = self._merge(made)
         return ChangedManifests(
             manifests=merged, added=list(added.values()), removed=list(removed.values()),
             partition_count=len(touched), rewrote=rewrote,
@@ -93,7 +93,7 @@ class ManifestChange:
                 kept.append(msgspec.structs.replace(entry, status=EntryStatus.EXISTING))
         return kept
 
-    def _merged(self, manifests: list[IcebergManifest]) -> list[IcebergManifest]:
+    def _merge(self, manifests: list[IcebergManifest]) -> list[IcebergManifest]:
         """The same files in fewer manifests, where there are many small ones."""
         options = self._options
         small = [one for one in manifests if one.size_bytes < options.target_bytes * 2 // 3]
@@ -105,7 +105,7 @@ class ManifestChange:
             kept
             for manifest in small
             for entry in with_row_ids(manifest, self._directory.entries(manifest, self._schema))
-            if (kept := self._aged(entry)) is not None
+            if (kept := self._carry_over(entry)) is not None
         ]
         own = [path for path in self._writer.written if path in paths]
         made = [one for one in manifests if one.path not in paths] + self._writer.manifests(entries, DATA)
@@ -113,7 +113,7 @@ class ManifestChange:
         self._writer.written = [path for path in self._writer.written if path not in own]
         return made
 
-    def _aged(self, entry: IcebergEntry) -> IcebergEntry | None:
+    def _carry_over(self, entry: IcebergEntry) -> IcebergEntry | None:
         """An entry in a manifest of this snapshot; None for what had gone before."""
         if self._number in (entry.file_sequence_number, entry.snapshot_id):
             return entry

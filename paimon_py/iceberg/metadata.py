@@ -163,7 +163,7 @@ def metadata_value(parts: MetadataParts) -> dict[str, Any]:
     return {**value, "properties": {}, "refs": dict(parts.refs), "snapshot-log": log}
 
 
-def encoded(value: Mapping[str, Any]) -> bytes:
+def encode(value: Mapping[str, Any]) -> bytes:
     """The bytes of a version."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2)
 

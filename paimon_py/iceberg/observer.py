@@ -20,7 +20,7 @@ class IcebergObserver:
         self._root = root
         self._publisher = IcebergPublisher(root, schema)
 
-    def committed(self, snapshot_ids: Sequence[int]) -> tuple[str, ...]:
+    def on_commit(self, snapshot_ids: Sequence[int]) -> tuple[str, ...]:
         """Publish snapshots that were committed just now, or before, in their order."""
         notes: tuple[str, ...] = ()
         for number in snapshot_ids:
@@ -35,7 +35,7 @@ class IcebergObserver:
         self._publisher.tags_changed()
         return ()
 
-    def moved(self) -> tuple[str, ...]:
+    def on_move(self) -> tuple[str, ...]:
         """Publish the snapshot that is the latest one after the table went back, or on to a branch."""
-        done = self._publisher.moved()
+        done = self._publisher.follow_move()
         return () if done is None else done.notes

@@ -18,7 +18,7 @@ import msgspec
 
 from paimon_py.errors import CorruptionError, PaimonError
 from paimon_py.iceberg.directory import RETIRE_MARK, IcebergDirectory, named_files, version_numbers
-from paimon_py.iceberg.expiry import expired, old_versions
+from paimon_py.iceberg.expiry import find_expired, old_versions
 from paimon_py.iceberg.found_versions import FoundVersions
 from paimon_py.iceberg.metadata import IcebergSnapshot, IcebergVersion, refs_of, stands_for
 from paimon_py.iceberg.versions import VersionMaker, WholeVersion
@@ -73,7 +73,7 @@ class IcebergPublisher:
         if snapshot.id == 1 and not found.holds(snapshot):
             self.directory.clear()
             found = FoundVersions(self.directory, empty=True)
-        return self._published(found, snapshot, is_last=not _is_followed(self._root, snapshot))
+        return self._publish(found, snapshot, is_last=not _is_followed(self._root, snapshot))
 
     def publish_anew(self, snapshot: Snapshot) -> PublishedVersion:
         """Make the version of the latest snapshot from what the table says, whatever is there; readers keep the uuid.
@@ -85,10 +85,10 @@ class IcebergPublisher:
         uuid = self._root.env.ids.uuid() if newest is None else newest.uuid
         whole = WholeVersion(uuid=uuid, first_row_id=found.first_row_id(), top_levels=True)
         maker = self._maker(snapshot)
-        value = self._made(maker, lambda: maker.whole(whole))
+        value = self._make(maker, lambda: maker.whole(whole))
         self._put(maker, snapshot, value, replace=True)
         self._finish(found, snapshot, value, found.lists())
-        return self._done(snapshot, "anew")
+        return self._result(snapshot, "anew")
 
     def tags_changed(self) -> None:
         """Write the refs of the newest version again, in place.
@@ -103,7 +103,7 @@ class IcebergPublisher:
         if refs != version.value.get("refs"):
             self.directory.put_version(latest.id, {**version.value, "refs": refs}, replace=True)
 
-    def moved(self) -> PublishedVersion | None:
+    def follow_move(self) -> PublishedVersion | None:
         """Follow the table after it went back, or on to a branch: the version of its latest snapshot, and none above.
 
         The version of a snapshot that is there again is made of what the versions above say of it. So readers see what
@@ -120,29 +120,29 @@ class IcebergPublisher:
         if there is not None and is_here and there.current and self._is_whole(there.current):
             self._finish(found, latest, there.value, found.lists(above=latest.id))
             self.tags_changed()
-            return self._done(latest, "there")
-        value = self._restored(found, latest)
+            return self._result(latest, "there")
+        value = self._restore(found, latest)
         if value is None:
             return self._anew(found, latest, is_last=True)
         self.directory.put_version(latest.id, value, replace=True)
         self._finish(found, latest, value, found.lists())
-        return self._done(latest, "restored")
+        return self._result(latest, "restored")
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    def _published(self, found: FoundVersions, snapshot: Snapshot, *, is_last: bool) -> PublishedVersion:
+    def _publish(self, found: FoundVersions, snapshot: Snapshot, *, is_last: bool) -> PublishedVersion:
         there = found.get(snapshot.id)
         if there is not None and there.is_of(snapshot) and there.lies_at(self._root.path):
             if is_last:
                 self._finish(found, snapshot, there.value, found.lists(above=snapshot.id))
-            return self._done(snapshot, "there")
+            return self._result(snapshot, "there")
         is_taken = snapshot.id in found.numbers
         notes = self._notes(there) if is_taken else ()
         base = self._base(found, snapshot)
         maker = self._maker(snapshot)
         if base is not None and maker.knows_schemas_of(base[0]):
             version, before = base
-            gone = expired(version.snapshots, snapshot.id, self._root.env.clock.millis(), self._options)
+            gone = find_expired(version.snapshots, snapshot.id, self._root.env.clock.millis(), self._options)
             count = len(gone) if is_last else 0
             value = self._next(maker, version, before, count)
             if value is not None:
@@ -150,7 +150,7 @@ class IcebergPublisher:
                 if is_last:
                     oldest, above = [one["manifest-list"] for one in gone], found.lists(above=snapshot.id)
                     self._finish(found, snapshot, value, oldest + above, are_oldest=not above)
-                return self._done(snapshot, "next", notes)
+                return self._result(snapshot, "next", notes)
         return self._anew(found, snapshot, is_last=is_last, notes=notes)
 
     def _anew(
@@ -162,16 +162,16 @@ class IcebergPublisher:
         keeps = newest is not None and newest.format_version == self._options.format_version
         uuid = newest.uuid if newest is not None and keeps else self._root.env.ids.uuid()
         maker, whole = self._maker(snapshot), WholeVersion(uuid=uuid, first_row_id=found.first_row_id())
-        value = self._made(maker, lambda: maker.whole(whole))
+        value = self._make(maker, lambda: maker.whole(whole))
         self._put(maker, snapshot, value, replace=is_taken)
         if is_last:
             self._finish(found, snapshot, value, found.lists())
-        return self._done(snapshot, "anew", notes)
+        return self._result(snapshot, "anew", notes)
 
     def _next(self, maker: VersionMaker, base: IcebergVersion, before: Snapshot, count: int) -> dict[str, Any] | None:
         """The version that goes on from a base; None where the files of the base are broken or gone."""
         try:
-            return self._made(maker, lambda: maker.on(base, before, count))
+            return self._make(maker, lambda: maker.on(base, before, count))
         except (CorruptionError, FileMissingError) as error:
             if not str(error.path or "").startswith(self.directory.path):
                 raise
@@ -218,7 +218,7 @@ class IcebergPublisher:
         same = version.format_version == self._options.format_version and version.lies_at(self._root.path)
         return same and version.is_of(before) and (version.format_version < 3 or version.next_row_id is not None)
 
-    def _restored(self, found: FoundVersions, latest: Snapshot) -> dict[str, Any] | None:
+    def _restore(self, found: FoundVersions, latest: Snapshot) -> dict[str, Any] | None:
         """The version of a snapshot, from the newest version that still holds it; None if none does, or files went."""
         for number in reversed(found.numbers):
             version = found.get(number)
@@ -258,7 +258,7 @@ class IcebergPublisher:
     def _maker(self, snapshot: Snapshot) -> VersionMaker:
         return VersionMaker(self._root, self.directory, self._schema, self._options, snapshot)
 
-    def _made(self, maker: VersionMaker, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def _make(self, maker: VersionMaker, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What is made; what was written for it goes if that fails."""
         try:
             return make()
@@ -294,7 +294,7 @@ class IcebergPublisher:
         """
         self.directory.put_hint(snapshot.id)
         if _is_followed(self._root, snapshot):  # who publishes the next one may have moved the hint before
-            self.directory.put_hint(max(version_numbers(self.directory.listed()), default=snapshot.id))
+            self.directory.put_hint(max(version_numbers(self.directory.list_names()), default=snapshot.id))
             return
         for number in reversed(found.numbers):  # readers go on from the hint to the versions above
             if number > snapshot.id:
@@ -312,7 +312,7 @@ class IcebergPublisher:
             names.append(RETIRE_MARK)
         self.directory.delete(names)
 
-    def _done(
+    def _result(
         self, snapshot: Snapshot, made: Literal["next", "anew", "restored", "there"], notes: tuple[str, ...] = ()
     ) -> PublishedVersion:
         path = self.directory.version_path(snapshot.id)

@@ -81,9 +81,9 @@ class ShownFiles:
             path = self._path(entry)
             if entry.kind is FileKind.DELETE:
                 added.pop(path, None)
-                removed[path] = self._removed(entry, path)
+                removed[path] = self._removed_file(entry, path)
             elif self._is_shown(entry):
-                added[path] = self._shown(entry, path)
+                added[path] = self._shown_file(entry, path)
                 removed.pop(path, None)
         add_only = all(entry.kind is FileKind.ADD for entry in entries)
         return ShownChanges(added=added, removed=removed, add_only=add_only)
@@ -99,10 +99,10 @@ class ShownFiles:
         """
         live = self._root.manifests.live_entries(snapshot)
         live = live.take(np.flatnonzero(live.bucket != POSTPONE_BUCKET))
-        chosen = live if not self._schema.primary_keys else self._unmerged(snapshot, live, top_levels)
-        return [self._shown(entry, self._path(entry)) for entry in chosen.entries()]
+        chosen = live if not self._schema.primary_keys else self._files_readable_alone(snapshot, live, top_levels)
+        return [self._shown_file(entry, self._path(entry)) for entry in chosen.entries()]
 
-    def _unmerged(self, snapshot: Snapshot, live: EntryColumns, top_levels: bool) -> EntryColumns:
+    def _files_readable_alone(self, snapshot: Snapshot, live: EntryColumns, top_levels: bool) -> EntryColumns:
         """The files of a table with keys that may be read as they are."""
         request = Request(schema=self._schema, columns=self._schema.names, every_level=True)
         planned = plan_snapshot(self._root, request, snapshot)
@@ -111,7 +111,7 @@ class ShownFiles:
             for split in planned.splits
             if len(split.files) == 1 and not split.files[0].delete_row_count
         }
-        keep = np.isin(np.arange(len(live)), self._settled(live))
+        keep = np.isin(np.arange(len(live)), self._settled_places(live))
         keep |= np.array([name in alone for name in live.names().to_pylist()], np.bool_)
         if top_levels:
             top = live.level > 0 if self._options.shows_vectors else live.level == self._options.top_level
@@ -120,7 +120,7 @@ class ShownFiles:
                 keep[places] = top[places]
         return live.take(np.flatnonzero(keep))
 
-    def _settled(self, live: EntryColumns) -> Sequence[int]:
+    def _settled_places(self, live: EntryColumns) -> Sequence[int]:
         """The places of files in buckets of which no key can lie in two files: none is of level 0 or holds deletes."""
         one_row = kills_older_rows(self._schema)
         found: list[int] = []
@@ -147,22 +147,22 @@ class ShownFiles:
             found = self._partitions[partition] = partition_values(self._schema, partition)
         return found
 
-    def _removed(self, entry: ManifestEntry, path: str) -> RemovedFile:
+    def _removed_file(self, entry: ManifestEntry, path: str) -> RemovedFile:
         file = entry.file
         return RemovedFile(
             path=path, partition=self._partition(entry.partition), row_count=file.row_count, size_bytes=file.size_bytes
         )
 
-    def _shown(self, entry: ManifestEntry, path: str) -> IcebergFile:
+    def _shown_file(self, entry: ManifestEntry, path: str) -> IcebergFile:
         file = entry.file
-        known = file_bounds(file, self._written(file))
+        known = file_bounds(file, self._schema_of(file))
         return IcebergFile(
             path=path, format=path.rpartition(".")[2].lower(), partition=self._partition(entry.partition),
             row_count=file.row_count, size_bytes=file.size_bytes, null_counts=known.null_counts,
             lower_bounds=known.lower, upper_bounds=known.upper,
         )  # fmt: skip
 
-    def _written(self, file: DataFile) -> TableSchema:
+    def _schema_of(self, file: DataFile) -> TableSchema:
         return self._root.schemas.get(file.schema_id)
 
     # -- deletion vectors ----------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def iceberg_state(root: TableRoot, schema: TableSchema) -> IcebergState:
         return IcebergState(enabled=False)
     latest = root.snapshots.latest()
     directory = IcebergPublisher(root, schema).directory
-    version, problems = _found(directory)
+    version, problems = _find(directory)
     if latest is None or version is None:
         if latest is not None and not problems:
             problems = (f"there are no Iceberg metadata yet: the next commit makes them{_MEND}",)
@@ -76,7 +76,7 @@ def iceberg_state(root: TableRoot, schema: TableSchema) -> IcebergState:
     if not version.lies_at(root.path):
         problems += (f"version {version.number} names files of {version.value.get('location')}: it was renamed{_MEND}",)
     seen, broken = _seen_paths(directory, version, schema)
-    hidden_rows, hidden = _hidden(root, schema, latest, seen)
+    hidden_rows, hidden = _count_hidden(root, schema, latest, seen)
     return IcebergState(
         enabled=True, version=version.number, path=directory.version_path(version.number),
         snapshot_id=None if shown is None else shown.id, lag=None if shown is None else latest.id - shown.id,
@@ -105,9 +105,9 @@ def iceberg_orphans(root: TableRoot, schema: TableSchema) -> list[FileStatus]:
     return [status for status in listed if status.name.endswith((".avro", ".puffin")) and status.name not in named]
 
 
-def _found(directory: IcebergDirectory) -> tuple[IcebergVersion | None, tuple[str, ...]]:
+def _find(directory: IcebergDirectory) -> tuple[IcebergVersion | None, tuple[str, ...]]:
     """The version that a reader finds: that of the hint, or a later one that follows without a gap."""
-    numbers = set(version_numbers(directory.listed()))
+    numbers = set(version_numbers(directory.list_names()))
     number = directory.hint()
     if number is None:
         number = max(numbers, default=0)
@@ -144,7 +144,7 @@ def _seen_paths(
     return {entry.file.path.rpartition("/")[2] for entry in entries if entry.is_live}, ()
 
 
-def _hidden(
+def _count_hidden(
     root: TableRoot, schema: TableSchema, latest: Snapshot, seen: set[str]
 ) -> tuple[int, tuple[str, ...]]:
     """How many rows lie in files that readers do not see, and when they will."""

@@ -67,7 +67,7 @@ class IcebergEntry(msgspec.Struct, frozen=True, kw_only=True):
         return self.status is not EntryStatus.DELETED
 
     @classmethod
-    def added(cls, file: IcebergFile, number: int) -> IcebergEntry:
+    def new(cls, file: IcebergFile, number: int) -> IcebergEntry:
         """A file that comes with a snapshot."""
         return cls(
             status=EntryStatus.ADDED, snapshot_id=number, sequence_number=number, file_sequence_number=number, file=file
@@ -113,7 +113,7 @@ class IcebergManifest(msgspec.Struct, frozen=True, kw_only=True):
         return self.added_rows + self.existing_rows
 
 
-def described(
+def describe(
     entries: Sequence[IcebergEntry], *, path: str, size_bytes: int, content: int, number: int,
     partitions: tuple[PartitionRange, ...],
 ) -> IcebergManifest:  # fmt: skip

@@ -13,7 +13,7 @@ import msgspec
 from paimon_py.iceberg.avro_schemas import LINEAGE_VERSION
 from paimon_py.iceberg.directory import IcebergDirectory, MetadataWriter
 from paimon_py.iceberg.fields import last_column_id, schema_value
-from paimon_py.iceberg.lineage import numbered
+from paimon_py.iceberg.lineage import assign_row_ids
 from paimon_py.iceberg.manifest_changes import ChangedManifests, ManifestChange
 from paimon_py.iceberg.metadata import (
     IDENTITY,
@@ -71,13 +71,13 @@ class VersionMaker:
         """
         number = self._snapshot.id
         files = self._shown.whole(self._snapshot, top_levels=how.top_levels)
-        manifests = self.writer.manifests([IcebergEntry.added(file, number) for file in files], DATA)
+        manifests = self.writer.manifests([IcebergEntry.new(file, number) for file in files], DATA)
         touched = {file.partition for file in files}
         changed = ChangedManifests(
             manifests=manifests, added=files, removed=[], partition_count=len(touched), rewrote=False
         )
         vectors = self._vectors([file.path for file in files])
-        made, free = self._numbered([*manifests, *vectors], how.first_row_id)
+        made, free = self._assign_row_ids([*manifests, *vectors], how.first_row_id)
         snapshot = self._value(made, changed, None, (how.first_row_id, free))
         schemas = [schema_value(one) for one in self._all_schemas()]
         return self._metadata(how.uuid, schemas, [snapshot], free, 0)
@@ -101,7 +101,7 @@ class VersionMaker:
         else:
             vectors = [one for one in listed if one.content == DELETES]
         first = base.next_row_id or 0
-        made, free = self._numbered([*changed.manifests, *vectors], first)
+        made, free = self._assign_row_ids([*changed.manifests, *vectors], first)
         snapshot = self._value(made, changed, current, (first, free))
         known = {one["schema-id"] for one in base.schemas}
         newer = [schema_value(one) for one in self._all_schemas() if one.id not in known]
@@ -128,12 +128,12 @@ class VersionMaker:
             msgspec.structs.replace(file, path=path, size_bytes=size_bytes, offset=offset, length=len(blob.data))
             for (blob, file), offset in zip(found, offsets, strict=True)
         ]
-        return self.writer.manifests([IcebergEntry.added(file, self._snapshot.id) for file in files], DELETES)
+        return self.writer.manifests([IcebergEntry.new(file, self._snapshot.id) for file in files], DELETES)
 
-    def _numbered(self, manifests: list[IcebergManifest], first: int) -> tuple[list[IcebergManifest], int]:
+    def _assign_row_ids(self, manifests: list[IcebergManifest], first: int) -> tuple[list[IcebergManifest], int]:
         if self._options.format_version < LINEAGE_VERSION:
             return manifests, first
-        return numbered(manifests, first)
+        return assign_row_ids(manifests, first)
 
     def _value(
         self, manifests: Sequence[IcebergManifest], changed: ChangedManifests, before: IcebergSnapshot | None,

@@ -32,12 +32,12 @@ def open_delta(source: object, version: int | None, storage_options: Mapping[str
             table = deltalake.DeltaTable(str(source), version=version, storage_options=dict(storage_options) or None)
         elif version is not None:
             raise UsageError("version= is for a path: a DeltaTable has one of its own")
-        return _opened(table)
+        return _foreign_table(table)
     except (deltalake.exceptions.DeltaError, OSError) as error:
         raise foreign_failure("the Delta", error) from error
 
 
-def _opened(table: Any) -> ForeignTable:
+def _foreign_table(table: Any) -> ForeignTable:
     keys = tuple(table.metadata().partition_columns)
     columns = pa.schema(table.schema().to_arrow())
     dead = {_plain(str(row["filepath"])) for row in pa.table(table.deletion_vectors()).to_pylist()}

@@ -11,14 +11,14 @@ from paimon_py.codec.arrow_types import from_arrow_schema
 from paimon_py.commit.commit import commit
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
-from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.env import Env
 from paimon_py.errors import PaimonError, UnsupportedError, UsageError
 from paimon_py.imports.columns import Layout, misfits_of
 from paimon_py.imports.ledger import Ledger, Settled
 from paimon_py.imports.result import ImportResult, UnfitFile
 from paimon_py.imports.source_files import Partition, SourceFile, looked_at, place_of, url_of
-from paimon_py.imports.verb import TablesOfCatalog, brought, check_source, check_table, find_table
+from paimon_py.imports.verb import TablesOfCatalog, check_source, check_table, commit_files, find_table
 from paimon_py.maintain.after_commit import cared_for
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.type_text import with_nullability
@@ -139,9 +139,9 @@ def import_table(
             exist_ok=True,
         )  # fmt: skip
     if by_reference:
-        done = brought(table, files, layout, (foreign.url, settled), progress, version=_version(foreign))
+        done = commit_files(table, files, layout, (foreign.url, settled), progress, version=_version(foreign))
     else:
-        done = _copied(table, foreign, settled)
+        done = _copy(table, foreign, settled)
     return msgspec.structs.replace(found, snapshot_id=done.snapshot_id)
 
 
@@ -208,7 +208,7 @@ def _as_references(
     except UsageError as error:
         return [], str(error)
     found: list[SourceFile] = []
-    for each in env.io.map(lambda file: _looked(file, foreign, asked.options), files):
+    for each in env.io.map(lambda file: _inspect(file, foreign, asked.options), files):
         if isinstance(each, UnfitFile):
             return [], f"{each.path}: {each.reason}"
         found.append(each)
@@ -216,7 +216,7 @@ def _as_references(
     return ([], f"{misfits[0].path}: {misfits[0].reason}") if misfits else (found, None)
 
 
-def _looked(file: ForeignFile, foreign: ForeignTable, options: Mapping[str, str]) -> SourceFile | UnfitFile:
+def _inspect(file: ForeignFile, foreign: ForeignTable, options: Mapping[str, str]) -> SourceFile | UnfitFile:
     if not file.url.startswith(f"{foreign.url}/"):
         return UnfitFile(file.url, f"it lies outside of {foreign.url}")
     store, place = open_store(file.url, options)
@@ -231,7 +231,7 @@ def _looked(file: ForeignFile, foreign: ForeignTable, options: Mapping[str, str]
     return msgspec.structs.replace(found, url=url_of(place), holds_keys=True)
 
 
-def _copied(table: Table, foreign: ForeignTable, settled: Settled) -> CommitResult:
+def _copy(table: Table, foreign: ForeignTable, settled: Settled) -> CommitResult:
     """Write all rows of the snapshot, as one commit."""
     root, schema = table._root, table._newest
     ledger = Ledger(root, schema)
@@ -240,7 +240,7 @@ def _copied(table: Table, foreign: ForeignTable, settled: Settled) -> CommitResu
     with writer(root, schema, overwrite=False) as session:
         session.write_arrow(foreign.rows())
         changes = session.changes(is_new=True)
-        with uncommitted(lambda: session.discard(changes)):
+        with discarding_on_failure(lambda: session.discard(changes)):
             done = cared_for(root, schema, commit(root, schema, changes, request), of_batch=True)
     ledger.mark(begun)
     return done

@@ -32,7 +32,7 @@ def open_iceberg(source: object, snapshot_id: int | None, properties: Mapping[st
         table: Any = source
         if not isinstance(source, Table):
             table = StaticTable.from_metadata(str(source), dict(properties))
-        return _opened(table, snapshot_id)
+        return _foreign_table(table, snapshot_id)
     except (ValueError, OSError, LookupError, NotImplementedError) as error:
         if "equality delete" in str(error).lower():
             message = f"the snapshot has equality deletes, which pyiceberg does not read: {error}"
@@ -40,7 +40,7 @@ def open_iceberg(source: object, snapshot_id: int | None, properties: Mapping[st
         raise foreign_failure("the Iceberg", error) from error
 
 
-def _opened(table: Any, snapshot_id: int | None) -> ForeignTable:
+def _foreign_table(table: Any, snapshot_id: int | None) -> ForeignTable:
     scan = table.scan(snapshot_id=snapshot_id)
     schema, spec = scan.projection(), table.spec()
     from pyiceberg.io.pyarrow import schema_to_pyarrow

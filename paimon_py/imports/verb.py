@@ -14,7 +14,7 @@ from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.commit.commit import commit
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
-from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.doors import NameList
 from paimon_py.env import Env
 from paimon_py.errors import SchemaError, TableNotFoundError, UnsupportedError, UsageError
@@ -121,10 +121,10 @@ def import_files(
     if misfits:
         raise _refusal(misfits, asked.copy)
     if table is None:
-        table = _made(catalog, name, layout, asked)
+        table = _create(catalog, name, layout, asked)
     if not new:
         return found
-    done = brought(table, new, layout, (url, settled), progress, is_copy=asked.copy)
+    done = commit_files(table, new, layout, (url, settled), progress, is_copy=asked.copy)
     return msgspec.structs.replace(found, snapshot_id=done.snapshot_id)
 
 
@@ -157,7 +157,7 @@ def _refusal(misfits: Sequence[UnfitFile], is_copy: bool) -> SchemaError:
     return SchemaError(f"nothing was imported: {len(misfits)} files do not fit{way}{lines}{more}")
 
 
-def _made(catalog: TablesOfCatalog, name: str, layout: Layout, asked: ImportRequest) -> Table:
+def _create(catalog: TablesOfCatalog, name: str, layout: Layout, asked: ImportRequest) -> Table:
     if not layout.fields:
         raise UsageError("import_files found no file that has columns: create the table first")
     return catalog.create_table(
@@ -205,7 +205,7 @@ def _live(table: Table | None) -> set[str]:
     return {entry.file.external_path for entry in entries if entry.file.external_path is not None}
 
 
-def brought(
+def commit_files(
     table: Table, files: Sequence[SourceFile], layout: Layout, source: tuple[str, Settled],
     progress: Progress | None, *, is_copy: bool = False, version: str | None = None,
 ) -> CommitResult:  # fmt: skip
@@ -216,7 +216,7 @@ def brought(
     url, settled = source
     if not is_copy:
         check_table(table._newest)
-        table = _allowed(table, url)
+        table = _with_external_path(table, url)
     root, schema = table._root, table._newest
     layout = layout_in(schema, files, None)
     ledger = Ledger(root, schema)
@@ -224,7 +224,7 @@ def brought(
     request = CommitRequest(label=begun.label, is_new=True, check=settled.require_alone)
     tally = Tally(progress, len(files), "files")
     if is_copy:
-        done = _copied(root, schema, files, layout, request, tally)
+        done = _copy(root, schema, files, layout, request, tally)
     else:
         changes = _references(root, schema, files, layout, tally)
         done = cared_for(root, schema, commit(root, schema, changes, request), of_batch=True)
@@ -232,7 +232,7 @@ def brought(
     return done
 
 
-def _allowed(table: Table, url: str) -> Table:
+def _with_external_path(table: Table, url: str) -> Table:
     """The table with a directory in which files may be referenced, and are never deleted."""
     there = referenced_paths(table._newest.options)
     if url not in there:
@@ -240,7 +240,7 @@ def _allowed(table: Table, url: str) -> Table:
     return table
 
 
-def _copied(
+def _copy(
     root: TableRoot, schema: TableSchema, files: Sequence[SourceFile], layout: Layout, request: CommitRequest,
     tally: Tally,
 ) -> CommitResult:  # fmt: skip
@@ -252,7 +252,7 @@ def _copied(
                 raise SchemaError(f"{file.path}: {error}", fields=error.fields) from error
             tally.add(1)
         changes = session.changes(is_new=True)
-        with uncommitted(lambda: session.discard(changes)):
+        with discarding_on_failure(lambda: session.discard(changes)):
             return cared_for(root, schema, commit(root, schema, changes, request), of_batch=True)
 
 

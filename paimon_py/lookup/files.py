@@ -19,7 +19,7 @@ from paimon_py.errors import CorruptionError
 from paimon_py.files.file_index import has_index
 from paimon_py.files.reader import PAGED_ROWS
 from paimon_py.files.stamps import Stamps
-from paimon_py.lookup.frames import Columns, FrameId, Frames, Stretch, is_whole, joined
+from paimon_py.lookup.frames import Columns, FrameId, Frames, Stretch, is_whole, join_stretches
 from paimon_py.lookup.key_index import Located, Worded, key_words
 from paimon_py.lookup.keys import key_predicate
 from paimon_py.lsm.probe import KeyProbe
@@ -81,7 +81,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         asked = _Search(wanted, file.row_count)
         for stretch in held:
             asked.look_into(stretch)
-        if len(asked.undecided()):
+        if len(asked.undecided_keys()):
             # few keys of a large file that nobody knows: maybe no more will be asked for
             by_page = len(wanted[0]) <= _FEW and file.row_count >= PAGED_ROWS and not held
             self._read_keys(file, path, frame, asked, by_page=by_page)
@@ -109,7 +109,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         Raises: FileMissingError, CorruptionError
         """
         fields = columns.fields
-        stored = self.stamps.stored(file, fields)
+        stored = self.stamps.stored_fields(file, fields)
         if stored and len(positions):
             told = columns if stored is fields else self.frames.columns(tuple(stored))
             rows = self._stored_rows(file, told, positions)
@@ -173,7 +173,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         return hits if live.all() else Hits(hits.positions[live], hits.keys[live])
 
     def _read_keys(self, file: DataFile, path: str, frame: FrameId, asked: _Search, *, by_page: bool) -> None:
-        predicate = key_predicate(self.keys, asked.keys(asked.undecided()))
+        predicate = key_predicate(self.keys, asked.keys(asked.undecided_keys()))
         rows = None
         if self.asks_indexes and has_index(file):
             rows = self.files.matching(file, predicate)
@@ -193,7 +193,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
                 kept.append(stretch)
             if not asked.goes_beyond(stretch):
                 break
-        self.frames.add(frame, joined(kept))
+        self.frames.add(frame, join_stretches(kept))
 
     def _stored_rows(self, file: DataFile, columns: Columns, positions: Ints) -> pa.RecordBatch:
         path = self._path(file)
@@ -265,7 +265,7 @@ class _Search:
         self._places[first:last] = np.where(found.equal, found.places + stretch.start, self._places[first:last])
         self._absent[first:last] |= ~found.equal
 
-    def undecided(self) -> Ints:
+    def undecided_keys(self) -> Ints:
         """The keys that may lie in rows which were not looked into."""
         return np.flatnonzero((self._places < 0) & ~self._absent & (self._floor < self._row_count))
 

@@ -92,7 +92,7 @@ class Frames:
 
     def get(self, frame: FrameId) -> tuple[Stretch, ...]:
         """What is held of these columns, by position; no two overlap."""
-        held = self._used(frame)
+        held = self._use(frame)
         if held is not None:
             return held.stretches
         name = self._block_of.get(frame)
@@ -117,7 +117,7 @@ class Frames:
 
     def block(self, bucket: FrameId) -> BucketBlock | None:
         """Columns of the files of a bucket, if they were joined. `bucket`: its directory, and the columns."""
-        held = self._used(bucket)
+        held = self._use(bucket)
         return None if held is None else held.block
 
     def join(self, bucket: FrameId, files: Mapping[FrameId, int], living: Callable[[], Collection[str]]) -> None:
@@ -194,7 +194,7 @@ class Frames:
                 return
             self._drop(frame)
 
-    def _used(self, frame: FrameId) -> _Frame | None:
+    def _use(self, frame: FrameId) -> _Frame | None:
         held = self._frames.pop(frame, None)
         if held is not None:
             self._frames[frame] = held
@@ -264,7 +264,7 @@ def _start(stretch: Stretch) -> int:
     return stretch.start
 
 
-def joined(pieces: Iterable[Stretch]) -> list[Stretch]:
+def join_stretches(pieces: Iterable[Stretch]) -> list[Stretch]:
     """Neighbouring stretches as one each."""
     out: list[Stretch] = []
     together: list[Stretch] = []

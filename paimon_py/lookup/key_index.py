@@ -16,7 +16,7 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.columns import Ints, Mask, Words
-from paimon_py.lsm.words import fits_word, packed
+from paimon_py.lsm.words import fits_word, pack
 from paimon_py.spec.types import Atomic, Field, Root
 
 ROW_BYTES = 12
@@ -148,10 +148,10 @@ def key_words(columns: Sequence[pa.Array], fields: Sequence[Field]) -> Words:
     """
     if not _are_words(fields):
         return hash_rows(columns, [field.type for field in fields]).view(np.uint32).astype(np.uint64)
-    return packed(columns)
+    return pack(columns)
 
 
-def extended(
+def extend(
     index: KeyIndex | None, more: Sequence[Worded], living: Iterable[str], fields: Sequence[Field]
 ) -> KeyIndex | None:
     """An index with more files, at least one, and of those it had with the living only.
@@ -186,7 +186,7 @@ def extended(
             words[here] += index.base
             rows[here] = numbered
         at = here.stop
-    ascending, base, order = _sorted(words, rows)
+    ascending, base, order = _sort(words, rows)
     return KeyIndex(ascending, base, order, tuple(names), starts, _are_words(fields), *_cells(ascending))
 
 
@@ -200,7 +200,7 @@ def _cells(words: Rows | Words) -> tuple[Rows | None, int]:
     return cells, shift
 
 
-def _sorted(words: Words, rows: Rows) -> tuple[Rows | Words, np.uint64, Rows]:
+def _sort(words: Words, rows: Rows) -> tuple[Rows | Words, np.uint64, Rows]:
     """Rows in the order of their words; rows of a file ascend already. The arguments are used up."""
     base = words.min() if len(words) else np.uint64(0)
     words -= base

@@ -13,7 +13,7 @@ from paimon_py.compaction.rewrite import additions
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.lazy import lazy_property
 from paimon_py.lookup.files import FileReading, Hits
-from paimon_py.lookup.key_index import ROW_BYTES, KeyIndex, Located, can_index, extended
+from paimon_py.lookup.key_index import ROW_BYTES, KeyIndex, Located, can_index, extend
 from paimon_py.lookup.keys import AskedKeys
 from paimon_py.lookup.plan import BucketKeys
 from paimon_py.lsm.runs import SortedRun
@@ -65,12 +65,12 @@ class KeyRows:
                 hits = self._hits(file, once=True)
                 if len(hits.keys):
                     found.append((file, hits))
-        for taken, numbers in self._gathered(kept, fields):
+        for taken, numbers in self._gather(kept, fields):
             yield pa.RecordBatch.from_arrays([*taken, numbers], schema=schema)
-        for taken, numbers in self._gathered(marked, (*fields, KIND_FIELD)):
+        for taken, numbers in self._gather(marked, (*fields, KIND_FIELD)):
             yield additions(pa.RecordBatch.from_arrays([*taken, numbers], schema=with_kinds)).select(schema.names)
 
-    def _gathered(
+    def _gather(
         self, hits: Sequence[tuple[DataFile, Hits]], fields: Sequence[Field]
     ) -> Iterator[tuple[list[pa.Array], pa.Array]]:
         if not hits:
@@ -99,7 +99,7 @@ class KeyRows:
 
     def _hits(self, file: DataFile, *, once: bool) -> Hits:
         """Where keys lie in a file. `once`: only those that were not found yet, and nobody is to find them again."""
-        locations, is_sure = self._located
+        locations, is_sure = self._locate
         located = locations.get(file.name)
         if located is None:
             left = np.flatnonzero(self._open)
@@ -120,7 +120,7 @@ class KeyRows:
         return hits
 
     @lazy_property
-    def _located(self) -> tuple[dict[str, Located], bool]:
+    def _locate(self) -> tuple[dict[str, Located], bool]:
         """What the index of the bucket says, and whether it is sure."""
         index = self._index()
         return ({}, True) if index is None else (index.locate(self._asked.words[self._part.keys]), index.is_sure)
@@ -140,6 +140,6 @@ class KeyRows:
         if not whole or searches < rows or rows * ROW_BYTES > frames.room(bucket):
             return index
         worded = [each for each in map(self._reading.words, whole) if each is not None]
-        index = extended(index, worded, self._part.bucket.names(), self._reading.keys)
+        index = extend(index, worded, self._part.bucket.names(), self._reading.keys)
         frames.hold_index(bucket, index)
         return index

@@ -102,7 +102,7 @@ def _keys(keys: object, fields: tuple[Field, ...]) -> pa.Table:
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise SchemaError(f"key column {names[0]!r}: {error}", fields=(names[0],)) from error
     if isinstance(keys, (list, tuple)):
-        return _listed(keys, fields)
+        return _to_table(keys, fields)
     if not (hasattr(keys, "__arrow_c_stream__") or hasattr(keys, "__arrow_c_array__") or hasattr(keys, "columns")):
         shown = ", ".join(f"{name!r}: …" for name in names)
         raise UsageError(f"lookup takes keys as {{{shown}}}, as a list of such, or as Arrow data, not {keys!r}")
@@ -116,7 +116,7 @@ def _is_column(keys: object) -> bool:
     return isinstance(keys, (pa.Array, pa.ChunkedArray, np.ndarray)) or type(keys).__name__ == "Series"
 
 
-def _listed(keys: Sequence[object], fields: tuple[Field, ...]) -> pa.Table:
+def _to_table(keys: Sequence[object], fields: tuple[Field, ...]) -> pa.Table:
     names = [field.name for field in fields]
     schema = to_arrow_schema(fields)
     columns = _columns(keys, names)
@@ -138,11 +138,11 @@ def _columns(keys: Sequence[Any], names: Sequence[str]) -> list[list[object]]:
         places: Sequence[Any] = names if kinds == {dict} else range(len(names))
         with contextlib.suppress(KeyError):  # then the names are wrong, and are told below
             return [list(map(itemgetter(place), keys)) for place in places]
-    rows = [_named(key, names) for key in keys]
+    rows = [_by_name(key, names) for key in keys]
     return [[row[name] for row in rows] for name in names]
 
 
-def _named(key: object, names: Sequence[str]) -> Mapping[str, object]:
+def _by_name(key: object, names: Sequence[str]) -> Mapping[str, object]:
     """The values of one key by column."""
     if isinstance(key, Mapping):
         _check_names(list(key), names)

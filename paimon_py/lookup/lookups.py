@@ -42,7 +42,7 @@ from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.supported import check_readable
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
-from paimon_py.tally import Progress, Tally, TallyPart, counted
+from paimon_py.tally import Progress, Tally, TallyPart, count_batches
 
 _NO_ROWS = np.zeros(0, np.int64)
 
@@ -113,7 +113,7 @@ class Lookups:
         Raises: as `Table.lookup`.
         """
         found = list(self._of(schema, snapshot).rows(asked, fields)) if len(asked) else []
-        return _rows_of(asked, found), [_joined(found, field) for field in fields]
+        return _rows_of(asked, found), [_join(found, field) for field in fields]
 
     def _of(self, schema: TableSchema, snapshot: Snapshot) -> _State:
         """What is known of a snapshot. A rollback may reuse an id, so all of it is compared: it names its manifests."""
@@ -160,7 +160,7 @@ class _State:
             keys = KeyRows(self._reading(part.bucket), asked, part, searching)
             try:
                 for section in part.sections:
-                    yield from counted(self._section(section, keys, returned), taking)
+                    yield from count_batches(self._section(section, keys, returned), taking)
             except FileMissingError as error:
                 raise self._root.missing(Base.of(self.snapshot), error) from error
             searching.end()
@@ -225,7 +225,7 @@ def _answer(asked: AskedKeys, fields: Sequence[Field], found: list[pa.RecordBatc
             columns.append(keys[field].take(of_keys))
             shown.append(field)
             continue
-        columns.append(_joined(found, field).take(places))
+        columns.append(_join(found, field).take(places))
         shown.append(_nullable(field) if with_missing else field)
     if not fields:
         return pa.table({"rows": pa.nulls(len(places))}).select([])
@@ -240,7 +240,7 @@ def _rows_of(asked: AskedKeys, found: list[pa.RecordBatch]) -> Ints:
     return row_of
 
 
-def _joined(found: list[pa.RecordBatch], field: Field) -> pa.Array:
+def _join(found: list[pa.RecordBatch], field: Field) -> pa.Array:
     parts = [batch.column(field.name) for batch in found]
     return pa.concat_arrays(parts) if parts else pa.nulls(0, to_arrow_field(field).type)
 

@@ -24,7 +24,7 @@ from paimon_py.lsm.search import search
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import prune_entries as prune
-from paimon_py.scan.plan import keyed_sections, settled
+from paimon_py.scan.plan import keyed_sections, settled_files
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.schema import TableSchema
@@ -82,7 +82,7 @@ class Bucket:
         if not len(kept):
             return ()
         entries, picked = self._entries.take(kept), from_numpy(kept, pa.int64())
-        alone = settled(entries) if self._kills else None
+        alone = settled_files(entries) if self._kills else None
         lows, highs = ([column.take(picked) for column in columns] for columns in (self._lows, self._highs))
         grouped = keyed_sections(entries, lows, highs, alone, indexed=True)
         return tuple(
@@ -153,7 +153,7 @@ class LookupPlanner:
         if not len(asked):
             return
         values, members = self._partitions(asked)
-        known = self._loaded(values, asked)
+        known = self._load_buckets(values, asked)
         wanted = asked.of(self._schema.key_fields)
         for value, mine in zip(values, members, strict=True):
             for buckets, keys in self._shares(known[value], mine, asked):
@@ -180,7 +180,7 @@ class LookupPlanner:
         coded = encode(asked.of(self._told), [field.type for field in self._told]).dictionary_encode()
         return coded.dictionary.to_pylist(), _members(numpy_values(coded.indices), len(coded.dictionary))
 
-    def _loaded(self, values: list[bytes], asked: AskedKeys) -> dict[bytes, _Known]:
+    def _load_buckets(self, values: list[bytes], asked: AskedKeys) -> dict[bytes, _Known]:
         known = {value: self._known.get(value) for value in values}
         missing = {value for value, buckets in known.items() if buckets is None}
         found = self._load(missing, asked) if missing else {}
@@ -199,22 +199,22 @@ class LookupPlanner:
         lows = prune.key_columns(entries, "min_key", self._schema, self._root.schemas.get)
         highs = prune.key_columns(entries, "max_key", self._schema, self._root.schemas.get)
         codes, partitions = entries.distinct("partition")
-        said = self._said(partitions)
+        said = self._known_keys(partitions)
         totals = self._totals(entries)
         kinds = np.stack([codes, totals, entries.bucket])
         places, groups = np.unique(kinds, axis=1, return_inverse=True)
         members = _members(groups.reshape(-1), places.shape[1])
 
-        def made(rows: Ints) -> Bucket:
+        def make(rows: Ints) -> Bucket:
             picked = from_numpy(rows, pa.int64())
             bounds = [column.take(picked) for column in lows], [column.take(picked) for column in highs]
             return Bucket(self._schema, entries.take(rows), bounds)
 
         for (code, total, number), rows in zip(places.T.tolist(), members, strict=True):
-            found[said[code]].setdefault(total, _Buckets(made)).add(number, rows)
+            found[said[code]].setdefault(total, _Buckets(make)).add(number, rows)
         return found
 
-    def _said(self, partitions: pa.Array) -> list[bytes]:
+    def _known_keys(self, partitions: pa.Array) -> list[bytes]:
         """What a key in each of these partitions says of it."""
         if not self._told:
             return [b""] * len(partitions)
@@ -231,7 +231,7 @@ class LookupPlanner:
         if self._told:
             wanted = EntryFilter(
                 manifests=lambda files: self._manifests(files, asked),
-                partitions=lambda values: np.array([said in missing for said in self._said(values)], np.bool_),
+                partitions=lambda values: np.array([said in missing for said in self._known_keys(values)], np.bool_),
             )
         entries = self._root.manifests.live_entries(self._snapshot, wanted)
         visible = entries.bucket != POSTPONE_BUCKET

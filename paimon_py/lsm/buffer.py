@@ -93,7 +93,7 @@ class MergeBuffer:
             batches, self._batches = self._batches[:count], self._batches[count:]
             kinds, self._kinds = self._kinds[:count], self._kinds[count:]
             self._spilled_rows += sum(batch.num_rows for batch in batches)
-            self._spilled.add(self._sorted(batches, kinds, first, engine))
+            self._spilled.add(self._sort(batches, kinds, first, engine))
         self.size_bytes = 0
 
     def drain(self, before_merging: TakeRows | None = None) -> Generator[pa.RecordBatch, None, None]:
@@ -113,23 +113,23 @@ class MergeBuffer:
         if self._spilled is not None and self._spilled_rows:
             self.spill()
             self._reset()
-            yield from self._united(self._spilled, before_merging)
+            yield from self._merge_spilled(self._spilled, before_merging)
             self._spilled.clear()
         elif self._batches:
             batches, kinds, first = self._batches, self._kinds, self._first_sequence
             self._batches, self._kinds = [], []
             self._reset()
-            yield from self._sorted(batches, kinds, first, self._engine, before_merging)
+            yield from self._sort(batches, kinds, first, self._engine, before_merging)
 
-    def _united(self, spilled: SpilledRuns, before_merging: TakeRows | None) -> Iterator[pa.RecordBatch]:
+    def _merge_spilled(self, spilled: SpilledRuns, before_merging: TakeRows | None) -> Iterator[pa.RecordBatch]:
         """What was spilled, merged. Where the last row to come wins, no key need be whole in memory."""
         if before_merging is not None and self._newest_wins and not self._order.sequence:
             every_row = msgspec.structs.replace(self._order, keys=(*self._order.keys, SEQUENCE_FIELD))
-            rows = spilled.merged(Plan(order=every_row, engine=EveryRow(), drop_deletes=False))
+            rows = spilled.merge(Plan(order=every_row, engine=EveryRow(), drop_deletes=False))
             return _newest(self._order, rows, before_merging)
         engine = self._engine if before_merging is None else _Shown(self._engine, before_merging)
         plan = Plan(order=self._order, engine=engine, drop_deletes=False, repeats=not self._reduces_early)
-        return spilled.merged(plan)
+        return spilled.merge(plan)
 
     def clear(self) -> None:
         """Forget all rows, and delete what was spilled.
@@ -164,7 +164,7 @@ class MergeBuffer:
                 return max(1, count)
         return len(self._batches)
 
-    def _sorted(
+    def _sort(
         self, batches: list[pa.RecordBatch], kinds: list[pa.Array | None], first: int, engine: Engine,
         before_merging: TakeRows | None = None,
     ) -> Iterator[pa.RecordBatch]:  # fmt: skip
@@ -229,7 +229,7 @@ def _windows(columns: Mapping[str, pa.Array], merged: Merged, first: int) -> Ite
         if kinds is not None:
             arrays.append(kinds.slice(start, len(rows)))
         elif VALUE_KIND in columns:
-            arrays.append(_picked(columns[VALUE_KIND], rows, index))
+            arrays.append(_pick(columns[VALUE_KIND], rows, index))
         else:
             arrays.append(from_numpy(np.zeros(len(rows), np.int8), pa.int8()))
         fields = [_SEQUENCE, _KIND]
@@ -237,7 +237,7 @@ def _windows(columns: Mapping[str, pa.Array], merged: Merged, first: int) -> Ite
             if name == VALUE_KIND:
                 continue
             made = computed.get(name)
-            arrays.append(_picked(column, rows, index) if made is None else made.slice(start, len(rows)))
+            arrays.append(_pick(column, rows, index) if made is None else made.slice(start, len(rows)))
             fields.append(pa.field(name, column.type))
         yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
@@ -267,5 +267,5 @@ def _is_range(rows: Ints) -> bool:
     return int(rows[-1]) - int(rows[0]) == len(rows) - 1 and bool((rows[1:] > rows[:-1]).all())
 
 
-def _picked(column: pa.Array, rows: Ints, index: pa.Array | None) -> pa.Array:
+def _pick(column: pa.Array, rows: Ints, index: pa.Array | None) -> pa.Array:
     return column.slice(int(rows[0]), len(rows)) if index is None else column.take(index)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.columns import AnyArray, Ints, Mask, from_numpy, numpy_values, validity_mask
 from paimon_py.lsm.codes import codes_of
 from paimon_py.lsm.groups import Merged
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.types import Atomic, Field
@@ -64,8 +64,8 @@ def change_rows(
         did not take part; out - `rules.columns`, by key, a -U right before its +U.
     Cost: gathers the rows; a comparison touches columns until one differs.
     """
-    kinds = numpy_values(combined(columns[VALUE_KIND]))
-    after_kinds = numpy_values(combined(merged.columns[VALUE_KIND])) if VALUE_KIND in merged.columns else None
+    kinds = numpy_values(combine_chunks(columns[VALUE_KIND]))
+    after_kinds = numpy_values(combine_chunks(merged.columns[VALUE_KIND])) if VALUE_KIND in merged.columns else None
     if after_kinds is None:
         after_kinds = kinds[merged.rows]
     is_after = told & ((after_kinds & 1) == 0)
@@ -125,10 +125,10 @@ def _differ(
             continue
         left, column = before[keys[unknown]], columns[field.name]
         if field.name in merged.columns:
-            right = combined(merged.columns[field.name].take(from_numpy(keys[unknown], pa.int64())))
+            right = combine_chunks(merged.columns[field.name].take(from_numpy(keys[unknown], pa.int64())))
         else:
-            right = _taken(column, merged.rows[keys[unknown]])
-        other = ~_equal(_taken(column, left), right, field)
+            right = _take(column, merged.rows[keys[unknown]])
+        other = ~_equal(_take(column, left), right, field)
         differ[unknown[other]] = True
         unknown = unknown[~other]
         if not len(unknown):
@@ -136,8 +136,8 @@ def _differ(
     return differ
 
 
-def _taken(column: pa.ChunkedArray, rows: Ints) -> pa.Array:
-    return combined(column.take(from_numpy(rows, pa.int64())))
+def _take(column: pa.ChunkedArray, rows: Ints) -> pa.Array:
+    return combine_chunks(column.take(from_numpy(rows, pa.int64())))
 
 
 def _equal(left: pa.Array, right: pa.Array, field: Field) -> Mask:

@@ -38,9 +38,9 @@ def z_order(columns: Sequence[pa.Array], *, text_bytes: int) -> list[pa.Array]:
     Cost: about 20 ns a row and column.
     Raises: UnsupportedError for a type that has no order.
     """
-    words = [_ordered(column, text_bytes if _is_text(column.type) else _WORD_BYTES) for column in columns]
+    words = [_order_words(column, text_bytes if _is_text(column.type) else _WORD_BYTES) for column in columns]
     sizes = [text_bytes if _is_text(column.type) else _WORD_BYTES for column in columns]
-    return _in_pieces(words, len(columns[0]), lambda piece: _interleaved(piece, sizes))
+    return _in_pieces(words, len(columns[0]), lambda piece: _interleave(piece, sizes))
 
 
 def hilbert(columns: Sequence[pa.Array]) -> list[pa.Array]:
@@ -50,9 +50,9 @@ def hilbert(columns: Sequence[pa.Array]) -> list[pa.Array]:
     Cost: about 400 ns a row and column.
     Raises: UnsupportedError for a type that has no order.
     """
-    words = [_ordered(column, _WORD_BYTES) for column in columns]
+    words = [_order_words(column, _WORD_BYTES) for column in columns]
     sizes = [_WORD_BYTES] * len(columns)
-    return _in_pieces(words, len(columns[0]), lambda piece: _interleaved(_transposed(piece), sizes))
+    return _in_pieces(words, len(columns[0]), lambda piece: _interleave(_transpose(piece), sizes))
 
 
 def _in_pieces(
@@ -67,7 +67,7 @@ def _in_pieces(
     return [from_numpy((whole ^ _SIGN).view(np.int64), pa.int64()) for whole in np.concatenate(made, axis=1)]
 
 
-def _interleaved(columns: Sequence[Sequence[Words]], sizes: Sequence[int]) -> npt.NDArray[np.uint64]:
+def _interleave(columns: Sequence[Sequence[Words]], sizes: Sequence[int]) -> npt.NDArray[np.uint64]:
     """One bit of every column in turn, the highest first; a column that has no more is passed over.
 
     Shapes: words of each column, of which `sizes` bytes count → (words, rows).
@@ -90,7 +90,7 @@ def _interleaved(columns: Sequence[Sequence[Words]], sizes: Sequence[int]) -> np
     return whole
 
 
-def _transposed(columns: Sequence[Sequence[Words]]) -> list[list[Words]]:
+def _transpose(columns: Sequence[Sequence[Words]]) -> list[list[Words]]:
     """The Hilbert index of points, its bits spread over the dimensions: interleaved they are the index."""
     points = [words[0].copy() for words in columns]
     first = points[0]
@@ -127,7 +127,7 @@ def _is_text(kind: pa.DataType) -> bool:
     )
 
 
-def _ordered(column: pa.Array, size: int) -> list[Words]:
+def _order_words(column: pa.Array, size: int) -> list[Words]:
     """A column as unsigned words that compare like it, nulls zero; of texts the first `size` bytes."""
     valid = nulls_or_none(column)
     words = _text_words(column, size) if _is_text(column.type) else [_fixed_words(column)]
@@ -154,13 +154,13 @@ def _fixed_words(column: pa.Array) -> Words:
         ticks = numpy_values(column).astype(np.int64, copy=False)
         parts = {"s": 1, "ms": 1, "us": 1_000, "ns": 1_000_000}[kind.unit]
         millis: Ints = ticks * 1000 if kind.unit == "s" else ticks // parts
-        return _unsigned(millis)
+        return _to_unsigned(millis)
     if pa.types.is_signed_integer(kind) or pa.types.is_temporal(kind):
-        return _unsigned(numpy_values(column).astype(np.int64))
+        return _to_unsigned(numpy_values(column).astype(np.int64))
     raise UnsupportedError(f"a column of type {kind} has no order", feature=f"clustering by {kind}")
 
 
-def _unsigned(values: Ints) -> Words:
+def _to_unsigned(values: Ints) -> Words:
     words: Words = values.view(np.uint64) ^ _SIGN
     return words
 

@@ -46,7 +46,7 @@ class ExternalSort:
         self._compared = tuple(schema.field(name) for name in clustering.columns)
         self._keys: tuple[Field, ...] = ()
 
-    def sorted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def sort(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """All rows in order.
 
         Cost: `run_bytes` of rows in memory and their sorted copy, then one merge window and a block of every run. Rows
@@ -54,7 +54,7 @@ class ExternalSort:
         Raises: StorageError: the local disk failed.
         """
         for batch in batches:
-            for piece in _halved(batch, self._spilled.settings.run_bytes):
+            for piece in _halve(batch, self._spilled.settings.run_bytes):
                 self._batches.append(piece)
                 self._bytes += row_bytes(piece)
                 if self._bytes >= self._spilled.settings.run_bytes:
@@ -66,7 +66,7 @@ class ExternalSort:
         if self._batches:
             self._spilled.add(self._run())
         plan = Plan(order=MergeOrder(keys=self._keys), engine=EveryRow(), drop_deletes=False)
-        yield from (batch.select(names) for batch in self._spilled.merged(plan))
+        yield from (batch.select(names) for batch in self._spilled.merge(plan))
 
     def clear(self) -> None:
         """Delete what was spilled.
@@ -93,7 +93,7 @@ class ExternalSort:
         self._rows += count
         self._keys = (*keys, Field(-1, self._row_name, _LONG))
         order, _ = sort_batch(MergeOrder(keys=keys), columns, runs_sorted=False)
-        yield from _taken(columns, order)
+        yield from _take(columns, order)
 
     def _places(self, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
         """The places of rows on the curve; nothing if columns are compared themselves."""
@@ -114,14 +114,14 @@ def _free(name: str, schema: TableSchema) -> str:
     return name
 
 
-def _halved(batch: pa.RecordBatch, limit_bytes: int) -> Iterator[pa.RecordBatch]:
+def _halve(batch: pa.RecordBatch, limit_bytes: int) -> Iterator[pa.RecordBatch]:
     """A batch in pieces of at most about so many bytes."""
     step = max(1, limit_bytes * batch.num_rows // max(1, row_bytes(batch)))
     for start in range(0, batch.num_rows, step):
         yield batch.slice(start, step)
 
 
-def _taken(columns: dict[str, pa.Array], order: Ints) -> Iterator[pa.RecordBatch]:
+def _take(columns: dict[str, pa.Array], order: Ints) -> Iterator[pa.RecordBatch]:
     """The rows in an order, some at a time."""
     schema = pa.schema([pa.field(name, column.type) for name, column in columns.items()])
     for start in range(0, len(order), _BATCH_ROWS):

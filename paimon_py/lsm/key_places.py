@@ -19,7 +19,7 @@ import numpy as np
 from paimon_py.codec.columns import Ints
 from paimon_py.env import MAP_ALIGNMENT, SpillFile, SpillPlace
 from paimon_py.errors import StorageError
-from paimon_py.lsm.key_runs import Keys, Run, find, joined, merged
+from paimon_py.lsm.key_runs import Keys, Run, find, join_keys, merge_runs
 from paimon_py.lsm.spill_errors import spilling
 
 _BLOCK_KEYS = 1 << 18
@@ -61,13 +61,13 @@ class _SpilledRun(msgspec.Struct, frozen=True):
 
     def load(self, block: _Block) -> Run:
         """The keys of a block; what is not looked at is not read."""
-        with _explained(self.file.path):
+        with _explain(self.file.path):
             data = self.file.map(block.offset, block.size_bytes)
         arrays: list[Any] = []
         at = 0
         for dtype, count in block.parts:
             arrays.append(np.frombuffer(data, dtype, count, at))
-            at += _padded(arrays[-1].nbytes, 8)
+            at += _round_up(arrays[-1].nbytes, 8)
         return Run(Keys(arrays[0], *arrays[2:]), arrays[1])
 
 
@@ -112,7 +112,7 @@ class KeyPlaces:
         while self._memory and len(self._memory[-1].places) <= 2 * size:
             newer.append(self._memory.pop())
             size += len(newer[-1].places)
-        self._memory.append(merged(newer[::-1]))
+        self._memory.append(merge_runs(newer[::-1]))
         if sum(each.size_bytes for each in self._memory) > self._limit:
             self._spill()
 
@@ -131,29 +131,29 @@ class KeyPlaces:
             size += older[-1].size_bytes
         older.reverse()
         try:
-            united = self._written(_merged([*(run.pieces() for run in older), *map(_pieces, self._memory)]))
+            united = self._write(_merge([*(run.pieces() for run in older), *map(_pieces, self._memory)]))
         finally:
             for run in older:
                 _delete(run)
         self._spilled.append(united)
         self._memory = []
 
-    def _written(self, runs: Iterator[Run]) -> _SpilledRun:
-        with _explained("a temporary directory"):
+    def _write(self, runs: Iterator[Run]) -> _SpilledRun:
+        with _explain("a temporary directory"):
             file = self._place.create()
         blocks: list[_Block] = []
         try:
-            with _explained(file.path), file.open_write() as sink:
+            with _explain(file.path), file.open_write() as sink:
                 offset = 0
                 for run in runs:
                     arrays = [run.keys.words, run.places]
                     arrays += [part for part in (run.keys.data, run.keys.ends) if part is not None]
-                    data = b"".join(array.tobytes().ljust(_padded(array.nbytes, 8), b"\0") for array in arrays)
+                    data = b"".join(array.tobytes().ljust(_round_up(array.nbytes, 8), b"\0") for array in arrays)
                     parts = tuple((array.dtype.str, len(array)) for array in arrays)
                     first, last = int(run.keys.words[0]), int(run.keys.words[-1])
                     blocks.append(_Block(offset, len(data), first, last, parts))
-                    sink.write(data.ljust(_padded(len(data), MAP_ALIGNMENT), b"\0"))
-                    offset += _padded(len(data), MAP_ALIGNMENT)
+                    sink.write(data.ljust(_round_up(len(data), MAP_ALIGNMENT), b"\0"))
+                    offset += _round_up(len(data), MAP_ALIGNMENT)
         except BaseException:
             with suppress(OSError, StorageError):
                 file.delete()
@@ -178,7 +178,7 @@ class _Cursor:
         elif self.run is None or not len(self.run.places):
             self.run = piece
         else:
-            keys = joined([self.run.keys, piece.keys])
+            keys = join_keys([self.run.keys, piece.keys])
             self.run = Run(keys, np.concatenate([self.run.places, piece.places]))
 
     def take(self, bound: int | None) -> Run | None:
@@ -192,7 +192,7 @@ class _Cursor:
         return Run(run.keys.slice(0, count), run.places[:count]) if count else None
 
 
-def _merged(sources: Sequence[Iterator[Run]]) -> Iterator[Run]:
+def _merge(sources: Sequence[Iterator[Run]]) -> Iterator[Run]:
     """Runs as one, piece by piece; the oldest first.
 
     Words that the pieces of one run may share with its next piece wait for that.
@@ -203,7 +203,7 @@ def _merged(sources: Sequence[Iterator[Run]]) -> Iterator[Run]:
         bound = min((_last(cursor) for cursor in waiting), default=None)
         taken = [run for cursor in cursors if (run := cursor.take(bound)) is not None]
         if taken:
-            yield from _pieces(merged(taken))
+            yield from _pieces(merge_runs(taken))
         if bound is None:
             return
         for cursor in waiting:
@@ -222,7 +222,7 @@ def _pieces(run: Run) -> Iterator[Run]:
         yield Run(run.keys.slice(start, stop), run.places[start:stop])
 
 
-def _padded(size: int, unit: int) -> int:
+def _round_up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
@@ -231,5 +231,5 @@ def _delete(run: _SpilledRun) -> None:
         run.file.delete()
 
 
-def _explained(path: str) -> AbstractContextManager[None]:
+def _explain(path: str) -> AbstractContextManager[None]:
     return spilling("the key index", path, OSError)

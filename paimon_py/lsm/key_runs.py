@@ -29,7 +29,7 @@ from paimon_py.codec.columns import (
     ranges,
     slices_of,
 )
-from paimon_py.lsm.words import fits_word, packed
+from paimon_py.lsm.words import fits_word, pack
 from paimon_py.spec.types import DataType
 
 AnyWords = npt.NDArray[np.unsignedinteger]
@@ -104,7 +104,7 @@ def keys_of(columns: Sequence[pa.Array], types: Sequence[DataType], hashed: Hash
     Cost: 2 ns a row and column for numbers of 64 bits together; else that of a BinaryRow and its hash.
     """
     if fits_word(column.type for column in columns):
-        return Keys(packed(columns))
+        return Keys(pack(columns))
     columns = [_one_nan(column) for column in columns]
     rows = slices_of(encode(columns, types))
     sizes = rows.lengths - _PREFIX
@@ -112,7 +112,7 @@ def keys_of(columns: Sequence[pa.Array], types: Sequence[DataType], hashed: Hash
     return Keys(hashed(columns, types).view(np.uint32), data, np.cumsum(sizes // _WORD))
 
 
-def joined(parts: Sequence[Keys]) -> Keys:
+def join_keys(parts: Sequence[Keys]) -> Keys:
     """Keys one after the other."""
     words = np.concatenate([part.words for part in parts])
     if parts[0].data is None:
@@ -124,7 +124,7 @@ def joined(parts: Sequence[Keys]) -> Keys:
     return Keys(words, data, np.concatenate(ends))
 
 
-def grouped(keys: Keys) -> tuple[Ints, Mask]:
+def group_keys(keys: Keys) -> tuple[Ints, Mask]:
     """Rows in the order of their words, equal keys together as they came; and where in that order a key begins."""
     order = np.argsort(keys.words, kind="stable")
     words = keys.words[order]
@@ -139,16 +139,16 @@ def grouped(keys: Keys) -> tuple[Ints, Mask]:
     return order, starts
 
 
-def merged(runs: Sequence[Run]) -> Run:
+def merge_runs(runs: Sequence[Run]) -> Run:
     """One run of several, the oldest first: of a key that several have, the newest place stays.
 
     Cost: 20-40 ns a key; both in memory at once.
     """
     if len(runs) == 1:
         return runs[0]
-    keys = joined([run.keys for run in runs])
+    keys = join_keys([run.keys for run in runs])
     places = np.concatenate([run.places for run in runs])
-    order, starts = grouped(keys)
+    order, starts = group_keys(keys)
     last = np.ones(len(order), np.bool_)
     last[:-1] = starts[1:]
     kept = order[last]

@@ -29,7 +29,7 @@ from paimon_py.errors import CorruptionError
 from paimon_py.lsm.groups import Engine, Groups, Merged
 from paimon_py.lsm.order import MergeOrder, sort_batch
 from paimon_py.lsm.probe import Key, KeyProbe
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 from paimon_py.spec.schema import VALUE_KIND
 
 WINDOW_ROWS = 131_072
@@ -168,7 +168,7 @@ class _Cursor:
         """The first buffered key, None if nothing is buffered."""
         return self._pieces[0][1].key(0) if self._pieces else None
 
-    def bound(self) -> Key | None:
+    def last_key(self) -> Key | None:
         """The last buffered key if more rows may follow, else None."""
         return None if self.finished else self._newest
 
@@ -226,13 +226,13 @@ class _Cursor:
 def _window(cursors: Sequence[_Cursor]) -> list[list[pa.RecordBatch]]:
     """The rows of every run that are complete, by run; reads on where a single key fills what is buffered."""
     while True:
-        bounds = [bound for cursor in cursors if (bound := cursor.bound()) is not None]
+        bounds = [bound for cursor in cursors if (bound := cursor.last_key()) is not None]
         bound = min(bounds, default=None)
         slices = [cursor.take(bound) for cursor in cursors]
         if bound is None or any(slices):
             return slices
         for cursor in cursors:
-            if cursor.bound() == bound:
+            if cursor.last_key() == bound:
                 cursor.read_on()
 
 
@@ -246,7 +246,7 @@ def _extend(cursors: Sequence[_Cursor], slices: list[list[pa.RecordBatch]], budg
     limit = min(others, default=None)
     if repeats:
         cursors[alone].fill(budget)
-        bound = cursors[alone].bound()
+        bound = cursors[alone].last_key()
         slices[alone] += cursors[alone].take(min(limit, bound) if limit and bound else limit or bound)
         return
     rows = budget - sum(batch.num_rows for batch in slices[alone])
@@ -262,7 +262,7 @@ def _reduce(
     columns = dict(zip(table.column_names, table.columns, strict=True))
     order, starts = sort_batch(plan.order, columns, runs_sorted=True)
     if unproven is not None:
-        order, starts = _checked(order, starts, slices, unproven, repeats=plan.repeats)
+        order, starts = _check(order, starts, slices, unproven, repeats=plan.repeats)
     merged = plan.engine(Groups(order, starts), columns)
     keep = _additions(merged, columns) if plan.drop_deletes else None
     rows = merged.rows if keep is None else merged.rows[keep]
@@ -281,14 +281,14 @@ def _additions(merged: Merged, columns: dict[str, pa.ChunkedArray]) -> Mask | No
     if VALUE_KIND not in columns:
         return None
     if VALUE_KIND in merged.columns:
-        kinds = numpy_values(combined(merged.columns[VALUE_KIND]))
+        kinds = numpy_values(combine_chunks(merged.columns[VALUE_KIND]))
     else:
-        kinds = numpy_values(combined(columns[VALUE_KIND]))[merged.rows]
+        kinds = numpy_values(combine_chunks(columns[VALUE_KIND]))[merged.rows]
     adds: Mask = (kinds & 1) == 0
     return None if adds.all() else adds
 
 
-def _checked(
+def _check(
     order: Ints,
     starts: Mask,
     slices: Sequence[Sequence[pa.RecordBatch]],

@@ -18,7 +18,17 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, Mask, Slices, Words, from_numpy, gather_bytes, numpy_values, word_view
-from paimon_py.lsm.words import WORD_BITS, Fixed, KeyPart, Text, combined, inverted, leading_words, parts_of, words_at
+from paimon_py.lsm.words import (
+    WORD_BITS,
+    Fixed,
+    KeyPart,
+    Text,
+    combine_chunks,
+    invert,
+    leading_words,
+    parts_of,
+    words_at,
+)
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.types import DataType, Field
@@ -257,13 +267,13 @@ def _sorted_by(parts: list[KeyPart], rows: Ints, group: Ints) -> Ints:
         if isinstance(part, Fixed):
             columns[str(index)] = from_numpy(part.values[rows], pa.uint64())
         else:
-            columns[str(index)] = _gathered(part, rows)
+            columns[str(index)] = _gather(part, rows)
     keys = [(name, "ascending") for name in columns]
     order = pc.sort_indices(pa.table(columns), sort_keys=keys)
     return numpy_values(order).astype(np.int64)
 
 
-def _gathered(text: Text, rows: Ints) -> pa.Array:
+def _gather(text: Text, rows: Ints) -> pa.Array:
     """The texts of some rows as one binary column."""
     slices = Slices(text.data, text.starts[rows], text.lengths[rows])
     offsets = np.append(np.zeros(1, np.int64), np.cumsum(slices.lengths))
@@ -295,7 +305,7 @@ def _order_versions(
 
 def _numbers_ascend(columns: Mapping[str, pa.Array | pa.ChunkedArray], rows: Ints, starts: Mask) -> bool:
     """Whether sequence numbers grow inside every key; equal ones pass if no row kind can decide between them."""
-    numbers = numpy_values(combined(columns[SEQUENCE_NUMBER]))[rows]
+    numbers = numpy_values(combine_chunks(columns[SEQUENCE_NUMBER]))[rows]
     back = numbers[1:] <= numbers[:-1] if VALUE_KIND in columns else numbers[1:] < numbers[:-1]
     return not bool((back & ~starts[1:]).any())
 
@@ -311,13 +321,13 @@ def _ascending(words: list[Words], group: Ints) -> bool:
 
 
 def _picked_words(column: pa.Array | pa.ChunkedArray, rows: Ints) -> list[Words]:
-    picked = combined(column).take(from_numpy(rows, pa.int64()))
+    picked = combine_chunks(column).take(from_numpy(rows, pa.int64()))
     return [part.values for part in parts_of(picked) if isinstance(part, Fixed)]
 
 
 def _version_words(column: pa.Array | pa.ChunkedArray, rows: Ints, order: MergeOrder) -> list[Words]:
     """Words of one sequence field: null is the oldest, also when smaller values are newer."""
-    picked = combined(column).take(from_numpy(rows, pa.int64()))
+    picked = combine_chunks(column).take(from_numpy(rows, pa.int64()))
     parts = parts_of(picked)
     nullable = picked.null_count > 0
     if any(isinstance(part, Text) for part in parts):
@@ -327,10 +337,10 @@ def _version_words(column: pa.Array | pa.ChunkedArray, rows: Ints, order: MergeO
             parts = [Fixed((ranks > 0).astype(np.uint64), 1), *parts]
     if order.sequence_descending:
         head = parts[:1] if nullable else []
-        parts = head + inverted(parts[len(head) :])
+        parts = head + invert(parts[len(head) :])
     return [part.values for part in parts if isinstance(part, Fixed)]
 
 
 def _add_words(kinds: pa.Array | pa.ChunkedArray, rows: Ints) -> list[Words]:
-    values = numpy_values(combined(kinds))[rows]
+    values = numpy_values(combine_chunks(kinds))[rows]
     return [(values & 1 == 0).astype(np.uint64)]

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.columns import Words, numpy_values, slices_of, validity_mask
 from paimon_py.codec.file_index.xxhash import xxhash64
 from paimon_py.lsm.same_values import as_list
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 
 _NULL = np.uint64(0x5851F42D4C957F2D)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -24,7 +24,7 @@ def row_hashes(columns: Sequence[pa.Array], count: int) -> Words:
     """
     found: Words = np.zeros(count, np.uint64)
     for column in columns:
-        found = _mixed(found * _STEP + _hashes(column))
+        found = _mix(found * _STEP + _hashes(column))
     return found
 
 
@@ -43,10 +43,10 @@ def _hashes(column: pa.Array) -> Words:
 
 def _of_lists(column: pa.Array) -> Words:
     sizes = numpy_values(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
-    items = _hashes(combined(column.flatten()))
+    items = _hashes(combine_chunks(column.flatten()))
     starts = np.cumsum(sizes) - sizes
     places = np.arange(len(items), dtype=np.int64) - np.repeat(starts, sizes)
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(items + places.astype(np.uint64) * _STEP))])
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mix(items + places.astype(np.uint64) * _STEP))])
     found: Words = sums[starts + sizes] - sums[starts] + sizes.astype(np.uint64)
     return found
 
@@ -56,11 +56,11 @@ def _of_numbers(column: pa.Array) -> Words:
         column = column.view(pa.int32() if pa.types.is_float32(column.type) else pa.int64())
     values = numpy_values(column)
     if pa.types.is_decimal(column.type):
-        return _mixed(values[:, 0].view(np.uint64) + _mixed(values[:, 1].view(np.uint64)))
-    return _mixed(values.astype(np.int64).view(np.uint64))
+        return _mix(values[:, 0].view(np.uint64) + _mix(values[:, 1].view(np.uint64)))
+    return _mix(values.astype(np.int64).view(np.uint64))
 
 
-def _mixed(words: Words) -> Words:
+def _mix(words: Words) -> Words:
     """SplitMix64 of every word."""
     mixed = words + _STEP
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values, validity_mask
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 
 
 def same_values(left: pa.Array, right: pa.Array) -> Mask:
@@ -46,7 +46,7 @@ def _same_lists(left: pa.Array, right: pa.Array, rows: Ints) -> Mask:
     if not len(alike):
         return found
     places = from_numpy(rows[alike], pa.int64())
-    items = same_values(combined(one.take(places).flatten()), combined(other.take(places).flatten()))
+    items = same_values(combine_chunks(one.take(places).flatten()), combine_chunks(other.take(places).flatten()))
     starts = np.cumsum(sizes[alike]) - sizes[alike]
     found[alike] = np.logical_and.reduceat(items, starts)
     return found

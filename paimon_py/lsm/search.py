@@ -44,7 +44,7 @@ def search(rows: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Found:
         if len(rows) == 1:
             return Found(low, (low < count) & (lead[np.minimum(low, count - 1)] == asked))
         high = np.searchsorted(lead, asked, side="right").astype(np.int64)
-    compare = _joined([_comparison(column, key) for column, key in zip(rows, keys, strict=True)])
+    compare = _join([_comparison(column, key) for column, key in zip(rows, keys, strict=True)])
     open_keys = every[low < high]
     while len(open_keys):
         middle = (low[open_keys] + high[open_keys]) >> 1
@@ -74,7 +74,7 @@ def repeats_rows(rows: Sequence[pa.Array]) -> bool:
     return bool(equal_rows([column[1:] for column in rows], [column[:-1] for column in rows]).any())
 
 
-def _joined(columns: Sequence[Compare]) -> Compare:
+def _join(columns: Sequence[Compare]) -> Compare:
     """The comparison of whole keys."""
     if len(columns) == 1:
         return columns[0]

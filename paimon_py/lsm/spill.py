@@ -117,11 +117,11 @@ class SpilledRuns:
         Shapes: batches ordered by key, then oldest first, with the same columns in every run.
         Raises: StorageError: the local disk failed.
         """
-        run = self._written(batches)
+        run = self._write_run(batches)
         self._runs.append(run)
         SPILLS.info("%d rows went to disk, %d bytes in %s", run.row_count, run.size_bytes, run.file.path)
 
-    def merged(self, plan: Plan) -> Iterator[pa.RecordBatch]:
+    def merge(self, plan: Plan) -> Iterator[pa.RecordBatch]:
         """Merge all runs; they are there until `clear`.
 
         Cost: memory as of `merge`, and a block for each run that is open. Above `max_runs` some are merged into one
@@ -150,15 +150,15 @@ class SpilledRuns:
     def _unite(self, start: int, count: int, plan: Plan) -> None:
         picked = self._runs[start : start + count]
         keep_all = msgspec.structs.replace(plan, engine=EveryRow() if plan.repeats else plan.engine, drop_deletes=False)
-        united = self._written(merge(_sources(picked), keep_all))
+        united = self._write_run(merge(_sources(picked), keep_all))
         self._runs[start : start + count] = [united]
         _delete_all(picked)
 
-    def _written(self, batches: Iterable[pa.RecordBatch]) -> _Run:
-        with _explained("a temporary directory", OSError):
+    def _write_run(self, batches: Iterable[pa.RecordBatch]) -> _Run:
+        with _explain("a temporary directory", OSError):
             file = self._place.create()
         try:
-            with _explained(file.path, OSError):
+            with _explain(file.path, OSError):
                 return self._write(file, batches)
         except BaseException:
             with suppress(OSError, StorageError):
@@ -216,7 +216,7 @@ def _sources(runs: Sequence[_Run]) -> list[RunSource]:
 def _read(run: _Run, batch_rows: int) -> Iterator[pa.RecordBatch]:
     """The blocks of a run, as large as they were written."""
     del batch_rows
-    with _explained(run.file.path, OSError, pa.ArrowException), run.file.open_read() as source:
+    with _explain(run.file.path, OSError, pa.ArrowException), run.file.open_read() as source:
         reader = pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
         if not reader.schema.equals(run.schema):
             raise pa.ArrowInvalid("other columns than were written")
@@ -225,7 +225,7 @@ def _read(run: _Run, batch_rows: int) -> Iterator[pa.RecordBatch]:
             yield block
 
 
-def _explained(path: str, *kinds: type[Exception]) -> AbstractContextManager[None]:
+def _explain(path: str, *kinds: type[Exception]) -> AbstractContextManager[None]:
     otherwise = ", or set 'write-buffer-spillable' to 'false'"
     return spilling("the write buffer", path, *kinds, otherwise=otherwise)
 
@@ -234,7 +234,7 @@ def _delete_all(runs: Iterable[_Run]) -> None:
     failed: StorageError | None = None
     for run in runs:
         try:
-            with _explained(run.file.path, OSError):
+            with _explain(run.file.path, OSError):
                 run.file.delete()
         except StorageError as error:
             failed = failed or error

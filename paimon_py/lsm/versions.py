@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import AnyArray, Ints, Mask, from_numpy, ranges, validity_mask
 from paimon_py.lsm.groups import Groups
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 
 
 class Versions:
@@ -53,22 +53,23 @@ class Versions:
     def take(self, column: pa.ChunkedArray, positions: Ints | None = None) -> pa.Array:
         """The values of all versions, or of those at some positions."""
         rows = self.rows if positions is None else self.rows[positions]
-        return combined(column.take(from_numpy(rows, pa.int64())))
+        return combine_chunks(column.take(from_numpy(rows, pa.int64())))
 
     def row_numbers(self, positions: Ints) -> Ints:
         """One window row per key of the window: that at `positions` for merging keys, the only one of others."""
         if len(positions) == len(self._groups):
             return self.rows[positions]
-        rows: Ints = self.spread(self._groups.newest_rows, self.rows[positions])
+        rows: Ints = self.spread_items(self._groups.newest_rows, self.rows[positions])
         return rows
 
-    def picked(self, column: pa.ChunkedArray, rows: Ints, valid: Mask | None = None) -> pa.Array:
+    def pick(self, column: pa.ChunkedArray, rows: Ints, valid: Mask | None = None) -> pa.Array:
         """The column at window rows, one per key; null for the merging keys for which `valid` is false."""
         if valid is None or valid.all():
-            return combined(column.take(from_numpy(rows, pa.int64())))
-        return combined(column.take(from_numpy(rows, pa.int64(), self.spread(np.ones(len(rows), np.bool_), valid))))
+            return combine_chunks(column.take(from_numpy(rows, pa.int64())))
+        chosen = self.spread_items(np.ones(len(rows), np.bool_), valid)
+        return combine_chunks(column.take(from_numpy(rows, pa.int64(), chosen)))
 
-    def spread(self, alone: AnyArray, merged: AnyArray) -> AnyArray:
+    def spread_items(self, alone: AnyArray, merged: AnyArray) -> AnyArray:
         """One item per key of the window: `alone` has one for each, which `merged` replaces for merging keys."""
         if len(merged) == len(alone):
             return merged
@@ -76,14 +77,14 @@ class Versions:
         out[self._groups.multiple] = merged
         return out
 
-    def computed(self, column: pa.ChunkedArray, merged: pa.Array) -> pa.Array:
+    def compute(self, column: pa.ChunkedArray, merged: pa.Array) -> pa.Array:
         """A column with one value per key of the window: `merged` for merging keys, the only one of others."""
         keys, multiple = len(self._groups), self._groups.multiple
         if len(multiple) == keys:
             return merged
         alone = np.ones(keys, np.bool_)
         alone[multiple] = False
-        singles = combined(column.take(from_numpy(self._groups.newest_rows[alone], pa.int64())))
+        singles = combine_chunks(column.take(from_numpy(self._groups.newest_rows[alone], pa.int64())))
         places = np.empty(keys, np.int64)
         places[alone] = np.arange(len(singles))
         places[multiple] = np.arange(len(singles), keys)

@@ -67,7 +67,7 @@ def parts_of(column: pa.Array | pa.ChunkedArray) -> list[KeyPart]:
     Cost: 1-10 ns a row; no copy of string bytes unless their buffer lacks spare bytes.
     Raises: UnsupportedError for a type that has no order (nested ones).
     """
-    array = combined(column)
+    array = combine_chunks(column)
     valid = nulls_or_none(array)
     parts = _values(array, valid)
     if valid is not None:
@@ -75,7 +75,7 @@ def parts_of(column: pa.Array | pa.ChunkedArray) -> list[KeyPart]:
     return [part for part in parts if not isinstance(part, Fixed) or part.bits]
 
 
-def combined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+def combine_chunks(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The column as one array; spare bytes come with the concatenation of strings."""
     if isinstance(column, pa.Array):
         return column
@@ -89,7 +89,7 @@ def combined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays([*column.chunks, spare]).slice(0, len(column))
 
 
-def inverted(parts: list[KeyPart]) -> list[KeyPart]:
+def invert(parts: list[KeyPart]) -> list[KeyPart]:
     """The same parts in the opposite order (fixed parts only)."""
     reverse: list[KeyPart] = []
     for part in parts:
@@ -125,13 +125,13 @@ def _values(array: pa.Array, valid: Mask | None) -> list[KeyPart]:
     if pa.types.is_fixed_size_binary(kind) and not pa.types.is_decimal(kind):
         return [_text(array.cast(pa.binary()), valid)]
     if pa.types.is_boolean(kind):
-        return [_ranged(numpy_values(array).astype(np.uint64), valid)]
+        return [_ranged_part(numpy_values(array).astype(np.uint64), valid)]
     if pa.types.is_floating(kind):
-        return [_ranged(float_words(array), valid)]
+        return [_ranged_part(float_words(array), valid)]
     if pa.types.is_decimal128(kind):
         return _decimal(array, valid)
     if pa.types.is_signed_integer(kind) or pa.types.is_temporal(kind):
-        return [_signed(numpy_values(array).astype(np.int64, copy=False), valid)]
+        return [_signed_part(numpy_values(array).astype(np.int64, copy=False), valid)]
     raise UnsupportedError(f"a column of type {kind} has no order", feature=f"ordering by {kind}")
 
 
@@ -144,15 +144,15 @@ def _is_text(kind: pa.DataType) -> bool:
     )
 
 
-def _signed(values: Ints, valid: Mask | None) -> Fixed:
+def _signed_part(values: Ints, valid: Mask | None) -> Fixed:
     if valid is not None or not len(values):
-        return _ranged(values.view(np.uint64) ^ _SIGN, valid)
+        return _ranged_part(values.view(np.uint64) ^ _SIGN, valid)
     low, high = int(values.min()), int(values.max())
     squeezed: Words = values.view(np.uint64) - np.uint64(low % (1 << 64))
     return Fixed(squeezed, (high - low).bit_length())
 
 
-def _ranged(words: Words, valid: Mask | None) -> Fixed:
+def _ranged_part(words: Words, valid: Mask | None) -> Fixed:
     """Subtract the smallest value, so that few bits are left."""
     if not len(words):
         return Fixed(words, 0)
@@ -177,11 +177,11 @@ def float_words(array: pa.Array) -> Words:
 
 
 def fits_word(kinds: Iterable[pa.DataType]) -> bool:
-    """Whether rows of columns of these types are `packed` numbers."""
+    """Whether rows of columns of these types can be packed into numbers."""
     return sum(map(_packed_bits, kinds)) <= WORD_BITS
 
 
-def packed(columns: Sequence[pa.Array]) -> Words:
+def pack(columns: Sequence[pa.Array]) -> Words:
     """Rows as single numbers that are in key order, and equal where the rows are.
 
     Shapes: columns without nulls, of types that fit.
@@ -190,7 +190,7 @@ def packed(columns: Sequence[pa.Array]) -> Words:
     words: Words = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
         width = _packed_bits(column.type)
-        word = float_words(column) if pa.types.is_floating(column.type) else _unsigned(column, width)
+        word = float_words(column) if pa.types.is_floating(column.type) else _to_unsigned(column, width)
         words = word if width == WORD_BITS else words << np.uint64(width) | word
     return words
 
@@ -205,7 +205,7 @@ def _packed_bits(kind: pa.DataType) -> int:
     return int(kind.bit_width) if plain else WORD_BITS + 1
 
 
-def _unsigned(column: pa.Array, width: int) -> Words:
+def _to_unsigned(column: pa.Array, width: int) -> Words:
     """Integers as unsigned ones of so many bits that are in the same order."""
     values: Words = numpy_values(column).astype(np.int64).view(np.uint64)
     values += np.uint64(1 << (width - 1))
@@ -220,8 +220,8 @@ def _decimal(array: pa.Array, valid: Mask | None) -> list[KeyPart]:
     sign = np.where(low >> np.uint64(63) != 0, np.uint64((1 << 64) - 1), np.uint64(0))
     narrow = sign == high
     if bool((narrow if valid is None else narrow | ~valid).all()):
-        return [_ranged(low ^ _SIGN, valid)]
-    return [_ranged(high ^ _SIGN, valid), _ranged(low, valid)]
+        return [_ranged_part(low ^ _SIGN, valid)]
+    return [_ranged_part(high ^ _SIGN, valid), _ranged_part(low, valid)]
 
 
 def _text(array: pa.Array, valid: Mask | None) -> Text:

@@ -21,7 +21,7 @@ from paimon_py.maintain.expire_consumers import expire_consumers
 from paimon_py.maintain.expire_partitions import PartitionExpiry, expire_partitions
 from paimon_py.maintain.expire_snapshots import expire_snapshots
 from paimon_py.maintain.mark_done import mark_written
-from paimon_py.maintain.observers import Result, observed
+from paimon_py.maintain.observers import Result, notify
 from paimon_py.maintain.retention import Lasting, Retention, lasting_changes, may_go, retention_of
 from paimon_py.maintain.tags import expire_tags_by_commit
 from paimon_py.metadata.root import TableRoot
@@ -51,7 +51,7 @@ def cared_for(root: TableRoot, schema: TableSchema, result: Result, *, of_batch:
     if latest is None:
         return result
     schema = root.newest(schema)
-    result = observed(root, schema, result)
+    result = notify(root, schema, result)
     care = _Care(root, schema, latest, of_batch=of_batch)
     if of_batch and Options(schema.options).get_bool("partition.end-input-to-done"):
         care.mark(result.snapshot_ids)
@@ -143,7 +143,7 @@ class _Care:
     def _snapshots(self) -> None:
         retention = self._retention("snapshot")
         is_due, seen = self._is_due(retention)
-        went = is_due and self._expired(retention, seen)
+        went = is_due and self._expire(retention, seen)
         lasting = lasting_changes(self._schema.options)
         if lasting is not Lasting.NOTHING:
             self._changelogs(self._retention("changelog"), went=went)
@@ -172,7 +172,7 @@ class _Care:
         memory.snapshot = Oldest(oldest.id, following.time_millis)
         return bool(may_go(oldest.id, following.time_millis, self._latest, retention)), following
 
-    def _expired(self, retention: Retention, seen: Snapshot | None) -> bool:
+    def _expire(self, retention: Retention, seen: Snapshot | None) -> bool:
         """Let snapshots go. Whether some went."""
         done = expire_snapshots(self._root, self._schema, retention, dry_run=False, seen=seen)
         remembered = self._memory.snapshot

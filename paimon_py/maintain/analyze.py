@@ -22,7 +22,7 @@ from paimon_py.commit.attempts import Attempts, Published
 from paimon_py.commit.next_snapshot import Author
 from paimon_py.commit.parts import Part
 from paimon_py.commit.rounds import on_latest
-from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.doors import NameList
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.maintain.observers import tell_commits
@@ -40,7 +40,7 @@ from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapsho
 from paimon_py.spec.statistics import ColumnStatistics, Statistics, can_be_analyzed, has_bounds, size_of
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field
-from paimon_py.tally import Progress, Tally, TallyPart, counted
+from paimon_py.tally import Progress, Tally, TallyPart, count_batches
 
 Measure = Callable[[Sequence[Split]], Iterable["Measured"]]
 """Looks at all rows of some splits, in parts."""
@@ -101,7 +101,7 @@ def analyze(
         return None
     name = write_statistics(root, found)
     author = Author(user=root.env.ids.uuid(), identifier=BATCH_COMMIT_IDENTIFIER)
-    with uncommitted(lambda: delete_statistics(root, name)):
+    with discarding_on_failure(lambda: delete_statistics(root, name)):
         done = Attempts(root, schema, author).publish(lambda _: Part(kind=CommitKind.ANALYZE, statistics=name))
     if isinstance(done, Published):
         tell_commits(root, root.newest(schema), (SnapshotId.of(done.snapshot),))
@@ -117,7 +117,7 @@ def _statistics(
     splits = plan_snapshot(root, _request(schema, columns), snapshot).splits
     total = Measured(columns)
     tally = Tally(progress, sum(split.row_count for split in splits), "rows", attempt=attempt)
-    parts = [measured(root, schema, columns, splits, tally)] if measure is None else measure(splits)
+    parts = [measure_splits(root, schema, columns, splits, tally)] if measure is None else measure(splits)
     for part in parts:
         total.join(part)
     size = pc.sum(partition_files(root, snapshot)["file_size_in_bytes"]).as_py() or 0
@@ -131,7 +131,7 @@ def _statistics(
     )
 
 
-def measured(
+def measure_splits(
     root: TableRoot, schema: TableSchema, columns: Sequence[Field], splits: Sequence[Split],
     tally: Tally | None = None,
 ) -> Measured:  # fmt: skip
@@ -144,7 +144,7 @@ def measured(
     for split in splits:
         part = TallyPart(tally, split.row_count)
         if columns:
-            for batch in counted(read_split(root, request, split), part):
+            for batch in count_batches(read_split(root, request, split), part):
                 found.add(batch)
         else:
             found.rows += count_split(root, request, split)
@@ -171,7 +171,7 @@ class Measured:
 
     def __bytes__(self) -> bytes:
         """What was found, to be joined in another process."""
-        return msgspec.msgpack.encode((self.rows, {name: counter.found() for name, counter in self.counters.items()}))
+        return msgspec.msgpack.encode((self.rows, {name: counter.totals() for name, counter in self.counters.items()}))
 
     @classmethod
     def from_bytes(cls, columns: Sequence[Field], data: bytes) -> Measured:
@@ -241,7 +241,7 @@ class _Counter:
         self._longest = max(self._longest, other._longest)
         self._has_nan |= other._has_nan
 
-    def found(self) -> _Found:
+    def totals(self) -> _Found:
         """All that is known now."""
         bounds = None
         if self._bounds:

@@ -35,7 +35,7 @@ def tag_by_time(root: TableRoot, schema: TableSchema, rule: TagRule, latest: int
     """
     state = root.upkeep.next_tag
     if state is None or state.rule != rule or state.snapshot_id > latest + 1:
-        state = root.upkeep.next_tag = _begun(root, rule)
+        state = root.upkeep.next_tag = _first_period(root, rule)
     if not rule.by_watermark and rule.tag_at(wall_in(rule.zone, root.env.clock.millis()), state.after) is None:
         return
     for snapshot in _snapshots(root, state.snapshot_id, latest):
@@ -75,7 +75,7 @@ def tag_batch(root: TableRoot, schema: TableSchema) -> None:
     _keep_newest(root, schema, lambda one: _DAY.begins(one) is not None)
 
 
-def _begun(root: TableRoot, rule: TagRule) -> NextTag:
+def _first_period(root: TableRoot, rule: TagRule) -> NextTag:
     """Where to go on: after the automatic tag of the latest period; without one at the oldest snapshot."""
     made = [(begins, name) for name in root.tags.names() if (begins := rule.period.begins(name)) is not None]
     if not made:

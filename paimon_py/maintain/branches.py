@@ -61,7 +61,7 @@ def create_branch(
             )  # fmt: skip
         is_there = root.store.put_new(path, data, within=root.path) or root.store.get(path) == data
         if not is_there and not (path == origin_path(branch.branch_path) and _begins_at(branch, snapshot)):
-            raise _left(path, name)
+            raise _remains_error(path, name)
     return branch
 
 
@@ -83,10 +83,10 @@ def _check_remains(root: TableRoot, branch: TableRoot, ours: set[str]) -> None:
             if status.is_directory:
                 directories.append(status.path)
             elif status.path not in ours and not is_temporary(status.name):
-                raise _left(status.path, branch.branch)
+                raise _remains_error(status.path, branch.branch)
 
 
-def _left(path: str, name: str) -> AlreadyExistsError:
+def _remains_error(path: str, name: str) -> AlreadyExistsError:
     return AlreadyExistsError(
         f"{path} is left of another branch {name!r}: delete_branch({name!r}) removes the remains", path=path
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from paimon_py.codec.partition_choice import choice_of
-from paimon_py.commit.result import CommitResult, joined
+from paimon_py.commit.result import CommitResult, join_results
 from paimon_py.compaction.compact import Carry, Compactor
 from paimon_py.doors import NameList, check_flag, check_progress
 from paimon_py.expr.predicate import Predicate
 from paimon_py.maintain.after_commit import cared_for
-from paimon_py.maintain.expire_partitions import unexpired
+from paimon_py.maintain.expire_partitions import leave_out_expired
 from paimon_py.maintain.publish_waiting import publish_waiting
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.root import TableRoot
@@ -40,9 +40,9 @@ def compact_table(  # noqa: PLR0913
     check_progress(progress)
     check_flag("full", full)
     clustering = sort_clustering(schema, order_by, strategy)
-    chosen = unexpired(root, schema, choice_of(schema, "compact", partitions, where))
+    chosen = leave_out_expired(root, schema, choice_of(schema, "compact", partitions, where))
     published = CommitResult()
     if bucket_mode(schema) is BucketMode.POSTPONED:
         published = publish_waiting(root, schema, chosen, progress)
     compactor = Compactor(root, schema, full=full, chosen=chosen, clustering=clustering, carry=carry)
-    return cared_for(root, schema, joined(published, compactor.run(progress)))
+    return cared_for(root, schema, join_results(published, compactor.run(progress)))

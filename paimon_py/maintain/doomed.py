@@ -71,12 +71,12 @@ def kept_beside(root: TableRoot, going: Sequence[Snapshot]) -> KeptBeside:
     changelogs: list[Snapshot] = []
     for other in other_branches(root):
         branches += _sharing(other, going)
-        branches += _tagged(other)
+        branches += _snapshots_of_tags(other)
         changelogs += _changelogs_sharing(other, going)
     return KeptBeside(tuple(tag.snapshot for tag in tags), tuple(branches), tuple(changelogs))
 
 
-def _tagged(other: TableRoot) -> list[Snapshot]:
+def _snapshots_of_tags(other: TableRoot) -> list[Snapshot]:
     """The snapshots that the tags of another branch keep, and a rollback or fast-forward that is at work on it."""
     tags, is_cut = other.tags.beside_cut()
     cut = other.cuts.find() if is_cut else None
@@ -102,12 +102,12 @@ def _sharing_run(other: TableRoot, ids: range, going: Sequence[Snapshot]) -> lis
     if ids[0] <= begin:
         first = other.snapshots.find(begin) if begin in ids else None
         if first is None or first.mark != here[begin]:
-            return _found(other, [number for number in ids if number < begin] or ids[:1])
+            return _find_snapshots(other, [number for number in ids if number < begin] or ids[:1])
     sharing: list[Snapshot] = []
     for number in ids:
         if number < begin or (number > end and sharing):
             continue
-        found = _found(other, [number])
+        found = _find_snapshots(other, [number])
         if sharing and any(here.get(one.id) != one.mark for one in found):
             break
         sharing += found
@@ -128,7 +128,7 @@ def _changelogs_sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Sna
     return sharing
 
 
-def _found(other: TableRoot, numbers: Iterable[int]) -> list[Snapshot]:
+def _find_snapshots(other: TableRoot, numbers: Iterable[int]) -> list[Snapshot]:
     return [found for number in numbers if (found := other.snapshots.find(number)) is not None]
 
 
@@ -208,7 +208,7 @@ class Doomed:
 
     def add_lists(self, *lists: str | None) -> None:
         """Manifest lists, and the manifests that they name."""
-        for name in self._named(lists, missing_ok=True):
+        for name in self._manifest_names(lists, missing_ok=True):
             self._metadata[name] = manifest_path(self._root.path, name)
 
     def add_indexes(self, snapshot: Snapshot) -> None:
@@ -247,7 +247,7 @@ class Doomed:
         Raises: as `spare`
         """
         lists = (later.base_manifest_list, later.delta_manifest_list)
-        if self._ending <= set(self._named(lists, missing_ok=False)):
+        if self._ending <= set(self._manifest_names(lists, missing_ok=False)):
             self.spare_metadata(later)
         else:
             self.spare([later])
@@ -278,7 +278,7 @@ class Doomed:
         Raises: as `spare`
         """
         lists = (snapshot.base_manifest_list, snapshot.delta_manifest_list)
-        for name in (*self._named(lists, missing_ok=missing_ok), snapshot.statistics, snapshot.index_manifest):
+        for name in (*self._manifest_names(lists, missing_ok=missing_ok), snapshot.statistics, snapshot.index_manifest):
             if name is not None:
                 self._metadata.pop(name, None)
         if snapshot.index_manifest is not None and self._index:
@@ -295,7 +295,8 @@ class Doomed:
         """
         if changelog.changelog_manifest_list is not None:
             return
-        for name in self._named((changelog.base_manifest_list, changelog.delta_manifest_list), missing_ok=True):
+        lists = (changelog.base_manifest_list, changelog.delta_manifest_list)
+        for name in self._manifest_names(lists, missing_ok=True):
             self._metadata.pop(name, None)
         try:
             manifests = self._root.manifests.read_list(changelog.delta_manifest_list)
@@ -335,10 +336,10 @@ class Doomed:
         emptied = buckets
         for _ in range(1 + self._partition_keys):
             found = sorted(emptied)
-            gone = self._root.env.pool.map(self._removed, found)
+            gone = self._root.env.pool.map(self._remove_directory, found)
             emptied = {path.rpartition("/")[0] for path, is_gone in zip(found, gone, strict=True) if is_gone}
 
-    def _removed(self, directory: str) -> bool:
+    def _remove_directory(self, directory: str) -> bool:
         try:
             return self._root.files.remove_directory(directory)
         except StorageError:
@@ -347,7 +348,7 @@ class Doomed:
     def _add(self, entry: ManifestEntry) -> None:
         self._data[entry.file.name] = self._files.bucket(entry.partition, entry.bucket).paths(entry.file)
 
-    def _named(self, lists: Sequence[str | None], *, missing_ok: bool) -> list[str]:
+    def _manifest_names(self, lists: Sequence[str | None], *, missing_ok: bool) -> list[str]:
         names: list[str] = []
         for one in lists:
             if one is None:

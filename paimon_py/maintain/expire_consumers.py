@@ -30,7 +30,7 @@ def expire_consumers(root: TableRoot, idle_millis: int) -> ExpiredConsumers:
         stat for each of them, and a delete for each that is forgotten.
     """
     now = root.env.clock.millis()
-    written = root.consumers.written()
+    written = root.consumers.write_times()
     idle = sorted(name for name, millis in written.items() if millis < now - idle_millis)
     lag = store_lag(root) if idle else 0
     latest_due = now + idle_millis + 1

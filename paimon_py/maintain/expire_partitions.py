@@ -128,7 +128,7 @@ def expire_partitions(
         SnapshotExpiredError, CorruptionError, StorageError: nothing was dropped by this step.
     """
     gone, ids = pa.array([], pa.binary()), []
-    found = on_latest(root, lambda latest, _: _found(root, schema, expiry, latest), rounds=ROUNDS)
+    found = on_latest(root, lambda latest, _: _find_expired(root, schema, expiry, latest), rounds=ROUNDS)
     total = min(expiry.max_num, len(found.expired))
     if found.undated.num_rows:
         EXPIRY.warning("%s: %d partitions never expire, their values say no time", root.path, found.undated.num_rows)
@@ -163,7 +163,7 @@ def _drop(
 
     Returns: the partitions, serialized, and the snapshot that dropped them.
     """
-    going = _found(root, schema, expiry, latest).expired[:most]
+    going = _find_expired(root, schema, expiry, latest).expired[:most]
     if not len(going) or latest is None:
         return going, None
     chosen = PartitionChoice.of_rows(going.to_pylist())
@@ -172,7 +172,7 @@ def _drop(
         """Nobody wrote meanwhile to what goes because nobody wrote."""
         if expiry.time is not None or state.latest is None or state.latest == latest:
             return None
-        is_old = bool(_untouched(partition_files(root, state.latest, chosen), expiry).all())
+        is_old = bool(_without_newer_files(partition_files(root, state.latest, chosen), expiry).all())
         return None if is_old else Conflict("others wrote to partitions that had expired")
 
     changes = Changes(schema_id=schema.id, base=Base.of(latest), buckets=(), branch=root.branch)
@@ -188,7 +188,7 @@ class _Found(msgspec.Struct, frozen=True):
     undated: pa.Table
 
 
-def _found(root: TableRoot, schema: TableSchema, expiry: PartitionExpiry, snapshot: Snapshot | None) -> _Found:
+def _find_expired(root: TableRoot, schema: TableSchema, expiry: PartitionExpiry, snapshot: Snapshot | None) -> _Found:
     """Which partitions of a snapshot have expired, and which never will because their values say no time."""
     if snapshot is None:
         nothing = pa.array([], pa.binary())
@@ -198,7 +198,7 @@ def _found(root: TableRoot, schema: TableSchema, expiry: PartitionExpiry, snapsh
     texts = time_texts(schema, partitions.to_pylist())
     undated: Mask = np.zeros(len(partitions), np.bool_)
     if expiry.time is None:
-        is_old = _untouched(found, expiry)
+        is_old = _without_newer_files(found, expiry)
     else:
         times = [expiry.time.nanos(values) for values in texts]
         undated = np.array([time is None for time in times], np.bool_)
@@ -212,12 +212,12 @@ def _found(root: TableRoot, schema: TableSchema, expiry: PartitionExpiry, snapsh
     )
 
 
-def _untouched(found: pa.Table, expiry: PartitionExpiry) -> Mask:
+def _without_newer_files(found: pa.Table, expiry: PartitionExpiry) -> Mask:
     """Which partitions have no newer files than may go."""
     return numpy_values(found["creation_time_millis"].combine_chunks()) < expiry.before_millis
 
 
-def unexpired(root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None) -> PartitionChoice | None:
+def leave_out_expired(root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None) -> PartitionChoice | None:
     """Leave out of some partitions, or of all (None), what has expired by its values, where the table asks for that.
 
     Cost: none unless `compaction.skip-expired-partitions` is set; else all manifests of the latest snapshot, which stay
@@ -229,7 +229,7 @@ def unexpired(root: TableRoot, schema: TableSchema, chosen: PartitionChoice | No
     expiry, latest = PartitionExpiry.of(schema, schema.options, root.env.clock), root.latest()
     if expiry is None or expiry.time is None or latest is None:
         return chosen
-    gone = set(_found(root, schema, expiry, latest).expired.to_pylist())
+    gone = set(_find_expired(root, schema, expiry, latest).expired.to_pylist())
     return PartitionChoice.of_rows(set(partition_files(root, latest, chosen)["partition"].to_pylist()) - gone)
 
 

@@ -54,12 +54,12 @@ def expire_snapshots(
         CommitConflictError: a rollback or fast-forward is at work, or was meanwhile; nothing was deleted.
         CorruptionError, StorageError: a snapshot, tag, branch or consumer cannot be read; nothing was deleted.
     """
-    ids = list(current_run(root.known(root.snapshots.ids()) or [0], root.snapshots.earliest_hint))
+    ids = list(current_run(root.check_listed(root.snapshots.ids()) or [0], root.snapshots.earliest_hint))
     if ids == [0]:
         return ExpiredSnapshots(reason="the table is empty", dry_run=dry_run)
     known = _Known(root, seen)
     lasting = lasting_changes(schema.options)
-    kept = _first_kept(ids, retention, _held(root, schema, lasting), known)
+    kept = _first_kept(ids, retention, _consumer_positions(root, schema, lasting), known)
     going = [snapshot for number in ids if number < kept.snapshot_id for snapshot in known.get(number)]
     if not going:
         return _result(ids, kept, [], None, dry_run=dry_run)
@@ -69,7 +69,7 @@ def expire_snapshots(
         beside = kept_beside(root, going)
         following = _following(root, kept.snapshot_id, known)
         chain = Chain((*going, following), [following] if following.id == ids[-1] else known.get(ids[-1]))
-        doomed = _doomed(root, schema, chain, lasting, Tally(progress, len(going), "snapshots"))
+        doomed = _plan_deletion(root, schema, chain, lasting, Tally(progress, len(going), "snapshots"))
         doomed.spare(beside.near(going[0].id, kept.snapshot_id))
         doomed.spare_changes(beside)
     except PaimonError:
@@ -126,14 +126,14 @@ def _first_kept(ids: Sequence[int], retention: Retention, held: Mapping[str, int
     return FirstKept(kept.snapshot_id - 1, kept.reason) if overwrites else kept
 
 
-def _held(root: TableRoot, schema: TableSchema, lasting: Lasting) -> dict[str, int]:
+def _consumer_positions(root: TableRoot, schema: TableSchema, lasting: Lasting) -> dict[str, int]:
     """The next snapshot of each consumer; of none where kept changelogs are all that consumers need."""
     if lasting is not Lasting.NOTHING and Options(schema.options).get_bool("consumer.changelog-only"):
         return {}
     return {consumer.name: consumer.next_snapshot_id for consumer in root.consumers.all()}
 
 
-def _doomed(root: TableRoot, schema: TableSchema, chain: Chain, lasting: Lasting, tally: Tally) -> Doomed:
+def _plan_deletion(root: TableRoot, schema: TableSchema, chain: Chain, lasting: Lasting, tally: Tally) -> Doomed:
     """All that snapshots name and the one that follows them does not, but for what tells of changes kept longer.
 
     What the first snapshot that stays and the latest one name is spared whatever deltas say; and where a snapshot may

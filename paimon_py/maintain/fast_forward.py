@@ -113,7 +113,7 @@ class _Move:
         self._branch = branch
         self._found = {one.id: one for number in branch.snapshots.ids() if (one := branch.snapshots.find(number))}
         if not self._found:
-            raise self._expired()
+            raise self._expired_error()
         history = current_run(sorted(self._found), lambda: None)
         self._coming = {number: self._found[number] for number in history}
         self._there = {one.id: one for number in root.snapshots.ids() if (one := root.snapshots.find(number))}
@@ -208,7 +208,7 @@ class _Move:
             CommitConflictError: the schemas of the branch are others now; or others committed to main.
         """
         if not set(self._coming) <= set(self._branch.snapshots.ids()):
-            raise self._expired()
+            raise self._expired_error()
         if self._schemas_of_branch() != self._schemas:
             raise CommitConflictError(
                 f"nothing was done: the schema of branch {self._branch.branch!r} changed meanwhile; call again",
@@ -245,11 +245,11 @@ class _Move:
         try:
             found = {number: store.get(schema_path(home, number)) for number in self._branch.schemas.ids()}
         except FileMissingError as error:
-            raise self._expired() from error
+            raise self._expired_error() from error
         require_branch(self._root, self._branch.branch)  # no schemas are none that are needed: others delete it
         return found
 
-    def _expired(self) -> SnapshotExpiredError:
+    def _expired_error(self) -> SnapshotExpiredError:
         return SnapshotExpiredError(
             f"branch {self._branch.branch!r} of {self._root.path} let snapshots expire meanwhile; call again",
             path=self._branch.branch_path,

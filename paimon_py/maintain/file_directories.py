@@ -109,7 +109,7 @@ def bucket_directories(
             for bucket in _buckets(store, join(path, where), keys, 0):
                 yield bucket
                 if is_external and bucket.content is Content.NAMED:
-                    yield from _spread(bucket, _ENTROPY)
+                    yield from _spread_directories(bucket, _ENTROPY)
 
 
 def external_roots(root: TableRoot, homes: Iterable[Home]) -> tuple[list[str], list[str]]:
@@ -154,12 +154,12 @@ def _is_bucket(name: str) -> bool:
     return parse_number(_BUCKET, name) is not None or name == bucket_dir(POSTPONE_BUCKET)
 
 
-def _spread(above: Directory, parts: Sequence[re.Pattern[str]]) -> Iterator[Directory]:
+def _spread_directories(above: Directory, parts: Sequence[re.Pattern[str]]) -> Iterator[Directory]:
     """The directories by which files of a bucket are spread."""
     for status in above.store.list(above.path):
         if status.is_directory and parts[0].fullmatch(status.name):
             below = Directory(above.store, status.path, Content.NAMED, above.levels + 1)
-            yield from _spread(below, parts[1:]) if len(parts) > 1 else (below,)
+            yield from _spread_directories(below, parts[1:]) if len(parts) > 1 else (below,)
 
 
 def _warehouse(path: str) -> str | None:

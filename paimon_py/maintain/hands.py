@@ -28,7 +28,7 @@ class Listed(msgspec.Struct, frozen=True):
 class Hands(Protocol):
     """Lists directories and deletes files."""
 
-    def listed(self, directories: Sequence[Directory], limit: int | None) -> Iterator[Listed]:
+    def list_directories(self, directories: Sequence[Directory], limit: int | None) -> Iterator[Listed]:
         """What is in each directory, in their order. `limit`: when one that is left was written last before;
         None: nobody asks.
 
@@ -47,8 +47,8 @@ class OwnHands:
     def __init__(self, root: TableRoot) -> None:
         self._root = root
 
-    def listed(self, directories: Sequence[Directory], limit: int | None) -> Iterator[Listed]:
-        """See `Hands.listed`."""
+    def list_directories(self, directories: Sequence[Directory], limit: int | None) -> Iterator[Listed]:
+        """See `Hands.list_directories`."""
         at_once = _LISTED_AT_ONCE if "://" in self._root.path else 1
         for start in range(0, len(directories), at_once):
             part = directories[start : start + at_once]

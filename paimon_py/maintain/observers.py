@@ -29,7 +29,7 @@ Result = TypeVar("Result", bound=CommittedSnapshots)
 _FAILURES = (PaimonError, OSError, struct.error, pa.ArrowException, *UNFORESEEN)
 
 
-def observed(root: TableRoot, schema: TableSchema, result: Result) -> Result:
+def notify(root: TableRoot, schema: TableSchema, result: Result) -> Result:
     """The result of a commit, after those who follow the table were told; it says what they could not do.
 
     Args:
@@ -48,31 +48,31 @@ def observed_again(root: TableRoot, schema: TableSchema, result: Result) -> Resu
     Args:
         schema: the one that the table object was opened with.
 
-    Cost, Raises: as `observed`
+    Cost, Raises: as `notify`
     """
-    return observed(root, root.newest(schema), result) if writes_iceberg(schema) else result
+    return notify(root, root.newest(schema), result) if writes_iceberg(schema) else result
 
 
 def tell_commits(root: TableRoot, schema: TableSchema, snapshot_ids: Sequence[int]) -> tuple[str, ...]:
-    """Tell of snapshots that were committed, in their order; what could not be done. Cost, Raises: as `observed`"""
+    """Tell of snapshots that were committed, in their order; what could not be done. Cost, Raises: as `notify`"""
     if not snapshot_ids or not _is_followed(root, schema):
         return ()
     what = f"snapshot {snapshot_ids[-1]} was committed"
-    return _told(root, what, lambda: _observer(root, schema).committed(snapshot_ids))
+    return _notify_one(root, what, lambda: _observer(root, schema).on_commit(snapshot_ids))
 
 
 def tell_tags(root: TableRoot, schema: TableSchema) -> tuple[str, ...]:
-    """Tell of tags that came, went or name another snapshot. Cost, Raises: as `observed`"""
+    """Tell of tags that came, went or name another snapshot. Cost, Raises: as `notify`"""
     if not _is_followed(root, schema):
         return ()
-    return _told(root, "tags changed", lambda: _observer(root, schema).tags_changed())
+    return _notify_one(root, "tags changed", lambda: _observer(root, schema).tags_changed())
 
 
 def tell_moved(root: TableRoot, schema: TableSchema) -> tuple[str, ...]:
-    """Tell that the table went back, or on to a branch. Cost, Raises: as `observed`"""
+    """Tell that the table went back, or on to a branch. Cost, Raises: as `notify`"""
     if not _is_followed(root, schema):
         return ()
-    return _told(root, "the table went to another snapshot", lambda: _observer(root, schema).moved())
+    return _notify_one(root, "the table went to another snapshot", lambda: _observer(root, schema).on_move())
 
 
 def _is_followed(root: TableRoot, schema: TableSchema) -> bool:
@@ -85,7 +85,7 @@ def _observer(root: TableRoot, schema: TableSchema) -> IcebergObserver:
     return IcebergObserver(root, schema)
 
 
-def _told(root: TableRoot, what: str, tell: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
+def _notify_one(root: TableRoot, what: str, tell: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
     try:
         said = tell()
     except _FAILURES as error:

@@ -21,7 +21,7 @@ from paimon_py.commit.parts import Part, entries_of
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
 from paimon_py.commit.state import Already, State, plan
-from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.errors import CommitConflictError, OptionError, UsageError
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.maintain.rescale import ROUNDS
@@ -34,7 +34,7 @@ from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot, SnapshotId
-from paimon_py.tally import Progress, Tally, counted
+from paimon_py.tally import Progress, Tally, count_batches
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
 
@@ -105,7 +105,7 @@ class _Round:
         writers: list[Writer] = []
         try:
             for count, entries in sorted(by_count.items()):
-                writers.append(self._written(count, entries, tally))
+                writers.append(self._write(count, entries, tally))
             changes = [writer.changes(is_new=True) for writer in writers]
         except BaseException:
             for writer in writers:
@@ -117,13 +117,13 @@ class _Round:
             for writer, one in zip(writers, changes, strict=True):
                 writer.discard(one)
 
-        with uncommitted(discard):
+        with discarding_on_failure(discard):
             result = self._publish(buckets)
         for bucket in buckets:
             self._files.bucket(*bucket.place).delete(_obsolete(bucket))
         return result
 
-    def _written(self, count: int, entries: Sequence[ManifestEntry], tally: Tally) -> Writer:
+    def _write(self, count: int, entries: Sequence[ManifestEntry], tally: Tally) -> Writer:
         """A writer that puts the rows of these files, oldest first, into so many buckets."""
         settings = WriterSettings.of(self._schema, buckets=count, compacts=True)
         with Writer(self._root, self._schema, settings) as writer:
@@ -136,7 +136,7 @@ class _Round:
 
     def _replay(self, entry: ManifestEntry, writer: Writer, tally: Tally) -> None:
         files, fields = self._files.bucket(entry.partition, entry.bucket), (KIND_FIELD, *self._schema.fields)
-        for batch in counted(files.stored_rows(entry.file, fields), tally):
+        for batch in count_batches(files.stored_rows(entry.file, fields), tally):
             kinds = batch.column(VALUE_KIND)
             writer.write_rows(batch.drop_columns([VALUE_KIND]), kinds if numpy_values(kinds).any() else None)
 
@@ -170,14 +170,14 @@ class _Publication:
         self._waiting = waiting
         self._real = real
         self._buckets = buckets
-        self.requirements = (self._unchanged,)
+        self.requirements = (self._check_unchanged,)
 
     def part(self, state: State) -> Part:
         deletes = [msgspec.structs.replace(entry, kind=FileKind.DELETE) for entry in self._waiting]
         adds: list[ManifestEntry] = []
         changelog: list[ManifestEntry] = []
         for bucket in self._buckets:
-            gone, come = replaced(bucket)
+            gone, come = replacement(bucket)
             deletes += gone
             adds += come
             told = (*bucket.written.changelog, *bucket.compacted.changelog)
@@ -188,7 +188,7 @@ class _Publication:
             msgspec.structs.replace(part, index=index_after(state.index, changes, by_bucket=True)) if changes else part
         )
 
-    def _unchanged(self, state: State) -> Conflict | None:
+    def _check_unchanged(self, state: State) -> Conflict | None:
         """Whether the waiting files are still there, and their partitions' buckets what they were."""
         if state.latest is None:
             return Conflict("the table's snapshots are gone")
@@ -229,7 +229,7 @@ def bucket_counts(
     }
 
 
-def replaced(bucket: BucketChanges) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
+def replacement(bucket: BucketChanges) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
     """What one bucket of the publication deletes and adds: new files count as results of the compaction. Pure."""
     new = {file.name for file in bucket.written.added}
     compacted = {file.name for file in bucket.compacted.deleted}

@@ -154,7 +154,7 @@ class Reachable:
         read: list[FileStatus] = []
         for home in homes(self._root):
             listed = list(_states(self._root, home.path))
-            lost = self._lost(home.path, listed)
+            lost = self._find_gap(home.path, listed)
             if lost is not None:
                 return lost
             read += [status for status in listed if self._settled.get(status.path) != _stamp(status)]
@@ -175,7 +175,7 @@ class Reachable:
                 self._settled[status.path] = _stamp(status)
         return None
 
-    def _lost(self, home: str, listed: Sequence[FileStatus]) -> CorruptionError | None:
+    def _find_gap(self, home: str, listed: Sequence[FileStatus]) -> CorruptionError | None:
         """Whether a listing lacks snapshots that must be there."""
         store, path = self._root.store, snapshot_directory(home)
         numbers = {parse_number(SNAPSHOT_PREFIX, status.name) for status in listed} - {None}

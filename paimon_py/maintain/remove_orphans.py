@@ -150,7 +150,7 @@ class _Search:
     def _looked_at(self, directories: Sequence[Directory]) -> Iterator[tuple[Directory, list[FileStatus], int]]:
         """What may be an orphan in each directory, and how many files are too young for that."""
         limit = None if self._dry_run else self._limit
-        for directory, found in zip(directories, self._hands.listed(directories, limit), strict=True):
+        for directory, found in zip(directories, self._hands.list_directories(directories, limit), strict=True):
             if found.is_left:
                 self._empty.add(directory)
             lacking = np.flatnonzero(self._reachable.lack([status.name for status in found.files])).tolist()

@@ -40,12 +40,12 @@ def remove_unexisting_files(
     """
 
     def work(latest: Snapshot | None, number: int) -> RemovedEntries:
-        return _removed(root, schema, latest, number, dry_run=dry_run, progress=progress)
+        return _remove(root, schema, latest, number, dry_run=dry_run, progress=progress)
 
     return on_latest(root, work, rounds=ROUNDS)
 
 
-def _removed(
+def _remove(
     root: TableRoot, schema: TableSchema, latest: Snapshot | None, attempt: int, *, dry_run: bool,
     progress: Progress | None,
 ) -> RemovedEntries:  # fmt: skip

@@ -21,7 +21,7 @@ from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
 from paimon_py.commit.state import State
-from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.compaction.picker import PickerSettings
 from paimon_py.errors import UsageError
 from paimon_py.metadata.entry_filter import EntryFilter
@@ -37,7 +37,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.visibility import skips_level_zero
-from paimon_py.tally import Progress, Tally, TallyPart, counted
+from paimon_py.tally import Progress, Tally, TallyPart, count_batches
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
 
@@ -128,7 +128,7 @@ def rewrite_splits(
     tally = tally or Tally(None, 0, "rows")
     for split in splits:
         part = TallyPart(tally, split.row_count)
-        for batch in counted(read_split(root, request, split), part):
+        for batch in count_batches(read_split(root, request, split), part):
             writer.write_rows(batch, None)
         part.end()
 
@@ -166,7 +166,7 @@ class _Round:
                 apart = math.gcd(split.total_buckets, self._buckets)
                 groups.setdefault((split.partition, split.bucket % apart), []).append(split)
             made = rewrite(list(groups.values()))
-            with uncommitted(made.discard):
+            with discarding_on_failure(made.discard):
                 return self._commit(made.changes)
         with rewriter(self._root, self._schema, self._buckets) as writer:
             splits = list(self._splits(request))
@@ -174,7 +174,7 @@ class _Round:
             writer._count_by(tally)
             rewrite_splits(self._root, self._schema, splits, writer, tally)
             changes = writer.changes(is_new=True)
-            with uncommitted(lambda: writer.discard(changes)):
+            with discarding_on_failure(lambda: writer.discard(changes)):
                 return self._commit(changes)
 
     def require_told(self) -> None:
@@ -219,7 +219,7 @@ class _Round:
         if latest is None or latest == self._snapshot:
             return None
         now = self._live(latest, self._exactly)
-        same = {_named(entry) for entry in now} == {_named(entry) for entry in self._known}
+        same = {_identity(entry) for entry in now} == {_identity(entry) for entry in self._known}
         same = same and self._index(latest) == self._index(self._snapshot)
         return None if same else Conflict("others wrote to partitions that were being rescaled")
 
@@ -233,5 +233,5 @@ class _Round:
         return [entry for entry in live if entry.bucket != POSTPONE_BUCKET]
 
 
-def _named(entry: ManifestEntry) -> tuple[object, ...]:
+def _identity(entry: ManifestEntry) -> tuple[object, ...]:
     return entry.partition, entry.bucket, entry.file.level, entry.file.name

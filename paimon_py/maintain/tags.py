@@ -43,7 +43,7 @@ def make_tag(
         CorruptionError: the success file of an older tag of this name is damaged.
         else as `Tags.create`
     """
-    tag = root.tags.create(name, snapshot, now=_now(root), time_retained=_retained(schema, retain))
+    tag = root.tags.create(name, snapshot, now=_now(root), time_retained=_retention(schema, retain))
     if not is_kept(root, snapshot, but=name):
         root.tags.delete(name)
         raise SnapshotExpiredError(
@@ -78,7 +78,7 @@ def replace_tag(
         else as `delete_tags`
     """
     old = root.tags.get(name)
-    tag = root.tags.replace(name, snapshot, now=_now(root), time_retained=_retained(schema, retain))
+    tag = root.tags.replace(name, snapshot, now=_now(root), time_retained=_retention(schema, retain))
     if snapshot.mark != old.snapshot.mark and not is_kept(root, snapshot, but=name):
         root.tags.put(old)
         raise SnapshotExpiredError(
@@ -95,7 +95,7 @@ def _now(root: TableRoot) -> datetime:
     return datetime.fromtimestamp(root.env.clock.local_millis() / 1000, timezone.utc)
 
 
-def _retained(schema: TableSchema, retain: timedelta | None) -> timedelta | None:
+def _retention(schema: TableSchema, retain: timedelta | None) -> timedelta | None:
     """How long a new tag stays."""
     millis = Options(schema.options).find_duration("tag.default-time-retained") if retain is None else None
     return retain if millis is None else timedelta(milliseconds=millis)
@@ -234,10 +234,10 @@ def expire_tags(
     gone, tags = list[Tag](), root.tags.list()
     tally = Tally(progress, len(tags), "tags")
     for tag in tags:
-        end, made = _end(tag), _made(tag)
+        end, made = _end(tag), _creation_millis(tag)
         is_over = end is not None and end < now
         if not is_over and limit is not None:
-            written = made if made is not None else _written(root, tag, to_wall)
+            written = made if made is not None else _write_millis(root, tag, to_wall)
             is_over = written is not None and written < limit
         if is_over:
             gone.append(tag)
@@ -290,11 +290,11 @@ def _tell_end(root: TableRoot, tag: Tag) -> None:
 
 def _end(tag: Tag) -> int | None:
     """When the time of a tag is over, by the clock on the wall; None: never."""
-    made = _made(tag)
+    made = _creation_millis(tag)
     return None if made is None else made + int((tag.time_retained_seconds or 0) * 1000)
 
 
-def _made(tag: Tag) -> int | None:
+def _creation_millis(tag: Tag) -> int | None:
     """When a tag with a retention was made, by the clock on the wall, as if it were epoch milliseconds."""
     if tag.create_time is None or tag.time_retained_seconds is None:
         return None
@@ -303,7 +303,7 @@ def _made(tag: Tag) -> int | None:
     return millis_of("the time of a tag", made)
 
 
-def _written(root: TableRoot, tag: Tag, to_wall: int) -> int | None:
+def _write_millis(root: TableRoot, tag: Tag, to_wall: int) -> int | None:
     """When the file of a tag was written, by the clock on the wall."""
     status = root.store.stat(tag_path(root.branch_path, tag.name))
     return None if status is None or status.modified_millis is None else status.modified_millis + to_wall

@@ -127,7 +127,7 @@ class BucketFiles:
         self.directory = bucket_path(table.root.path, table.schema, table.partition_directory(partition), bucket)
 
     @lazy_property
-    def _known(self) -> pa.RecordBatch | None:
+    def _partition_values(self) -> pa.RecordBatch | None:
         """The values of the partition columns, one row; the files of other systems that were taken over lack them."""
         fields = self.table.schema.partition_fields
         if not fields:
@@ -172,7 +172,7 @@ class BucketFiles:
         """
         schema = self.schema_of(file)
         return FileReader(
-            self.table.store, self.path(file), file, schema, fields, known=self._known, by_page=by_page
+            self.table.store, self.path(file), file, schema, fields, known=self._partition_values, by_page=by_page
         )
 
     def stored_rows(self, file: DataFile, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
@@ -183,7 +183,7 @@ class BucketFiles:
         Raises: as `FileReader.positions`
         """
         written = self.table.root.schemas.get(file.schema_id)
-        reader = FileReader(self.table.store, self.path(file), file, written, fields, known=self._known)
+        reader = FileReader(self.table.store, self.path(file), file, written, fields, known=self._partition_values)
         return (batch for _, batch in reader.positions())
 
     def matching(self, file: DataFile, predicate: Predicate, read: Sequence[Field] | None = None) -> Answer:

@@ -113,7 +113,7 @@ class StoreCommitter:
         if not isinstance(created, bool):
             return created
         try:
-            found = self._placed(snapshot, parent, seen, certain=created)
+            found = self._check_place(snapshot, parent, seen, certain=created)
         except (StorageError, CorruptionError) as error:
             return Unknown(f"snapshot {snapshot.id} was created, but not what it stands on: {error}", snapshot.id)
         if isinstance(found, Committed):
@@ -198,7 +198,7 @@ class StoreCommitter:
             return LostRace(f"snapshot {snapshot.id} is {there.commit_user}'s")
         return there
 
-    def _placed(
+    def _check_place(
         self, snapshot: Snapshot, parent: Snapshot | None, seen: _Seen, *, certain: bool
     ) -> Publication:
         """Whether a snapshot that was just created stands on its parent, and no others stand in its place.
@@ -211,7 +211,7 @@ class StoreCommitter:
             return Committed(snapshot)
         ids = self._root.snapshots.ids()
         if snapshot.id not in ids:
-            return self._vanished(snapshot)
+            return self._explain_absence(snapshot)
         if (parent is not None and ids[0] < snapshot.id) or (there is None and not self._root.schemas.ids()):
             return self._withdrawn(snapshot, "others rolled the table back meanwhile", certain=certain)
         if ids[-1] == snapshot.id or self._is_built_on(snapshot):
@@ -220,7 +220,7 @@ class StoreCommitter:
             snapshot, "others committed and expired snapshots while this commit waited", certain=certain
         )
 
-    def _vanished(self, snapshot: Snapshot) -> Publication:
+    def _explain_absence(self, snapshot: Snapshot) -> Publication:
         """What became of a snapshot whose file was there and is gone: it expired, or went with its table."""
         if self._root.schemas.ids():
             return Committed(snapshot)

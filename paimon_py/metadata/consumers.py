@@ -151,7 +151,7 @@ class Consumers:
         self._store.delete(consumer_path(self._path, name))
         self._store.delete(consumer_mark_path(self._path, name))
 
-    def written(self) -> dict[str, int]:
+    def write_times(self) -> dict[str, int]:
         """When each consumer was last written, as far as the store says: epoch milliseconds of its clock, by name.
 
         Cost: one list.
@@ -196,9 +196,9 @@ class Consumers:
             for _ in range(self._policy.attempts - 1):
                 data = self._store.get(path)
                 if data.rstrip().endswith(b"}"):
-                    return _decoded(name, data, path)
+                    return _decode(name, data, path)
                 self._clock.sleep(self._policy.wait_seconds)
-            return _decoded(name, self._store.get(path), path)
+            return _decode(name, self._store.get(path), path)
         except FileMissingError:
             return None
 
@@ -208,7 +208,7 @@ def _is_older(status: FileStatus, millis: int) -> bool:
     return status.modified_millis is not None and status.modified_millis < millis
 
 
-def _decoded(name: str, data: bytes, path: str) -> Consumer:
+def _decode(name: str, data: bytes, path: str) -> Consumer:
     way = f"delete_consumer({name!r}) removes it, reset_consumer({name!r}, …) writes it anew"
     try:
         with decoding_metadata(path):

@@ -82,7 +82,7 @@ class Cuts:
         except FileMissingError:
             return None
         with decoding_metadata(path):
-            return _decoded(decode_object(data, path), path)
+            return _decode(decode_object(data, path), path)
 
     def refuse(self) -> None:
         """Refuse to change a table of which the history is being cut. Cost: one get.
@@ -107,7 +107,7 @@ class Cuts:
 
         Raises: CommitConflictError if another call was faster.
         """
-        path, data = cut_path(self._path), _encoded(cut)
+        path, data = cut_path(self._path), _encode(cut)
         if takes_over:
             self._store.put(path, data, within=self._path)
             return
@@ -139,14 +139,14 @@ class Cuts:
         self._store.delete(cut_path(self._path))
 
 
-def _encoded(cut: Cut) -> bytes:
+def _encode(cut: Cut) -> bytes:
     return pretty({
         "owner": cut.owner, "verb": cut.verb, "branch": cut.branch,
         "snapshots": [snapshot_to_json(one).decode() for one in cut.snapshots],
     })  # fmt: skip
 
 
-def _decoded(data: Mapping[str, object], path: str) -> Cut:
+def _decode(data: Mapping[str, object], path: str) -> Cut:
     texts, snapshots = [data.get(name) for name in ("owner", "verb", "branch")], data.get("snapshots")
     owner, verb, branch = (text if isinstance(text, str) else "" for text in texts)
     if verb not in (ROLLBACK, FAST_FORWARD) or not isinstance(snapshots, list) or not snapshots:

@@ -19,10 +19,10 @@ def delete_external_files(root: TableRoot, warehouse: str) -> list[str]:
     Cost: as `external_files`, and a delete each.
     """
     found = [url for url in external_files(root) if not root.files.is_referenced(url)]
-    return [url for url in found if not _deleted(root, warehouse, url)]
+    return [url for url in found if not _delete(root, warehouse, url)]
 
 
-def _deleted(root: TableRoot, warehouse: str, url: str) -> bool:
+def _delete(root: TableRoot, warehouse: str, url: str) -> bool:
     try:
         store, place = root.files.place(url)
     except CorruptionError:

@@ -22,7 +22,7 @@ class HintStore(Get, Put, Protocol):
 def read_hint(store: Get, path: str) -> int | None:
     """The id in a hint file; None if there is none, or it cannot be read, or it holds something else."""
     try:
-        return _held(store, path)
+        return _read_hint(store, path)
     except StorageError:
         return None
 
@@ -38,7 +38,7 @@ def raise_hint(
     A store that fails here changes nothing but later request counts.
     """
     try:
-        current = _held(store, path) if seen is None else seen
+        current = _read_hint(store, path) if seen is None else seen
         if current is None and may_begin is not None and not may_begin():
             return
         if current is None or current < value:
@@ -47,7 +47,7 @@ def raise_hint(
         return
 
 
-def _held(store: Get, path: str) -> int | None:
+def _read_hint(store: Get, path: str) -> int | None:
     """The id in a hint file; None if there is none, or it holds something else. Raises: StorageError"""
     try:
         digits = store.get(path).strip()

@@ -61,7 +61,7 @@ class History:
         """Names of all data files and changelog files that were added."""
         data, changelog = self.entries(), self.changelog_entries()
         if isinstance(data, Lost) or isinstance(changelog, Lost):
-            return self._lost()
+            return self._gap()
         return pa.concat_arrays([data.names(), changelog.names()])
 
     def index_names(self) -> set[str] | Lost:
@@ -71,7 +71,7 @@ class History:
             try:
                 names.update(entry.name for entry in self._index(name))
             except FileMissingError:
-                return self._lost()
+                return self._gap()
         return names
 
     def each(self) -> Iterator[History]:
@@ -85,9 +85,9 @@ class History:
         try:
             return self._manifests.read_entries(self._manifests.read_lists(lists), entry_filter)
         except FileMissingError:
-            return self._lost()
+            return self._gap()
 
-    def _lost(self) -> Lost:
+    def _gap(self) -> Lost:
         return Lost(Base(self.snapshots[0].id - 1, ""))
 
 
@@ -114,7 +114,7 @@ class Chronicle:
         if latest is None or base.id >= latest.id:
             return Lost(base)
         self._join(latest)
-        numbers = self._fetched(range(max(base.id, 1), latest.id + 1))
+        numbers = self._fetch(range(max(base.id, 1), latest.id + 1))
         if base.id and not base.is_of(self._find(base.id)):
             return Lost(base)
         found = [self._find(number) for number in numbers if number > base.id]
@@ -150,7 +150,7 @@ class Chronicle:
         else:
             next_id = below - 1
         while next_id > 0:
-            for number in self._fetched(range(next_id, max(next_id - size, 0), -1)):
+            for number in self._fetch(range(next_id, max(next_id - size, 0), -1)):
                 snapshot = self._find(number)
                 if snapshot is None:
                     return
@@ -204,7 +204,7 @@ class Chronicle:
             self._known[number] = self._root.snapshots.find(number)
         return self._known[number]
 
-    def _fetched(self, numbers: Sequence[int]) -> Sequence[int]:
+    def _fetch(self, numbers: Sequence[int]) -> Sequence[int]:
         """The same numbers; where requests take their time their snapshots are fetched at once."""
         missing = [number for number in numbers if number not in self._known]
         if len(missing) > 1 and is_distant(self._root.path):

@@ -98,7 +98,7 @@ def _places(counts: Sequence[int], columns: EntryColumns) -> list[_Place]:
     return places
 
 
-def _joined(places: Sequence[_Place]) -> list[_Place]:
+def _join(places: Sequence[_Place]) -> list[_Place]:
     """Neighbours in one batch become one range."""
     ranges: list[_Place] = []
     for place in places:
@@ -113,7 +113,7 @@ def _joined(places: Sequence[_Place]) -> list[_Place]:
 def _within(places: Sequence[_Place]) -> EntryColumns:
     """Ranges of one batch, over its buffer."""
     batch = places[0].batch
-    ranges = _joined(places)
+    ranges = _join(places)
     if len(ranges) == 1:
         start, stop = ranges[0].start, ranges[0].stop
         return batch if stop - start == len(batch) else batch.take(slice(start, stop))
@@ -121,4 +121,4 @@ def _within(places: Sequence[_Place]) -> EntryColumns:
 
 
 def _pieces(places: Sequence[_Place]) -> list[EntryColumns]:
-    return [part.batch.take(slice(part.start, part.stop)) for part in _joined(places)]
+    return [part.batch.take(slice(part.start, part.stop)) for part in _join(places)]

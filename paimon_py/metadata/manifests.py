@@ -132,7 +132,7 @@ class Manifests:
         try:
             return after_folding(live(self.read_entries(files, entry_filter)), entry_filter)
         except CorruptionError as error:
-            raise error if error.path is not None else self._blamed(files, error) from error
+            raise error if error.path is not None else self._blame(files, error) from error
 
     def write_manifest(
         self,
@@ -156,7 +156,7 @@ class Manifests:
         """Write a new manifest list. Gives its name and size in bytes. `held`: as for `write_manifest`."""
         name = f"manifest-list-{self._env.ids.uuid()}-0"
         data = write_manifest_list(files, settings.avro_compression)
-        size_bytes = self._put(name, _stored(data, MANIFEST_LIST, settings), held)
+        size_bytes = self._put(name, _to_stored(data, MANIFEST_LIST, settings), held)
         _keep(self._lists, name, tuple(read_manifest_list(data, name)), _LISTS_MAX)
         return name, size_bytes
 
@@ -183,7 +183,7 @@ class Manifests:
         """Write a new index manifest. Gives its name and size in bytes. `held`: as for `write_manifest`."""
         name = f"index-manifest-{self._env.ids.uuid()}-0"
         data = write_index_manifest(entries, settings.avro_compression)
-        return name, self._put(name, _stored(data, INDEX_MANIFEST, settings), held)
+        return name, self._put(name, _to_stored(data, INDEX_MANIFEST, settings), held)
 
     def merge(
         self,
@@ -242,7 +242,7 @@ class Manifests:
         held: Held | None = None,
     ) -> ManifestFile:
         name = f"manifest-{self._env.ids.uuid()}-0"
-        size_bytes = self._put(name, _stored(data, MANIFEST, settings), held)
+        size_bytes = self._put(name, _to_stored(data, MANIFEST, settings), held)
         self._cache.hold(name, columns)
         return describe(columns, name, size_bytes, partition_types)
 
@@ -258,7 +258,7 @@ class Manifests:
             sink.write(data)
         return len(data)
 
-    def _blamed(self, files: Sequence[ManifestFile], error: CorruptionError) -> CorruptionError:
+    def _blame(self, files: Sequence[ManifestFile], error: CorruptionError) -> CorruptionError:
         """The error, with the path of the first manifest whose names cannot be read on their own."""
         for file in files:
             try:
@@ -351,7 +351,7 @@ def _as_avro(data: bytes, path: str, schema: bytes) -> bytes:
     return as_avro(data, path, schema)
 
 
-def _stored(data: bytes, schema: bytes, settings: ManifestSettings) -> bytes:
+def _to_stored(data: bytes, schema: bytes, settings: ManifestSettings) -> bytes:
     """A file in the format that the table wants, which is Avro but for few."""
     if settings.format == "avro":
         return data

@@ -35,7 +35,7 @@ def missing_error(
         name = _name(error)
         left = [one for one in left if one is not None and name in names_of(one)]
     if left:
-        return _damaged(base.id, error)
+        return _damage(base.id, error)
     what = "expired" if found is None else "was rolled back, and another one took its number,"
     return SnapshotExpiredError(
         f"snapshot {base.id} of {table} {what} while it was read: {error.path} is gone{PINNING}",
@@ -54,7 +54,7 @@ def missing_change_error(
     snapshots = Snapshots(store, table)
     gone = next((number for number in range(since + 1, last + 1) if snapshots.find(number) is None), None)
     if gone is None:
-        return _damaged(last, error)
+        return _damage(last, error)
     return SnapshotExpiredError(
         f"snapshot {gone} of {table} expired while its changes were read: {error.path} is gone{PINNING}",
         path=error.path,
@@ -71,7 +71,7 @@ def why_replaced(latest: Snapshot | None, names: Container[str], error: FileMiss
         CorruptionError: the file should be there.
     """
     if latest is not None and _name(error) in names:
-        raise _damaged(latest.id, error) from error
+        raise _damage(latest.id, error) from error
     return f"others replaced files of the bucket meanwhile: {error}"
 
 
@@ -79,6 +79,6 @@ def _name(error: FileMissingError) -> str:
     return str(error.path).rpartition("/")[2]
 
 
-def _damaged(number: int, error: FileMissingError) -> CorruptionError:
+def _damage(number: int, error: FileMissingError) -> CorruptionError:
     message = f"{error.path} does not exist: a file that snapshot {number} names is missing"
     return CorruptionError(message, path=error.path)

@@ -52,13 +52,13 @@ def counted_files(
     try:
         files = root.manifests.base_and_delta(snapshot)
         parts = [
-            _counted(entries if waiting else entries.take(entries.bucket != POSTPONE_BUCKET), by)
+            _count(entries if waiting else entries.take(entries.bucket != POSTPONE_BUCKET), by)
             for at in range(0, len(files), _MANIFESTS_AT_ONCE)
             for entries in (root.manifests.read_entries(files[at : at + _MANIFESTS_AT_ONCE], wanted),)
         ]
     except FileMissingError as error:
         raise root.missing(Base.of(snapshot), error) from error
-    counted = _joined(pa.concat_tables([_counted(EntryColumns.empty(), by), *parts]), by)
+    counted = _join(pa.concat_tables([_count(EntryColumns.empty(), by), *parts]), by)
     return counted.filter(pc.greater(counted["file_count"], 0))
 
 
@@ -69,7 +69,7 @@ def partition_changes(root: TableRoot, snapshot: Snapshot) -> pa.Table:
     Raises: CorruptionError, StorageError
     """
     files = root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
-    return _counted(root.manifests.read_entries(files), ("partition",))
+    return _count(root.manifests.read_entries(files), ("partition",))
 
 
 def list_partitions(root: TableRoot, schema: TableSchema, snapshot: Snapshot | None) -> list[Partition]:
@@ -99,10 +99,10 @@ def partition_columns(schema: TableSchema, partitions: pa.ChunkedArray) -> pa.Ta
     return pa.table(dict(zip([field.name for field in fields], columns, strict=True)))
 
 
-def _counted(entries: EntryColumns, by: Sequence[str]) -> pa.Table:
+def _count(entries: EntryColumns, by: Sequence[str]) -> pa.Table:
     sign = 1 - 2 * (entries.kind == FileKind.DELETE).astype("int64")
     keys = {"partition": entries.partitions(), "bucket": entries.bucket}
-    return _joined(
+    return _join(
         pa.table(
             {
                 **{name: keys[name] for name in by},
@@ -117,7 +117,7 @@ def _counted(entries: EntryColumns, by: Sequence[str]) -> pa.Table:
     )
 
 
-def _joined(rows: pa.Table, by: Sequence[str]) -> pa.Table:
+def _join(rows: pa.Table, by: Sequence[str]) -> pa.Table:
     """Rows of the same partition, or bucket, as one."""
     grouped = rows.group_by(list(by), use_threads=False).aggregate(
         [*((name, "sum") for name in _SUMS), ("creation_time_millis", "max"), ("total_buckets", "last")]

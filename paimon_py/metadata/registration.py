@@ -119,7 +119,7 @@ def keeper_of(root: TableRoot) -> KeepsPartitions | None:
 class Lock(Protocol):
     """Keeps all others who ask for the same table out."""
 
-    def held(self, branch: str) -> AbstractContextManager[float]:
+    def hold(self, branch: str) -> AbstractContextManager[float]:
         """Hold the lock of a branch for a block.
 
         Gives the reading of the clock's `elapsed` until which nobody else can have the lock.
@@ -144,7 +144,7 @@ class LockedCommitter:
 
     def publish(self, snapshot: Snapshot, parent: Snapshot | None, *, deadline: float) -> Publication:
         """See `Committer.publish`. Cost: the lock, and what publishing costs in the store."""
-        with self._lock.held(self._branch) as until:
+        with self._lock.hold(self._branch) as until:
             return self._store.publish(snapshot, parent, deadline=min(deadline, until))
 
 
@@ -173,5 +173,5 @@ class LockedRegistration:
         """See `Registration.alter`."""
         if self._lock is None:
             return publish()
-        with self._lock.held(root.branch):
+        with self._lock.hold(root.branch):
             return publish()

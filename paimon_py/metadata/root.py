@@ -77,7 +77,7 @@ class TableRoot:
         self.schemas = Schemas(store, home)
         self.files = DataStore(
             store, path, options, roots=self.schemas.external_roots,
-            kept=self.schemas.referenced_roots, opener=self._opened,
+            kept=self.schemas.referenced_roots, opener=self._open_beside,
         )  # fmt: skip
         self.tags = Tags(store, home)
         self.changelogs = Changelogs(store, home)
@@ -98,7 +98,7 @@ class TableRoot:
             self.store, self.path, self.env, self.files.options, branch=branch, registration=self.registration
         )
 
-    def _opened(self, url: str, options: Mapping[str, str]) -> tuple[Store, str]:
+    def _open_beside(self, url: str, options: Mapping[str, str]) -> tuple[Store, str]:
         return open_beside(self.store, url, options, self.env)
 
     def committer(self) -> Committer:
@@ -107,7 +107,7 @@ class TableRoot:
             return self.registration.committer(self)
         return StoreCommitter(self)
 
-    def opened(self) -> TableSchema:
+    def latest_schema_to_open(self) -> TableSchema:
         """The latest schema, for a table that is being opened; where requests take their time the LATEST hint as well.
 
         Raises: TableNotFoundError if there is no table.
@@ -150,7 +150,7 @@ class TableRoot:
         own = {name: text for name, text in schema.options.items() if stored.options.get(name) != text}
         return msgspec.structs.replace(newest, options={**newest.options, **own}) if own else newest
 
-    def known(self, found: list[T]) -> list[T]:
+    def check_listed(self, found: list[T]) -> list[T]:
         """What was listed of the table. Cost: a list if nothing was found.
 
         Raises: TableNotFoundError if nothing was found because there is no table any more.
@@ -159,7 +159,7 @@ class TableRoot:
             self.schemas.latest()
         return found
 
-    def kept(self, snapshot_id: int) -> Snapshot:
+    def snapshot_or_changelog(self, snapshot_id: int) -> Snapshot:
         """A snapshot, or what outlives it for those who read its changes (options `changelog.*`).
 
         Raises: as `snapshots.get`
@@ -186,7 +186,7 @@ class TableRoot:
         except FileMissingError as error:
             raise self.missing(base, error) from error
 
-    def replaced(self, bucket: int, error: FileMissingError) -> str:
+    def replacement_reason(self, bucket: int, error: FileMissingError) -> str:
         """Why work on files of a bucket is pointless: others replaced a file, and expiry has deleted that since.
 
         Cost: the manifests of the latest snapshot.

@@ -59,9 +59,9 @@ class Schemas:
 
     def ids(self) -> list[int]:
         """Ids of all versions, ascending. Cost: one list."""
-        return sorted(self._listed())
+        return sorted(self._list())
 
-    def _listed(self) -> dict[int, FileStatus]:
+    def _list(self) -> dict[int, FileStatus]:
         statuses = self._store.list(schema_directory(self._path))
         numbers = ((parse_number(SCHEMA_PREFIX, status.name), status) for status in statuses if not status.is_directory)
         return {number: status for number, status in numbers if number is not None}
@@ -73,7 +73,7 @@ class Schemas:
             TableNotFoundError: there is no schema, so there is no table; or a version that was read before is not what
                 it was: there is another table.
         """
-        listed = self._listed()
+        listed = self._list()
         if not listed:
             raise TableNotFoundError(f"{self._path} is not a Paimon table: it has no schema", path=self._path)
         for number in list(self._cache):
@@ -205,11 +205,11 @@ class Schemas:
         except StorageUnknownError as unknown:
             created, lost = True, unknown
         except FileMissingError as error:
-            raise self._gone(schema.id) from error
+            raise self._gone_error(schema.id) from error
         if not created:
             return False
         try:
-            there = self._stored(schema.id)
+            there = self._find_bytes(schema.id)
             if there == data and after is not None and not self._is_stored(after):
                 self._store.delete(path)
                 there = None
@@ -218,20 +218,20 @@ class Schemas:
                 f"{path} could not be read back: {error}", path=path, operation="put_new"
             ) from error
         if there is None:
-            raise lost or self._gone(schema.id)
+            raise lost or self._gone_error(schema.id)
         return there == data
 
-    def _stored(self, schema_id: int) -> bytes | None:
+    def _find_bytes(self, schema_id: int) -> bytes | None:
         try:
             return self._store.get(schema_path(self._path, schema_id))
         except FileMissingError:
             return None
 
     def _is_stored(self, schema: TableSchema) -> bool:
-        there = self._stored(schema.id)
+        there = self._find_bytes(schema.id)
         return there is not None and schema_from_json(there, schema_path(self._path, schema.id)) == schema
 
-    def _gone(self, schema_id: int) -> TableNotFoundError:
+    def _gone_error(self, schema_id: int) -> TableNotFoundError:
         path = schema_path(self._path, schema_id)
         return TableNotFoundError(
             f"{self._path} was renamed, dropped or rolled back while its schema {schema_id} was being added; open the"

@@ -108,12 +108,12 @@ class Snapshots:
             if hinted is not None and hint >= (self.earliest_hint() or 0):
                 if not self._exists(hint + 1):
                     return hinted
-                found = self._walked(hinted)
+                found = self._walk(hinted)
                 if found is not None:
                     return found
         return self._listed_latest(hint)
 
-    def _walked(self, hinted: Snapshot) -> Snapshot | None:
+    def _walk(self, hinted: Snapshot) -> Snapshot | None:
         """The newest snapshot that follows from one; None if so many follow that listing is cheaper."""
         newest = hinted
         for _ in range(WALK_MAX):
@@ -192,7 +192,7 @@ class Snapshots:
             return snapshot
         ids = self.ids()
         if ids and 0 < snapshot_id < ids[0]:
-            raise self._expired(snapshot_id, ids[0])
+            raise self._expired_error(snapshot_id, ids[0])
         there = f"there are {ids[0]} to {ids[-1]}" if ids else "the table has no snapshot yet"
         raise SnapshotNotFoundError(
             f"no snapshot {snapshot_id} in {self._path}: {there}", path=self._path, snapshot_id=snapshot_id
@@ -246,7 +246,7 @@ class Snapshots:
         found: Snapshot | None = None
         while low <= high:
             middle = (low + high) // 2
-            snapshot = self._marked(middle, low)
+            snapshot = self._find_watermark(middle, low)
             if snapshot is None or watermark_of(snapshot) < watermark:
                 low = middle + 1
             else:
@@ -274,7 +274,7 @@ class Snapshots:
             return snapshot
         return next((found for found in map(self.find, self.ids()) if found is not None), None)
 
-    def _marked(self, newest: int, oldest: int) -> Snapshot | None:
+    def _find_watermark(self, newest: int, oldest: int) -> Snapshot | None:
         """The newest snapshot from `newest` down to `oldest` that has a watermark."""
         found = map(self.find, range(newest, oldest - 1, -1))
         return next((it for it in found if it is not None and watermark_of(it) > MIN_LONG), None)
@@ -286,7 +286,7 @@ class Snapshots:
         """What the EARLIEST hint says. Cost: one get."""
         return read_hint(self._store, earliest_hint_path(self._path))
 
-    def _expired(self, snapshot_id: int, earliest: int) -> SnapshotExpiredError:
+    def _expired_error(self, snapshot_id: int, earliest: int) -> SnapshotExpiredError:
         return SnapshotExpiredError(
             f"snapshot {snapshot_id} of {self._path} has expired, the oldest one left is {earliest}{PINNING}",
             path=self._path,
@@ -305,7 +305,7 @@ PINNING = (
 )
 
 
-def _shown(millis: int) -> str:
+def _time_text(millis: int) -> str:
     """A time for people, in UTC, with the milliseconds that callers give."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=millis)
@@ -315,8 +315,8 @@ def _shown(millis: int) -> str:
 
 
 def _too_early(path: str, millis: int, first: Snapshot) -> SnapshotNotFoundError:
-    oldest = f"the oldest one is {first.id}, of {_shown(first.time_millis)}"
-    message = f"no snapshot of {path} at {_shown(millis)}: {oldest}"
+    oldest = f"the oldest one is {first.id}, of {_time_text(first.time_millis)}"
+    message = f"no snapshot of {path} at {_time_text(millis)}: {oldest}"
     if first.id == 1:
         return SnapshotNotFoundError(message, path=path)
     return SnapshotExpiredError(message + PINNING, path=path)

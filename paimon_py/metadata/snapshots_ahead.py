@@ -57,11 +57,11 @@ class SnapshotsAhead:
         known: dict[int, Snapshot | None] = {}
         hints: list[int | None] = [None, None]
 
-        def fetched(number: int) -> Callable[[], None]:
+        def fetch(number: int) -> Callable[[], None]:
             return lambda: known.__setitem__(number, self._find(number))
 
         seen = self.seen
-        of_seen = [fetched(seen), fetched(seen + 1)] if seen else []
+        of_seen = [fetch(seen), fetch(seen + 1)] if seen else []
         read = [lambda: hints.__setitem__(0, self.hint()), lambda: hints.__setitem__(1, self._earliest_hint())]
         self._env.at_once(self._path, [*read, *of_seen])
         latest, self.earliest = (hint or 0 for hint in hints)
@@ -69,7 +69,7 @@ class SnapshotsAhead:
             if not latest or start <= 0 or start < self.earliest:
                 continue
             for number in range(start, start + WALK_MAX):
-                missing = [fetched(each) for each in (number, number + 1) if each not in known]
+                missing = [fetch(each) for each in (number, number + 1) if each not in known]
                 self._env.at_once(self._path, missing)
                 found = known[number]
                 if found is None:

@@ -24,7 +24,7 @@ def mark_success(root: TableRoot, path: str) -> None:
         StorageError: the call may be repeated.
     """
     now = root.env.clock.millis()
-    created = _created(root, path)
+    created = _creation_millis(root, path)
     data = pretty({_CREATED: now if created is None else created, _MODIFIED: now})
     try:
         root.store.put(path, data, within=root.path)
@@ -33,7 +33,7 @@ def mark_success(root: TableRoot, path: str) -> None:
         raise
 
 
-def _created(root: TableRoot, path: str) -> int | None:
+def _creation_millis(root: TableRoot, path: str) -> int | None:
     """When the file was written for the first time, None if it never was."""
     try:
         data = root.store.get(path)

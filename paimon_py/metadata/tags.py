@@ -90,9 +90,9 @@ class Tags:
             UsageError: not a name for a tag.
             StorageUnknownError: the store did not say whether the tag was created.
         """
-        tag = _made(name, snapshot, now, time_retained)
+        tag = _make(name, snapshot, now, time_retained)
         if not self._put_new(tag):
-            raise self._taken(name)
+            raise self._exists_error(name)
         return tag
 
     def rename(self, name: str, new_name: str) -> Tag:
@@ -104,7 +104,7 @@ class Tags:
         """
         tag = msgspec.structs.replace(self.get(name), name=new_name)
         if name == new_name or (not self._put_new(tag) and self.get(new_name) != tag):
-            raise self._taken(new_name)
+            raise self._exists_error(new_name)
         self._store.delete(tag_path(self._path, name))
         return tag
 
@@ -112,7 +112,7 @@ class Tags:
         self, name: str, snapshot: Snapshot, *, now: datetime, time_retained: timedelta | None = None
     ) -> Tag:
         """Let a tag name another snapshot, in one step. Raises: as the store"""
-        return self.put(_made(name, snapshot, now, time_retained))
+        return self.put(_make(name, snapshot, now, time_retained))
 
     def put(self, tag: Tag) -> Tag:
         """Write the file of a tag, also over another one. Raises: as the store"""
@@ -124,7 +124,7 @@ class Tags:
         path = tag_path(self._path, tag.name)
         return self._store.put_new(path, tag_to_json(tag), within=self._path)
 
-    def _taken(self, name: str) -> AlreadyExistsError:
+    def _exists_error(self, name: str) -> AlreadyExistsError:
         return AlreadyExistsError(f"tag {name!r} of {self._path} exists already", path=tag_path(self._path, name))
 
     def delete(self, name: str) -> None:
@@ -155,7 +155,7 @@ class Tags:
         return TagNotFoundError(f"no tag {name!r} in {self._path}{way}", path=self._path)
 
 
-def _made(name: str, snapshot: Snapshot, now: datetime | None, time_retained: timedelta | None) -> Tag:
+def _make(name: str, snapshot: Snapshot, now: datetime | None, time_retained: timedelta | None) -> Tag:
     """A tag as it is written; when it was made matters only where it does not stay for ever."""
     if time_retained is None:
         return Tag(name=name, snapshot=snapshot)

@@ -105,7 +105,7 @@ class UserFiles:
     def _read(self, path: str) -> UserFile:
         data = self._store.get(path)
         with decoding_metadata(path):
-            return _decoded(decode_object(data, path), path)
+            return _decode(decode_object(data, path), path)
 
 
 def user_file_name(user: str) -> str:
@@ -113,7 +113,7 @@ def user_file_name(user: str) -> str:
     return USER_PREFIX + hashlib.blake2b(user.encode(), digest_size=16).hexdigest()
 
 
-def _decoded(data: Mapping[str, object], path: str) -> UserFile:
+def _decode(data: Mapping[str, object], path: str) -> UserFile:
     user, mark, source = data.get("user"), data.get("mark"), data.get("source")
     numbers = [data.get(name) for name in ("identifier", "snapshotId")]
     if not isinstance(user, str) or not isinstance(mark, str) or not (source is None or isinstance(source, str)):

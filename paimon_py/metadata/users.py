@@ -54,7 +54,7 @@ class UserHistory:
             if user in commits:
                 break
         if latest is not None:
-            self.seen = latest.mark, _bounded(commits, unknown_until)
+            self.seen = latest.mark, _bound(commits, unknown_until)
         if user in commits or not unknown_until:
             return commits.get(user)
         return self._by_file(latest, user)
@@ -82,7 +82,7 @@ class UserHistory:
         return value.commit
 
 
-def _bounded(commits: Mapping[str, UserCommit], unknown_until: int) -> Users:
+def _bound(commits: Mapping[str, UserCommit], unknown_until: int) -> Users:
     """Users in the order of their commits, those that committed last at the end."""
     users = Users({}, unknown_until)
     for name, commit in sorted(commits.items(), key=lambda item: item[1].snapshot_id):

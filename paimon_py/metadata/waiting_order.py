@@ -46,7 +46,7 @@ def oldest_first(root: TableRoot, snapshot: Snapshot, waiting: EntryColumns) -> 
     if len(unsettled) > 1:
         added[unsettled] = _added_by(root, snapshot, waiting.take(unsettled))
     names = waiting.names().to_pylist()
-    keys = list(zip(settled.tolist(), added.tolist(), times.tolist(), map(_numbered, names), strict=True))
+    keys = list(zip(settled.tolist(), added.tolist(), times.tolist(), map(_writer_and_number, names), strict=True))
     return waiting.take(np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64))
 
 
@@ -80,7 +80,7 @@ def _places(entries: EntryColumns) -> list[tuple[bytes, str]]:
     return list(zip(entries.partitions().to_pylist(), entries.names().to_pylist(), strict=True))
 
 
-def _numbered(name: str) -> tuple[str, int]:
+def _writer_and_number(name: str) -> tuple[str, int]:
     """The writer of a file, and its number among that writer's files."""
     stem = name.split(".", 1)[0]
     found = _NUMBER.search(stem)

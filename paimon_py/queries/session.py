@@ -68,7 +68,7 @@ class Session:
         self.connection: duckdb.DuckDBPyConnection = self._driver.connect(":memory:")
         self._failures: list[BaseException] = []
         self._count = 0
-        with self.translated("settings"):
+        with self.translate_errors("settings"):
             for name, value in {"temp_directory": spill, **settings}.items():
                 if not _SETTING.fullmatch(name) or not isinstance(value, (str, int, bool)):
                     raise UsageError(f"settings of DuckDB are names and texts, not {name!r}: {value!r}")
@@ -93,7 +93,7 @@ class Session:
 
         Raises: UsageError for what is no SQL, UnsupportedError for statements that do not only read.
         """
-        with self.translated("sql"):
+        with self.translate_errors("sql"):
             for statement in self.connection.extract_statements(query):
                 kind = statement.type.name.upper()
                 if kind != "SELECT":
@@ -106,7 +106,7 @@ class Session:
 
     def unparse(self, tree: Mapping[str, Any]) -> str:
         """The text of a syntax tree."""
-        with self.translated("sql"):
+        with self.translate_errors("sql"):
             return str(self._ask("SELECT json_deserialize_sql(?)", [json.dumps(tree)]))
 
     def add(self, database: str, view: str, rows: Rows) -> None:
@@ -123,20 +123,20 @@ class Session:
             )  # fmt: skip
         self._count += 1
         source = f"rows_{self._count}"
-        with self.translated("sql"):
+        with self.translate_errors("sql"):
             self.connection.register(source, _WatchedDataset(rows, self._failures))
-            self._run(f"CREATE SCHEMA IF NOT EXISTS {_quoted(database)}")
-            self._run(f"CREATE VIEW {_quoted(database)}.{_quoted(view)} AS SELECT * FROM {source}")
+            self._run(f"CREATE SCHEMA IF NOT EXISTS {_quote(database)}")
+            self._run(f"CREATE VIEW {_quote(database)}.{_quote(view)} AS SELECT * FROM {source}")
 
     def use(self, database: str) -> None:
         """Look tables without a database up in this one."""
-        with self.translated("sql"):
-            self._run(f"CREATE SCHEMA IF NOT EXISTS {_quoted(database)}")
-            self.connection.execute(f"SET schema = {_literal(_quoted(database))}").fetchall()
+        with self.translate_errors("sql"):
+            self._run(f"CREATE SCHEMA IF NOT EXISTS {_quote(database)}")
+            self.connection.execute(f"SET schema = {_literal(_quote(database))}").fetchall()
 
     def schema(self, query: str, parameters: Parameters) -> pa.Schema:
         """Names and types of the columns that a query gives. Cost: no row is read."""
-        with self.translated("sql"):
+        with self.translate_errors("sql"):
             relation = self.connection.sql(query, params=parameters)
             names = relation.columns
             types = relation.limit(0).to_arrow_table().schema.types
@@ -144,16 +144,16 @@ class Session:
 
     def explain(self, query: str, parameters: Parameters) -> str:
         """How DuckDB carries a query out. Cost: no row is read."""
-        with self.translated("sql"):
+        with self.translate_errors("sql"):
             return "\n".join(row[1] for row in self.connection.execute(f"EXPLAIN {query}", parameters).fetchall())
 
     def batches(self, query: str, parameters: Parameters) -> Iterator[pa.RecordBatch]:
         """The rows that a query gives, as they come."""
-        with self.translated("sql"):
+        with self.translate_errors("sql"):
             yield from self.connection.sql(query, params=parameters).to_arrow_reader(_BATCH_ROWS)
 
     @contextmanager
-    def translated(self, what: str) -> Iterator[None]:
+    def translate_errors(self, what: str) -> Iterator[None]:
         """The door of DuckDB: what reading tables raised comes out as it was, errors of DuckDB become errors of ours.
 
         Raises: ResourceError where memory or room to spill ran out, UsageError for all else that DuckDB refuses.
@@ -204,9 +204,9 @@ class _WatchedScanner:
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream."""
-        return pa.RecordBatchReader.from_batches(self.projected_schema, self._watched())
+        return pa.RecordBatchReader.from_batches(self.projected_schema, self._watch())
 
-    def _watched(self) -> Iterator[pa.RecordBatch]:
+    def _watch(self) -> Iterator[pa.RecordBatch]:
         try:
             yield from self._scanner.to_batches()
         except PaimonError as error:
@@ -214,7 +214,7 @@ class _WatchedScanner:
             raise
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from paimon_py.errors import UnsupportedError, UsageError
-from paimon_py.queries.time_travel import NamedState, parted
+from paimon_py.queries.time_travel import NamedState, split_name
 
 _RESERVED = frozenset({"memory", "temp", "system", "pg_catalog", "information_schema"})
 """Names of catalogs and schemas of DuckDB: a database of these names could not be told from them."""
@@ -57,7 +57,7 @@ def find_tables(tree: dict[str, Any], database: str | None) -> tuple[list[NamedT
     is_changed = False
     node = statements[0]["node"]
     for reference in _references(node, frozenset()):
-        named = _named(reference, database)
+        named = _named_table(reference, database)
         if named.state is not None:
             is_changed = True
             _rename(reference, named)
@@ -102,8 +102,8 @@ def _references(node: Any, hidden: frozenset[str]) -> Iterator[dict[str, Any]]:
             yield from _references(value, hidden)
 
 
-def _named(reference: dict[str, Any], database: str | None) -> NamedTable:
-    table, state = parted(reference["table_name"])
+def _named_table(reference: dict[str, Any], database: str | None) -> NamedTable:
+    table, state = split_name(reference["table_name"])
     schema = reference["schema_name"] or database
     if reference["catalog_name"]:
         raise UsageError(f"a table is named database.table, not {reference['catalog_name']}.{schema}.{table}")

@@ -40,12 +40,12 @@ class NamedState(msgspec.Struct, frozen=True):
     is_number: bool = False
 
 
-def marked(name: str, state: NamedState) -> str:
+def mark_name(name: str, state: NamedState) -> str:
     """A name of a table that carries a state."""
     return _MARK.join((name, state.unit, "1" if state.is_number else "", state.value))
 
 
-def parted(name: str) -> tuple[str, NamedState | None]:
+def split_name(name: str) -> tuple[str, NamedState | None]:
     """The name of a table, and the state that it carries."""
     table, mark, rest = name.partition(_MARK)
     if not mark:
@@ -71,7 +71,7 @@ def with_states_in_names(query: str) -> str:
         clause = _clause(tokens, at) if kind == "word" and named >= 0 else None
         if clause is not None:
             state, at = clause
-            parts[named:] = ['"' + marked(_name(parts[named]), state).replace('"', '""') + '"']
+            parts[named:] = ['"' + mark_name(_name(parts[named]), state).replace('"', '""') + '"']
             named = -1
             continue
         if kind != "space":

@@ -121,7 +121,7 @@ class AppendRows:
                     self._counts = self._counts.plus(inserted=batch.num_rows)
                     writers.new.write_arrow(batch)
                 self._seen.append(operation.seen.copy())
-            return self._evaluated(snapshot, writers)
+            return self._evaluation(snapshot, writers)
 
     def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
         """Write what changes in files that are new since those known. None: everything was deleted, because others did
@@ -140,7 +140,7 @@ class AppendRows:
                     writers.new.abort()
                     self.discard()
                     return None
-            return self._evaluated(snapshot, writers)
+            return self._evaluation(snapshot, writers)
 
     def discard(self) -> None:
         """Delete what was written."""
@@ -162,7 +162,7 @@ class AppendRows:
                 new = stack.enter_context(Writer(self._root, self._schema, settings))
             yield _Writers(again, new)
 
-    def _evaluated(self, snapshot: Snapshot | None, writers: _Writers) -> Evaluated:
+    def _evaluation(self, snapshot: Snapshot | None, writers: _Writers) -> Evaluated:
         """All that was written, with the files that go and index files for the state of that snapshot."""
         for touched in self._touched.values():
             if not self._marks and not touched.is_done:
@@ -173,7 +173,7 @@ class AppendRows:
         self._tally.end()
         self._delete_made()
         changes = self._written.changes()
-        changes = msgspec.structs.replace(changes, buckets=(*self._replaced(snapshot), *changes.buckets))
+        changes = msgspec.structs.replace(changes, buckets=(*self._replacements(snapshot), *changes.buckets))
         return Evaluated(changes, self._counts, self.discard, self.carry_on)
 
     # -- rows -------------------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ class AppendRows:
         for split in splits:
             vectors = read_deletions(self._root.files, split.deletions)
             for file in split.files:
-                self._decided(operation, split, file, vectors.get(file.name, _NONE), steps=1)
+                self._decide(operation, split, file, vectors.get(file.name, _NONE), steps=1)
         operation.check()
 
     def _pass(self, operation: Operation, splits: Sequence[Split], writer: Writer) -> None:
@@ -193,7 +193,7 @@ class AppendRows:
             for file in split.files:
                 dead = vectors.get(file.name, _NONE)
                 steps = 1 if operation.is_doubtful else 2
-                deleted, updated = self._decided(operation, split, file, dead, steps=steps)
+                deleted, updated = self._decide(operation, split, file, dead, steps=steps)
                 if not len(deleted) and not len(updated):
                     self._tally.add(file.row_count)
                     continue
@@ -207,9 +207,9 @@ class AppendRows:
                 elif len(updated):
                     self._write_updated(operation, touched, DeletionVector.of(updated), writer)
                 elif self._marks:
-                    self._owed(touched).end()
+                    self._share_of_writing(touched).end()
 
-    def _decided(
+    def _decide(
         self, operation: Operation, split: Split, file: DataFile, dead: DeletionVector, *, steps: int
     ) -> tuple[Ints, Ints]:
         """The positions of the rows that go, and of those that are updated. So many steps of each row count."""
@@ -245,24 +245,24 @@ class AppendRows:
     def _write_updated(self, operation: Operation, touched: Touched, wanted: DeletionVector, writer: Writer) -> None:
         """Write the rows of a file at some positions as they are after the operation."""
         names = frozenset(self._stored.names)
-        part = self._owed(touched) if self._marks else TallyPart(self._tally, 0)
+        part = self._share_of_writing(touched) if self._marks else TallyPart(self._tally, 0)
         for found in self._rows(touched.split, touched.file, names, touched.dead, self._predicate, wanted):
             places = found.find(wanted)
             if len(places):
                 chosen = found.rows.take(from_numpy(places, pa.int64()))
-                writer.write_again(self._updated(operation, chosen))
+                writer.write_again(self._update(operation, chosen))
             part.reach(found.end)
         part.end()
 
-    def _updated(self, operation: Operation, rows: pa.RecordBatch) -> pa.RecordBatch:
+    def _update(self, operation: Operation, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Rows as they are after an operation; they keep their ids, and get the number of the snapshot that comes."""
-        updated = operation.updated(rows, operation.decide(rows))
+        updated = operation.update(rows, operation.decide(rows))
         if self._stored is self._schema:
             return updated
         columns = [*updated.columns, rows.column(ROW_ID), pa.nulls(rows.num_rows, pa.int64())]
         return pa.RecordBatch.from_arrays(columns, schema=to_arrow_schema(self._stored.fields))
 
-    def _owed(self, touched: Touched) -> TallyPart:
+    def _share_of_writing(self, touched: Touched) -> TallyPart:
         """The writing of a file, as a share of all there is to count."""
         owed, touched.owed = touched.owed, 0
         return TallyPart(self._tally, touched.file.row_count, steps=owed)
@@ -279,7 +279,7 @@ class AppendRows:
         names = frozenset(self._stored.names)
         gone = touched.dead.union(gone)
         touched.is_done = True
-        part = self._owed(touched)
+        part = self._share_of_writing(touched)
         if len(gone) >= touched.file.row_count:
             part.end()
             return
@@ -287,7 +287,7 @@ class AppendRows:
             batch, places = found.rows, found.find(updated)
             if operation is not None and len(places):
                 chosen = batch.take(from_numpy(places, pa.int64()))
-                batch = _replaced(batch, places, self._updated(operation, chosen), chosen)
+                batch = _replace_rows(batch, places, self._update(operation, chosen), chosen)
             writer.write_again(batch)
             part.reach(found.end)
         part.end()
@@ -312,7 +312,7 @@ class AppendRows:
 
     # -- files ------------------------------------------------------------------------------------------------------
 
-    def _replaced(self, snapshot: Snapshot | None) -> list[BucketChanges]:
+    def _replacements(self, snapshot: Snapshot | None) -> list[BucketChanges]:
         """Files that go, and index files that change, per bucket."""
         if not self._touched:
             return []
@@ -356,7 +356,7 @@ class AppendRows:
         )
 
 
-def _replaced(batch: pa.RecordBatch, places: Ints, new: pa.RecordBatch, old: pa.RecordBatch) -> pa.RecordBatch:
+def _replace_rows(batch: pa.RecordBatch, places: Ints, new: pa.RecordBatch, old: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with new rows in place of old ones; columns that stay are not copied."""
     order = np.arange(batch.num_rows)
     order[places] = batch.num_rows + np.arange(len(places))

@@ -152,8 +152,8 @@ def _bytes(section: Section) -> int:
 
 def _span(sections: Sequence[Section]) -> tuple[int, int, int]:
     last = sections[-1]
-    rows = sum(section.counted[0].row_count for section in sections)
-    return _first(sections[0]), _first(last) + last.counted[0].row_count - 1, rows
+    rows = sum(section.counted_files[0].row_count for section in sections)
+    return _first(sections[0]), _first(last) + last.counted_files[0].row_count - 1, rows
 
 
 def _sum(one: RowsResult, other: RowsResult) -> RowsResult:

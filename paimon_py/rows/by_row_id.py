@@ -96,7 +96,7 @@ class SetRows:
         self.seen[places[found]] = True
         return Decision(found.astype(np.int8) * np.int8(UPDATE))
 
-    def updated(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
+    def update(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
         """The values of rows, all of which have one of the ids."""
         del decision
         places, _ = self._places(batch)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 import pyarrow as pa
 
-from paimon_py.doors import listed
+from paimon_py.doors import as_list
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.bind import any_of
 from paimon_py.expr.predicate import Constant, Predicate
@@ -95,7 +95,7 @@ def join_keys(schema: TableSchema, on: object) -> list[tuple[str, Field]]:
     """
     given = {on: on} if isinstance(on, str) else on
     asked = 'on=["k"] names the columns to find rows by'
-    pairs = list(given.items()) if isinstance(given, Mapping) else [(name, name) for name in listed(asked, given)]
+    pairs = list(given.items()) if isinstance(given, Mapping) else [(name, name) for name in as_list(asked, given)]
     names = dict(pairs) if all(isinstance(name, str) for pair in pairs for name in pair) else {}
     if not names:
         raise UsageError(f'{asked}, on={{"k": "source column"}} too, not {on!r}')
@@ -135,27 +135,27 @@ def clauses_of(
     on = {field.name: name for name, field in keys}
 
     def setting(given: object, scope: Scope, name: str) -> list[Clause]:
-        return [_setting(schema, each, scope, verb, name, on) for each in _listed(given, name)]
+        return [_setting(schema, each, scope, verb, name, on) for each in _as_clauses(given, name)]
 
     def deleting(given: object, scope: Scope, name: str) -> list[Clause]:
-        return [_deleting(each, scope, name) for each in _listed(given, name)]
+        return [_deleting(each, scope, name) for each in _as_clauses(given, name)]
 
     clauses = Clauses(
         on=tuple(on),
         both=both,
         ours=ours,
         theirs=theirs,
-        matched=_reached(
+        matched=_in_order(
             "when_matched_…",
             deleting(asked.matched_delete, both, "when_matched_delete"),
             setting(asked.matched_update, both, "when_matched_update"),
         ),
-        unmatched=_reached(
+        unmatched=_in_order(
             "when_not_matched_by_source_…",
             deleting(asked.by_source_delete, ours, "when_not_matched_by_source_delete"),
             setting(asked.by_source_update, ours, "when_not_matched_by_source_update"),
         ),
-        inserts=_reached("when_not_matched_insert", setting(asked.insert, theirs, "when_not_matched_insert")),
+        inserts=_in_order("when_not_matched_insert", setting(asked.insert, theirs, "when_not_matched_insert")),
         unique=unique,
     )
     if not (clauses.matched or clauses.unmatched or clauses.inserts):
@@ -165,7 +165,7 @@ def clauses_of(
     return clauses
 
 
-def _listed(asked: object, name: str) -> Sequence[object]:
+def _as_clauses(asked: object, name: str) -> Sequence[object]:
     """The clauses of an argument: none, one, or those of a list."""
     if asked is None or asked is False:
         return ()
@@ -176,7 +176,7 @@ def _listed(asked: object, name: str) -> Sequence[object]:
     return asked
 
 
-def _reached(name: str, *groups: Sequence[Clause]) -> tuple[Clause, ...]:
+def _in_order(name: str, *groups: Sequence[Clause]) -> tuple[Clause, ...]:
     """All clauses in the order in which they are tried."""
     clauses = tuple(clause for group in groups for clause in group)
     if any(clause.condition is None for clause in clauses[:-1]):

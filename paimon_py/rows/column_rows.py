@@ -132,7 +132,7 @@ class ColumnRows:
                 for batch in operation.inserts():
                     self._counts = self._counts.plus(inserted=batch.num_rows)
                     writer.write_arrow(batch)
-            return self._evaluated(snapshot, writer)
+            return self._evaluation(snapshot, writer)
 
     def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
         """Look at rows that are new since those known. None: everything was deleted, because others did more than add
@@ -147,7 +147,7 @@ class ColumnRows:
         with self._writing(snapshot) as writer:
             for operation in self._work.operations():
                 self._pass(operation, later)
-            return self._evaluated(snapshot, writer)
+            return self._evaluation(snapshot, writer)
 
     def discard(self) -> None:
         """Delete what was written."""
@@ -183,7 +183,7 @@ class ColumnRows:
         with undone_by(self.discard, self._root, snapshot), Writer(self._root, self._schema, settings) as writer:
             yield writer
 
-    def _evaluated(self, snapshot: Snapshot | None, writer: Writer) -> Evaluated:
+    def _evaluation(self, snapshot: Snapshot | None, writer: Writer) -> Evaluated:
         """All that was written, with index files for the state of that snapshot."""
         for place in self._ranges.values():
             if place.changed:
@@ -192,7 +192,7 @@ class ColumnRows:
         self._tally.end()
         self._delete_made()
         changes = self._written.changes()
-        changes = msgspec.structs.replace(changes, buckets=(*self._changed(snapshot), *changes.buckets))
+        changes = msgspec.structs.replace(changes, buckets=(*self._bucket_changes(snapshot), *changes.buckets))
         return Evaluated(changes, self._counts, self.discard, self.carry_on)
 
     # -- rows -------------------------------------------------------------------------------------------------------
@@ -201,20 +201,20 @@ class ColumnRows:
         for split in splits:
             vectors = read_deletions(self._root.files, split.deletions)
             for section in split.sections:
-                (anchor,) = section.counted
+                (anchor,) = section.counted_files
                 yield split, section, vectors.get(anchor.name, _NONE)
 
     def _rehearse(self, operation: Operation, splits: Sequence[Split]) -> None:
         """Decide on all rows, so that what is refused is refused before a file is written."""
         for split, section, dead in self._sections(splits):
-            self._decided(operation, split, section, dead, steps=1)
+            self._decide(operation, split, section, dead, steps=1)
         operation.check()
 
     def _pass(self, operation: Operation, splits: Sequence[Split]) -> None:
         """Change rows as one operation says. If it is the only one, columns are written range by range."""
         for split, section, dead in self._sections(splits):
             steps = 1 if operation.is_doubtful else 2
-            deleted, updated = self._decided(operation, split, section, dead, steps=steps)
+            deleted, updated = self._decide(operation, split, section, dead, steps=steps)
             if len(deleted) or len(updated):
                 files = self._files.bucket(split.partition, split.bucket)
                 fresh = _Range(split, files, section, dead)
@@ -226,13 +226,13 @@ class ColumnRows:
                     place.changed.append((updated, self._values(operation, place, updated)))
                     if self._alone:
                         self._write_columns(place)
-            self._tally.add(section.counted[0].row_count)
+            self._tally.add(section.counted_files[0].row_count)
 
-    def _decided(
+    def _decide(
         self, operation: Operation, split: Split, section: Section, dead: DeletionVector, *, steps: int
     ) -> tuple[Ints, Ints]:
         """The positions of the rows that die, and of those that are updated. So many steps of each row count."""
-        part = TallyPart(self._tally, section.counted[0].row_count, steps=steps)
+        part = TallyPart(self._tally, section.counted_files[0].row_count, steps=steps)
         deleted, updated = [_NO_ROWS], [_NO_ROWS]
         for found in self._living(split, section, operation.names, dead):
             actions = operation.decide(found.rows).actions
@@ -249,8 +249,8 @@ class ColumnRows:
         fields = tuple(field for field in self._shown.fields if field.name in names)
         request = Request(schema=self._shown, columns=(), predicate=self._work.predicate)
         rows = AlignedRows(self._files.bucket(split.partition, split.bucket), request, None)
-        (anchor,) = section.counted
-        return living(rows.positioned(section, fields, {anchor.name: dead} if len(dead) else {}), dead)
+        (anchor,) = section.counted_files
+        return living(rows.read_with_positions(section, fields, {anchor.name: dead} if len(dead) else {}), dead)
 
     def _values(self, operation: Operation, place: _Range, updated: Ints) -> pa.RecordBatch:
         """The new values of the columns that are set, of the rows at some positions.
@@ -265,7 +265,7 @@ class ColumnRows:
             at = found.find(wanted)
             if len(at):
                 chosen = found.rows.take(from_numpy(at, pa.int64()))
-                values = operation.updated(chosen, operation.decide(chosen))
+                values = operation.update(chosen, operation.decide(chosen))
                 parts.append(Alignment(self._narrow, values.schema, fills_nulls=False).apply(values).batch)
         return pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
 
@@ -297,7 +297,7 @@ class ColumnRows:
         file = msgspec.structs.replace(file, first_row_id=first, min_sequence=0, max_sequence=0)
         self._columns.append((place, file))
 
-    def _changed(self, snapshot: Snapshot | None) -> list[BucketChanges]:
+    def _bucket_changes(self, snapshot: Snapshot | None) -> list[BucketChanges]:
         """Files that come, and index files that change, per bucket."""
         if not self._ranges:
             return []

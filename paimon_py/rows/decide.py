@@ -67,7 +67,7 @@ class Operation(Protocol):
         Raises: UsageError if that is not defined.
         """
 
-    def updated(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
+    def update(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
         """Rows of the whole table, all of which are to be updated, as they are afterwards."""
 
     def check(self) -> None:
@@ -95,7 +95,7 @@ class DeleteWhere:
     def decide(self, batch: pa.RecordBatch) -> Decision:
         return Decision(_flags(self._mask, batch) * np.int8(DELETE))
 
-    def updated(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
+    def update(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
         raise AssertionError(f"nothing is updated, of {batch.num_rows} rows and {decision}")
 
     def check(self) -> None:
@@ -125,7 +125,7 @@ class UpdateWhere:
     def decide(self, batch: pa.RecordBatch) -> Decision:
         return Decision(_flags(self._mask, batch) * np.int8(UPDATE))
 
-    def updated(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
+    def update(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
         del decision
         return with_values(self._schema, batch, self._values, self._scope.columns(batch, None))
 

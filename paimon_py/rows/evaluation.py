@@ -21,7 +21,7 @@ from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.commit.state import State
-from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.physical import with_row_ids
 from paimon_py.metadata.history import History
@@ -136,7 +136,7 @@ class Evaluation:
         known = files_of(splits)
         check = _Check(snapshot, known, self._splits, keyed=bool(self._schema.primary_keys))
         request = CommitRequest(label=self._label, operation=self._operation, check=check, is_new=True)
-        with uncommitted(lambda: self._overtaken(found, known) if check.has_failed else found.discard()):
+        with discarding_on_failure(lambda: self._overtaken(found, known) if check.has_failed else found.discard()):
             result = commit(self._root, self._schema, changes, request)
         return _result(result, changes, counts)
 

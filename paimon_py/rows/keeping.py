@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_schema
 from paimon_py.codec.columns import Ints, Mask, combine, from_numpy, numpy_values
-from paimon_py.codec.python_values import shown
+from paimon_py.codec.python_values import value_text
 from paimon_py.errors import SchemaError
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.lookup.keys import AskedKeys
@@ -41,7 +41,7 @@ from paimon_py.spec.snapshot import Snapshot
 from paimon_py.tally import Progress, Tally
 from paimon_py.write.align import Alignment, kind_field
 from paimon_py.write.session import Writer
-from paimon_py.write.streams import numbered
+from paimon_py.write.streams import number_pieces
 
 _KEYS_AT_ONCE = 65_536
 """Keys that are looked up together; their rows are in memory."""
@@ -166,13 +166,13 @@ class KeepingUpsert:
             picked = from_numpy(places[numbers[old]], pa.int64())
             copies = {field.name: column.take(picked) for field, column in zip(self._copied, columns, strict=True)}
             kept = {one.field.name: copies.get(one.field.name) for one in self._lacking}
-            writer.write_again(self._joined(_taken(rows, old), kept, _taken_kinds(kinds, old, _UPDATE)))
+            writer.write_again(self._join(_take(rows, old), kept, _taken_kinds(kinds, old, _UPDATE)))
         if len(new):
-            added = _taken(rows, new)
+            added = _take(rows, new)
             self._require_whole(added)
-            writer.write_arrow(self._joined(added, {}, _taken_kinds(kinds, new, 0)))
+            writer.write_arrow(self._join(added, {}, _taken_kinds(kinds, new, 0)))
 
-    def _joined(self, rows: pa.RecordBatch, kept: dict[str, pa.Array | None], kinds: pa.Array) -> pa.RecordBatch:
+    def _join(self, rows: pa.RecordBatch, kept: dict[str, pa.Array | None], kinds: pa.Array) -> pa.RecordBatch:
         """Rows with what they lack (None: NULL), and their kinds."""
         columns = dict(zip(rows.schema.names, rows.columns, strict=True))
         types = {one.field.name: to_arrow_field(one.field).type for one in self._lacking}
@@ -199,7 +199,7 @@ class KeepingUpsert:
         for one in self._lacking:
             name = one.field.name
             if not one.field.type.nullable and one.field.default is None and name != self._kind_field:
-                key = ", ".join(f"{key}={shown(rows.column(key), 0)}" for key in self._schema.primary_keys)
+                key = ", ".join(f"{key}={value_text(rows.column(key), 0)}" for key in self._schema.primary_keys)
                 raise SchemaError(
                     f"the data lack column {name!r}, and the row with {key} is new: the column is NOT NULL and has no"
                     " default; add it to the data, or leave new rows out. Nothing was changed",
@@ -233,7 +233,7 @@ class _GivenRows:
         return pa.RecordBatchReader.from_batches(self._schema, self._batches())
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        for piece in numbered(self._data):
+        for piece in number_pieces(self._data):
             aligned = self._alignment.apply(piece.rows, piece.first)
             columns, count = aligned.batch.columns, aligned.batch.num_rows
             self.count += count
@@ -259,7 +259,7 @@ def _after_deletes(numbers: Ints, deletes: Mask) -> Mask:
     return found
 
 
-def _taken(rows: pa.RecordBatch, picked: Ints) -> pa.RecordBatch:
+def _take(rows: pa.RecordBatch, picked: Ints) -> pa.RecordBatch:
     return rows if len(picked) == rows.num_rows else rows.take(from_numpy(picked, pa.int64()))
 
 

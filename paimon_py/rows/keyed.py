@@ -39,7 +39,7 @@ from paimon_py.spec.engine_rules import sequence_groups
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
-from paimon_py.tally import Tally, TallyPart, counted
+from paimon_py.tally import Tally, TallyPart, count_batches
 from paimon_py.write.align import kind_field
 from paimon_py.write.session import Writer
 
@@ -111,7 +111,7 @@ class KeyedRows:
                 for operation, seen in zip(self._operations(), noted, strict=True):
                     operation.seen = seen
                     self._insert(operation, writer)
-            return self._evaluated(writer)
+            return self._evaluation(writer)
 
     def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
         """The same for a later snapshot: keys that others have written since are looked at again; where there are too
@@ -138,7 +138,7 @@ class KeyedRows:
                 self._pass(operation, whole, writer)
                 for bucket, keys in late.items():
                     self._look_again(operation, bucket, keys, writer)
-            return self._evaluated(writer)
+            return self._evaluation(writer)
 
     def _late_keys(self, snapshot: Snapshot, splits: Sequence[Split]) -> dict[Bucket, pa.Table]:
         """The keys that others wrote since the last snapshot, for buckets that got few."""
@@ -159,7 +159,7 @@ class KeyedRows:
             kinds = batch.column(KIND_FIELD.name)
             gone = int(np.count_nonzero(numpy_values(kinds)[found] == _KINDS["-D"]))
             counts = counts.plus(deleted=-gone, updated=gone - int(np.count_nonzero(found)))
-            others = _taken(batch, np.flatnonzero(~found))
+            others = _take(batch, np.flatnonzero(~found))
             writer.write_rows(others.drop_columns([KIND_FIELD.name]), others.column(KIND_FIELD.name))
         self._counts[bucket] = counts
 
@@ -180,7 +180,7 @@ class KeyedRows:
             self._written.discard()
             raise
 
-    def _evaluated(self, writer: Writer) -> Evaluated:
+    def _evaluation(self, writer: Writer) -> Evaluated:
         self._written.take(writer)
         total = RowCounts(inserted=self._inserted)
         for counts in self._counts.values():
@@ -199,7 +199,7 @@ class KeyedRows:
 
     def _insert(self, operation: Operation, writer: Writer) -> None:
         for batch in operation.inserts():
-            told = batch if self._kind_field is None else _told(batch, self._kind_field)
+            told = batch if self._kind_field is None else _without_kinds(batch, self._kind_field)
             self._inserted += told.num_rows
             self._write(told, "+I", writer)
 
@@ -212,13 +212,13 @@ class KeyedRows:
 
     def _rows(self, splits: Sequence[Split], *, steps: int) -> Iterator[_Gathered]:
         """Rows of splits. So many steps count of each of the rows that their files hold."""
-        return _gathered(
+        return _gather(
             ((split.partition, split.bucket), batch) for split in splits for batch in self._read(split, steps)
         )
 
     def _read(self, split: Split, steps: int) -> Iterator[pa.RecordBatch]:
         part = TallyPart(self._tally, split.row_count, steps=steps)
-        yield from counted(read_split(self._root, self._request, split), part)
+        yield from count_batches(read_split(self._root, self._request, split), part)
         part.end()
 
     def _change(self, operation: Operation, gathered: _Gathered, writer: Writer) -> int:
@@ -231,10 +231,10 @@ class KeyedRows:
         ):
             self._counts[bucket] = self._counts.get(bucket, RowCounts()).plus(deleted=gone, updated=changed)
         if len(deleted):
-            self._write(self._bare(_taken(batch, deleted)), "-D", writer)
+            self._write(self._bare(_take(batch, deleted)), "-D", writer)
         if len(updated):
-            old = _taken(batch, updated)
-            new = operation.updated(old, decision.of(updated))
+            old = _take(batch, updated)
+            new = operation.update(old, decision.of(updated))
             self._update_check.require(old, new)
             self._write(new, "+U", writer)
         return len(deleted) + len(updated)
@@ -277,7 +277,7 @@ def _left_out(schema: TableSchema) -> tuple[str, ...]:
     return tuple(field.name for field in schema.fields if field.type.nullable and field.name not in told)
 
 
-def _told(batch: pa.RecordBatch, field: str) -> pa.RecordBatch:
+def _without_kinds(batch: pa.RecordBatch, field: str) -> pa.RecordBatch:
     """New rows in a table where a column holds the kinds."""
     place = batch.schema.get_field_index(field)
     if place < 0:
@@ -290,11 +290,11 @@ def _told(batch: pa.RecordBatch, field: str) -> pa.RecordBatch:
     return batch
 
 
-def _taken(batch: pa.RecordBatch, rows: Ints) -> pa.RecordBatch:
+def _take(batch: pa.RecordBatch, rows: Ints) -> pa.RecordBatch:
     return batch if len(rows) == batch.num_rows else batch.take(from_numpy(rows, pa.int64()))
 
 
-def _gathered(pieces: Iterable[tuple[Bucket, pa.RecordBatch]]) -> Iterator[_Gathered]:
+def _gather(pieces: Iterable[tuple[Bucket, pa.RecordBatch]]) -> Iterator[_Gathered]:
     """The rows in their order, small batches put together."""
     pending: list[tuple[Bucket, pa.RecordBatch]] = []
     row_count = size_bytes = 0

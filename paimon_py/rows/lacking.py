@@ -49,7 +49,7 @@ def lacking_columns(schema: TableSchema, given: Collection[str]) -> tuple[Lackin
         return ()
     absent = [field for field in schema.fields if field.name not in given]
     is_partial = Options(schema.options).get_enum("merge-engine") == "partial-update"
-    copied = _copied(schema, given) if is_partial else frozenset(field.name for field in absent)
+    copied = _copied_columns(schema, given) if is_partial else frozenset(field.name for field in absent)
     found = tuple(LackingColumn(field, field.name in copied) for field in absent)
     for one in found:
         if not one.is_copied and not one.field.type.nullable:
@@ -61,7 +61,7 @@ def lacking_columns(schema: TableSchema, given: Collection[str]) -> tuple[Lackin
     return found if any(one.asks_for_rows for one in found) else ()
 
 
-def _copied(schema: TableSchema, given: Collection[str]) -> frozenset[str]:
+def _copied_columns(schema: TableSchema, given: Collection[str]) -> frozenset[str]:
     """The columns of a partial update that do not keep their values where a row leaves them NULL."""
     groups = sequence_groups(schema.options)
     free = set(schema.names).difference(*(group.members for group in groups))

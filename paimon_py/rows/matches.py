@@ -38,7 +38,7 @@ class Probe:
         for column in keys:
             known = _Codes(column)
             self._columns.append(known)
-            codes = _combined(codes, known.of(column), known.count)
+            codes = _combine(codes, known.of(column), known.count)
             dense = distinct_integers(codes[codes >= 0])
             self._denses.append(_Sorted(dense))
             codes = self._denses[-1].find(codes)
@@ -53,7 +53,7 @@ class Probe:
         """The number of every row's key among those of the source; −1 if it has none like it."""
         codes: Ints | None = None
         for column, known, dense in zip(keys, self._columns, self._denses, strict=True):
-            codes = dense.find(_combined(codes, known.of(column), known.count))
+            codes = dense.find(_combine(codes, known.of(column), known.count))
         assert codes is not None
         return codes
 
@@ -126,7 +126,7 @@ class _Sorted:
         return hashes
 
 
-def _combined(codes: Ints | None, column: Ints, count: int) -> Ints:
+def _combine(codes: Ints | None, column: Ints, count: int) -> Ints:
     if codes is None:
         return column
     combined: Ints = np.where((codes < 0) | (column < 0), -1, codes * max(count, 1) + column)

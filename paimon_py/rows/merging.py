@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
-from paimon_py.codec.python_values import shown
+from paimon_py.codec.python_values import value_text
 from paimon_py.errors import UsageError
 from paimon_py.rows.clauses import Clause, Clauses
 from paimon_py.rows.decide import DELETE, UPDATE, Decision, with_values
@@ -68,7 +68,7 @@ class MergeBlock:
             self._decide(decision, rest, batch, self._clauses.unmatched)
         return decision
 
-    def updated(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
+    def update(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
         """Rows as they are after the merge."""
         matches, choices = decision.matches, decision.choices
         assert matches is not None and choices is not None
@@ -79,7 +79,7 @@ class MergeBlock:
                 rows = np.flatnonzero(mask & (choices == number))
                 if len(rows):
                     places.append(rows)
-                    parts.append(self._set(clause, _taken(batch, rows), matches[rows]))
+                    parts.append(self._set(clause, _take(batch, rows), matches[rows]))
         if len(parts) == 1:
             return parts[0]
         order = np.argsort(np.concatenate(places), kind="stable")
@@ -101,7 +101,7 @@ class MergeBlock:
         for clause, rows in self._new_rows():
             assert clause.values is not None
             for start in range(0, len(rows), _INSERT_ROWS):
-                part = _taken(self._rows, rows[start : start + _INSERT_ROWS])
+                part = _take(self._rows, rows[start : start + _INSERT_ROWS])
                 columns = self._clauses.theirs.columns(None, part)
                 made = {each.field.name: each.value(columns, part.num_rows) for each in clause.values}
                 yield pa.RecordBatch.from_arrays(list(made.values()), names=list(made))
@@ -114,7 +114,7 @@ class MergeBlock:
         for clause in self._clauses.inserts:
             rows = rest
             if clause.condition is not None:
-                holds = self._holds(clause.condition, None, _taken(self._rows, rest))
+                holds = self._holds(clause.condition, None, _take(self._rows, rest))
                 rows, rest = rest[holds], rest[~holds]
             chosen.append((clause, rows))
         if self._clauses.unique and chosen:
@@ -128,8 +128,8 @@ class MergeBlock:
             taken = rows
             if clause.condition is not None:
                 matches = decision.matches[rows]
-                theirs = self._picked(clause.condition.names, matches) if clauses is self._clauses.matched else None
-                holds = self._holds(clause.condition, _taken(batch, rows), theirs)
+                theirs = self._pick(clause.condition.names, matches) if clauses is self._clauses.matched else None
+                holds = self._holds(clause.condition, _take(batch, rows), theirs)
                 taken, rows = rows[holds], rows[~holds]
             decision.actions[taken] = DELETE if clause.values is None else UPDATE
             decision.choices[taken] = number
@@ -146,22 +146,22 @@ class MergeBlock:
         names: frozenset[str] | None = frozenset()
         for each in clause.values:
             names = None if names is None or each.names is None else names | each.names
-        columns = self._clauses.both.columns(batch, self._picked(names, matches))
+        columns = self._clauses.both.columns(batch, self._pick(names, matches))
         return with_values(self._schema, batch, clause.values, columns)
 
-    def _picked(self, names: frozenset[str] | None, rows: Ints) -> pa.RecordBatch | None:
+    def _pick(self, names: frozenset[str] | None, rows: Ints) -> pa.RecordBatch | None:
         """Rows of the source, with the columns that some names in a scope mean; None: with all."""
         if names is None:
-            return _taken(self._rows, rows)
+            return _take(self._rows, rows)
         wanted = [name for name in self._rows.schema.names if f"{SOURCE}.{name}" in names]
-        return _taken(self._rows.select(wanted), rows) if wanted else None
+        return _take(self._rows.select(wanted), rows) if wanted else None
 
     def _require_one(self, groups: Ints) -> None:
         twice = groups[self._probe.counts[groups] > 1]
         if len(twice) and not self._clauses.takes_any_match:
             raise UsageError(
                 f"{int(self._probe.counts[twice[0]])} rows of the source want to change the row with"
-                f" {self._shown(int(self._probe.firsts[twice[0]]))}; leave one of them. Nothing was changed"
+                f" {self._row_text(int(self._probe.firsts[twice[0]]))}; leave one of them. Nothing was changed"
             )
 
     def _require_distinct(self, rows: Ints) -> None:
@@ -170,16 +170,16 @@ class MergeBlock:
         twice = np.flatnonzero(counts > 1)
         if len(twice):
             raise UsageError(
-                f"the source has {int(counts[twice[0]])} rows with {self._shown(int(self._probe.firsts[twice[0]]))};"
+                f"the source has {int(counts[twice[0]])} rows with {self._row_text(int(self._probe.firsts[twice[0]]))};"
                 " leave one of them. Nothing was changed"
             )
 
-    def _shown(self, row: int) -> str:
+    def _row_text(self, row: int) -> str:
         pairs: Sequence[tuple[str, pa.Array]] = list(zip(self._clauses.on, self._keys, strict=True))
-        return ", ".join(f"{name}={shown(column, row)}" for name, column in pairs)
+        return ", ".join(f"{name}={value_text(column, row)}" for name, column in pairs)
 
 
-def _taken(batch: pa.RecordBatch, rows: Ints) -> pa.RecordBatch:
+def _take(batch: pa.RecordBatch, rows: Ints) -> pa.RecordBatch:
     if len(rows) == batch.num_rows and (not len(rows) or bool((rows == np.arange(len(rows))).all())):
         return batch
     return batch.take(_index(rows))

@@ -87,10 +87,10 @@ class Source:
     def block(self, number: int) -> pa.RecordBatch:
         """The rows of one block."""
         if not self._files:
-            return _joined(self._memory, self.schema)
+            return _join(self._memory, self.schema)
         file = self._files[number]
-        with _explained(file.path), file.open_read() as stream:
-            return _joined(list(pa.ipc.open_stream(stream)), self.schema)
+        with _explain(file.path), file.open_read() as stream:
+            return _join(list(pa.ipc.open_stream(stream)), self.schema)
 
     def keys(self, rows: pa.RecordBatch) -> list[pa.Array]:
         """The key columns of rows of the source, in the table's types.
@@ -119,21 +119,21 @@ class Source:
 
     def _spill(self, rest: Iterator[pa.RecordBatch]) -> None:
         """Part all rows by their keys; how many parts is decided by their size."""
-        with _explained("a temporary directory"):
+        with _explain("a temporary directory"):
             whole = self._place.create()
         try:
             size = 0
             with ExitStack() as stack:
-                with _explained(whole.path):
+                with _explain(whole.path):
                     writer = stack.enter_context(
                         pa.ipc.new_stream(stack.enter_context(whole.open_write()), self.schema)
                     )
                 memory, self._memory = self._memory, []
                 for batch in chain(memory, rest):
-                    with _explained(whole.path):
+                    with _explain(whole.path):
                         writer.write_batch(batch)
                     size += row_bytes(batch)
-                with _explained(whole.path):
+                with _explain(whole.path):
                     stack.close()
             self.blocks = 2 * (size // self._limit + 1)
             SPILLS.info("the source of a merge went to disk, %d bytes in %d blocks", size, self.blocks)
@@ -144,7 +144,7 @@ class Source:
                 whole.delete()
 
     def _part(self, whole: SpillFile, numbers: range) -> None:
-        with _explained(whole.path), ExitStack() as stack:
+        with _explain(whole.path), ExitStack() as stack:
             writers = []
             for _ in numbers:
                 self._files.append(self._place.create())
@@ -167,7 +167,7 @@ def _step(schema: pa.Schema, name: str, field: Field) -> Step:
     return step
 
 
-def _joined(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
+def _join(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
     found = pa.Table.from_batches(batches, schema).combine_chunks().to_batches()
@@ -177,5 +177,5 @@ def _joined(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
     return found[0]
 
 
-def _explained(path: str) -> AbstractContextManager[None]:
+def _explain(path: str) -> AbstractContextManager[None]:
     return spilling("the source of a merge", path, OSError, pa.ArrowException)

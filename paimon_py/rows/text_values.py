@@ -65,7 +65,7 @@ def column_meant(text: str, columns: Iterable[str]) -> tuple[str, ...] | None:
     return meant or next(((known[name],) for name in names if name in known), None)
 
 
-def corrected(text: str, *, sided: bool) -> str:
+def correct(text: str, *, sided: bool) -> str:
     """An expression with the right names of both sides, or with none."""
 
     def right(found: re.Match[str]) -> str:

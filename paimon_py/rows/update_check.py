@@ -48,8 +48,8 @@ class UpdateCheck(msgspec.Struct, frozen=True):
         merged = self.engine(Groups(rows, starts), {name: pa.chunked_array([c]) for name, c in both.items()})
         wanted = rows.reshape(-1, 2).max(axis=1)
         for name, column in both.items():
-            made = merged.columns[name] if name in merged.columns else _picked(column, merged.rows)
-            if not _same(made, _picked(column, wanted)):
+            made = merged.columns[name] if name in merged.columns else _pick(column, merged.rows)
+            if not _same(made, _pick(column, wanted)):
                 raise UsageError(
                     f"column {name!r} would not read as it is set here: the table's merge engine makes something else"
                     " of the old row and the new one. A sequence field must not fall, and a partial update can set"
@@ -57,7 +57,7 @@ class UpdateCheck(msgspec.Struct, frozen=True):
                 )
 
 
-def _picked(column: pa.Array, rows: Ints) -> pa.Array:
+def _pick(column: pa.Array, rows: Ints) -> pa.Array:
     return column.take(from_numpy(rows, pa.int64()))
 
 

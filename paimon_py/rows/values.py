@@ -24,14 +24,14 @@ from paimon_py.codec.variant.arrays import of_encoded, of_value
 from paimon_py.errors import PaimonError, SchemaError, UsageError
 from paimon_py.expr.arrow import Filter, prepare
 from paimon_py.expr.bind import bind, predicate_of
-from paimon_py.expr.calculate import calculated
+from paimon_py.expr.calculate import calculate
 from paimon_py.expr.calculation import Calculation
 from paimon_py.expr.literal import Lit, is_na
 from paimon_py.expr.predicate import And, Column, CompareColumns, Constant, Not, Or, Predicate, Ref
 from paimon_py.expr.split import columns_of
 from paimon_py.expr.sql import parse_column
 from paimon_py.rows.fractions import without_fractions
-from paimon_py.rows.text_values import column_meant, corrected, is_path
+from paimon_py.rows.text_values import column_meant, correct, is_path
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.write.convert import plan
@@ -64,18 +64,18 @@ class Scope(msgspec.Struct, frozen=True):
         Raises: UsageError if there is no such column, or two.
         """
         if not self.is_merge:
-            return (self._known(TARGET, path[0]), *path[1:])
+            return (self._check_name(TARGET, path[0]), *path[1:])
         if path[0] not in self.names and path[0].startswith((f"{SOURCE}.", f"{TARGET}.")):
             side, _, name = path[0].partition(".")
-            return (self._known(side, name), *path[1:])
+            return (self._check_name(side, name), *path[1:])
         if path[0] in (SOURCE, TARGET) and len(path) > 1:
-            return (self._known(path[0], path[1]), *path[2:])
+            return (self._check_name(path[0], path[1]), *path[2:])
         sides = [side for side in (SOURCE, TARGET) if path[0] in self._names(side)]
         if len(sides) > 1:
             raise UsageError(
                 f"column {path[0]!r} is in the source and in the table: write source.{path[0]} or target.{path[0]}"
             )
-        return (self._known(sides[0] if sides else self._only_side, path[0]), *path[1:])
+        return (self._check_name(sides[0] if sides else self._only_side, path[0]), *path[1:])
 
     def columns(self, target: pa.RecordBatch | None, source: pa.RecordBatch | None) -> dict[str, pa.Array]:
         """Rows of both sides, side by side, under the names that `path` gives."""
@@ -127,12 +127,12 @@ class Scope(msgspec.Struct, frozen=True):
         Raises: UsageError if it does not fit the columns.
         """
         predicate = predicate_of(condition)
-        moved = _renamed(predicate, self.path)
+        moved = _rename(predicate, self.path)
         names = sorted(columns_of(moved))
         bound = bind(moved, [self._as_field(number, name) for number, name in enumerate(names)])
         own: Predicate = Constant(True)
         if all(self._side(name)[0] == TARGET for name in names):
-            own = bind(_renamed(moved, lambda path: (self._side(path[0])[1], *path[1:])), self.target)
+            own = bind(_rename(moved, lambda path: (self._side(path[0])[1], *path[1:])), self.target)
         return Condition(frozenset(names), prepare(bound), own)
 
     def target_columns(self, names: Iterable[str]) -> frozenset[str]:
@@ -168,7 +168,7 @@ class Scope(msgspec.Struct, frozen=True):
     def _only_side(self) -> str:
         return SOURCE if self.source is not None and not self.target else TARGET
 
-    def _known(self, side: str, name: str) -> str:
+    def _check_name(self, side: str, name: str) -> str:
         names = self._names(side)
         if name not in names:
             where = "the source" if side == SOURCE else "the table"
@@ -197,12 +197,12 @@ class Condition(NamedTuple):
     own: Predicate
 
 
-def _renamed(predicate: Predicate, path: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Predicate:
+def _rename(predicate: Predicate, path: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Predicate:
     """A predicate over columns of other names."""
     if isinstance(predicate, (And, Or)):
-        return type(predicate)(tuple(_renamed(part, path) for part in predicate.parts))
+        return type(predicate)(tuple(_rename(part, path) for part in predicate.parts))
     if isinstance(predicate, Not):
-        return Not(_renamed(predicate.part, path))
+        return Not(_rename(predicate.part, path))
     if isinstance(predicate, Constant):
         return predicate
     if isinstance(predicate, CompareColumns):
@@ -252,9 +252,9 @@ def _assignment(field: Field, value: object, scope: Scope) -> Assignment:
 
         return Assignment(field, column, frozenset([path[0]]))
     if isinstance(value, Calculation) or (isinstance(value, Lit) and isinstance(value.value, msgspec.Struct)):
-        return _calculated(field, value, scope)
+        return _from_calculation(field, value, scope)
     if callable(value):
-        return Assignment(field, _computed(field, value), None)
+        return Assignment(field, _from_function(field, value), None)
     single = _literal(field, value.value if isinstance(value, Lit) else value)
 
     def literal(columns: Columns, rows: int) -> pa.Array:
@@ -288,7 +288,7 @@ def _mistaken(field: Field, value: str, meant: Sequence[str], scope: Scope) -> s
     if is_path(value):
         meant_by = column
     else:
-        text = json.dumps(corrected(value, sided=scope.is_merge), ensure_ascii=False)
+        text = json.dumps(correct(value, sided=scope.is_merge), ensure_ascii=False)
         meant_by = f"sql({text}) for the value, {column}"
     return (
         f"{field.name}: the text {value!r} reads like a column or an expression, but would be stored as a text: write"
@@ -296,7 +296,7 @@ def _mistaken(field: Field, value: str, meant: Sequence[str], scope: Scope) -> s
     )
 
 
-def _computed(field: Field, function: Callable[..., object]) -> Value:
+def _from_function(field: Field, function: Callable[..., object]) -> Value:
     def value(columns: Columns, rows: int) -> pa.Array:
         batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
         made = function(batch)
@@ -312,9 +312,9 @@ def _computed(field: Field, function: Callable[..., object]) -> Value:
     return value
 
 
-def _calculated(field: Field, what: Calculation | Lit, scope: Scope) -> Assignment:
+def _from_calculation(field: Field, what: Calculation | Lit, scope: Scope) -> Assignment:
     try:
-        found = calculated(what, scope)
+        found = calculate(what, scope)
     except SchemaError as error:
         raise SchemaError(f"{field.name}: {error}", fields=(field.name,)) from error
     before = without_fractions(found.type, field)

@@ -109,7 +109,7 @@ def delete_work(schema: TableSchema, where: Predicate | str) -> Work:
     Raises: UsageError
     """
     check_deletable(schema)
-    predicate = _bound(schema, where, "delete")
+    predicate = _bind(schema, where, "delete")
     operation = DeleteWhere(prepare(predicate), columns_of(predicate))
     return Work(predicate, lambda: [operation], "DELETE")
 
@@ -125,7 +125,7 @@ def update_work(schema: TableSchema, where: Predicate | str, values: Mapping[str
     check_assigned(schema, values, "update")
     scope = Scope(schema.fields)
     found = assignments(schema.fields, values, scope)
-    predicate = _bound(schema, where, "update")
+    predicate = _bind(schema, where, "update")
     sets, needs = columns_set(schema, [found], lambda names: names)
     operation = UpdateWhere(prepare(predicate), columns_of(predicate), written_columns(schema, sets), found, scope)
     return Work(predicate, lambda: [operation], "UPDATE", sets=sets, needs=needs)
@@ -281,7 +281,7 @@ def reach(schema: TableSchema, source: Source, keys: Sequence[tuple[str, Field]]
     return all_of(parts) if parts else None
 
 
-def _bound(schema: TableSchema, where: object, verb: str) -> Predicate:
+def _bind(schema: TableSchema, where: object, verb: str) -> Predicate:
     if where is None:
         raise UsageError(f'{verb} needs a condition such as col("a") > 3; "true" takes all rows')
     return bind(predicate_of(where), with_row_ids(schema).fields)

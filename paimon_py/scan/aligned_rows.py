@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.files.alive import alive, selected
+from paimon_py.files.alive import alive, select_rows
 from paimon_py.files.column_files import RANGE_BATCH_ROWS, ColumnFiles, Pieces
 from paimon_py.files.file_index import MAX_ROWS, has_index
 from paimon_py.files.meter import Meter
@@ -40,14 +40,14 @@ class AlignedRows:
         self._asks_indexes = request.asks_indexes
         self._ids = request.row_id_mask
 
-    def opened(self, section: Section, fields: Sequence[Field]) -> list[DataFile]:
+    def files_to_open(self, section: Section, fields: Sequence[Field]) -> list[DataFile]:
         """The files that columns are read from."""
-        return [file for file, _ in self._column_files(section).chosen(fields)]
+        return [file for file, _ in self._column_files(section).choose(fields)]
 
     def foreseen(self, section: Section, fields: Sequence[Field], dead: Dead) -> Foreseen:
         """What `read` would take and leave."""
         rows = self._column_files(section)
-        chosen, gone = rows.chosen(fields), dead.get(rows.anchor.name)
+        chosen, gone = rows.choose(fields), dead.get(rows.anchor.name)
         left = self._by_index(chosen, gone)
         spared = 0 if left is None else rows.row_count - len(gone or ()) - len(left)
         if left is not None and not left:
@@ -63,26 +63,26 @@ class AlignedRows:
         Shapes: out — batches of the Arrow schema of `fields`, none empty.
         """
         rows = self._column_files(section)
-        wanted = self._wanted(rows, fields, dead)
+        wanted = self._wanted_rows(rows, fields, dead)
         if wanted is not None and not wanted:
             return
         found = self._pieces(rows, fields, wanted, batch_rows)
-        yield from alive(found, dead.get(rows.anchor.name)) if wanted is None else selected(found, wanted)
+        yield from alive(found, dead.get(rows.anchor.name)) if wanted is None else select_rows(found, wanted)
 
-    def positioned(self, section: Section, fields: Sequence[Field], dead: Dead) -> Pieces:
+    def read_with_positions(self, section: Section, fields: Sequence[Field], dead: Dead) -> Pieces:
         """The rows of a section, each batch with the position of its first row; dead ones and others that cannot match
         may be among them, or be missing.
 
         Shapes: out — batches of the Arrow schema of `fields`.
         """
         rows = self._column_files(section)
-        wanted = self._wanted(rows, fields, dead)
+        wanted = self._wanted_rows(rows, fields, dead)
         if wanted is None or wanted:
             yield from self._pieces(rows, fields, wanted, RANGE_BATCH_ROWS)
 
-    def _wanted(self, rows: ColumnFiles, fields: Sequence[Field], dead: Dead) -> BitMap | None:
+    def _wanted_rows(self, rows: ColumnFiles, fields: Sequence[Field], dead: Dead) -> BitMap | None:
         """The living rows that may match; None for all."""
-        chosen, gone = rows.chosen(fields), dead.get(rows.anchor.name)
+        chosen, gone = rows.choose(fields), dead.get(rows.anchor.name)
         left = self._by_index(chosen, gone)
         if left is not None and not left and self._meter is not None:
             self._meter.files_by_index += len(chosen)

@@ -42,9 +42,9 @@ def plan_bags(root: TableRoot, request: Request, ends: Ends) -> Planned:
     splits = [_split(before.get(each, []), after.get(each, []), ends) for each in sorted({*before, *after})]
     skipped = Skipped()
     for state in states:
-        skipped = skipped.plus(state.planner.skipped())
+        skipped = skipped.plus(state.planner.count_skipped())
     skipped = msgspec.structs.replace(skipped, same=skipped.same + len(states) * len(common))
-    return Planned(tuple(splits), states[-1].planner.pushed, skipped)
+    return Planned(tuple(splits), states[-1].planner.pushed_down, skipped)
 
 
 class _Files:

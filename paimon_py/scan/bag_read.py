@@ -24,7 +24,7 @@ from paimon_py.logs import SPILLS
 from paimon_py.lsm.row_hashes import row_hashes
 from paimon_py.lsm.same_values import same_values
 from paimon_py.lsm.spill_errors import spilling
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 from paimon_py.scan.diff_read import ReadRun
 from paimon_py.scan.request import Request
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, texts_of
@@ -52,13 +52,13 @@ def read_bag_difference(
     limit = max(1, min(Options(request.schema.options).get_memory("write-buffer-size"), _MEMORY_MAX))
     asked = msgspec.structs.replace(request, columns=request.schema.names, kinds=False)
     schema = request.arrow_schema.append(ROW_KIND_FIELD)
-    rows = chain(_marked(asked, compared.before, 0, read), _marked(asked, compared.after, 1, read))
-    for found, kinds in _Parts(place, limit).told(rows):
+    rows = chain(_mark(asked, compared.before, 0, read), _mark(asked, compared.after, 1, read))
+    for found, kinds in _Parts(place, limit).differences(rows):
         picked = found.select(list(request.columns)).columns
         yield pa.RecordBatch.from_arrays([*picked, texts_of(kinds)], schema=schema)
 
 
-def _marked(asked: Request, runs: Sequence[Split], state: int, read: ReadRun) -> Iterator[pa.RecordBatch]:
+def _mark(asked: Request, runs: Sequence[Split], state: int, read: ReadRun) -> Iterator[pa.RecordBatch]:
     for run in runs:
         for batch in read(asked, run):
             states = from_numpy(np.full(batch.num_rows, state, np.int8), pa.int8())
@@ -73,7 +73,7 @@ class _Parts:
         self._place = place
         self._limit = limit
 
-    def told(self, batches: Iterator[pa.RecordBatch], used: int = 0) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+    def differences(self, batches: Iterator[pa.RecordBatch], used: int = 0) -> Iterator[tuple[pa.RecordBatch, Ints]]:
         """What differs, with its kinds. `used`: so many bits of the hashes are the same."""
         memory: list[pa.RecordBatch] = []
         size = 0
@@ -81,18 +81,18 @@ class _Parts:
             memory.append(batch)
             size += row_bytes(batch)
             if size > self._limit and used + _BITS <= 64:
-                yield from self._parted(chain(memory, batches), used)
+                yield from self._partition(chain(memory, batches), used)
                 return
         if memory:
             yield from _difference(memory)
 
-    def _parted(self, batches: Iterator[pa.RecordBatch], used: int) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+    def _partition(self, batches: Iterator[pa.RecordBatch], used: int) -> Iterator[tuple[pa.RecordBatch, Ints]]:
         files: list[SpillFile] = []
         try:
             self._write(batches, used, files)
             SPILLS.info("the difference of two states went to disk, in %d parts", len(files))
             for file in files:
-                yield from self.told(_stored(file), used + _BITS)
+                yield from self.differences(_read_back(file), used + _BITS)
         finally:
             for file in files:
                 with suppress(OSError):
@@ -102,7 +102,7 @@ class _Parts:
         first = next(batches)
         with ExitStack() as stack:
             writers = []
-            with _explained("a temporary directory"):
+            with _explain("a temporary directory"):
                 for _ in range(1 << _BITS):
                     files.append(self._place.create())
                     sink = stack.enter_context(files[-1].open_write())
@@ -110,25 +110,25 @@ class _Parts:
             for batch in chain([first], batches):
                 hashes = numpy_values(batch.column(_HASH.name)).view(np.uint64)
                 parts = (hashes >> np.uint64(64 - used - _BITS)) & np.uint64((1 << _BITS) - 1)
-                with _explained(files[0].path):
+                with _explain(files[0].path):
                     for number in np.unique(parts).tolist():
                         writers[number].write_batch(batch.filter(from_numpy(parts == number, pa.bool_())))
-            with _explained(files[0].path):
+            with _explain(files[0].path):
                 stack.close()
 
 
-def _stored(file: SpillFile) -> Iterator[pa.RecordBatch]:
-    with _explained(file.path), file.open_read() as stream:
+def _read_back(file: SpillFile) -> Iterator[pa.RecordBatch]:
+    with _explain(file.path), file.open_read() as stream:
         yield from pa.ipc.open_stream(stream)
 
 
 def _difference(batches: Sequence[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, Ints]]:
     """The difference of rows that are in memory together."""
     rows = pa.Table.from_batches(batches)
-    states = numpy_values(combined(rows[_STATE.name]))
-    hashes = numpy_values(combined(rows[_HASH.name])).view(np.uint64)
+    states = numpy_values(combine_chunks(rows[_STATE.name]))
+    hashes = numpy_values(combine_chunks(rows[_HASH.name])).view(np.uint64)
     order = np.lexsort((states, hashes))
-    values = [combined(column) for name, column in zip(rows.column_names, rows.columns, strict=True)
+    values = [combine_chunks(column) for name, column in zip(rows.column_names, rows.columns, strict=True)
               if name not in (_STATE.name, _HASH.name)]  # fmt: skip
     group = _groups(values, hashes, order)
     order = order[np.lexsort((states[order], group))]
@@ -175,5 +175,5 @@ def _same(values: Sequence[pa.Array], one: Ints, other: Ints) -> Mask:
     return found
 
 
-def _explained(path: str) -> AbstractContextManager[None]:
+def _explain(path: str) -> AbstractContextManager[None]:
     return spilling("the difference of two states", path, OSError, pa.ArrowException)

@@ -61,7 +61,7 @@ class Between(msgspec.Struct, frozen=True):
         if not states:
             _check_one_history(root, self.start, start)
             _check_one_history(root, self.end, last)
-            root.kept(since + 1)
+            root.snapshot_or_changelog(since + 1)
         refuses = self.mode == "changelog" and mode_of("auto", schema) == "delta"
         return Ends(
             since=since, start=start, last=last, mode=mode, refuses_none=refuses, now=self.end is None,
@@ -103,7 +103,7 @@ def _state(root: TableRoot, which: str, end: End, *, whole: bool) -> Snapshot | 
     if isinstance(end, int):
         if not end:
             return None
-        return root.snapshots.get(end) if whole else root.kept(end)
+        return root.snapshots.get(end) if whole else root.snapshot_or_changelog(end)
     assert isinstance(end, datetime)
     millis = millis_of(f"the {which} of changes", end)
     try:

@@ -108,11 +108,11 @@ def _counting(root: TableRoot, ends: Ends, source: ChangeSource) -> list[Snapsho
         overwritten.
     """
     numbers = range(ends.since + 1, ends.last.id)
-    found: Iterable[Snapshot] = map(root.kept, numbers)
+    found: Iterable[Snapshot] = map(root.snapshot_or_changelog, numbers)
     if ends.own is not None:
         found = ends.own[:-1]
     elif "://" in root.path:
-        found = root.env.pool.map(root.kept, numbers)
+        found = root.env.pool.map(root.snapshot_or_changelog, numbers)
     return [each for each in itertools.chain(found, [ends.last]) if _counts(root, each, source, ends)]
 
 
@@ -140,16 +140,16 @@ class _Planner:
         total = len(entries)
         if not self._waiting:
             entries = self._drop(entries, entries.bucket != POSTPONE_BUCKET, "uncompacted")
-        return self._planned(entries, total, snapshots[-1].id, since)
+        return self._plan(entries, total, snapshots[-1].id, since)
 
     def plan_waiting(self, snapshot: Snapshot) -> Planned:
-        wanted = EntryFilter(manifests=self._wanted, buckets=WAITING.buckets)
+        wanted = EntryFilter(manifests=self._wanted_manifests, buckets=WAITING.buckets)
         entries = oldest_first(self._root, snapshot, self._root.manifests.live_entries(snapshot, wanted))
-        return self._planned(entries, len(entries), snapshot.id, snapshot.id - 1)
+        return self._plan(entries, len(entries), snapshot.id, snapshot.id - 1)
 
-    def _planned(self, entries: EntryColumns, total: int, last: int, since: int) -> Planned:
+    def _plan(self, entries: EntryColumns, total: int, last: int, since: int) -> Planned:
         prune.check_entries(entries, self._schema, self._root.schemas.get)
-        entries, pushed = self._pruned(entries)
+        entries, pushed = self._prune(entries)
         grouped = change_sections(entries, indexed=self._asks_indexes)
         place = PlanOrigin(snapshot_id=last, schema_id=self._schema.id, since=since, branch=self._root.branch)
         splits = splits_of(entries, grouped, None, place, _packing(self._schema))
@@ -167,13 +167,13 @@ class _Planner:
             with self._root.reading(Base.of(snapshot)):
                 manifests += self._root.manifests.read_list(name, size)
         try:
-            found = self._root.manifests.read_entries(manifests, EntryFilter(manifests=self._wanted))
+            found = self._root.manifests.read_entries(manifests, EntryFilter(manifests=self._wanted_manifests))
         except FileMissingError as error:
             raise self._root.missing_changes(snapshots[0].id - 1, snapshots[-1].id, error) from error
         added: Mask = found.kind == FileKind.ADD
         return found if bool(added.all()) else found.take(np.flatnonzero(added))
 
-    def _wanted(self, files: Sequence[ManifestFile]) -> Mask:
+    def _wanted_manifests(self, files: Sequence[ManifestFile]) -> Mask:
         """Which manifests to read."""
         by_partition = self._only(self._schema.partition_keys)
         keep: Mask = np.ones(len(files), np.bool_)
@@ -182,7 +182,7 @@ class _Planner:
         self._counts |= {"all_manifests": len(files), "manifests": len(files) - int(np.count_nonzero(keep))}
         return keep
 
-    def _pruned(self, entries: EntryColumns) -> tuple[EntryColumns, Pushed]:
+    def _prune(self, entries: EntryColumns) -> tuple[EntryColumns, Pushed]:
         """The files that may hold a matching row."""
         predicate, schema, schema_of = self._predicate, self._schema, self._root.schemas.get
         if predicate is None or not len(entries):

@@ -63,8 +63,8 @@ class ScanDataset(pyarrow.dataset.UnionDataset):  # type: ignore[misc]
         said = Said() if filter is None else said_by(filter, seen)
         claim = said.claim if self._rows._takes_conditions else None
         left = None if filter is None or (claim is not None and claim.exact) else filter
-        names = _needed(self.schema, columns, said.columns if left is not None else ())
-        found = self._rows._narrowed(names, None if claim is None else claim.predicate)
+        names = _needed_columns(self.schema, columns, said.columns if left is not None else ())
+        found = self._rows._narrow(names, None if claim is None else claim.predicate)
         return ScanScanner(found, columns, left)
 
     def filter(self, _: Any) -> NoReturn:
@@ -105,7 +105,7 @@ class ScanScanner:
         """`condition` is what is left to do with the rows; `columns` are to be returned."""
         self._rows, self._condition, self.dataset_schema = rows, condition, rows.schema
         self._columns = list(columns) if columns is not None and not isinstance(columns, Mapping) else columns
-        self.projected_schema: pa.Schema = self._finished(rows.schema.empty_table()).schema
+        self.projected_schema: pa.Schema = self._finish(rows.schema.empty_table()).schema
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream."""
@@ -114,7 +114,7 @@ class ScanScanner:
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows in batches."""
         for batch in self._rows.to_reader():
-            yield from self._finished(pa.Table.from_batches([batch])).to_batches()
+            yield from self._finish(pa.Table.from_batches([batch])).to_batches()
 
     def to_table(self) -> pa.Table:
         """The rows as a table in memory."""
@@ -138,7 +138,7 @@ class ScanScanner:
         """How many rows there are."""
         return sum(batch.num_rows for batch in self.to_batches())
 
-    def _finished(self, rows: pa.Table) -> pa.Table:
+    def _finish(self, rows: pa.Table) -> pa.Table:
         """What is to be returned of some rows."""
         if self._condition is not None or isinstance(self._columns, Mapping):
             return pyarrow.dataset.dataset(rows).to_table(columns=self._columns, filter=self._condition)
@@ -165,7 +165,7 @@ class _NoFiles(pyarrow.fs.FileSystemHandler):  # type: ignore[misc]
     copy_file = move = open_append_stream = open_output_stream = _no_file
 
 
-def _needed(
+def _needed_columns(
     schema: pa.Schema, columns: Sequence[str] | Mapping[str, Any] | None, more: Iterable[str]
 ) -> list[str] | None:
     """The columns to read, in order; None for all. Expressions may need any."""

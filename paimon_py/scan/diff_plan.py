@@ -49,11 +49,12 @@ def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
         before[0].leave_out(after)
     planner = _Clusters(schema, [*before, after])
     splits = list(planner.splits(ends, packing_of(schema)))
-    skipped = after.planner.skipped()
+    skipped = after.planner.count_skipped()
     for state in before:
-        skipped = skipped.plus(state.planner.skipped())
+        skipped = skipped.plus(state.planner.count_skipped())
     return Planned(
-        tuple(splits), after.planner.pushed, msgspec.structs.replace(skipped, same=skipped.same + planner.same_files)
+        tuple(splits), after.planner.pushed_down,
+        msgspec.structs.replace(skipped, same=skipped.same + planner.same_files),
     )
 
 
@@ -79,7 +80,7 @@ def _plan_added(root: TableRoot, request: Request, ends: Ends) -> Planned:
         branch=root.branch,
     )  # fmt: skip
     splits = splits_of(entries, grouped, wanted, place, packing_of(request.schema))
-    return Planned(tuple(splits), after.planner.pushed, after.planner.skipped())
+    return Planned(tuple(splits), after.planner.pushed_down, after.planner.count_skipped())
 
 
 class _State:
@@ -103,7 +104,7 @@ class _State:
         self.entries = self.entries.take(np.array([one not in common for one in mine], np.bool_))
         other.entries = other.entries.take(np.array([one not in common for one in others], np.bool_))
 
-    def grouped(self) -> tuple[EntryColumns, Grouped, list[int]]:
+    def group(self) -> tuple[EntryColumns, Grouped, list[int]]:
         """The files, their sections, and the numbers of the sections that are wanted."""
         entries, grouped, wanted = self.planner.sections(self.entries)
         numbers = range(len(grouped.sections))
@@ -148,7 +149,7 @@ class _Clusters:
         """Fill the list of parts; the ranks of the smallest and the largest key of each."""
         if all(not len(state.entries) for state in self._states):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        found = [state.grouped() for state in self._states]
+        found = [state.group() for state in self._states]
         both = list(zip(self._states, found, strict=True))
         lows = [state.key_columns(each[0], "min_key") for state, each in both]
         highs = [state.key_columns(each[0], "max_key") for state, each in both]

@@ -23,7 +23,7 @@ from paimon_py.lsm.groups import Groups, Merged
 from paimon_py.lsm.merge import RunSource, merge
 from paimon_py.lsm.order import MergeOrder
 from paimon_py.lsm.same_values import same_values
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 from paimon_py.scan.request import Request, keep, keys_only
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds, texts_of
 from paimon_py.scan.split import Compared, Split
@@ -53,10 +53,10 @@ def read_difference(request: Request, compared: Compared, read: ReadRun) -> Iter
     else:
         tells = ("stored" if stored else "net",)
     for tell in tells:
-        yield from _told(request, asked, compared, read, tell)
+        yield from _differences(request, asked, compared, read, tell)
 
 
-def _told(
+def _differences(
     request: Request, asked: Request, compared: Compared, read: ReadRun, tell: _Tell
 ) -> Iterator[pa.RecordBatch]:
     sources = [
@@ -110,7 +110,7 @@ class _Difference(msgspec.Struct, frozen=True):
 
     def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
         """The later row of every key, and its kind; NULL for keys that did not change."""
-        states = numpy_values(combined(columns[_STATE]))
+        states = numpy_values(combine_chunks(columns[_STATE]))
         newest, both = groups.newest_rows, groups.multiple
         oldest = groups.oldest_rows[both]
         if (groups.ends - groups.firsts).max() > 2 or (states[oldest] == states[newest[both]]).any():
@@ -120,7 +120,7 @@ class _Difference(msgspec.Struct, frozen=True):
         gone = states[newest] == 0
         if self.tell == "stored":
             shown = np.where(changed & ~gone, newest, -1)
-            kinds = combined(columns[ROW_KIND_COLUMN]).take(from_numpy(shown, pa.int64(), shown >= 0))
+            kinds = combine_chunks(columns[ROW_KIND_COLUMN]).take(from_numpy(shown, pa.int64(), shown >= 0))
             return Merged(newest, {ROW_KIND_COLUMN: kinds})
         kind = np.where(gone, _DELETE, _INSERT)
         kind[both] = _UPDATE_AFTER
@@ -139,7 +139,7 @@ class _Difference(msgspec.Struct, frozen=True):
         found: Mask = np.ones(len(before), np.bool_)
         one, other = from_numpy(before, pa.int64()), from_numpy(after, pa.int64())
         for name in self.values:
-            left, right = (combined(columns[name].take(rows)) for rows in (one, other))
+            left, right = (combine_chunks(columns[name].take(rows)) for rows in (one, other))
             found &= same_values(left, right)
         return found
 

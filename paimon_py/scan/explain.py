@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from paimon_py.pages import preformatted
+from paimon_py.pages import preformat
 from paimon_py.scan.split import Split
 
 
@@ -107,11 +107,11 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     bytes_read: int
 
     def _repr_html_(self) -> str:
-        return preformatted(str(self))
+        return preformat(str(self))
 
     def __str__(self) -> str:
         groups = self.row_groups
-        others = _named(
+        others = _counts_text(
             index=self.files_by_index, key=self.files_by_key, order=self.files_by_order, limit=self.files_by_limit,
             metadata=self.files_by_metadata,
         )  # fmt: skip
@@ -170,7 +170,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         return sum(len(split.deletions) for split in self.splits)
 
     def _repr_html_(self) -> str:
-        return preformatted(str(self))
+        return preformat(str(self))
 
     def __str__(self) -> str:
         skipped, pushed = self.skipped, self.pushed
@@ -222,8 +222,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _because(groups: RowGroups) -> str:
-    return f", skipped: {_named(statistics=groups.statistics, index=groups.index)}" if groups.skipped else ""
+    return f", skipped: {_counts_text(statistics=groups.statistics, index=groups.index)}" if groups.skipped else ""
 
 
-def _named(**counts: int) -> str:
+def _counts_text(**counts: int) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items() if count)

@@ -70,7 +70,7 @@ class FallbackScan(Scan):
     # -- states -------------------------------------------------------------------------------------------------------
 
     @property
-    def _resolved(self) -> FoundState | Ends | None:
+    def _state(self) -> FoundState | Ends | None:
         """The state of this branch; at a time before the first snapshot of it there is nothing."""
         if self._found is None:
             self._found = (_at(self._root, self._extent, self._table_schema),)
@@ -88,7 +88,7 @@ class FallbackScan(Scan):
 
         Where the other branch is younger, its first snapshot counts, as in Java.
         """
-        other, extent, own = self._other, self._other._extent, self._resolved
+        other, extent, own = self._other, self._other._extent, self._state
         assert isinstance(extent, Travel)
         version = extent.version or ""
         by_id = extent.snapshot_id is not None or (version.isascii() and version.isdigit())
@@ -107,7 +107,7 @@ class FallbackScan(Scan):
         splits: list[Split] = []
         pushed, skipped, given = Planned.nothing().pushed, Planned.nothing().skipped, None
         for scan in self._in_order():
-            planner = Scan._planner(scan, scan._asked, given)
+            planner = Scan._planner(scan, scan._table_request, given)
             if planner is not None:
                 planned = planner.plan()
                 splits += planned.splits
@@ -121,7 +121,7 @@ class FallbackScan(Scan):
             if planner is not None:
                 ordered = planner.plan_ordered(scan._order[0].field)
                 first.collect(ordered, lambda split, threshold, scan=scan: self._alike(  # type: ignore[misc]
-                    scan._ordered(split, threshold if scan is self else None, meter), self._ordered_request
+                    scan._read_ordered(split, threshold if scan is self else None, meter), self._ordered_request
                 ))  # fmt: skip
                 given = planner.partitions()
 

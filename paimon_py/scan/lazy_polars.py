@@ -30,10 +30,10 @@ def lazy_frame(rows: Rows) -> polars.LazyFrame:
     def frames(
         columns: list[str] | None, condition: polars.Expr | None, most: int | None, _: int | None
     ) -> Iterator[polars.DataFrame]:
-        source = rows if most is None else rows._limited(most if rows.limit is None else min(most, rows.limit))
+        source = rows if most is None else rows._limit_to(most if rows.limit is None else min(most, rows.limit))
         claim = None if condition is None else claim_of(condition, seen)
         says_all = claim is not None and claim.exact and source._takes_conditions
-        for batch in source._narrowed(columns, None if claim is None else claim.predicate).to_reader():
+        for batch in source._narrow(columns, None if claim is None else claim.predicate).to_reader():
             frame = _frame(batch)
             if columns is not None and frame.columns != columns:
                 frame = frame.select(columns)

@@ -37,7 +37,7 @@ class OfCommit(msgspec.Struct, frozen=True):
             UnsupportedError: the rows wait for their bucket, so that no state has them yet.
         """
         if self.mode != "diff":
-            return self._told(root, schema)
+            return self._ends(root, schema)
         postponed = bucket_mode(schema) is BucketMode.POSTPONED
         last = self._last(root, compactions=postponed)
         if last is None:
@@ -49,7 +49,7 @@ class OfCommit(msgspec.Struct, frozen=True):
         start = snapshot_of(root, self.before)
         return Ends(since=int(self.before), start=start, last=last, mode="diff", of_call=True)
 
-    def _told(self, root: TableRoot, schema: TableSchema) -> Ends | None:
+    def _ends(self, root: TableRoot, schema: TableSchema) -> Ends | None:
         own = [found for number in self.snapshot_ids if (found := snapshot_of(root, number)) is not None]
         if not own:
             return None

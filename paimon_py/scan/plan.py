@@ -85,7 +85,7 @@ def aligned_sections(entries: EntryColumns, ranges: RowRanges, *, indexed: bool 
     return Grouped(data_files(entries, indexed=indexed), sections, group, False, aligned=True)
 
 
-def settled(entries: EntryColumns) -> Mask:
+def settled_files(entries: EntryColumns) -> Mask:
     """Which files lie in buckets whose keys are unique, in tables where a newer row of a key kills the older one.
 
     That is so once compaction has seen all files and their deletes: none is of level 0 and none holds deletes.
@@ -146,12 +146,12 @@ def keyed_sections(
             sections += [[[file]] for file in section]
             groups += [int(group[section[0]])] * len(section)
             continue
-        sections.append(_aged(runs_of(section, lows, highs), files))
+        sections.append(_by_age(runs_of(section, lows, highs), files))
         groups.append(int(group[section[0]]))
     return Grouped(files, sections, groups, True)
 
 
-def _aged(runs: list[list[int]], files: list[DataFile]) -> list[list[int]]:
+def _by_age(runs: list[list[int]], files: list[DataFile]) -> list[list[int]]:
     if len(runs) == 1:
         return runs
     number = {files[run[0]].name: run for run in runs}
@@ -175,7 +175,7 @@ def splits_of(
         first = grouped.sections[members[0]][0][0]
         partition, bucket = values[int(codes[first])], int(entries.bucket[first])
         deletions = place.deletions.get((partition, bucket), {})
-        for packed in _packed(sections, packing):
+        for packed in _pack(sections, packing):
             names = [file.name for section in packed for file in section.files] if deletions else ()
             splits.append(
                 Split(
@@ -302,7 +302,7 @@ def _section(grouped: Grouped, number: int) -> Section:
     return Section(runs=runs, raw=raw, aligned=grouped.aligned)
 
 
-def _packed(sections: Iterable[Section], packing: Packing) -> Iterator[list[Section]]:
+def _pack(sections: Iterable[Section], packing: Packing) -> Iterator[list[Section]]:
     def weight(section: Section) -> int:
         return max(sum(file.size_bytes for run in section.runs for file in run), packing.open_file_bytes)
 

@@ -31,7 +31,7 @@ from paimon_py.scan.plan import (
     aligned_sections,
     append_sections,
     keyed_sections,
-    settled,
+    settled_files,
     settled_sections,
     splits_of,
     with_bounds,
@@ -126,7 +126,7 @@ def packing_of(schema: TableSchema) -> Packing:
 
 
 class SnapshotPlanner:
-    """Decides for one snapshot; `candidates`, `sections` and `skipped` are the steps of `plan`, in this order."""
+    """Decides for one snapshot; `candidates`, `sections` and `count_skipped` are the steps of `plan`, in this order."""
 
     def __init__(self, root: TableRoot, request: Request, snapshot: Snapshot, without: pa.Array | None = None) -> None:
         """`without`: serialized partitions that another branch gives."""
@@ -145,11 +145,11 @@ class SnapshotPlanner:
         self._asks_indexes = request.predicate is not None and enabled
 
     def plan(self) -> Planned:
-        return self._pack(*self._chosen(), packing_of(self._schema))
+        return self._pack(*self._choose(), packing_of(self._schema))
 
     def plan_ordered(self, field: Field) -> Ordered:
         """A split for every section. Engines that combine rows make values of which no file's statistics know."""
-        entries, grouped, wanted = self._chosen()
+        entries, grouped, wanted = self._choose()
         planned = self._pack(entries, grouped, wanted, Packing(target_bytes=0, open_file_bytes=1))
         combines = self._schema.primary_keys and combines_rows(self._schema)
         most = 1 if combines or grouped.aligned else len(entries)
@@ -159,7 +159,7 @@ class SnapshotPlanner:
         return Ordered(planned, bounds, from_numpy(entries.row_count, pa.int64()), files)
 
     @property
-    def pushed(self) -> Pushed:
+    def pushed_down(self) -> Pushed:
         """Which parts of the predicate act before rows are merged."""
         return self._pushed
 
@@ -168,7 +168,7 @@ class SnapshotPlanner:
         assert self._visible is not None
         return self._visible.partitions().unique()
 
-    def skipped(self) -> Skipped:
+    def count_skipped(self) -> Skipped:
         """What was left out so far."""
         return Skipped(all_files=self._total, **self._counts)
 
@@ -180,9 +180,9 @@ class SnapshotPlanner:
         if self._predicate is not None:
             grouped = with_bounds(grouped, entries, wanted)
         splits = splits_of(entries, grouped, wanted, place, packing)
-        return Planned(tuple(splits), self._pushed, self.skipped())
+        return Planned(tuple(splits), self._pushed, self.count_skipped())
 
-    def _chosen(self) -> tuple[EntryColumns, Grouped, list[bool] | None]:
+    def _choose(self) -> tuple[EntryColumns, Grouped, list[bool] | None]:
         return self.sections(self.candidates())
 
     def candidates(self) -> EntryColumns:
@@ -234,13 +234,13 @@ class SnapshotPlanner:
         Engines that combine rows make values of which no file's statistics know, so such a section stays.
         """
         if evolves_columns(self._schema):
-            return self._aligned(entries)
+            return self._align(entries)
         may = self._stats_mask(entries)
         if not self._schema.primary_keys:
             kept = entries if may is None else self._drop(entries, may, "stats")
             kept = self._drop(kept, self._index_mask(kept), "index")
             return kept, append_sections(kept, indexed=self._asks_indexes), None
-        grouped = self._keyed(entries)
+        grouped = self._group_by_key(entries)
         if may is None:
             return entries, grouped, None
         most = 1 if combines_rows(self._schema) else len(entries)
@@ -249,7 +249,7 @@ class SnapshotPlanner:
         self._counts["stats"] = gone
         return entries, self._by_index(entries, grouped, wanted), wanted
 
-    def _aligned(self, entries: EntryColumns) -> tuple[EntryColumns, Grouped, list[bool] | None]:
+    def _align(self, entries: EntryColumns) -> tuple[EntryColumns, Grouped, list[bool] | None]:
         """The files of the same rows together: either all of them go, or none."""
         ranges = row_ranges(entries)
         grouped = aligned_sections(entries, ranges, indexed=self._asks_indexes)
@@ -282,8 +282,8 @@ class SnapshotPlanner:
             wanted[number] = wanted[number] and bool(runs[0])
         return msgspec.structs.replace(grouped, sections=sections)
 
-    def _keyed(self, entries: EntryColumns) -> Grouped:
-        alone = settled(entries) if kills_older_rows(self._schema) else None
+    def _group_by_key(self, entries: EntryColumns) -> Grouped:
+        alone = settled_files(entries) if kills_older_rows(self._schema) else None
         if alone is not None and alone.all():
             return settled_sections(entries, indexed=self._asks_indexes)
         schema_of = self._root.schemas.get

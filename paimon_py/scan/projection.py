@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.doors import listed, named
+from paimon_py.doors import as_list, as_names
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind, near_names
 from paimon_py.expr.column_list import ColumnList
@@ -46,7 +46,7 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
         """The returned columns for Arrow."""
         return to_arrow_schema(self.fields)
 
-    def narrowed(self, schema: TableSchema, whole: frozenset[str]) -> TableSchema:
+    def narrow(self, schema: TableSchema, whole: frozenset[str]) -> TableSchema:
         """The schema with as much of its ROW columns as is returned; `whole` columns are needed by others, too.
 
         A VARIANT column of which parts are wanted is a ROW of these parts.
@@ -59,7 +59,7 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
                 inner[part.ref.name].append(part.ref.column_path[1:])
         schema = _with_parts(schema, self.parts)
         fields = tuple(
-            msgspec.structs.replace(field, type=_narrowed(field.type, inner[field.name]))
+            msgspec.structs.replace(field, type=_narrow(field.type, inner[field.name]))
             if field.name in inner and field.name not in whole
             else field
             for field in schema.fields
@@ -99,11 +99,11 @@ def _with_parts(schema: TableSchema, parts: Sequence[PartOf]) -> TableSchema:
         by_column.setdefault(part.ref.column_path, []).append(part.ref.part)
     fields = schema.fields
     for path, wanted in by_column.items():
-        fields = _replaced(fields, path, wanted)
+        fields = _replace(fields, path, wanted)
     return msgspec.structs.replace(schema, fields=fields)
 
 
-def _replaced(fields: tuple[Field, ...], path: tuple[str, ...], parts: Sequence[VariantPart]) -> tuple[Field, ...]:
+def _replace(fields: tuple[Field, ...], path: tuple[str, ...], parts: Sequence[VariantPart]) -> tuple[Field, ...]:
     made = []
     for field in fields:
         if field.name == path[0]:
@@ -111,7 +111,7 @@ def _replaced(fields: tuple[Field, ...], path: tuple[str, ...], parts: Sequence[
             if len(path) == 1:
                 kind = with_parts(kind, parts)
             elif isinstance(kind, RowType):
-                kind = msgspec.structs.replace(kind, fields=_replaced(kind.fields, path[1:], parts))
+                kind = msgspec.structs.replace(kind, fields=_replace(kind.fields, path[1:], parts))
             field = msgspec.structs.replace(field, type=kind)
         made.append(field)
     return tuple(made)
@@ -165,8 +165,8 @@ def listed_names(columns: object) -> tuple[str, ...] | None:
         return None
     what = "columns must be a list of names"
     if isinstance(columns, (set, frozenset)):
-        return named(what, columns)
-    return named(what, [_name_of(item) for item in listed(what, columns)])
+        return as_names(what, columns)
+    return as_names(what, [_name_of(item) for item in as_list(what, columns)])
 
 
 def _name_of(item: object) -> object:
@@ -185,7 +185,7 @@ def projection_of(columns: ColumnList | None, schema: TableSchema, *, takes_part
     if columns is None:
         return Projection(fields=schema.fields, paths=tuple((name,) for name in schema.names))
     doubled = sorted({name for name in columns if list(columns).count(name) > 1}, key=str)
-    found = [_found(name, schema, takes_parts) for name in columns]
+    found = [_find(name, schema, takes_parts) for name in columns]
     if doubled:
         raise UsageError(f"columns names {', '.join(map(repr, doubled))} more than once")
     parts = tuple(name for name in columns if isinstance(name, PartOf))
@@ -194,7 +194,7 @@ def projection_of(columns: ColumnList | None, schema: TableSchema, *, takes_part
     )  # fmt: skip
 
 
-def _found(name: object, schema: TableSchema, takes_parts: bool) -> tuple[Field, tuple[str, ...]]:
+def _find(name: object, schema: TableSchema, takes_parts: bool) -> tuple[Field, tuple[str, ...]]:
     if not isinstance(name, str):
         raise UsageError(f"columns must be names, not {name!r}")
     if isinstance(name, PartOf):
@@ -202,7 +202,7 @@ def _found(name: object, schema: TableSchema, takes_parts: bool) -> tuple[Field,
         assert isinstance(bound, IsNull)
         assert isinstance(name.ref.part, VariantPart)
         return Field(UNASSIGNED, str(name), name.ref.part.type), bound.column.path
-    found = _resolved(schema.fields, name)
+    found = _resolve(schema.fields, name)
     if found is None:
         hint = _dead_end(schema.fields, name) or column_hint(name, schema)
         raise UsageError(f"there is no column {name!r}; {hint}")
@@ -218,14 +218,14 @@ def column_hint(name: str, schema: TableSchema) -> str:
     return f"columns: {', '.join(schema.names)}; table.refresh() sees columns that others added"
 
 
-def _resolved(fields: Sequence[Field], name: str) -> tuple[Field, tuple[str, ...]] | None:
+def _resolve(fields: Sequence[Field], name: str) -> tuple[Field, tuple[str, ...]] | None:
     """The field that a dotted name leads to, and the way; a field that is really called so comes first."""
     for field in fields:
         if field.name == name:
             return field, (name,)
     for field in fields:
         if name.startswith(f"{field.name}.") and isinstance(field.type, RowType):
-            found = _resolved(field.type.fields, name[len(field.name) + 1 :])
+            found = _resolve(field.type.fields, name[len(field.name) + 1 :])
             if found is not None:
                 inner, path = found
                 if field.type.nullable and not inner.type.nullable:
@@ -246,7 +246,7 @@ def _dead_end(fields: Sequence[Field], name: str) -> str | None:
     return None
 
 
-def _narrowed(kind: DataType, paths: Sequence[tuple[str, ...]]) -> DataType:
+def _narrow(kind: DataType, paths: Sequence[tuple[str, ...]]) -> DataType:
     """The type with the fields at these paths only; the empty path asks for all of it."""
     if isinstance(kind, VariantParts):
         return kind
@@ -256,7 +256,7 @@ def _narrowed(kind: DataType, paths: Sequence[tuple[str, ...]]) -> DataType:
     for path in paths:
         inner.setdefault(path[0], []).append(path[1:])
     kept = [field for field in kind.fields if field.name in inner]
-    fields = tuple(msgspec.structs.replace(field, type=_narrowed(field.type, inner[field.name])) for field in kept)
+    fields = tuple(msgspec.structs.replace(field, type=_narrow(field.type, inner[field.name])) for field in kept)
     return msgspec.structs.replace(kind, fields=fields)
 
 

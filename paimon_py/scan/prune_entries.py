@@ -149,7 +149,7 @@ def stats_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema,
     Cost: one pass per distinct (schema, list of columns with statistics).
     """
     keep: Mask = np.ones(len(entries), np.bool_)
-    codes, lists = _bounded(entries)
+    codes, lists = _bounded_columns(entries)
     schema_ids, places = np.unique(entries.schema_id, return_inverse=True)
     shapes = places * max(1, len(lists)) + codes
     for shape in distinct_integers(shapes).tolist():
@@ -162,7 +162,7 @@ def stats_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema,
     return keep
 
 
-def _bounded(entries: EntryColumns) -> tuple[Ints, list[tuple[str, ...] | None]]:
+def _bounded_columns(entries: EntryColumns) -> tuple[Ints, list[tuple[str, ...] | None]]:
     """Which list of columns the value statistics of each entry cover, and these lists; None: all of its schema."""
     codes, lists = entries.lists("value_stats_columns")
     if not entries.knows("write_columns"):
@@ -180,7 +180,7 @@ def bounds_of(entries: EntryColumns, field: Field, schema_of: SchemaOf) -> Bound
     """
     if field.id == ROW_ID_FIELD.id:
         return _id_bounds(entries)
-    codes, lists = _bounded(entries)
+    codes, lists = _bounded_columns(entries)
     shapes = entries.schema_id * max(1, len(lists)) + codes
     nothing = pa.nulls(0, to_arrow_type(field.type))
     parts, places = [(nothing, nothing, pa.nulls(0, pa.int64()))], [np.zeros(0, np.int64)]

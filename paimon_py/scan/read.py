@@ -20,7 +20,7 @@ from paimon_py.expr.arrow import Filter
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
 from paimon_py.files.ahead import FilesAhead
-from paimon_py.files.alive import alive, check_fits, selected
+from paimon_py.files.alive import alive, check_fits, select_rows
 from paimon_py.files.file_index import has_index
 from paimon_py.files.meter import Meter
 from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
@@ -111,10 +111,10 @@ def count_split(root: TableRoot, request: Request, split: Split, most: int | Non
 
 def exact_rows(split: Split, section: Section) -> int | None:
     """How many rows a section of a split holds; None if metadata do not say."""
-    places = [split.deletions[file.name] for file in section.counted if file.name in split.deletions]
+    places = [split.deletions[file.name] for file in section.counted_files if file.name in split.deletions]
     if not section.raw or any(place.cardinality is None for place in places):
         return None
-    return sum(file.row_count - split.dead_rows(file.name) for file in section.counted)
+    return sum(file.row_count - split.dead_rows(file.name) for file in section.counted_files)
 
 
 def foresee(root: TableRoot, request: Request, split: Split) -> Foreseen:
@@ -173,7 +173,7 @@ class _SplitReader:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         if is_distant(self._root.path):
-            files = (file for section in self._split.sections for file in self._opened(section))
+            files = (file for section in self._split.sections for file in self._files_to_open(section))
             self._ahead.foresee((file.external_path or self._files.path(file), file.size_bytes) for file in files)
         for section in self._split.sections:
             for batch in self._living(section):
@@ -181,11 +181,11 @@ class _SplitReader:
                     self._meter.rows_merged += batch.num_rows
                 yield keep(batch, self._request.mask)
 
-    def _opened(self, section: Section) -> Sequence[DataFile]:
+    def _files_to_open(self, section: Section) -> Sequence[DataFile]:
         """The files of a section that will be opened, unless an index or a limit spares them."""
         fields = self._stored_fields(section)
         if section.aligned:
-            return self._rows.opened(section, fields)
+            return self._rows.files_to_open(section, fields)
         return section.files if fields else ()
 
     def foreseen(self) -> Foreseen:
@@ -216,7 +216,7 @@ class _SplitReader:
         """One row per key, the dead ones gone; rows that cannot match may be missing."""
         fields = self._stored_fields(section)
         if not fields:
-            yield from self._uncolumned(section)
+            yield from self._rows_without_columns(section)
         elif section.aligned:
             with self._present():
                 yield from self._rows.read(section, fields, self._dead, self._raw_rows)
@@ -226,7 +226,7 @@ class _SplitReader:
             for batch in self._run(section, fields, section.files, RAW_BATCH_ROWS):
                 yield batch if self._kinds else keep(batch, _additions)
         else:
-            yield from self._merged(section, fields)
+            yield from self._merge(section, fields)
 
     def _stored_fields(self, section: Section) -> tuple[Field, ...]:
         """The columns to decode of a section's files; none if their row counts are enough."""
@@ -238,13 +238,13 @@ class _SplitReader:
         fields = merge_fields(self._request.schema, self._fields, _sorted_runs(section), order, engine)
         return fields if KIND_FIELD in fields else (*fields, *self._kinds)
 
-    def _uncolumned(self, section: Section) -> Iterator[pa.RecordBatch]:
+    def _rows_without_columns(self, section: Section) -> Iterator[pa.RecordBatch]:
         if self._meter is not None:
             self._meter.files_by_metadata += len(section.files)
-        for file in section.counted:
+        for file in section.counted_files:
             yield empty_rows(file.row_count - len(self._dead.get(file.name, ())))
 
-    def _merged(self, section: Section, fields: tuple[Field, ...]) -> Iterator[pa.RecordBatch]:
+    def _merge(self, section: Section, fields: tuple[Field, ...]) -> Iterator[pa.RecordBatch]:
         order, engine = merge_order(self._request.schema), engine_of(self._request.schema)
         mask = self._request.key_mask
         sources = [self._source(section, run, fields, mask) for run in _sorted_runs(section)]
@@ -286,11 +286,11 @@ class _SplitReader:
                 batch_rows=batch_rows, predicate=asked.predicate, rows=asked.rows, meter=self._meter
             )
             dead = self._dead.get(file.name)
-            rows = alive(pieces, dead) if asked.rows is None else selected(pieces, asked.rows)
+            rows = alive(pieces, dead) if asked.rows is None else select_rows(pieces, asked.rows)
             yield from self._stamps.complete(file, fields, rows)
 
     def _reader(self, file: DataFile, fields: Sequence[Field], *, by_page: bool = False) -> FileReader:
-        return self._files.reader(file, self._stamps.stored(file, fields), by_page=by_page)
+        return self._files.reader(file, self._stamps.stored_fields(file, fields), by_page=by_page)
 
     def _asked_of(self, section: Section, file: DataFile) -> _Asked:
         """What to ask of a file. Where other runs have rows of the same keys, rows may be left out by key alone."""

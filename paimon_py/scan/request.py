@@ -30,7 +30,7 @@ class FileChoice(msgspec.Struct, frozen=True, kw_only=True):
     created_since_millis: int | None = None
 
 
-def joined(one: FileChoice | None, other: FileChoice) -> FileChoice:
+def join_choices(one: FileChoice | None, other: FileChoice) -> FileChoice:
     """The files that both choose; at most one of them chooses a level."""
     if one is None:
         return other

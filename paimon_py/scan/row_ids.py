@@ -36,13 +36,13 @@ def row_ids_of(ids: object, order_by: object = None) -> Ints:
     if isinstance(ids, range):
         found = np.arange(ids.start, ids.stop, ids.step, dtype=np.int64)
     else:
-        found = np.array(_listed(ids), np.int64)
+        found = np.array(_as_ids(ids), np.int64)
     if len(found) and int(found.min()) < 0:
         raise UsageError(f"{_WAY}, not {int(found.min())}")
     return found
 
 
-def _listed(ids: Any) -> list[int]:
+def _as_ids(ids: Any) -> list[int]:
     if isinstance(ids, (str, bytes)) or not hasattr(ids, "__iter__"):
         raise UsageError(f"{_WAY}, not {ids!r:.100}")
     values = [value.as_py() if isinstance(value, pa.Scalar) else value for value in ids]

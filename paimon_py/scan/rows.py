@@ -70,7 +70,7 @@ class Rows(ShownRows):
     def head(self, n: int = 5) -> pa.Table:
         """The rows as a table in memory, at most `n` of them."""
         most = row_count(n, "head")
-        return self._limited(most if self.limit is None else min(most, self.limit)).to_arrow()
+        return self._limit_to(most if self.limit is None else min(most, self.limit)).to_arrow()
 
     def to_pandas(self, *, types_mapper: convert.TypesMapper | None = None) -> pandas.DataFrame:
         """The rows as a pandas frame.
@@ -132,7 +132,7 @@ class Rows(ShownRows):
         """The rows, in batches of the schema. `in_order`: as `to_reader`; `keeps`: the caller keeps all batches."""
 
     @abstractmethod
-    def _limited(self, most: int) -> Rows:
+    def _limit_to(self, most: int) -> Rows:
         """The same with another limit."""
 
     @property
@@ -146,7 +146,7 @@ class Rows(ShownRows):
         """Whether rows may be left out before others are counted or ordered."""
 
     @abstractmethod
-    def _narrowed(self, columns: NameList | None, where: Predicate | None) -> Rows:
+    def _narrow(self, columns: NameList | None, where: Predicate | None) -> Rows:
         """The same rows with some of their columns (None: all), of those rows only that match, if that may be."""
 
     if not TYPE_CHECKING:

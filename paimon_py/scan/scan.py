@@ -27,7 +27,7 @@ from paimon_py.scan.of_commit import OfCommit
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner
 from paimon_py.scan.projection import Projection, listed_names, projection_of, whole_columns, with_parts_of
 from paimon_py.scan.read import RAW_BATCH_ROWS, count_split, foresee, read_split
-from paimon_py.scan.request import FileChoice, Request, joined
+from paimon_py.scan.request import FileChoice, Request, join_choices
 from paimon_py.scan.row_ids import RowIdList, in_order_of, names_row_ids, row_ids_of, with_row_id
 from paimon_py.scan.rows import Rows, row_count
 from paimon_py.scan.split import Split
@@ -147,7 +147,7 @@ class Scan(Rows):
         def count_one(split: Split) -> int:
             return self._count(split, None if self._limit is None else self._limit - total)
 
-        with closing(count_together(self._root, self._table_schema, count_one, self._planned.splits)) as counts:
+        with closing(count_together(self._root, self._table_schema, count_one, self._whole_plan.splits)) as counts:
             for count in counts:
                 total += count
                 if self._limit is not None and total >= self._limit:
@@ -163,7 +163,7 @@ class Scan(Rows):
         """
         if self._order:
             raise UsageError("a scan with order_by is read as a whole, by to_arrow() or to_reader()")
-        return list(self._planned.splits)
+        return list(self._whole_plan.splits)
 
     def read(self, split: Split | bytes) -> pa.RecordBatchReader:
         """The rows of one split of this scan, also one that came from another process (as a value or its bytes)."""
@@ -183,7 +183,7 @@ class Scan(Rows):
 
     def _count(self, split: Split, most: int | None) -> int:
         if self._view.one_for_one(self._request):
-            return count_split(self._root, self._asked, split, most)
+            return count_split(self._root, self._table_request, split, most)
         total = 0
         for batch in self._read(split):
             total += batch.num_rows
@@ -201,11 +201,11 @@ class Scan(Rows):
             needs, are read. With `analyze` also what the scan costs.
         """
         check_flag("analyze", analyze)
-        foreseen = list(self._root.env.pool.map(self._foreseen, self._planned.splits))
+        foreseen = list(self._root.env.pool.map(self._foreseen, self._whole_plan.splits))
         order = None
         if self._order:
             order = ", ".join(f"{field.name} {'descending' if down else 'ascending'}" for field, down in self._order)
-        state = self._resolved
+        state = self._state
         last = state.last if isinstance(state, Ends) else None if state is None else state.snapshot
         return Explanation(
             table=self._root.path,
@@ -216,23 +216,23 @@ class Scan(Rows):
             predicate=None if self._request.predicate is None else repr(self._request.predicate),
             limit=self._limit,
             order_by=order,
-            splits=self._planned.splits,
-            pushed=self._planned.pushed,
-            skipped=self._planned.skipped,
+            splits=self._whole_plan.splits,
+            pushed=self._whole_plan.pushed,
+            skipped=self._whole_plan.skipped,
             index_files=sum(each.index_files for each in foreseen),
             index_rows=sum(each.index_rows for each in foreseen),
             row_groups=row_groups_of(foreseen),
-            analysis=self._analyzed() if analyze else None,
+            analysis=self._analyze() if analyze else None,
         )
 
     def _foreseen(self, split: Split) -> Foreseen:
-        return foresee(self._root, self._asked, split)
+        return foresee(self._root, self._table_request, split)
 
-    def _analyzed(self) -> Analysis:
+    def _analyze(self) -> Analysis:
         """Carry the scan out and count."""
         meter = ScanMeter()
         returned = sum(batch.num_rows for batch in self._rows(meter=meter))
-        return meter.analysis(files=sum(len(split.files) for split in self._planned.splits), rows_returned=returned)
+        return meter.analysis(files=sum(len(split.files) for split in self._whole_plan.splits), rows_returned=returned)
 
     # -- how it is found ----------------------------------------------------------------------------------------------
 
@@ -243,7 +243,7 @@ class Scan(Rows):
             raise UsageError("order_by goes with the rows of a table, not with changes or system tables")
 
     @property
-    def _resolved(self) -> FoundState | Ends | None:
+    def _state(self) -> FoundState | Ends | None:
         """The state or the ends of the span; None where there are no changes. Looked up once."""
         if self._found is None:
             if isinstance(self._extent, Travel):
@@ -266,29 +266,29 @@ class Scan(Rows):
     def _state_schema(self) -> TableSchema:
         """The schema of the state that is read."""
         schema = self._table_schema
-        state = self._resolved if isinstance(self._extent, Travel) and not self._extent.is_latest else None
+        state = self._state if isinstance(self._extent, Travel) and not self._extent.is_latest else None
         if isinstance(state, FoundState) and state.snapshot is not None and state.snapshot.schema_id != schema.id:
             schema = self._root.schemas.get(state.snapshot.schema_id)
             check_readable(schema)
         return schema
 
     @lazy_property
-    def _shown(self) -> tuple[Projection, Request]:
-        state = self._resolved if isinstance(self._extent, Travel) and not self._extent.is_latest else None
+    def _projection_and_request(self) -> tuple[Projection, Request]:
+        state = self._state if isinstance(self._extent, Travel) and not self._extent.is_latest else None
         files = self._files
         if isinstance(state, FoundState) and state.files is not None:
-            files = joined(files, state.files)
-        schema = self._view.shown(self._state_schema)
+            files = join_choices(files, state.files)
+        schema = self._view.shown_schema(self._state_schema)
         predicate = None if self._where is None else bind(self._where, schema.fields, takes_parts=True)
         compares = not isinstance(self._extent, Travel)
         whole = frozenset(schema.names) if compares else whole_columns(predicate)
-        projection = projection_of(self._returned, schema, takes_parts=True)
+        projection = projection_of(self._returned_columns, schema, takes_parts=True)
         projection = with_parts_of(projection, predicate, keeps_whole=compares)
-        narrowed = projection.narrowed(schema, whole)
+        narrowed = projection.narrow(schema, whole)
         return projection, Request(schema=narrowed, columns=projection.columns, predicate=predicate, files=files)
 
     @property
-    def _returned(self) -> tuple[str, ...] | None:
+    def _returned_columns(self) -> tuple[str, ...] | None:
         """The columns that were asked for; changes always have their kinds, last."""
         changes = self._view == WithKinds()
         if self._columns is None or not changes or ROW_KIND_COLUMN in self._columns:
@@ -297,34 +297,34 @@ class Scan(Rows):
 
     @property
     def _projection(self) -> Projection:
-        return self._shown[0]
+        return self._projection_and_request[0]
 
     @property
     def _request(self) -> Request:
         """What is to be shown."""
-        return self._shown[1]
+        return self._projection_and_request[1]
 
     @lazy_property
-    def _asked(self) -> Request:
+    def _table_request(self) -> Request:
         """What is read of the table for that."""
-        return self._view.asked(self._request)
+        return self._view.request_for(self._request)
 
     @lazy_property
-    def _planned(self) -> Planned:
+    def _whole_plan(self) -> Planned:
         planned = Planned.nothing() if self._limit == 0 else self._plan()
         whole = self._order or self._where is not None or not self._view.one_for_one(self._request)
         return planned if whole else planned.up_to(self._limit)
 
     def _plan(self) -> Planned:
-        state = self._resolved
+        state = self._state
         if isinstance(state, Ends):
             return self._plan_changes(state)
-        planner = self._planner(self._asked)
+        planner = self._planner(self._table_request)
         return Planned.nothing() if planner is None else planner.plan()
 
     def _planner(self, request: Request, without: pa.Array | None = None) -> SnapshotPlanner | None:
         """The planner of the state, None if there is none. `without`: partitions that are left out."""
-        state = self._resolved
+        state = self._state
         if not isinstance(state, FoundState) or state.snapshot is None:
             return None
         return SnapshotPlanner(self._root, request, state.snapshot, without)
@@ -333,10 +333,10 @@ class Scan(Rows):
         if ends.mode == "diff":
             from paimon_py.scan.diff_plan import plan_diff
 
-            return plan_diff(self._root, self._asked, ends)
+            return plan_diff(self._root, self._table_request, ends)
         from paimon_py.scan.change_plan import plan_between
 
-        return plan_between(self._root, self._asked, ends)
+        return plan_between(self._root, self._table_request, ends)
 
     @lazy_property
     def _order(self) -> tuple[OrderColumn, ...]:
@@ -353,7 +353,7 @@ class Scan(Rows):
             yield from in_order_of(self._row_ids, self._with_ids.to_arrow(), self.schema.names, self._limit)
             return
         if not self._order or not self._limit:
-            splits = self._planned.splits
+            splits = self._whole_plan.splits
             found = self._one_by_one(splits, meter) if meter else self._together(splits, in_order=in_order, keeps=keeps)
             yield from _cut(found, self._limit)
             return
@@ -370,7 +370,7 @@ class Scan(Rows):
 
     @property
     def _with_ids(self) -> Scan:
-        scan = self._narrowed(dict.fromkeys((*(self._columns or ()), ROW_ID)), None)
+        scan = self._narrow(dict.fromkeys((*(self._columns or ()), ROW_ID)), None)
         scan._row_ids = scan._limit = None
         return scan
 
@@ -379,7 +379,7 @@ class Scan(Rows):
         planner = self._planner(self._ordered_request)
         if planner is not None:
             ordered = planner.plan_ordered(self._order[0].field)
-            first.collect(ordered, lambda split, threshold: self._ordered(split, threshold, meter))
+            first.collect(ordered, lambda split, threshold: self._read_ordered(split, threshold, meter))
 
     @property
     def _ordered_request(self) -> Request:
@@ -387,7 +387,7 @@ class Scan(Rows):
         names = dict.fromkeys([*self._request.columns, *(column.field.name for column in self._order)])
         return msgspec.structs.replace(self._request, columns=tuple(names))
 
-    def _ordered(
+    def _read_ordered(
         self, split: Split, threshold: Predicate | None, meter: ScanMeter | None
     ) -> Iterator[pa.RecordBatch]:
         """The rows of a split that may be among the first."""
@@ -399,7 +399,7 @@ class Scan(Rows):
 
     def _read(self, split: Split, meter: ScanMeter | None = None) -> Iterator[pa.RecordBatch]:
         """What is shown of the rows of a split."""
-        return self._view.show(self._request, read_split(self._root, self._asked, split, meter))
+        return self._view.show(self._request, read_split(self._root, self._table_request, split, meter))
 
     def _one_by_one(self, splits: Sequence[Split], meter: ScanMeter | None = None) -> Batches:
         for split in splits:
@@ -416,7 +416,7 @@ class Scan(Rows):
             in_order=in_order, keeps=keeps,
         )  # fmt: skip
 
-    def _limited(self, most: int) -> Scan:
+    def _limit_to(self, most: int) -> Scan:
         scan = object.__new__(type(self))
         scan.__dict__.update(self.__dict__)
         scan.__dict__.pop("_planned", None)
@@ -427,8 +427,8 @@ class Scan(Rows):
     def _takes_conditions(self) -> bool:
         return self._limit is None and not self._order
 
-    def _narrowed(self, columns: NameList | None, where: Predicate | None) -> Scan:
-        _ = self._resolved
+    def _narrow(self, columns: NameList | None, where: Predicate | None) -> Scan:
+        _ = self._state
         scan = object.__new__(type(self))
         scan.__dict__.update(self.__getstate__())
         if columns is not None:
@@ -441,10 +441,10 @@ class Scan(Rows):
         """The same scan, with its condition as somebody else means it on these columns."""
         if self._where is None:
             return self
-        _ = self._resolved
+        _ = self._state
         scan = object.__new__(type(self))
         scan.__dict__.update(self.__getstate__())
-        scan._where = meaning(self._where, self._view.shown(self._state_schema).fields)
+        scan._where = meaning(self._where, self._view.shown_schema(self._state_schema).fields)
         return scan
 
     def _seen_plan(self) -> dict[str, object]:
@@ -455,7 +455,7 @@ class Scan(Rows):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in _DERIVED}
 
-    def _told(self) -> dict[str, object]:
+    def _description(self) -> dict[str, object]:
         given = msgspec.structs.asdict(self._extent).items()
         state = ", ".join(f"{name}={value!r}" for name, value in given if value is not None and value is not False)
         return {

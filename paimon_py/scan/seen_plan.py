@@ -18,13 +18,13 @@ def seen_plan(scan: Scan) -> dict[str, object]:
     Cost: nothing if the scan was planned before; else the snapshot, its manifest lists, and at most four manifests.
     """
     known = "_planned" in scan.__dict__
-    state = scan._resolved if known or not scan.reads_changes else None
+    state = scan._state if known or not scan.reads_changes else None
     snapshot = state.snapshot if isinstance(state, FoundState) else None
     if not known and not scan.reads_changes:
         known = snapshot is None or len(scan._root.manifests.base_and_delta(snapshot)) <= _MANIFESTS
     if not known:
         return {"files": "see explain(), which reads manifests and footers"}
-    splits, skipped = scan._planned.splits, scan._planned.skipped
+    splits, skipped = scan._whole_plan.splits, scan._whole_plan.skipped
     if snapshot is None and not splits and not scan.reads_changes:
         return {"rows": "none: the table is empty"}
     return {

@@ -21,7 +21,7 @@ class ShownRows(ABC):
         """Names and types of the columns that are returned."""
 
     @abstractmethod
-    def _told(self) -> dict[str, object]:
+    def _description(self) -> dict[str, object]:
         """What is read: the table, perhaps its state, and what was asked for, by the names of arguments."""
 
     def _seen_plan(self) -> dict[str, object]:
@@ -29,11 +29,11 @@ class ShownRows(ABC):
         return {}
 
     def _repr_html_(self) -> str:
-        told = {name.replace("_", " "): value for name, value in self._told().items() if name != "columns"}
+        told = {name.replace("_", " "): value for name, value in self._description().items() if name != "columns"}
         return scan_page(self._title, told, lambda: self.schema, self._seen_plan)
 
     def __repr__(self) -> str:
-        told = {name: value for name, value in self._told().items() if value is not None}
+        told = {name: value for name, value in self._description().items() if value is not None}
         first = [repr(told.pop("table")), *([str(told.pop("state"))] if "state" in told else ())]
         rest = [f"{name}={list(value) if isinstance(value, tuple) else value!r}" for name, value in told.items()]
         return f"{self._title}({', '.join(first + rest)})"

@@ -34,7 +34,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(file for run in self.runs for file in run)
 
     @property
-    def counted(self) -> tuple[DataFile, ...]:
+    def counted_files(self) -> tuple[DataFile, ...]:
         """The files whose rows are counted, and whose deletion vectors are asked: of files of the same rows one."""
         return (anchor_of(self.files),) if self.aligned else self.files
 
@@ -106,7 +106,7 @@ class Split(Travelling, frozen=True, kw_only=True):
     @property
     def row_count(self) -> int:
         """Rows in the files; merging and deletion vectors may leave fewer."""
-        counted = (file for run in self.runs for section in run.sections for file in section.counted)
+        counted = (file for run in self.runs for section in run.sections for file in section.counted_files)
         return sum(file.row_count for file in counted)
 
     def dead_rows(self, name: str) -> int:

@@ -153,7 +153,7 @@ def _find(root: TableRoot, travel: Travel, schema: TableSchema) -> Snapshot | No
     if travel.version is not None:
         return _by_version(root, travel.version)
     latest = root.latest()
-    return _compacted(root, latest, Options(schema.options)) if travel.compacted else latest
+    return _last_compaction(root, latest, Options(schema.options)) if travel.compacted else latest
 
 
 def snapshot_of(root: TableRoot, number: int) -> Snapshot | None:
@@ -176,7 +176,7 @@ def snapshot_of(root: TableRoot, number: int) -> Snapshot | None:
     return found
 
 
-def _compacted(root: TableRoot, latest: Snapshot | None, options: Options) -> Snapshot | None:
+def _last_compaction(root: TableRoot, latest: Snapshot | None, options: Options) -> Snapshot | None:
     """The last snapshot of a compaction, or the latest one; of full compactions where the table schedules them."""
     every = None
     if options.get_enum("changelog-producer") == "full-compaction" or options.is_set("full-compaction.delta-commits"):

@@ -48,10 +48,10 @@ def count_together(
 ) -> Generator[int, None, None]:
     """What `count` gives for each split, in any order."""
 
-    def counted(split: Split) -> Generator[int, None, None]:
+    def count_split(split: Split) -> Generator[int, None, None]:
         yield count(split)
 
-    return root.env.pool.streams(counted, splits, _budget(schema, _nothing), in_order=False)
+    return root.env.pool.streams(count_split, splits, _budget(schema, _nothing), in_order=False)
 
 
 def small_pieces(splits: Sequence[Split]) -> list[Split]:

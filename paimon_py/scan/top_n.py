@@ -100,7 +100,7 @@ class TopN:
             return
         new = pa.Table.from_batches([batch])
         table = new if self.rows is None else pa.concat_tables([self.rows, new])
-        first = from_numpy(_sorted(table, self._order)[: self._limit], pa.int64())
+        first = from_numpy(_sort(table, self._order)[: self._limit], pa.int64())
         self.rows = table.take(first).combine_chunks()
 
     def _threshold(self) -> Predicate | None:
@@ -134,7 +134,7 @@ def _promising(plan: Ordered, lead: OrderColumn) -> list[int]:
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
-def _sorted(table: pa.Table, order: Sequence[OrderColumn]) -> Ints:
+def _sort(table: pa.Table, order: Sequence[OrderColumn]) -> Ints:
     """Row numbers in the order."""
     words = []
     for field, descending in order:

@@ -27,17 +27,17 @@ KIND_FIELD_ID = 2_147_483_643
 class View(Protocol):
     """How rows of a table are shown."""
 
-    def shown(self, schema: TableSchema) -> TableSchema:
+    def shown_schema(self, schema: TableSchema) -> TableSchema:
         """The schema of what is shown of a table with this schema: its fields can be returned and filtered by."""
 
-    def asked(self, request: Request) -> Request:
+    def request_for(self, request: Request) -> Request:
         """What to read of the table so that `request`, in terms of what is shown, can be answered."""
 
     def show(self, request: Request, batches: Iterable[pa.RecordBatch], /) -> Iterator[pa.RecordBatch]:
         """What is shown of the rows of one split.
 
-        Shapes: in — batches of `asked(request).arrow_schema` and `_row_kind`, if that was asked for; out — batches of
-            `request.arrow_schema`, exactly the rows that match.
+        Shapes: in — batches of `request_for(request).arrow_schema` and `_row_kind`, if that was asked for;
+            out — batches of `request.arrow_schema`, exactly the rows that match.
         """
 
     def one_for_one(self, request: Request, /) -> bool:
@@ -47,7 +47,7 @@ class View(Protocol):
 class SameRows(msgspec.Struct, frozen=True):
     """Rows of the table as they are read, whichever columns they have."""
 
-    def asked(self, request: Request) -> Request:
+    def request_for(self, request: Request) -> Request:
         """The same."""
         return request
 
@@ -63,7 +63,7 @@ class SameRows(msgspec.Struct, frozen=True):
 class AsIs(SameRows, frozen=True):
     """Rows of the table as they are."""
 
-    def shown(self, schema: TableSchema) -> TableSchema:
+    def shown_schema(self, schema: TableSchema) -> TableSchema:
         """The table's own schema."""
         return schema
 
@@ -71,7 +71,7 @@ class AsIs(SameRows, frozen=True):
 class WithRowIds(SameRows, frozen=True):
     """Rows of a table that tracks rows, with their ids and the snapshots that wrote them as last columns."""
 
-    def shown(self, schema: TableSchema) -> TableSchema:
+    def shown_schema(self, schema: TableSchema) -> TableSchema:
         """The table's schema with both columns.
 
         Raises: UsageError if the table does not track rows.
@@ -103,7 +103,7 @@ class WithKinds(msgspec.Struct, frozen=True):
         """The column of kinds."""
         return Field(KIND_FIELD_ID, self.name, Atomic(Root.VARCHAR, nullable=False, length=2_147_483_647))
 
-    def shown(self, schema: TableSchema) -> TableSchema:
+    def shown_schema(self, schema: TableSchema) -> TableSchema:
         """The table's schema with one more column.
 
         Raises: UnsupportedError for a table that has a column of that name.
@@ -115,7 +115,7 @@ class WithKinds(msgspec.Struct, frozen=True):
         fields = (self.field, *schema.fields) if self.first else (*schema.fields, self.field)
         return msgspec.structs.replace(schema, fields=fields)
 
-    def asked(self, request: Request) -> Request:
+    def request_for(self, request: Request) -> Request:
         """Other columns, what conditions on kinds need besides, and conditions without kinds."""
         fields = tuple(field for field in request.schema.fields if field.name != self.name)
         wanted = dict.fromkeys(name for name in request.columns if name != self.name)

@@ -43,7 +43,7 @@ class Unlike(NamedTuple):
     wanted: st.DataType
 
 
-def assigned(df: DataFrame, schema: TableSchema, names: CaseRule, job: str) -> DataFrame:
+def assign_types(df: DataFrame, schema: TableSchema, names: CaseRule, job: str) -> DataFrame:
     """A DataFrame with the types that a table takes.
 
     Args:
@@ -56,7 +56,7 @@ def assigned(df: DataFrame, schema: TableSchema, names: CaseRule, job: str) -> D
         if _may(unlike.given, unlike.wanted):
             casts[unlike.place] = _cast(unlike, job)
         else:
-            problems.append((unlike.field.name, _refused(unlike)))
+            problems.append((unlike.field.name, _refusal(unlike)))
     if problems:
         lines = "".join(f"\n  {text}" for _, text in problems)
         raise SchemaError(f"the data do not fit the table:{lines}", fields=tuple(name for name, _ in problems))
@@ -68,7 +68,7 @@ def assigned(df: DataFrame, schema: TableSchema, names: CaseRule, job: str) -> D
 
 
 def _unlike(given: st.StructType, schema: TableSchema, names: CaseRule) -> Iterator[Unlike]:
-    known = names.renamed(given.fieldNames(), schema.names)
+    known = names.rename(given.fieldNames(), schema.names)
     for place, (name, column) in enumerate(zip(known, given, strict=True)):
         field = schema.field(name) if name in schema.names else None
         if field is None or isinstance(column.dataType, st.NullType) or _is_time(field):
@@ -116,13 +116,13 @@ def _cast(unlike: Unlike, job: str) -> str:
     column, kind = f"`{unlike.place}`", unlike.wanted.simpleString()
     if not _may_overflow(unlike.given, unlike.wanted):
         return f"CAST({column} AS {kind})"
-    said = error_text(SchemaError(_refused(unlike, "a value lies beyond that"), fields=(unlike.field.name,)), job)
+    said = error_text(SchemaError(_refusal(unlike, "a value lies beyond that"), fields=(unlike.field.name,)), job)
     tried, text = f"TRY_CAST({column} AS {kind})", base64.b64encode(said.encode()).decode()
     failed = f"CAST(RAISE_ERROR(CAST(UNBASE64('{text}') AS STRING)) AS {kind})"
     return f"CASE WHEN {column} IS NOT NULL AND {tried} IS NULL THEN {failed} ELSE {tried} END"
 
 
-def _refused(unlike: Unlike, why: str | None = None) -> str:
+def _refusal(unlike: Unlike, why: str | None = None) -> str:
     name, given = unlike.field.name, unlike.given
     what = f"{name}: {given.simpleString()} given, {sql_type(unlike.field.type)} needed"
     if why is not None:

@@ -15,7 +15,7 @@ from paimon_py.commit.uncommitted import delete_compaction
 from paimon_py.compaction.compact import Overtaken
 from paimon_py.doors import NameList, as_python, check_flag, check_progress
 from paimon_py.errors import SnapshotExpiredError, UsageError
-from paimon_py.maintain.analyze import Measured, columns_to_analyze, measured
+from paimon_py.maintain.analyze import Measured, columns_to_analyze, measure_splits
 from paimon_py.maintain.compact_table import compact_table
 from paimon_py.maintain.expire_snapshots import expire_snapshots
 from paimon_py.maintain.expired import RemovedOrphans
@@ -70,10 +70,10 @@ def compact(
 
     def carry(tasks: Sequence[CompactionTask]) -> list[Carried]:
         try:
-            return [_carried(one) for one in run_tasks(session(spark), list(map(bytes, tasks)), _Compact(table))]
+            return [_decode_result(one) for one in run_tasks(session(spark), list(map(bytes, tasks)), _Compact(table))]
         except Failed as failed:
             files = TableFiles(table._root, rules)
-            for one in map(_carried, failed.done):
+            for one in map(_decode_result, failed.done):
                 if isinstance(one, BucketChanges):
                     delete_compaction(files, one)
             raise failed.error from None
@@ -99,7 +99,7 @@ class _Compact:
         return msgspec.msgpack.encode((bytes(done), None))
 
 
-def _carried(data: bytes) -> Carried:
+def _decode_result(data: bytes) -> Carried:
     """What came of one compaction task."""
     changes, overtaken = msgspec.msgpack.decode(data, type=tuple[bytes | None, Overtaken | None])
     if overtaken is not None:
@@ -153,7 +153,7 @@ def rescale(
         changes = Changes.concat(map(Changes.from_bytes, done))
         return Rewritten(changes, lambda: discard(table._root, table.schema, changes))
 
-    return table._rescaled(buckets, partitions, rewrite)
+    return table._rescale(buckets, partitions, rewrite)
 
 
 class _Rescale:
@@ -185,7 +185,7 @@ def analyze(
             raise failed.error from None
         return [Measured.from_bytes(fields, one) for one in done]
 
-    return table._analyzed(columns, all_columns, measure=measure)
+    return table._analyze(columns, all_columns, measure=measure)
 
 
 class _Measure:
@@ -196,7 +196,7 @@ class _Measure:
         self.fields = fields
 
     def __call__(self, split: bytes) -> bytes:
-        return bytes(measured(self.table._root, self.table.schema, self.fields, [Split.from_bytes(split)]))
+        return bytes(measure_splits(self.table._root, self.table.schema, self.fields, [Split.from_bytes(split)]))
 
 
 class _Hands:
@@ -205,8 +205,8 @@ class _Hands:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
-    def listed(self, directories: Sequence[Directory], limit: int | None) -> Iterator[Listed]:
-        """See `Hands.listed`."""
+    def list_directories(self, directories: Sequence[Directory], limit: int | None) -> Iterator[Listed]:
+        """See `Hands.list_directories`."""
         for start in range(0, len(directories), _LISTED_AT_ONCE):
             part = directories[start : start + _LISTED_AT_ONCE]
             for found in self._by_parts(part, _LISTED_BY_TASK, _List(limit)):

@@ -38,7 +38,7 @@ class CaseRule(msgspec.Struct, frozen=True):
 
         Raises: UsageError where two are meant.
         """
-        alike = [one for one in known if _folded(one) == _folded(path)]
+        alike = [one for one in known if _lower(one) == _lower(path)]
         if self.matter or path in alike:
             return path if path in alike else None
         if len(alike) > 1:
@@ -49,7 +49,7 @@ class CaseRule(msgspec.Struct, frozen=True):
         return alike[0] if alike else None
 
 
-    def renamed(self, given: Sequence[str], known: Collection[str]) -> list[str]:
+    def rename(self, given: Sequence[str], known: Collection[str]) -> list[str]:
         """The columns of a DataFrame by the names of those of a table that they are; others keep their names.
 
         Raises: UsageError where two columns are one of the table.
@@ -67,5 +67,5 @@ class CaseRule(msgspec.Struct, frozen=True):
         return found
 
 
-def _folded(path: tuple[str, ...]) -> tuple[str, ...]:
+def _lower(path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(step.lower() for step in path)

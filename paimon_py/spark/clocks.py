@@ -62,7 +62,7 @@ class Clocks:
 
     def ahead(self, instant: int) -> int:
         """How far clocks are ahead of UTC at an instant."""
-        return _seconds((_EPOCH + timedelta(seconds=_known(instant))).astimezone(self._rules).utcoffset())
+        return _seconds((_EPOCH + timedelta(seconds=_clamp(instant))).astimezone(self._rules).utcoffset())
 
     def jump_before(self, instant: int) -> Jump | None:
         """The jump of the clocks that an instant comes so shortly after that wall times are skipped or shown twice."""
@@ -96,10 +96,10 @@ class Clocks:
 
     def _of_wall(self, wall: int, fold: int) -> int:
         """How far clocks are ahead of UTC as they show a time; in a gap or an overlap before (0) or after (1)."""
-        return _seconds((_EPOCH + timedelta(seconds=_known(wall))).replace(tzinfo=self._rules, fold=fold).utcoffset())
+        return _seconds((_EPOCH + timedelta(seconds=_clamp(wall))).replace(tzinfo=self._rules, fold=fold).utcoffset())
 
 
-def _known(seconds: int) -> int:
+def _clamp(seconds: int) -> int:
     return min(max(seconds, _FIRST), _LAST)
 
 

@@ -12,7 +12,7 @@ from paimon_py import Predicate, Scan, Step, Table
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import UsageError
 from paimon_py.scan.split import Split
-from paimon_py.spark.jobs import TellingErrors, errors_as_ours, mapped, new_job, numbered_tasks
+from paimon_py.spark.jobs import TellingErrors, errors_as_ours, map_batches, new_job, numbered_tasks
 from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.session import session
 from paimon_py.spark.sharing import shares
@@ -69,7 +69,7 @@ def reader_of(df: DataFrame) -> pa.RecordBatchReader:
     schema = arrow_schema(kind)
     numbered = df.toDF(*map(str, range(len(schema))))  # mapInArrow cannot find columns with dots in their names
     job = new_job()
-    blobs = mapped(numbered, TellingErrors(_Serialise(schema), job), "data binary", job).toLocalIterator()
+    blobs = map_batches(numbered, TellingErrors(_Serialise(schema), job), "data binary", job).toLocalIterator()
     return pa.RecordBatchReader.from_batches(schema, _batches(blobs, job))
 
 
@@ -86,7 +86,7 @@ def _scan_to_spark(scan: Scan | Step, spark: SparkSession, truncate_nanos: bool)
     if not splits:
         return spark.createDataFrame([], spark_schema)
     tasks = [list(map(bytes, share)) for share in shares(spark, splits)]
-    df = mapped(numbered_tasks(spark, len(tasks)), _ReadSplits(scan, tasks, target, truncate_nanos), spark_schema)
+    df = map_batches(numbered_tasks(spark, len(tasks)), _ReadSplits(scan, tasks, target, truncate_nanos), spark_schema)
     limit = None if isinstance(scan, Step) or len(splits) == 1 else scan.limit
     return df if limit is None else df.limit(limit)
 
@@ -96,7 +96,7 @@ def _stream_to_spark(reader: pa.RecordBatchReader, spark: SparkSession, truncate
     blobs = [(blob,) for blob in _blobs(reader, target, truncate_nanos)]
     if not blobs:
         return spark.createDataFrame([], spark_schema)
-    return mapped(spark.createDataFrame(blobs, "data binary"), _deserialise, spark_schema)
+    return map_batches(spark.createDataFrame(blobs, "data binary"), _deserialise, spark_schema)
 
 
 def _blobs(reader: pa.RecordBatchReader, target: pa.Schema, truncate_nanos: bool) -> Iterator[bytearray]:

@@ -34,7 +34,7 @@ def travelling(work: Given, job: str | None = None) -> Given:
     payload, version = cloudpickle.dumps(work), paimon_py.__version__
     named = f"(paimon-job {job}) " if job else ""
 
-    def entered(*given: Any) -> Any:
+    def enter(*given: Any) -> Any:
         import pickle
         import sys
 
@@ -49,7 +49,7 @@ def travelling(work: Given, job: str | None = None) -> Given:
             advice = way_out if own else "install there what paimon_py needs; paimon_py.ship(spark) does not bring that"
             return RuntimeError(f"{named}the Python of the executors lacks the module {name!r}; {advice}")
 
-        def guarded(found: Iterator[Any]) -> Iterator[Any]:
+        def guard(found: Iterator[Any]) -> Iterator[Any]:
             try:
                 yield from found
             except ModuleNotFoundError as error:
@@ -65,6 +65,6 @@ def travelling(work: Given, job: str | None = None) -> Given:
             found = pickle.loads(payload)(*given)
         except ModuleNotFoundError as error:
             raise lacking(error) from error
-        return guarded(found) if hasattr(found, "__next__") else found
+        return guard(found) if hasattr(found, "__next__") else found
 
-    return cast(Given, entered)
+    return cast(Given, enter)

@@ -39,7 +39,7 @@ def new_job() -> str:
     return Env().ids.uuid()
 
 
-def mapped(df: DataFrame, work: Work, schema: Any, job: str | None = None) -> DataFrame:
+def map_batches(df: DataFrame, work: Work, schema: Any, job: str | None = None) -> DataFrame:
     """The frame that `work` makes of the batches of every task of `df`; nothing runs yet.
 
     Args:
@@ -53,7 +53,7 @@ def numbered_tasks(spark: SparkSession, count: int) -> DataFrame:
     return spark.range(0, count, 1, count)
 
 
-def gathered(df: DataFrame, make: Make, job: str | None = None) -> list[bytes]:
+def gather(df: DataFrame, make: Make, job: str | None = None) -> list[bytes]:
     """What `make` gives for all tasks of `df`, in one collect.
 
     Args:
@@ -65,7 +65,7 @@ def gathered(df: DataFrame, make: Make, job: str | None = None) -> list[bytes]:
     """
     job = job or new_job()
     with errors_as_ours(job):
-        rows = mapped(df, TellingErrors(_Told(make), job), _RESULT_SQL, job).collect()
+        rows = map_batches(df, TellingErrors(_Told(make), job), _RESULT_SQL, job).collect()
     done = [bytes(data) for failed, data in rows if not failed]
     for failed, data in rows:
         if failed:
@@ -76,9 +76,9 @@ def gathered(df: DataFrame, make: Make, job: str | None = None) -> list[bytes]:
 def run_tasks(spark: SparkSession, tasks: Sequence[Given], run: Callable[[Given], bytes]) -> list[bytes]:
     """What `run` gives for each of some tasks, one of Spark's tasks for each; in no particular order.
 
-    Raises: as `gathered`.
+    Raises: as `gather`.
     """
-    return gathered(numbered_tasks(spark, len(tasks)), _Numbered(list(tasks), run)) if tasks else []
+    return gather(numbered_tasks(spark, len(tasks)), _Numbered(list(tasks), run)) if tasks else []
 
 
 class _Numbered:

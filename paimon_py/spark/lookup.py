@@ -16,7 +16,7 @@ from paimon_py.lookup.lookups import Lookups
 from paimon_py.spark.care import require_table
 from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.convert import fit
-from paimon_py.spark.jobs import mapped
+from paimon_py.spark.jobs import map_batches
 from paimon_py.spark.types import spark_schemas
 from paimon_py.spark.write import target_of
 from paimon_py.spec.snapshot import Snapshot
@@ -52,7 +52,7 @@ def lookup(
         list(names), wanted, pa.schema([field.with_nullable(True) for field in target]),
     )  # fmt: skip
     numbered = df.toDF(*map(str, range(len(df.columns))))  # mapInArrow cannot find columns with dots in their names
-    return mapped(numbered, work, st.StructType([*df.schema.fields, *loose.fields]))
+    return map_batches(numbered, work, st.StructType([*df.schema.fields, *loose.fields]))
 
 
 class _LookUp:
@@ -72,11 +72,11 @@ class _LookUp:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         lookups = Lookups(self.table._root)
         for batch in batches:
-            columns = [combine(column) for column in self._found(lookups, batch)]
+            columns = [combine(column) for column in self._find(lookups, batch)]
             schema = pa.schema([*batch.schema, *self.target])
             yield pa.RecordBatch.from_arrays([*batch.columns, *columns], schema=schema)
 
-    def _found(self, lookups: Lookups, batch: pa.RecordBatch) -> list[pa.ChunkedArray]:
+    def _find(self, lookups: Lookups, batch: pa.RecordBatch) -> list[pa.ChunkedArray]:
         """The columns of the table, NULL where no row has the key of a row."""
         if self.snapshot is None or not batch.num_rows:
             return [pa.chunked_array([pa.nulls(batch.num_rows, field.type)]) for field in self.target]

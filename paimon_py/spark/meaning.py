@@ -47,7 +47,7 @@ from paimon_py.expr.predicate import (
     Predicate,
     Ref,
     TextMatch,
-    joined,
+    join_predicates,
 )
 from paimon_py.rows.clauses import MergeClauses
 from paimon_py.rows.values import SOURCE, TARGET
@@ -115,7 +115,7 @@ class Meaning(msgspec.Struct, frozen=True):
 
         Raises: UsageError
         """
-        return self._reader({(field.name,): field.type for field in fields}).assigned(values, fields)
+        return self._reader({(field.name,): field.type for field in fields}).assign(values, fields)
 
     def clauses(self, asked: MergeClauses, fields: Sequence[Field], source: pa.Schema) -> MergeClauses:
         """The clauses of a merge.
@@ -160,12 +160,12 @@ class _Reader:
         if isinstance(asked, list):
             return [self.clause(each, fields) for each in asked]
         if isinstance(asked, tuple) and len(asked) == 2:
-            return self.condition(predicate_of(asked[0])), self.assigned(asked[1], fields)
+            return self.condition(predicate_of(asked[0])), self.assign(asked[1], fields)
         if isinstance(asked, (str, *get_args(Predicate), Column)):
             return self.condition(predicate_of(asked))
-        return self.assigned(asked, fields)
+        return self.assign(asked, fields)
 
-    def assigned(self, values: object, fields: Sequence[Field]) -> object:
+    def assign(self, values: object, fields: Sequence[Field]) -> object:
         """Values by columns; what is none is left as it is, for somebody who refuses it."""
         if not isinstance(values, Mapping):
             return values
@@ -183,7 +183,7 @@ class _Reader:
             return Column(self._path(value.is_null().column.path))
         is_instant = isinstance(kind, Atomic) and kind.root is Root.TIMESTAMP_LTZ
         if isinstance(value, str):
-            sided = self._sided(value)
+            sided = self._side_text(value)
             if sided is not None:
                 return sided
             moment = self._moment(value) if is_instant else None
@@ -222,7 +222,7 @@ class _Reader:
             return Column(self._path(value.is_null().column.path))
         return self._literal(value) if is_instant and not isinstance(value, str) else value
 
-    def _sided(self, text: str) -> str | None:
+    def _side_text(self, text: str) -> str | None:
         """The text `source.A` with the names that columns have; None for another text."""
         side, dot, name = text.partition(".")
         path = (side.lower(), name)
@@ -273,7 +273,7 @@ class _Reader:
             literals = tuple(part.literal for part in parts if isinstance(part, Compare))
             return msgspec.structs.replace(found, column=column, literals=literals)
         rest = [In(column, (), has_null=True)] if found.has_null else []
-        either = joined(Or, [*parts, *rest])
+        either = join_predicates(Or, [*parts, *rest])
         return Not(either) if found.negated else either
 
     def _compare(
@@ -332,7 +332,7 @@ class _Reader:
         side, dot, name = path[0].partition(".")
         if dot and side in (SOURCE, TARGET) and (path[0],) not in self._kinds:
             path = (side, name, *path[1:])
-        known, taken = self._found(path)
+        known, taken = self._find(path)
         if known is None:
             return path
         kind = self._kinds[known]
@@ -345,7 +345,7 @@ class _Reader:
 
     def _kind(self, path: tuple[str, ...]) -> DataType | None:
         """The type of a column that `_path` gave."""
-        known, taken = self._found(path)
+        known, taken = self._find(path)
         if known is None:
             return None
         kind = self._kinds[known]
@@ -354,7 +354,7 @@ class _Reader:
             kind = next((field.type for field in fields if field.name == step), None)
         return kind
 
-    def _found(self, path: tuple[str, ...]) -> tuple[tuple[str, ...] | None, int]:
+    def _find(self, path: tuple[str, ...]) -> tuple[tuple[str, ...] | None, int]:
         """The column that a path begins with, None if there is none or two, and how many steps name the column."""
         names = self._meaning.names
         for taken in (2, 1):

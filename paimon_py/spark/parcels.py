@@ -51,12 +51,12 @@ class Parcels:
             held += fit(batch, self.target, False)
             size += row_bytes(batch)
             if size >= limit:
-                yield from self._made(held)
+                yield from self._make(held)
                 held, size = [], 0
         if held:
-            yield from self._made(held)
+            yield from self._make(held)
 
-    def _made(self, held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _make(self, held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         numbers = np.concatenate([self.number(batch) for batch in held])
         rows = pa.Table.from_batches(held).combine_chunks()
         if len(self.places) > 1:
@@ -75,7 +75,7 @@ class Parcels:
         return pa.RecordBatch.from_arrays([task, rows], schema=_PARCEL)
 
 
-def opened(batches: Iterable[pa.RecordBatch], target: pa.Schema) -> Iterator[tuple[int, pa.RecordBatch]]:
+def open_parcels(batches: Iterable[pa.RecordBatch], target: pa.Schema) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of parcels, with what their column `task` holds."""
     for batch in batches:
         for task, data in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):

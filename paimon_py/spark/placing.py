@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from paimon_py.codec.binary_row.hash import hash_row
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.codec.columns import numpy_values
-from paimon_py.spark.jobs import TellingErrors, mapped
+from paimon_py.spark.jobs import TellingErrors, map_batches
 from paimon_py.spark.parcels import PARCEL_SQL, Parcels
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
@@ -37,7 +37,7 @@ _OPTIONS = ("bucket", "dynamic-bucket")
 _AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
-def placed(df: DataFrame, schema: TableSchema, target: pa.Schema, tasks: int, job: str) -> DataFrame:
+def send_to_tasks(df: DataFrame, schema: TableSchema, target: pa.Schema, tasks: int, job: str) -> DataFrame:
     """The rows of `df` in parcels, each with the task that it was sent to.
 
     Args:
@@ -48,7 +48,7 @@ def placed(df: DataFrame, schema: TableSchema, target: pa.Schema, tasks: int, jo
     number = _Number(schema, target, tasks)
     at_once = int(df.sparkSession.conf.get(_AT_ONCE, None) or 10_000)
     parcels = Parcels(target, number, np.array(places(tasks), np.int32), at_once)
-    return mapped(df, TellingErrors(parcels, job), PARCEL_SQL, job).repartition(tasks, "task")
+    return map_batches(df, TellingErrors(parcels, job), PARCEL_SQL, job).repartition(tasks, "task")
 
 
 def tasks_of(schema: TableSchema, wanted: int) -> int:

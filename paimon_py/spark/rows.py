@@ -22,12 +22,12 @@ from paimon_py.rows.clauses import MergeClauses, join_keys
 from paimon_py.rows.evaluation import Evaluated, RowCounts
 from paimon_py.rows.rules import check_one_process
 from paimon_py.scan.split import Split
-from paimon_py.spark.assignment import assigned
+from paimon_py.spark.assignment import assign_types
 from paimon_py.spark.care import require_table
-from paimon_py.spark.jobs import Failed, Results, gathered, new_job, run_tasks
+from paimon_py.spark.jobs import Failed, Results, gather, new_job, run_tasks
 from paimon_py.spark.meaning import Meaning
-from paimon_py.spark.parcels import opened
-from paimon_py.spark.placing import TaskNumbers, placed, places, tasks_of
+from paimon_py.spark.parcels import open_parcels
+from paimon_py.spark.placing import TaskNumbers, places, send_to_tasks, tasks_of
 from paimon_py.spark.replays import label_of
 from paimon_py.spark.session import session, shuffle_tasks
 from paimon_py.spark.write import target_of
@@ -68,7 +68,7 @@ def merge(
     if not hasattr(source, "mapInArrow"):
         raise UsageError(f"merge_spark takes a DataFrame of Spark, not {type(source).__name__}; see Table.merge")
     label = label_of("merge_spark", table, source.sparkSession, *asked)
-    return _once(table, label, lambda: _merged(table, source, on, clauses, label, tasks))
+    return _once(table, label, lambda: _merge(table, source, on, clauses, label, tasks))
 
 
 def _meant(where: Predicate | str, table: Table, spark: SparkSession | None) -> Predicate | str:
@@ -84,14 +84,14 @@ def _once(table: Table, label: CommitLabel, verb: Callable[[], RowsResult]) -> R
     return cared_for(table._root, table.schema, done, of_batch=True)
 
 
-def _merged(
+def _merge(
     table: Table, source: DataFrame, on: object, asked: MergeClauses, label: CommitLabel, tasks: int | None
 ) -> RowsResult:
     schema = table.schema
     check_one_process(schema, "merge_spark")
     meaning = Meaning.of(source.sparkSession)
     job = new_job()
-    source = assigned(source, schema, meaning.names, job)
+    source = assign_types(source, schema, meaning.names, job)
     target = target_of(schema, source.schema, meaning.names)
     on = meaning.keys(on, schema.names, target.names)
     names = {key: field.name for key, field in join_keys(schema, on)}
@@ -102,7 +102,7 @@ def _merged(
         slots = TaskNumbers(schema, tasks_of(schema, wanted) if routed else 1)
         plain = source.toDF(*map(str, range(len(target))))
         renamed = pa.schema([field.with_name(names.get(field.name, f"source.{field.name}")) for field in target])
-        rows = placed(plain, schema, renamed, slots.tasks, job)
+        rows = send_to_tasks(plain, schema, renamed, slots.tasks, job)
         by_source = asked.by_source_update is not None or asked.by_source_delete is not None
 
         def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
@@ -111,11 +111,11 @@ def _merged(
                 own[slots.of_bucket(split.partition, split.bucket) if slots.tasks > 1 else 0].append(bytes(split))
             part = _MergePart(table, snapshot, own, target, on, asked)
             with _Parts(table) as parts:
-                parts.take(gathered(rows, part, job))
+                parts.take(gather(rows, part, job))
                 late = [str(slot).encode() for slot, each in enumerate(own) if each and slot not in parts.slots]
                 if by_source and late:
                     parts.take(run_tasks(source.sparkSession, late, part.without_rows))
-                return parts.evaluated()
+                return parts.evaluation()
 
         return verbs.run(table._root, schema, work._replace(predicate=None), evaluate, label=label)
 
@@ -130,7 +130,7 @@ def _by_splits(
         groups = [[bytes(split) for split in group] for group in groups_of(table.schema, splits)]
         with _Parts(table) as parts:
             parts.take(run_tasks(session(spark), groups, _Part(table, snapshot, verb)))
-            return parts.evaluated()
+            return parts.evaluation()
 
     return verbs.run(table._root, table.schema, verb.work(table.schema), evaluate, label=label)
 
@@ -195,7 +195,7 @@ class _Parts:
             if not changes.is_empty:
                 self._changes.append(changes)
 
-    def evaluated(self) -> Evaluated:
+    def evaluation(self) -> Evaluated:
         """All of it, ready to be committed."""
         if not self._changes:
             with self._table.writer() as writer:
@@ -254,7 +254,7 @@ class _Part:
         splits = [Split.from_bytes(one) for one in group]
         schema = self.table.schema
         evaluate = verbs.evaluator(self.table._root, schema, self.verb.work(schema))
-        return _told(0, evaluate(self.snapshot, splits))
+        return _encode_result(0, evaluate(self.snapshot, splits))
 
 
 class _MergePart:
@@ -272,24 +272,24 @@ class _MergePart:
         self.asked = asked
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
-        found = opened(batches, self.target)
+        found = open_parcels(batches, self.target)
         place, first = next(found, (None, None))
         if place is not None and first is not None:
             rows = chain([first], (rows for _, rows in found))
-            yield self.merged(places(len(self.splits)).index(place), rows)
+            yield self.merge(places(len(self.splits)).index(place), rows)
 
     def without_rows(self, slot: bytes) -> bytes:
         """The work of a task that Spark left out, since the source has no row for it."""
-        return self.merged(int(slot), ())
+        return self.merge(int(slot), ())
 
-    def merged(self, slot: int, rows: Iterable[pa.RecordBatch]) -> bytes:
+    def merge(self, slot: int, rows: Iterable[pa.RecordBatch]) -> bytes:
         """What one task does."""
         root, schema = self.table._root, self.table.schema
         reader = pa.RecordBatchReader.from_batches(self.target, rows)
         splits = [Split.from_bytes(one) for one in self.splits[slot]]
         with verbs.merge_work(root, schema, reader, self.on, self.asked) as work:
-            return _told(slot, verbs.evaluator(root, schema, work)(self.snapshot, splits))
+            return _encode_result(slot, verbs.evaluator(root, schema, work)(self.snapshot, splits))
 
 
-def _told(slot: int, found: Evaluated) -> bytes:
+def _encode_result(slot: int, found: Evaluated) -> bytes:
     return msgspec.msgpack.encode((slot, bytes(found.changes), found.counts))

@@ -25,20 +25,20 @@ _TASKS_MIN = ("spark.sql.files.minPartitionNum", "spark.sql.leafNodeDefaultParal
 def shares(spark: SparkSession, splits: Sequence[Split]) -> list[list[Split]]:
     """The splits of each task, in their order."""
     opening, limit = _bytes(spark, _OPEN_BYTES, _OPENING), _bytes(spark, _TASK_BYTES, _LIMIT)
-    return _shared(splits, opening, limit, _tasks_min(spark))
+    return _share(splits, opening, limit, _tasks_min(spark))
 
 
 def shares_of_source(splits: Sequence[Split]) -> list[list[Split]]:
     """The same in a process beside the driver, which Spark tells nothing: by its defaults, for the cores here."""
-    return _shared(splits, _OPENING, _LIMIT, usable_cores())
+    return _share(splits, _OPENING, _LIMIT, usable_cores())
 
 
-def _shared(splits: Sequence[Split], opening: int, limit: int, tasks_min: int) -> list[list[Split]]:
+def _share(splits: Sequence[Split], opening: int, limit: int, tasks_min: int) -> list[list[Split]]:
     sizes = [split.size_bytes + len(split.files) * opening for split in splits]
-    return shared(splits, sizes, min(limit, max(opening, sum(sizes) // tasks_min)))
+    return share_splits(splits, sizes, min(limit, max(opening, sum(sizes) // tasks_min)))
 
 
-def shared(splits: Sequence[Split], sizes: Sequence[int], limit: int) -> list[list[Split]]:
+def share_splits(splits: Sequence[Split], sizes: Sequence[int], limit: int) -> list[list[Split]]:
     """Neighbours together until they would exceed a size. Pure."""
     found: list[list[Split]] = []
     room = 0

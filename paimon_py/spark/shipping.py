@@ -18,7 +18,7 @@ from paimon_py.spark.source.registering import NAMES, found_by_spark, has_source
 
 def ship(spark: SparkSession) -> None:
     """See `paimon_py.ship`."""
-    path = _zipped()
+    path = _package_zip()
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         spark.addArtifacts(path, pyfile=True)
     else:
@@ -27,7 +27,7 @@ def ship(spark: SparkSession) -> None:
         register_sources(spark)
 
 
-def _zipped() -> str:
+def _package_zip() -> str:
     """A zip of the package, which stays until this process ends: Spark hands it out whenever an executor comes."""
     package = Path(paimon_py.__file__).parent
     directory = tempfile.mkdtemp(prefix="paimon_py-")

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from paimon_py import Catalog, Predicate, Table
-from paimon_py.doors import listed
+from paimon_py.doors import as_list
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.spark.convert import frame_of
 from paimon_py.spark.meaning import Meaning
@@ -28,7 +28,7 @@ class SparkCatalog:
     def __init__(self, spark: SparkSession, catalog: Catalog, databases: Sequence[str] | None) -> None:
         self._spark = spark
         self._catalog = catalog
-        self._databases = None if databases is None else listed("databases are names", databases)
+        self._databases = None if databases is None else as_list("databases are names", databases)
         self.sys = Procedures(catalog, spark)
         self.refresh()
 

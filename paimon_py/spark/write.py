@@ -14,15 +14,15 @@ from paimon_py import Changes, CommitResult, Table
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.commit.commit import committed_before
 from paimon_py.commit.overwrite import overwrite_of
-from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.doors import as_python
 from paimon_py.errors import UsageError
-from paimon_py.spark.assignment import assigned
+from paimon_py.spark.assignment import assign_types
 from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.convert import fit
-from paimon_py.spark.jobs import Failed, Results, gathered, new_job
-from paimon_py.spark.parcels import opened
-from paimon_py.spark.placing import placed, places, tasks_of
+from paimon_py.spark.jobs import Failed, Results, gather, new_job
+from paimon_py.spark.parcels import open_parcels
+from paimon_py.spark.placing import places, send_to_tasks, tasks_of
 from paimon_py.spark.replays import label_of
 from paimon_py.spark.session import shuffle_tasks
 from paimon_py.spark.types import arrow_type
@@ -48,15 +48,15 @@ def write(
     tasks = as_python(tasks)
     _check(table, df, tasks)
     names, job = CaseRule.of(df.sparkSession), new_job()
-    df = assigned(df, table.schema, names, job)
+    df = assign_types(df, table.schema, names, job)
     target = taken_columns(table.schema, df.schema, overwrite, names)
     label = label_of("write_spark", table, df.sparkSession, user, identifier)
     known = committed_before(table._root, table.schema, label)
     if known is not None:
         return known
-    done = _written(table, df, target, overwrite, tasks, job)
+    done = _write(table, df, target, overwrite, tasks, job)
     changes = Changes.concat([Changes.from_bytes(one) for one in done] or [nothing(table, overwrite)])
-    with uncommitted(lambda: discard(table._root, table.schema, changes)):
+    with discarding_on_failure(lambda: discard(table._root, table.schema, changes)):
         return table.commit(changes, user=label.user, identifier=label.identifier, overwrite=overwrite)
 
 
@@ -100,7 +100,7 @@ def target_of(schema: TableSchema, given: st.StructType, names: CaseRule) -> pa.
         UsageError: two columns are one of the table.
         UnsupportedError: a column has a type that Arrow does not have.
     """
-    known = names.renamed(given.fieldNames(), [*schema.names, ROW_KIND_COLUMN])
+    known = names.rename(given.fieldNames(), [*schema.names, ROW_KIND_COLUMN])
     wanted = pa.struct(list(to_arrow_schema(schema.fields)))
     renamed = st.StructType([
         st.StructField(name, field.dataType, field.nullable) for name, field in zip(known, given, strict=True)
@@ -120,7 +120,7 @@ def nothing(table: Table, overwrite: Overwrite) -> Changes:
         return writer.changes()
 
 
-def _written(
+def _write(
     table: Table, df: DataFrame, target: pa.Schema, overwrite: Overwrite, tasks: int | None, job: str
 ) -> list[bytes]:
     """What all tasks wrote; if one failed by an error of ours, what the others wrote is deleted.
@@ -131,11 +131,11 @@ def _written(
     count = 0
     if bucket_mode(table.schema) not in (BucketMode.NONE, BucketMode.POSTPONED):
         count = tasks_of(table.schema, tasks or shuffle_tasks(df.sparkSession))
-        plain = placed(plain, table.schema, target, count, job)
+        plain = send_to_tasks(plain, table.schema, target, count, job)
     elif tasks is not None:
         plain = plain.repartition(tasks)
     try:
-        return gathered(plain, WriteRows(table, target, overwrite, count), job)
+        return gather(plain, WriteRows(table, target, overwrite, count), job)
     except Failed as failed:
         for one in failed.done:
             discard(table._root, table.schema, Changes.from_bytes(one))
@@ -175,7 +175,7 @@ class WriteRows:
             return
         shared = self.tasks > 1 and bucket_mode(self.table.schema) is BucketMode.DYNAMIC
         number_of = {place: number for number, place in enumerate(places(self.tasks))} if shared else {}
-        for place, rows in opened(batches, self.target):
+        for place, rows in open_parcels(batches, self.target):
             yield number_of.get(place), rows
 
     def _writer(self, number: int | None) -> Writer:

@@ -225,7 +225,7 @@ def _check_name(schema: TableSchema, column: str, function: str) -> None:
 
 def _check_type(made: Aggregate) -> None:
     data_type = made.field.type
-    needed = _needed(made.function, data_type)
+    needed = _needed_type(made.function, data_type)
     if needed:
         raise SchemaError(
             f"aggregate function {made.function} of column {made.field.name!r} needs {needed}, not "
@@ -235,7 +235,7 @@ def _check_type(made: Aggregate) -> None:
         )
 
 
-def _needed(function: str, data_type: DataType) -> str:
+def _needed_type(function: str, data_type: DataType) -> str:
     """What type the function needs, nothing if this one will do."""
     fits, needed = _TYPES.get(function, (_anything, ""))
     return "" if fits(data_type) else needed

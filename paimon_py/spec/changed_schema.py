@@ -16,7 +16,7 @@ from paimon_py.spec.cast_rules import supports_cast, what_is_lost
 from paimon_py.spec.column_paths import (
     at,
     column_path,
-    located,
+    locate,
     modified_field,
     modified_fields,
     path_text,
@@ -120,7 +120,7 @@ class _Draft:
         elif isinstance(change, UpdateColumnNullability):
             self.update_nullability(change)
         elif isinstance(change, UpdateColumnPosition):
-            self.fields = _moved(self.fields, change.column, change.position)
+            self.fields = _move(self.fields, change.column, change.position)
         elif isinstance(change, UpdateColumnComment):
             _check_comment(change.column, change.comment)
             self.replace(change.column, lambda field: msgspec.structs.replace(field, description=change.comment))
@@ -176,7 +176,7 @@ class _Draft:
                 for index, other in enumerate(fields):
                     if other.name in self.schema.partition_keys:
                         return (*fields[:index], field, *fields[index:])
-            return _inserted(fields, field, Last() if change.position is None else change.position)
+            return _insert(fields, field, Last() if change.position is None else change.position)
 
         self.fields = modified_fields(self.fields, path, insert)
 
@@ -187,7 +187,7 @@ class _Draft:
         self.refuse_for(path, _indexed_columns(self.options), "cannot rename column with a primary-key index:")
 
         def put(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-            index = located(fields, path, path[-1])
+            index = locate(fields, path, path[-1])
             _check_free(fields, path, change.name)
             renamed = msgspec.structs.replace(fields[index], name=change.name)
             return (*fields[:index], renamed, *fields[index + 1 :])
@@ -204,7 +204,7 @@ class _Draft:
         self.refuse_for(path, _indexed_columns(self.options), "cannot drop column with a primary-key index:")
 
         def remove(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-            index = located(fields, path, path[-1])
+            index = locate(fields, path, path[-1])
             if len(fields) == 1:
                 raise SchemaError(f"cannot drop {path_text(path)}: no column would be left", fields=(path[-1],))
             return fields[:index] + fields[index + 1 :]
@@ -322,7 +322,7 @@ def _indexed_columns(options: dict[str, str]) -> tuple[str, ...]:
     return tuple(name for kind in kinds for name in split_keys(options.get(f"pk-{kind}.index.columns", "")))
 
 
-def _inserted(fields: tuple[Field, ...], field: Field, position: Position) -> tuple[Field, ...]:
+def _insert(fields: tuple[Field, ...], field: Field, position: Position) -> tuple[Field, ...]:
     if isinstance(position, First):
         return (field, *fields)
     if isinstance(position, Last):
@@ -331,18 +331,18 @@ def _inserted(fields: tuple[Field, ...], field: Field, position: Position) -> tu
         raise UsageError(f"a position is First(), Last(), After(name) or Before(name), not {position!r}")
     if not isinstance(position.name, str):
         raise UsageError(f"a position names a top-level column, not {position.name!r}: After('a') or Before('a')")
-    index = located(fields, (position.name,), position.name) + isinstance(position, After)
+    index = locate(fields, (position.name,), position.name) + isinstance(position, After)
     return (*fields[:index], field, *fields[index:])
 
 
-def _moved(fields: tuple[Field, ...], name: str, position: Position) -> tuple[Field, ...]:
+def _move(fields: tuple[Field, ...], name: str, position: Position) -> tuple[Field, ...]:
     if not isinstance(name, str):
         raise UsageError("only top-level columns have a position")
-    index = located(fields, (name,), name)
+    index = locate(fields, (name,), name)
     rest = fields[:index] + fields[index + 1 :]
     if isinstance(position, (After, Before)) and position.name == name:
         raise SchemaError(f"cannot move column {name!r} next to itself", fields=(name,))
-    return _inserted(rest, fields[index], position)
+    return _insert(rest, fields[index], position)
 
 
 def _way(given: object) -> str:

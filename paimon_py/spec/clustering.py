@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from paimon_py.doors import NameList, named
+from paimon_py.doors import NameList, as_names
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.option_names import did_you_mean
@@ -59,7 +59,7 @@ def sort_clustering(schema: TableSchema, order_by: NameList | None, strategy: st
     if order_by is None and strategy is None:
         return None
     asked = f'compact(order_by=…) takes a list of columns such as ["{order_by if isinstance(order_by, str) else "k"}"]'
-    columns = None if order_by is None else named(asked, order_by)
+    columns = None if order_by is None else as_names(asked, order_by)
     if strategy is not None and not isinstance(strategy, str):
         raise UsageError(f"a clustering strategy is one of {_STRATEGY_NAMES}, not {strategy!r}")
     _check_sortable(schema)

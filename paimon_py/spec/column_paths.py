@@ -39,7 +39,7 @@ def path_text(path: Sequence[str]) -> str:
     return repr(".".join(path))
 
 
-def located(fields: Sequence[Field], path: Sequence[str], name: str) -> int:
+def locate(fields: Sequence[Field], path: Sequence[str], name: str) -> int:
     """Position of the field `name`.
 
     Raises:
@@ -81,7 +81,7 @@ def modified_fields(fields: tuple[Field, ...], path: tuple[str, ...], change: Fi
     """
     if len(path) == 1:
         return change(fields)
-    index = located(fields, path, path[0])
+    index = locate(fields, path, path[0])
     steps, row = _row_below(fields[index], path)
     inner = modified_fields(row.fields, path[1 + len(steps) :], change)
     changed = replaced_at(fields[index].type, steps, msgspec.structs.replace(row, fields=inner))
@@ -96,7 +96,7 @@ def modified_field(fields: tuple[Field, ...], path: tuple[str, ...], change: Fie
     Raises:
         SchemaError: the path leads nowhere.
     """
-    index = located(fields, path, path[0])
+    index = locate(fields, path, path[0])
     field, steps = fields[index], _steps(fields[index].type, path[1:])
     below = path[1 + len(steps) :]
     if not below:

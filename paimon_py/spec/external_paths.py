@@ -115,21 +115,21 @@ def murmur3(data: bytes) -> int:
     value = 0
     whole = len(data) // 4 * 4
     for start in range(0, whole, 4):
-        value ^= _mixed(int.from_bytes(data[start : start + 4], "little"))
-        value = (_rotated(value, 13) * 5 + 0xE6546B64) & _WORD
+        value ^= _mix(int.from_bytes(data[start : start + 4], "little"))
+        value = (_rotate(value, 13) * 5 + 0xE6546B64) & _WORD
     if len(data) > whole:
-        value ^= _mixed(int.from_bytes(data[whole:], "little"))
+        value ^= _mix(int.from_bytes(data[whole:], "little"))
     value ^= len(data)
     value = (value ^ value >> 16) * 0x85EBCA6B & _WORD
     value = (value ^ value >> 13) * 0xC2B2AE35 & _WORD
     return value ^ value >> 16
 
 
-def _mixed(word: int) -> int:
-    return _rotated(word * 0xCC9E2D51 & _WORD, 15) * 0x1B873593 & _WORD
+def _mix(word: int) -> int:
+    return _rotate(word * 0xCC9E2D51 & _WORD, 15) * 0x1B873593 & _WORD
 
 
-def _rotated(word: int, bits: int) -> int:
+def _rotate(word: int, bits: int) -> int:
     return (word << bits | word >> 32 - bits) & _WORD
 
 

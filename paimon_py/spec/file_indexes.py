@@ -79,7 +79,8 @@ def index_columns(options: Mapping[str, str]) -> tuple[IndexColumn, ...]:
             if not part.strip():
                 raise OptionError(f"option {name!r} = {text!r} has an empty name", option=name, value=text)
             column, key = _split(part.strip())
-            own = {**_given(options, kind, column), **({} if key is None else _given(options, kind, part.strip()))}
+            of_part = {} if key is None else _options_of(options, kind, part.strip())
+            own = {**_options_of(options, kind, column), **of_part}
             wanted.setdefault((column, key, kind), IndexColumn(column=column, kind=kind, key=key, options=own))
     _check_names(options, tuple(wanted.values()))
     return tuple(wanted.values())
@@ -139,16 +140,16 @@ def check_file_indexes(schema: TableSchema, options: Options) -> None:
 def renamed_index(name: str, value: str, renames: Mapping[str, str]) -> tuple[str, str]:
     """An option and its value; if it speaks of an index of a renamed column, with the new name."""
     if _kind_of(name) is not None:
-        return name, ",".join(_renamed(part.strip(), renames) for part in value.split(","))
+        return name, ",".join(_rename(part.strip(), renames) for part in value.split(","))
     for kind in KINDS:
         start = f"{PREFIX}{kind}."
         column, dot, option = name.removeprefix(start).rpartition(".")
         if name.startswith(start) and dot:
-            return f"{start}{_renamed(column, renames)}.{option}", value
+            return f"{start}{_rename(column, renames)}.{option}", value
     return name, value
 
 
-def _renamed(part: str, renames: Mapping[str, str]) -> str:
+def _rename(part: str, renames: Mapping[str, str]) -> str:
     column, key = _split(part)
     new = renames.get(column, column)
     return new if key is None else f"{new}[{key}]"
@@ -175,7 +176,7 @@ def _split(name: str) -> tuple[str, str | None]:
     return name[:start], name[start + 1 : -1]
 
 
-def _given(options: Mapping[str, str], kind: str, column: str) -> dict[str, str]:
+def _options_of(options: Mapping[str, str], kind: str, column: str) -> dict[str, str]:
     if "." in column:
         return {}
     prefix = f"{PREFIX}{kind}.{column}."

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from paimon_py.doors import listed
+from paimon_py.doors import as_list
 from paimon_py.errors import OptionError, SchemaError, UsageError
 from paimon_py.other_names import explains_arguments
 from paimon_py.spec.layout import check_column_name, check_text
@@ -51,7 +51,7 @@ class Schema:
     def __init__(self, fields: Iterable[Sequence[Any] | Mapping[str, Any] | Field] | Mapping[str, Any]) -> None:
         if isinstance(fields, Mapping):
             fields = list(fields.items())
-        columns = [_column(item) for item in listed("columns come as a list of (name, type)", fields)]
+        columns = [_column(item) for item in as_list("columns come as a list of (name, type)", fields)]
         self.fields: tuple[Field, ...] = assign_ids(columns)[0]
 
     @property

@@ -173,7 +173,7 @@ def nearest(name: str, known: frozenset[str]) -> str | None:
     for candidate in sorted(known):
         if _plain(candidate) == plain:
             return candidate
-        allowed = _allowed(min(len(candidate), len(name)))
+        allowed = _distance_max(min(len(candidate), len(name)))
         if abs(len(candidate) - len(name)) > allowed or len(letters ^ set(candidate)) > 2 * allowed:
             continue
         distance = edit_distance(name, candidate)
@@ -186,7 +186,7 @@ def nearest(name: str, known: frozenset[str]) -> str | None:
     return None if best is None else best[1]
 
 
-def _allowed(length: int) -> int:
+def _distance_max(length: int) -> int:
     return 1 if length < 10 else 2
 
 

@@ -137,11 +137,11 @@ class Options(Mapping[str, str]):
 
     def get_str(self, name: str) -> str:
         """The text of any option."""
-        return _given(name, self.find_str(name))
+        return _need(name, self.find_str(name))
 
     def get_int(self, name: str) -> int:
         """A whole number."""
-        return _given(name, self.find_int(name))
+        return _need(name, self.find_int(name))
 
     def get_bool(self, name: str) -> bool:
         """True or false."""
@@ -153,11 +153,11 @@ class Options(Mapping[str, str]):
 
     def get_memory(self, name: str) -> int:
         """A size in bytes."""
-        return _given(name, self.find_size(name))
+        return _need(name, self.find_size(name))
 
     def get_duration(self, name: str) -> int:
         """A duration in whole milliseconds."""
-        return _given(name, self.find_duration(name))
+        return _need(name, self.find_duration(name))
 
     def get_enum(self, name: str) -> str:
         """One of the option's values, spelled as in its row."""
@@ -242,7 +242,7 @@ def _check(option: Option, text: str) -> None:
         assert option.type == TEXT
 
 
-def _given(name: str, value: T | None) -> T:
+def _need(name: str, value: T | None) -> T:
     if value is None:
         raise OptionError(f"option {name!r} is needed here and has no default", option=name)
     return value

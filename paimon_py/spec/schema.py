@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from paimon_py.errors import SchemaError
-from paimon_py.pages import listed
+from paimon_py.pages import join_values
 from paimon_py.spec.schema_page import schema_page
 from paimon_py.spec.shown import shown_options
 from paimon_py.spec.type_text import sql_type
@@ -46,7 +46,7 @@ class TableSchema(msgspec.Struct, frozen=True, kw_only=True):
     extra: Mapping[str, object] = {}
 
     def __repr__(self) -> str:
-        columns = listed(f"{field.name} {sql_type(field.type)}" for field in self.fields)
+        columns = join_values(f"{field.name} {sql_type(field.type)}" for field in self.fields)
         keys = f", primary_key={list(self.primary_keys)}" if self.primary_keys else ""
         parts = f", partition_by={list(self.partition_keys)}" if self.partition_keys else ""
         options = f", options={shown_options(self.options)}" if self.options else ""
@@ -56,9 +56,9 @@ class TableSchema(msgspec.Struct, frozen=True, kw_only=True):
         return schema_page(self)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _again, (self._shown(),)
+        return _again, (self._public_fields(),)
 
-    def _shown(self) -> dict[str, Any]:
+    def _public_fields(self) -> dict[str, Any]:
         return {**msgspec.structs.asdict(self), "options": shown_options(self.options)}
 
     def is_same_version(self, other: TableSchema) -> bool:

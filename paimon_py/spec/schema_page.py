@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from paimon_py.pages import facts, grid, listed, page, section
+from paimon_py.pages import facts, grid, join_values, page, section
 from paimon_py.spec.shown import shown_options
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Field
@@ -22,7 +22,10 @@ def schema_page(schema: TableSchema) -> str:
 def schema_parts(schema: TableSchema) -> str:
     """Columns, keys and options, secrets hidden."""
     options = shown_options(schema.options)
-    keys = {"primary key": listed(schema.primary_keys) or None, "partitioned by": listed(schema.partition_keys) or None}
+    keys = {
+        "primary key": join_values(schema.primary_keys) or None,
+        "partitioned by": join_values(schema.partition_keys) or None,
+    }
     return (
         fields_grid(schema.fields) + facts(keys) + (section("options", facts(options)) if options else "")
     )

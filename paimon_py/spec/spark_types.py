@@ -55,7 +55,7 @@ def _fields(struct: Mapping[str, object]) -> list[tuple[str, object, Mapping[str
 
 def _type(kind: object) -> DataType:
     if isinstance(kind, Mapping):
-        return _nested(kind)
+        return _nested_type(kind)
     text = str(kind)
     if text in _NAMED:
         return _NAMED[text]
@@ -73,7 +73,7 @@ def _type(kind: object) -> DataType:
     raise SchemaError(f"there is no type for Spark's {text}")
 
 
-def _nested(kind: Mapping[str, object]) -> DataType:
+def _nested_type(kind: Mapping[str, object]) -> DataType:
     name = kind.get("type")
     if name == "array":
         return ArrayType(_type(kind["elementType"]))

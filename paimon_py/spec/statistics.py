@@ -59,12 +59,15 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
 
     def _repr_html_(self) -> str:
         names = [name for name in ColumnStatistics.__struct_fields__ if name != "column_id"]
-        rows = [(column, *(_told(getattr(found, name)) for name in names)) for column, found in self.columns.items()]
+        rows = [
+            (column, *(_text_or_empty(getattr(found, name)) for name in names))
+            for column, found in self.columns.items()
+        ]
         known = {name: getattr(self, name) for name in Statistics.__struct_fields__ if name != "columns"}
         return page("Statistics", facts(known), grid(("column", *names), rows) if rows else note("no column"))
 
 
-def _told(value: object) -> object:
+def _text_or_empty(value: object) -> object:
     return "" if value is None else value
 
 

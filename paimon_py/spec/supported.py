@@ -46,7 +46,7 @@ def check_readable(schema: TableSchema) -> None:
     Raises:
         UnsupportedError: names the first such feature.
     """
-    for feature, name in _used(schema):
+    for feature, name in _used_features(schema):
         if not feature.readable:
             raise _refusal("read", name, feature)
 
@@ -57,7 +57,7 @@ def check_writable(schema: TableSchema) -> None:
     Raises:
         UnsupportedError: names the first such feature.
     """
-    for feature, name in _used(schema):
+    for feature, name in _used_features(schema):
         if not feature.writable:
             raise _refusal("write", name, feature)
 
@@ -68,7 +68,7 @@ def check_compactable(schema: TableSchema) -> None:
     Raises:
         UnsupportedError: names the first such feature.
     """
-    for feature, name in _used(schema):
+    for feature, name in _used_features(schema):
         if not (feature.writable or feature.compactable):
             raise _refusal("compact", name, feature)
 
@@ -79,13 +79,13 @@ def check_same_features(before: TableSchema, after: TableSchema) -> None:
     Raises:
         UnsupportedError: names it.
     """
-    known = {name for _, name in _used(before)}
-    for feature, name in _used(after):
+    known = {name for _, name in _used_features(before)}
+    for feature, name in _used_features(after):
         if not feature.readable and name not in known:
             raise _refusal("alter", name, feature)
 
 
-def _used(schema: TableSchema) -> Iterator[tuple[Feature, str]]:
+def _used_features(schema: TableSchema) -> Iterator[tuple[Feature, str]]:
     options = Options(schema.options)
     for feature in _FEATURES:
         name = feature.detect(schema, options)
@@ -102,7 +102,7 @@ def _switched_on(name: str) -> Detect:
     return lambda _, options: name if options.get_bool(name) else None
 
 
-def _given(name: str) -> Detect:
+def _detect_option(name: str) -> Detect:
     return lambda _, options: name if options.find_str(name) else None
 
 
@@ -246,7 +246,7 @@ _FEATURES = (
     Feature(_sequence_type),
     Feature(_switched_on("postpone.merge-on-read"), writable=True),
     Feature(_switched_on("data-evolution.enabled"), readable=True, writable=True),
-    Feature(_given("vector.file.format")),
+    Feature(_detect_option("vector.file.format")),
     Feature(_switched_on("primary-key.nullable")),
     Feature(_switched_on("pk-clustering-override")),
     Feature(_switched_on("query-auth.enabled")),
@@ -255,12 +255,12 @@ _FEATURES = (
     Feature(_switched_on("chain-table.enabled")),
     Feature(_shredded_map),
     Feature(_in_text("manifest.format", "avro", "orc")),
-    Feature(_given("scan.bucket"), writable=True),
+    Feature(_detect_option("scan.bucket"), writable=True),
     Feature(_kept_twice, readable=True, hint="drop the option: rows of the old partition must be deleted"),
     Feature(_index_columns, readable=True),
     Feature(_file_index, readable=True),
     Feature(_other_than("write.sequence-number-init-mode", "scan"), readable=True),
     Feature(iceberg_feature, readable=True),
-    Feature(_given("commit.callbacks"), readable=True),
+    Feature(_detect_option("commit.callbacks"), readable=True),
     Feature(_row_kind_column, readable=True),
 )

@@ -144,7 +144,7 @@ def sql_type(data_type: DataType) -> str:
         return f"MAP<{sql_type(data_type.key)}, {sql_type(data_type.value)}>{null}"
     if isinstance(data_type, VectorType):
         return f"VECTOR<{sql_type(data_type.element)}, {data_type.length}>{null}"
-    fields = ", ".join(f"{_quoted(field.name)} {sql_type(field.type)}" for field in data_type.fields)
+    fields = ", ".join(f"{_quote(field.name)} {sql_type(field.type)}" for field in data_type.fields)
     return f"ROW<{fields}>{null}"
 
 
@@ -187,7 +187,7 @@ def _parse(value: Any) -> DataType:
     )
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_]\w*", name) else "`" + name.replace("`", "``") + "`"
 
 
@@ -388,7 +388,7 @@ class _Parser:
             return self.timestamp(local=word == "TIMESTAMP_LTZ")
         if word in _GEO:
             return self.geo(_GEO[word])
-        return self.constructed(word)
+        return self.constructed_type(word)
 
     def parameter(self, default: int, low: int, high: int, what: str) -> int:
         if not self.take("("):
@@ -441,7 +441,7 @@ class _Parser:
         quote = token[0]
         return token[1:-1].replace(quote * 2, quote)
 
-    def constructed(self, word: str) -> DataType:
+    def constructed_type(self, word: str) -> DataType:
         if word not in ("ARRAY", "MULTISET", "MAP", "ROW", "VECTOR"):
             name = self.tokens[self.at - 1][1]
             raise UnknownTypeError(f"type {self.text!r}: unknown type {name!r}{meant_type(name, _NAMES)}")

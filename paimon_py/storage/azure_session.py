@@ -18,7 +18,7 @@ _CREDENTIALS = ("account_key", "sas_token", "client_id", "credential")
 _ACCOUNT = re.compile(r"(?:^|;)\s*AccountName\s*=\s*([^;\s]+)", re.IGNORECASE)
 
 
-def opened(kind: Any, arguments: Mapping[str, Any]) -> Any:
+def open_file_system(kind: Any, arguments: Mapping[str, Any]) -> Any:
     """A file system of adlfs.
 
     Raises: UsageError where the URL names one account, and a connection string of the environment another.

@@ -116,7 +116,7 @@ class DataStore:
 
     def is_referenced(self, path: str) -> bool:
         """Whether a file belongs to others, and is only read. Cost: as `external_roots`, the first time."""
-        url = None if path.startswith(self._below) else _parsed(path)
+        url = None if path.startswith(self._below) else _parse(path)
         if url is None:
             return False
         if self._protected is None:
@@ -143,7 +143,7 @@ class DataStore:
         if path.startswith(self._below):
             _require_plain(path, path[len(self._below) :])
             return self._home, path
-        url = _parsed(path)
+        url = _parse(path)
         if url is None:
             raise _outside(path)
         scheme, authority, rest = url
@@ -178,14 +178,14 @@ class DataStore:
         return self._others[url]
 
 
-def _parsed(path: str) -> Url | None:
+def _parse(path: str) -> Url | None:
     match = _URL.fullmatch(path)
     return None if match is None else (match.group(1).lower(), match.group(2) or "", match.group(3))
 
 
 def _directory(root: str) -> Url:
-    """A root as `_parsed` gives URLs below it; roots are plain URLs."""
-    return _parsed(root + "/") or ("", "", root)
+    """A root as `_parse` gives URLs below it; roots are plain URLs."""
+    return _parse(root + "/") or ("", "", root)
 
 
 def _lies_below(url: Url, root: Url) -> bool:

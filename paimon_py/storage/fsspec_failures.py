@@ -38,21 +38,22 @@ class Failures:
         self._arguments = arguments
 
     @contextmanager
-    def translated(self, operation: str, path: str) -> Iterator[None]:
+    def translate(self, operation: str, path: str) -> Iterator[None]:
         try:
             yield
         except PaimonError:
             raise
         except FileNotFoundError as error:
-            raise FileMissingError(f"{path} does not exist", path=path, operation=operation) from self.shown(error)
+            cause = self.public_cause(error)
+            raise FileMissingError(f"{path} does not exist", path=path, operation=operation) from cause
         except Exception as error:  # noqa: BLE001 - raised as ours, the cause shown unless it has a secret
-            raise self.error(operation, path, error) from self.shown(error)
+            raise self.error(operation, path, error) from self.public_cause(error)
 
     def error(self, operation: str, path: str, error: Exception, *, ambiguous: bool = False) -> StorageError:
         if isinstance(error, StorageError):
             return error
         status = http_status(error)
-        text = f"{operation} of {path} failed: {type(error).__name__}: {self.redacted(str(error))}"
+        text = f"{operation} of {path} failed: {type(error).__name__}: {self.redact(str(error))}"
         unsent = type(error).__name__ in _NEVER_SENT
         if unsent:
             text += "; give credentials in options, such as s3.access-key and s3.secret-key, or as the store's tools do"
@@ -65,7 +66,7 @@ class Failures:
         )
         return StorageError(text, path=path, operation=operation, transient=transient)
 
-    def shown(self, error: Exception) -> Exception | None:
+    def public_cause(self, error: Exception) -> Exception | None:
         """The error as the cause of ours, which tracebacks print; None if it or one behind it has a secret."""
         hide = self._hiding()
         left: list[BaseException] = [error]
@@ -81,7 +82,7 @@ class Failures:
                     left.append(further)
         return error
 
-    def redacted(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """A text without the secrets of the arguments, of key files they name and of the environment."""
         return self._hiding()(text)
 
@@ -119,7 +120,7 @@ def _of_environment() -> frozenset[str]:
     return found
 
 
-def closed(verb: Verb) -> Verb:
+def hide_causes(verb: Verb) -> Verb:
     """Errors of a verb know their cause only if that may be shown; Python would keep any error as the context."""
 
     @functools.wraps(verb)

@@ -24,7 +24,7 @@ from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError
 from paimon_py.spec.shown import shown_url, without_user
 from paimon_py.storage import azure_session
 from paimon_py.storage.cloud_options import fsspec_arguments, harmless_arguments
-from paimon_py.storage.fsspec_failures import Failures, closed, http_status
+from paimon_py.storage.fsspec_failures import Failures, hide_causes, http_status
 from paimon_py.storage.promise import KNOWN, LOCK_HINT, check_promise, is_known
 from paimon_py.storage.store import FileMissingError, FileStatus, join
 
@@ -73,7 +73,7 @@ class FsspecStore:
         Raises:
             UsageError: the scheme is unknown or its package is not installed, or the URL has a user that it has not.
         """
-        given = _given(scheme, root)
+        given = _url_arguments(scheme, root)
         user = root.partition("://")[2].partition("/")[0].rpartition("@")[0]
         if without_user(root) != root and user not in given.values():
             raise UsageError(f"a {scheme}:// URL must not hold a user; give credentials as options")
@@ -85,26 +85,26 @@ class FsspecStore:
     def __reduce__(self) -> tuple[object, ...]:
         return FsspecStore, (self.scheme, harmless_arguments(self._arguments))
 
-    @closed
+    @hide_causes
     def get(self, path: str) -> bytes:
-        with self._failures.translated("get", path):
+        with self._failures.translate("get", path):
             system = self._system()
             return bytes(system.cat_file(path, **_whole(cast(Hashable, type(system)))))
 
-    @closed
+    @hide_causes
     def get_range(self, path: str, start: int, stop: int) -> bytes:
         """The bytes of a file from `start` up to `stop`. Cost: one request."""
-        with self._failures.translated("get", path):
+        with self._failures.translate("get", path):
             return bytes(self._system().cat_file(path, start=start, end=stop))
 
-    @closed
+    @hide_causes
     def require_new(self, directory: str) -> None:
-        with self._failures.translated("put_new", directory):
+        with self._failures.translate("put_new", directory):
             self._check_promise(directory)
 
-    @closed
+    @hide_causes
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
-        with self._failures.translated("put_new", path):
+        with self._failures.translate("put_new", path):
             self._check_promise(path.rpartition("/")[0])
             self._require(within)
         if self._create(path, data):
@@ -118,28 +118,28 @@ class FsspecStore:
             )
         return False
 
-    @closed
+    @hide_causes
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
-        with self._failures.translated("put", path):
+        with self._failures.translate("put", path):
             self._require(within)
             self._system().pipe_file(path, data)
 
-    @closed
+    @hide_causes
     def list(self, directory: str) -> list[FileStatus]:
-        with self._failures.translated("list", directory):
+        with self._failures.translate("list", directory):
             system = self._system()
             system.invalidate_cache()
             try:
-                found = _listed(system, directory)
+                found = _list(system, directory)
             except (FileNotFoundError, NotADirectoryError):
                 return []
             here = system._strip_protocol(directory).rstrip("/")
             children = [_status(directory, info) for info in found if _is_child(here, info)]
         return sorted(children, key=lambda child: child.name)
 
-    @closed
+    @hide_causes
     def stat(self, path: str) -> FileStatus | None:
-        with self._failures.translated("stat", path):
+        with self._failures.translate("stat", path):
             system = self._system()
             system.invalidate_cache()
             try:
@@ -147,17 +147,17 @@ class FsspecStore:
             except FileNotFoundError:
                 return None
 
-    @closed
+    @hide_causes
     def delete(self, path: str) -> None:
-        with self._failures.translated("delete", path):
+        with self._failures.translate("delete", path):
             try:
                 self._system().rm_file(path)
             except FileNotFoundError:
                 return
 
-    @closed
+    @hide_causes
     def delete_tree(self, directory: str) -> None:
-        with self._failures.translated("delete_tree", directory):
+        with self._failures.translate("delete_tree", directory):
             system = self._system()
             system.invalidate_cache()
             try:
@@ -168,25 +168,25 @@ class FsspecStore:
             except FileNotFoundError:
                 return
 
-    @closed
+    @hide_causes
     def open_read(self, path: str) -> BinaryIO:
-        with self._failures.translated("open_read", path):
+        with self._failures.translate("open_read", path):
             file = self._system().open(path, "rb", block_size=_READ_BLOCK_BYTES, cache_type="readahead")
         return cast(BinaryIO, _Stream(self, file, path, "open_read"))
 
-    @closed
+    @hide_causes
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
-        with self._failures.translated("open_write", path):
+        with self._failures.translate("open_write", path):
             self._require(within)
             if self.scheme not in _EXISTS_STATUS:
                 self._system().makedirs(path.rpartition("/")[0], exist_ok=True)
             file = self._system().open(path, "wb")
         return cast(BinaryIO, io.BufferedWriter(cast(Any, _Stream(self, file, path, "open_write")), _READ_BLOCK_BYTES))
 
-    @closed
+    @hide_causes
     def make_directory(self, path: str) -> None:
         if self.scheme not in _EXISTS_STATUS:
-            with self._failures.translated("make_directory", path):
+            with self._failures.translate("make_directory", path):
                 self._system().makedirs(path, exist_ok=True)
 
     def remove_directory(self, path: str) -> bool:  # noqa: ARG002
@@ -216,7 +216,7 @@ class FsspecStore:
         except Exception as error:  # noqa: BLE001 - raised as ours, the cause shown unless it has a secret
             if isinstance(error, FileExistsError) or http_status(error) in _EXISTS_STATUS[self.scheme]:
                 return False
-            raise self._failures.error("put_new", path, error, ambiguous=True) from self._failures.shown(error)
+            raise self._failures.error("put_new", path, error, ambiguous=True) from self._failures.public_cause(error)
         return True
 
     def _holds(self, path: str, data: bytes) -> bool:
@@ -257,7 +257,7 @@ class FsspecStore:
         """The fsspec file system of this process; `once`: the one for requests that must not be repeated."""
         system = self._opened.get(once)
         if system is None or not _is_of_this_process(system):
-            system = self._opened[once] = _opened(self.scheme, self._arguments, once=once)
+            system = self._opened[once] = _open(self.scheme, self._arguments, once=once)
         return system
 
 
@@ -280,9 +280,9 @@ class _Stream(io.RawIOBase):
     def seekable(self) -> bool:
         return self.readable()
 
-    @closed
+    @hide_causes
     def read(self, size: int | None = -1) -> bytes:
-        with self._store._failures.translated("read", self._path):
+        with self._store._failures.translate("read", self._path):
             return bytes(self._file.read(-1 if size is None else size))
 
     def readall(self) -> bytes:
@@ -294,27 +294,27 @@ class _Stream(io.RawIOBase):
         view[: len(data)] = data
         return len(data)
 
-    @closed
+    @hide_causes
     def write(self, data: Any) -> int:
-        with self._store._failures.translated("write", self._path):
+        with self._store._failures.translate("write", self._path):
             return int(self._file.write(data))
 
-    @closed
+    @hide_causes
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        with self._store._failures.translated("seek", self._path):
+        with self._store._failures.translate("seek", self._path):
             return int(self._file.seek(offset, whence))
 
-    @closed
+    @hide_causes
     def tell(self) -> int:
-        with self._store._failures.translated("tell", self._path):
+        with self._store._failures.translate("tell", self._path):
             return int(self._file.tell())
 
-    @closed
+    @hide_causes
     def close(self) -> None:
         if self.closed:
             return
         try:
-            with self._store._failures.translated("close", self._path):
+            with self._store._failures.translate("close", self._path):
                 self._file.close()
         finally:
             super().close()
@@ -353,7 +353,7 @@ def _s3_class() -> Any:
     return prompt(kind)
 
 
-def _given(scheme: str, root: str) -> Mapping[str, Any]:
+def _url_arguments(scheme: str, root: str) -> Mapping[str, Any]:
     """What a URL says of its file system beside the path."""
     try:
         return cast(Mapping[str, Any], _system_class(scheme)._get_kwargs_from_urls(root))
@@ -370,7 +370,7 @@ def _whole(kind: Any) -> Mapping[str, int]:
     return {"max_concurrency": 1} if "max_concurrency" in parameters else {}
 
 
-def _listed(system: Any, directory: str) -> Any:
+def _list(system: Any, directory: str) -> Any:
     """What lies in a directory: s3fs lists the parent, too, where it finds nothing."""
     if getattr(system, "protocol", ("",))[0] != "s3" or not hasattr(system, "_lsdir"):
         return system.ls(directory, detail=True)
@@ -399,11 +399,11 @@ def _status(directory: str, info: Mapping[str, Any]) -> FileStatus:
         name=name,
         size_bytes=0 if is_directory else int(info.get("size") or 0),
         is_directory=is_directory,
-        modified_millis=None if is_directory else _modified(info),
+        modified_millis=None if is_directory else _modified_millis(info),
     )
 
 
-def _modified(info: Mapping[str, Any]) -> int | None:
+def _modified_millis(info: Mapping[str, Any]) -> int | None:
     for name in ("LastModified", "last_modified", "mtime", "updated", "modified"):
         value = info.get(name)
         if isinstance(value, str):
@@ -444,7 +444,7 @@ def _in_role(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**rest, "session": session, "skip_instance_cache": True}
 
 
-def _opened(scheme: str, given: Mapping[str, Any], *, once: bool) -> Any:
+def _open(scheme: str, given: Mapping[str, Any], *, once: bool) -> Any:
     """A file system of fsspec; `once`: one that repeats no request."""
     arguments = {"use_listings_cache": False, **_in_role(given)}
     if scheme == "s3":
@@ -455,7 +455,7 @@ def _opened(scheme: str, given: Mapping[str, Any], *, once: bool) -> Any:
     if once:
         arguments["skip_instance_cache"] = True
     if _EXTRAS.get(scheme) == "azure":
-        return azure_session.opened(kind, arguments)
+        return azure_session.open_file_system(kind, arguments)
     if not once:
         return kind(**arguments)
     if scheme == "s3":

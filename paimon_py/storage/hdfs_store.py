@@ -82,15 +82,15 @@ class HdfsStore:
         return HdfsStore, (self._authority, harmless_config(self._config), known)
 
     def get(self, path: str) -> bytes:
-        with _translated("get", path):
+        with _translate_errors("get", path):
             return bytes(self._client().read(_inner(path)).read(-1))
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         temporary = self._temporary(path)
         try:
-            with _translated("put_new", path):
+            with _translate_errors("put_new", path):
                 self._write(temporary, data, within)
-            return self._named(temporary, path, data, within)
+            return self._give_name(temporary, path, data, within)
         finally:
             self._delete_quietly(temporary)
 
@@ -99,7 +99,7 @@ class HdfsStore:
 
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         temporary = self._temporary(path)
-        with _translated("put", path):
+        with _translate_errors("put", path):
             try:
                 self._write(temporary, data, within)
                 self._client().rename(_inner(temporary), _inner(path), True)
@@ -109,7 +109,7 @@ class HdfsStore:
 
     def list(self, directory: str) -> list[FileStatus]:
         here = _inner(directory)
-        with _translated("list", directory):
+        with _translate_errors("list", directory):
             try:
                 found = [info for info in self._client().list_status(here, False) if info.path != here]
             except FileNotFoundError:
@@ -118,36 +118,36 @@ class HdfsStore:
         return sorted(children, key=lambda child: child.name)
 
     def stat(self, path: str) -> FileStatus | None:
-        with _translated("stat", path):
+        with _translate_errors("stat", path):
             try:
                 return _status(path, self._client().get_file_info(_inner(path)))
             except FileNotFoundError:
                 return None
 
     def delete(self, path: str) -> None:
-        with _translated("delete", path):
+        with _translate_errors("delete", path):
             self._client().delete(_inner(path), False)
 
     def delete_tree(self, directory: str) -> None:
-        with _translated("delete_tree", directory):
+        with _translate_errors("delete_tree", directory):
             self._client().delete(_inner(directory), True)
 
     def open_read(self, path: str) -> BinaryIO:
-        with _translated("open_read", path):
+        with _translate_errors("open_read", path):
             reader = self._client().read(_inner(path))
         return cast(BinaryIO, io.BufferedReader(cast(Any, _Reading(reader, path)), _BUFFER_BYTES))
 
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
-        with _translated("open_write", path):
+        with _translate_errors("open_write", path):
             writer = self._create(path, within)
         return cast(BinaryIO, io.BufferedWriter(cast(Any, _Writing(writer, path, self._ids)), _BUFFER_BYTES))
 
     def make_directory(self, path: str) -> None:
-        with _translated("make_directory", path):
+        with _translate_errors("make_directory", path):
             self._client().mkdirs(_inner(path), _DIRECTORY_MODE, True)
 
     def remove_directory(self, path: str) -> bool:
-        with _translated("remove_directory", path):
+        with _translate_errors("remove_directory", path):
             try:
                 is_directory = self._client().get_file_info(_inner(path)).isdir
                 return is_directory and bool(self._client().delete(_inner(path), False))
@@ -159,7 +159,7 @@ class HdfsStore:
                 raise
 
     def rename_directory(self, source: str, target: str) -> None:
-        with _translated("rename_directory", source):
+        with _translate_errors("rename_directory", source):
             client = self._client()
             if not client.get_file_info(_inner(source)).isdir:
                 raise FileNotFoundError(f"{source} is no directory")
@@ -190,11 +190,11 @@ class HdfsStore:
             try:
                 client.mkdirs(here, _DIRECTORY_MODE, False)
             except FileNotFoundError as error:
-                raise _gone(within) from error
+                raise _missing_error(within) from error
         try:
             return client.create(inner, options(create_parent=False))
         except FileNotFoundError as error:
-            raise _gone(within) from error
+            raise _missing_error(within) from error
 
     def _write(self, path: str, data: bytes, within: str | None) -> None:
         writer = self._create(path, within)
@@ -204,7 +204,7 @@ class HdfsStore:
         finally:
             writer.close()
 
-    def _named(self, temporary: str, path: str, data: bytes, within: str | None) -> bool:
+    def _give_name(self, temporary: str, path: str, data: bytes, within: str | None) -> bool:
         """Give a complete file its final name unless the name is taken.
 
         The client repeats a call whose answer was lost: then its own file is what the second call meets.
@@ -226,7 +226,7 @@ class HdfsStore:
             ) from refused
         if isinstance(refused, FileExistsError):
             return False
-        raise _gone(within or path.rpartition("/")[0]) from refused
+        raise _missing_error(within or path.rpartition("/")[0]) from refused
 
     def _holds(self, path: str, data: bytes) -> bool:
         """Whether a file has exactly these bytes."""
@@ -303,7 +303,7 @@ class _Reading(io.RawIOBase):
         wanted = max(min(len(view), self._size - self._position), 0)
         if wanted == 0:
             return 0
-        with _translated("read", self._path):
+        with _translate_errors("read", self._path):
             data = self._reader.read_range(self._position, wanted)
         view[: len(data)] = data
         self._position += len(data)
@@ -330,7 +330,7 @@ class _Writing(io.RawIOBase):
     def write(self, data: Any) -> int:
         if self._ids.process() != self._process:
             raise StorageError(f"{self._path} is being written by another process", path=self._path, operation="write")
-        with _translated("write", self._path):
+        with _translate_errors("write", self._path):
             self._written += (count := int(self._writer.write(bytes(data))))
             return count
 
@@ -339,7 +339,7 @@ class _Writing(io.RawIOBase):
             return
         try:
             if self._ids.process() == self._process:
-                with _translated("close", self._path):
+                with _translate_errors("close", self._path):
                     self._writer.close()
         finally:
             super().close()
@@ -360,12 +360,12 @@ def _status(path: str, info: Any) -> FileStatus:
     )
 
 
-def _gone(directory: str) -> FileMissingError:
+def _missing_error(directory: str) -> FileMissingError:
     return FileMissingError(f"{directory} does not exist (any more)", path=directory, operation="make_directory")
 
 
 @contextmanager
-def _translated(operation: str, path: str) -> Iterator[None]:
+def _translate_errors(operation: str, path: str) -> Iterator[None]:
     try:
         yield
     except PaimonError:

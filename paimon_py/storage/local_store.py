@@ -52,7 +52,7 @@ class LocalStore:
         return hash((LocalStore, self.fsync))
 
     def get(self, path: str) -> bytes:
-        with _translated("get", path):
+        with _translate_errors("get", path):
             descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
             try:
                 with io.FileIO(descriptor, "rb", closefd=False) as file:
@@ -63,7 +63,7 @@ class LocalStore:
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         directory, name = os.path.split(path)
         temporary = os.path.join(directory, f".{name[:40]}.{self._ids.uuid()}.tmp")
-        with _translated("put_new", path):
+        with _translate_errors("put_new", path):
             if os.path.lexists(path):
                 return False
             try:
@@ -86,7 +86,7 @@ class LocalStore:
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         directory, name = os.path.split(path)
         temporary = os.path.join(directory, f".{name[:40]}.{self._ids.uuid()}.tmp")
-        with _translated("put", path):
+        with _translate_errors("put", path):
             try:
                 self._write(temporary, data, within, durable=False)
                 os.replace(temporary, path)
@@ -95,7 +95,7 @@ class LocalStore:
                 raise
 
     def list(self, directory: str) -> list[FileStatus]:
-        with _translated("list", directory):
+        with _translate_errors("list", directory):
             try:
                 with os.scandir(directory) as entries:
                     found = [status for entry in entries if (status := _status(entry.path, entry)) is not None]
@@ -104,38 +104,38 @@ class LocalStore:
         return sorted(found, key=lambda status: status.name)
 
     def stat(self, path: str) -> FileStatus | None:
-        with _translated("stat", path):
+        with _translate_errors("stat", path):
             return _status(path, None)
 
     def delete(self, path: str) -> None:
-        with _translated("delete", path):
+        with _translate_errors("delete", path):
             try:
                 os.unlink(path)
             except (FileNotFoundError, NotADirectoryError):
                 return
 
     def delete_tree(self, directory: str) -> None:
-        with _translated("delete_tree", directory):
+        with _translate_errors("delete_tree", directory):
             for _ in range(_TREE_ATTEMPTS):
                 if _removed_tree(directory):
                     return
             raise OSError(errno.ENOTEMPTY, "others keep changing the files below it", directory)
 
     def open_read(self, path: str) -> BinaryIO:
-        with _translated("open_read", path):
+        with _translate_errors("open_read", path):
             return cast(BinaryIO, pa.OSFile(path, "rb"))
 
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
-        with _translated("open_write", path):
+        with _translate_errors("open_write", path):
             descriptor = self._create(path, within)
             return cast(BinaryIO, _NewFile(descriptor, path, self._ids, durable=self.fsync))
 
     def make_directory(self, path: str) -> None:
-        with _translated("make_directory", path):
+        with _translate_errors("make_directory", path):
             _make_directories(path, durable=self.fsync)
 
     def remove_directory(self, path: str) -> bool:
-        with _translated("remove_directory", path):
+        with _translate_errors("remove_directory", path):
             try:
                 os.rmdir(path)
             except OSError as error:
@@ -145,7 +145,7 @@ class LocalStore:
         return True
 
     def rename_directory(self, source: str, target: str) -> None:
-        with _translated("rename_directory", source):
+        with _translate_errors("rename_directory", source):
             if not os.path.isdir(source):
                 raise FileNotFoundError(errno.ENOENT, "no such directory", source)
             _make_directories(os.path.dirname(target), durable=self.fsync)
@@ -197,10 +197,10 @@ class _NewFile(io.BufferedWriter):
         try:
             return super().write(data)  # type: ignore[arg-type]
         except OSError as error:
-            raise _named(error, "write", self._path) from error
+            raise _to_storage_error(error, "write", self._path) from error
 
     def flush(self) -> None:
-        with _translated("write", self._path):
+        with _translate_errors("write", self._path):
             super().flush()
 
     def close(self) -> None:
@@ -209,7 +209,7 @@ class _NewFile(io.BufferedWriter):
         if self._ids.process() != self._process:
             self.raw.close()
             return
-        with _translated("close", self._path):
+        with _translate_errors("close", self._path):
             try:
                 super().flush()
                 if self._durable:
@@ -225,17 +225,17 @@ def absolute_path(text: str) -> str:
 
 
 @contextmanager
-def _translated(operation: str, path: str) -> Iterator[None]:
+def _translate_errors(operation: str, path: str) -> Iterator[None]:
     """Turn OSError into the errors that the verbs promise, and with it what paths raise that no file can have."""
     try:
         yield
     except PaimonError:
         raise
     except (OSError, ValueError) as error:
-        raise _named(error, operation, path) from error
+        raise _to_storage_error(error, operation, path) from error
 
 
-def _named(error: OSError | ValueError, operation: str, path: str) -> StorageError:
+def _to_storage_error(error: OSError | ValueError, operation: str, path: str) -> StorageError:
     if isinstance(error, FileNotFoundError):
         subject = f"the directory of {path}" if operation in _MAKING else path
         return FileMissingError(f"{subject} does not exist (any more)", path=path, operation=operation)

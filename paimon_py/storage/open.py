@@ -57,7 +57,7 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
         return LocalStore(fsync=_fsync(options)), _local_path(url)
     if scheme == "memory":
         _refuse_secrets(url, scheme)
-        return _memory, _normalised(url, "memory")
+        return _memory, _normalise(url, "memory")
     if scheme == "hdfs":
         return _open_hdfs(url, options)
     if scheme == "oss":
@@ -66,7 +66,7 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
 
     scheme = fsspec_store.ALIASES.get(scheme, scheme)
     _refuse_secrets(url, scheme)
-    root = _normalised(url, scheme)
+    root = _normalise(url, scheme)
     store = fsspec_store.FsspecStore.open(scheme, root, options)
     return (store if scheme in _RETRIED_BY_SDK else RetryStore(store)), without_user(root)
 
@@ -99,7 +99,7 @@ def _open_oss(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
         raise UsageError('oss:// needs a package that is not installed: pip install "paimon-py[oss]"') from error
     if "@" in url.partition("://")[2].partition("/")[0]:
         raise UsageError("an oss:// URL must not hold a user; give credentials as options")
-    return OssStore(OssSettings.of(options)), _normalised(url, "oss")
+    return OssStore(OssSettings.of(options)), _normalise(url, "oss")
 
 
 def _refuse_secrets(url: str, scheme: str) -> None:
@@ -131,7 +131,7 @@ def _local_path(url: str) -> str:
     return absolute_path(url)
 
 
-def _normalised(url: str, scheme: str) -> str:
+def _normalise(url: str, scheme: str) -> str:
     rest = url.split(":", 1)[1].strip("/")
     parts = [part for part in rest.split("/") if part]
     if not parts or any(part in (".", "..") for part in parts):

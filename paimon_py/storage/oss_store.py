@@ -25,7 +25,7 @@ from urllib3.util import Retry
 from paimon_py.env import Ids, SystemIds, environment
 from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError, UsageError
 from paimon_py.spec.shown import shown_url
-from paimon_py.storage.fsspec_failures import Failures, closed
+from paimon_py.storage.fsspec_failures import Failures, hide_causes
 from paimon_py.storage.oss_options import CLOUD, FORBID, OssSettings
 from paimon_py.storage.promise import check_promise
 from paimon_py.storage.store import FileMissingError, FileStatus, join
@@ -63,27 +63,27 @@ class OssStore:
     def __reduce__(self) -> tuple[object, ...]:
         return OssStore, (self._settings.harmless(),)
 
-    @closed
+    @hide_causes
     def get(self, path: str) -> bytes:
         bucket, key = self._place(path)
-        with self._translated("get", path):
+        with self._translate_errors("get", path):
             return bytes(bucket.get_object(key).read())
 
-    @closed
+    @hide_causes
     def get_range(self, path: str, start: int, stop: int) -> bytes:
         """The bytes of a file from `start` up to `stop`. Cost: one request."""
         bucket, key = self._place(path)
-        with self._translated("get", path):
+        with self._translate_errors("get", path):
             return bytes(bucket.get_object(key, byte_range=(start, stop - 1)).read())
 
-    @closed
+    @hide_causes
     def require_new(self, directory: str) -> None:
         name = directory.split("://", 1)[1].split("/", 1)[0]
         probe = join(directory, f".probe.{self._ids.uuid()}.tmp")
         place = ("oss", shown_url(self._settings.endpoint), name)
         check_promise(place, probe, create=self._create, delete=self.delete)
 
-    @closed
+    @hide_causes
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:  # noqa: ARG002
         self.require_new(path.rpartition("/")[0])
         if self._create(path, data):
@@ -104,18 +104,18 @@ class OssStore:
             )
         return False
 
-    @closed
+    @hide_causes
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:  # noqa: ARG002
         bucket, key = self._place(path)
-        with self._translated("put", path):
+        with self._translate_errors("put", path):
             bucket.put_object(key, data, headers=self._headers(data))
 
-    @closed
+    @hide_causes
     def list(self, directory: str) -> list[FileStatus]:
         bucket, key = self._place(directory)
         prefix = key.rstrip("/") + "/" if key else ""
         found: list[FileStatus] = []
-        with self._translated("list", directory):
+        with self._translate_errors("list", directory):
             after, more = "", True
             while more:
                 page = bucket.list_objects_v2(prefix=prefix, delimiter="/", continuation_token=after, max_keys=_PAGE)
@@ -125,11 +125,11 @@ class OssStore:
                 after, more = page.next_continuation_token, page.is_truncated
         return sorted(found, key=lambda child: child.name)
 
-    @closed
+    @hide_causes
     def stat(self, path: str) -> FileStatus | None:
         bucket, key = self._place(path)
         home, _, name = path.rstrip("/").rpartition("/")
-        with self._translated("stat", path):
+        with self._translate_errors("stat", path):
             try:
                 found = bucket.head_object(key)
             except oss2.exceptions.NotFound:
@@ -137,16 +137,16 @@ class OssStore:
                 return _directory(home, name) if below.object_list else None
             return _file(home, name, found.content_length, found.last_modified)
 
-    @closed
+    @hide_causes
     def delete(self, path: str) -> None:
         bucket, key = self._place(path)
-        with self._translated("delete", path):
+        with self._translate_errors("delete", path):
             bucket.delete_object(key)
 
-    @closed
+    @hide_causes
     def delete_tree(self, directory: str) -> None:
         bucket, key = self._place(directory)
-        with self._translated("delete_tree", directory):
+        with self._translate_errors("delete_tree", directory):
             while True:
                 page = bucket.list_objects_v2(prefix=key.rstrip("/") + "/", max_keys=_PAGE)
                 if page.object_list:
@@ -154,14 +154,14 @@ class OssStore:
                 if not page.is_truncated:
                     return
 
-    @closed
+    @hide_causes
     def open_read(self, path: str) -> BinaryIO:
         bucket, key = self._place(path)
-        with self._translated("open_read", path):
+        with self._translate_errors("open_read", path):
             size = bucket.head_object(key).content_length
         return cast(BinaryIO, io.BufferedReader(cast(Any, _Reading(self, path, int(size))), _READ_BLOCK_BYTES))
 
-    @closed
+    @hide_causes
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:  # noqa: ARG002
         return cast(BinaryIO, io.BufferedWriter(cast(Any, _Writing(self, path)), _READ_BLOCK_BYTES))
 
@@ -188,7 +188,7 @@ class OssStore:
         except Exception as error:  # noqa: BLE001 - raised as ours, the cause shown unless it has a secret
             if getattr(error, "code", None) == _TAKEN:
                 return False
-            raise self._failures.error("put_new", path, error, ambiguous=True) from self._failures.shown(error)
+            raise self._failures.error("put_new", path, error, ambiguous=True) from self._failures.public_cause(error)
         return True
 
     def _headers(self, data: bytes) -> dict[str, str]:
@@ -214,7 +214,7 @@ class OssStore:
                     is_path_style=self._settings.is_path_style,
                 )
             except oss2.exceptions.ClientError as error:
-                raise UsageError(f"oss://{name} cannot be used: {self._failures.redacted(str(error))}") from None
+                raise UsageError(f"oss://{name} cannot be used: {self._failures.redact(str(error))}") from None
             self._buckets[process, name, once] = found
         return found, key
 
@@ -229,8 +229,8 @@ class OssStore:
         return found if all(found[:2]) else ()
 
     @contextmanager
-    def _translated(self, operation: str, path: str) -> Iterator[None]:
-        with self._failures.translated(operation, path):
+    def _translate_errors(self, operation: str, path: str) -> Iterator[None]:
+        with self._failures.translate(operation, path):
             try:
                 yield
             except (oss2.exceptions.NoSuchKey, oss2.exceptions.NotFound) as error:
@@ -299,14 +299,14 @@ class _Reading(io.RawIOBase):
         """The rest, in one request: by default these are many small ones."""
         return self.read(max(self._size - self._position, 0)) or b""
 
-    @closed
+    @hide_causes
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
         wanted = max(min(len(view), self._size - self._position), 0)
         if wanted == 0:
             return 0
         bucket, key = self._store._place(self._path)
-        with self._store._translated("read", self._path):
+        with self._store._translate_errors("read", self._path):
             last = self._position + wanted - 1
             data = bucket.get_object(key, byte_range=(self._position, last)).read()
             if len(data) != wanted:
@@ -336,7 +336,7 @@ class _Writing(io.RawIOBase):
     def tell(self) -> int:
         return self._written
 
-    @closed
+    @hide_causes
     def write(self, data: Any) -> int:
         if self._store._ids.process() != self._process:
             raise StorageError(f"{self._path} is being written by another process", path=self._path, operation="write")
@@ -347,7 +347,7 @@ class _Writing(io.RawIOBase):
             del self._buffer[:_PART_BYTES]
         return len(data)
 
-    @closed
+    @hide_causes
     def close(self) -> None:
         if self.closed:
             return
@@ -366,7 +366,7 @@ class _Writing(io.RawIOBase):
         if self._buffer:
             self._send(bytes(self._buffer))
         bucket, key = self._store._place(self._path)
-        with self._store._translated("close", self._path):
+        with self._store._translate_errors("close", self._path):
             bucket.complete_multipart_upload(key, self._upload, self._parts)
 
     def _send(self, data: bytes) -> None:
@@ -374,7 +374,7 @@ class _Writing(io.RawIOBase):
         headers = self._store._headers(data)
         number = len(self._parts) + 1
         self._failed = True
-        with self._store._translated("write", self._path):
+        with self._store._translate_errors("write", self._path):
             if not self._upload:
                 begun = bucket.init_multipart_upload(key, headers=dict(self._store._settings.headers))
                 self._upload = begun.upload_id

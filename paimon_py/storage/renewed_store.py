@@ -290,7 +290,7 @@ class ProvidedStore:
         return "ProvidedStore()"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _provided, (self._url, harmless_options(self._options), self.env.credentials)
+        return _provided_store, (self._url, harmless_options(self._options), self.env.credentials)
 
     def fetch(self) -> tuple[Held, str]:
         """See `StoreSource.fetch`.
@@ -335,5 +335,5 @@ def open_beside(home: Store, url: str, options: Mapping[str, str], env: Env) -> 
     return open_renewed(url, options, env) if found is None else found
 
 
-def _provided(url: str, options: Mapping[str, str], credentials: Any) -> ProvidedStore:
+def _provided_store(url: str, options: Mapping[str, str], credentials: Any) -> ProvidedStore:
     return ProvidedStore(url, options, Env(credentials=credentials))

@@ -50,50 +50,50 @@ class RetryStore:
         return _reopen, (self._store, self._attempts, self._first, self._longest)
 
     def get(self, path: str) -> bytes:
-        return self._retried(lambda: self._store.get(path))
+        return self._retry(lambda: self._store.get(path))
 
     def range_reader(self) -> ReadRange | None:
         """See `range_reader`."""
         get = range_reader(self._store)
-        return None if get is None else lambda path, start, stop: self._retried(lambda: get(path, start, stop))
+        return None if get is None else lambda path, start, stop: self._retry(lambda: get(path, start, stop))
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         return self._store.put_new(path, data, within=within)
 
     def require_new(self, directory: str) -> None:
-        self._retried(lambda: self._store.require_new(directory))
+        self._retry(lambda: self._store.require_new(directory))
 
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
-        self._retried(lambda: self._store.put(path, data, within=within))
+        self._retry(lambda: self._store.put(path, data, within=within))
 
     def list(self, directory: str) -> list[FileStatus]:
-        return self._retried(lambda: self._store.list(directory))
+        return self._retry(lambda: self._store.list(directory))
 
     def stat(self, path: str) -> FileStatus | None:
-        return self._retried(lambda: self._store.stat(path))
+        return self._retry(lambda: self._store.stat(path))
 
     def delete(self, path: str) -> None:
-        self._retried(lambda: self._store.delete(path))
+        self._retry(lambda: self._store.delete(path))
 
     def delete_tree(self, directory: str) -> None:
-        self._retried(lambda: self._store.delete_tree(directory))
+        self._retry(lambda: self._store.delete_tree(directory))
 
     def open_read(self, path: str) -> BinaryIO:
-        return self._retried(lambda: self._store.open_read(path))
+        return self._retry(lambda: self._store.open_read(path))
 
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
-        return self._retried(lambda: self._store.open_write(path, within=within))
+        return self._retry(lambda: self._store.open_write(path, within=within))
 
     def make_directory(self, path: str) -> None:
-        self._retried(lambda: self._store.make_directory(path))
+        self._retry(lambda: self._store.make_directory(path))
 
     def remove_directory(self, path: str) -> bool:
-        return self._retried(lambda: self._store.remove_directory(path))
+        return self._retry(lambda: self._store.remove_directory(path))
 
     def rename_directory(self, source: str, target: str) -> None:
         self._store.rename_directory(source, target)
 
-    def _retried(self, action: Callable[[], T]) -> T:
+    def _retry(self, action: Callable[[], T]) -> T:
         wait = self._first
         for number in range(1, self._attempts):
             try:

@@ -14,7 +14,7 @@ from paimon_py.errors import OptionError
 from paimon_py.spec.option_names import nearest
 
 
-def _dotted(name: str) -> str:
+def _with_dots(name: str) -> str:
     return name.replace("-", ".")
 
 
@@ -34,9 +34,9 @@ class Family(msgspec.Struct, frozen=True):
     used: frozenset[str]
     tuning: re.Pattern[str]
     called: Mapping[str, str] = {}
-    read: Callable[[str], str] = _dotted
+    read: Callable[[str], str] = _with_dots
 
-    def spelled(self, prefix: str) -> frozenset[str]:
+    def full_names(self, prefix: str) -> frozenset[str]:
         """The full names behind a prefix."""
         return frozenset(prefix + name for name in self.used)
 
@@ -148,7 +148,7 @@ _ALONE = frozenset(("hadoop-conf-dir",))
 _LETTERS = {
     re.sub(r"[^a-z0-9]", "", full.lower()): full
     for prefix, family in (("s3.", S3), ("fs.gs.", GCS), ("fs.azure.", AZURE), ("fs.oss.", OSS))
-    for full in family.spelled(prefix)
+    for full in family.full_names(prefix)
 }
 """Options by their letters, for names with other signs between them (`s3_access_key`)."""
 
@@ -203,8 +203,8 @@ def _behind(rest: str, family: Family) -> str:
 
 def _probably(prefix: str, rest: str, family: Family) -> str | None:
     """The option that was probably meant."""
-    called = family.called.get(_dotted(rest.lower().replace("_", ".")))
-    return prefix + called if called else nearest(prefix + rest, family.spelled(prefix))
+    called = family.called.get(_with_dots(rest.lower().replace("_", ".")))
+    return prefix + called if called else nearest(prefix + rest, family.full_names(prefix))
 
 
 def _check(name: str, prefix: str, family: Family) -> None:
@@ -215,7 +215,7 @@ def _check(name: str, prefix: str, family: Family) -> None:
     meant = _probably(prefix, rest, family)
     if meant is not None:
         raise OptionError(f"there is no option {name!r}; did you mean {meant!r}?", option=name)
-    if family.tuning.match(_dotted(rest).lower()):
+    if family.tuning.match(_with_dots(rest).lower()):
         return
     known = ", ".join(sorted(prefix + used for used in family.used))
     raise OptionError(

@@ -8,7 +8,7 @@ from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot
 from paimon_py.stream.end import End
-from paimon_py.stream.line import expired, require_following
+from paimon_py.stream.line import expired_error, require_following
 from paimon_py.stream.position import Position, table_of
 from paimon_py.stream.start import Compacted, Earliest, FromSnapshot, FromTime, Full, Latest
 
@@ -88,7 +88,7 @@ def _first_since(root: TableRoot, oldest: int, millis: int) -> int:
             high = middle
     first = root.snapshots.find(oldest) or root.changelogs.find(oldest)
     if low == oldest and oldest > 1 and (first is None or first.time_millis > millis):
-        raise expired(root, oldest - 1)
+        raise expired_error(root, oldest - 1)
     return low
 
 

@@ -56,14 +56,14 @@ class Line:
             TableNotFoundError: there is no table any more.
         """
         if not self._ahead:
-            self._ahead.extend(self._fetched())
+            self._ahead.extend(self._fetch())
         return self._ahead[0] if self._ahead else None
 
     def pass_it(self) -> None:
         """Go past the snapshot that `peek` showed."""
         self.base = Base.of(self._ahead.popleft())
 
-    def _fetched(self) -> Sequence[Snapshot]:
+    def _fetch(self) -> Sequence[Snapshot]:
         asked, self._asked_millis = self._asked_millis, self._root.env.clock.millis()
         number = self.base.id + 1
         if number < self._expired_below:
@@ -164,7 +164,7 @@ class Line:
     def _changelog(self, number: int) -> Snapshot:
         found = self._root.changelogs.find(number)
         if found is None:
-            raise expired(self._root, number)
+            raise expired_error(self._root, number)
         if found.follows(self.base) is False:
             raise self._rolled_back()
         return found
@@ -201,10 +201,10 @@ def require_following(root: TableRoot, number: int, consumer: str | None = None)
     if number > latest + 1:
         raise UsageError(f"there is no snapshot {number} in {root.path}: the next one will be {latest + 1}")
     if number <= latest:
-        raise expired(root, number)
+        raise expired_error(root, number)
 
 
-def expired(root: TableRoot, number: int) -> SnapshotExpiredError:
+def expired_error(root: TableRoot, number: int) -> SnapshotExpiredError:
     """The error for a snapshot whose changes are gone."""
     return SnapshotExpiredError(
         f"snapshot {number} of {root.path} has expired, and its changes with it{KEEPING}",

@@ -36,7 +36,7 @@ class Progress:
         """
         self._record(after, table)
 
-    def opened(self, after: Base, last: Base) -> None:
+    def on_step(self, after: Base, last: Base) -> None:
         """Take note of a step that was handed out: it stands for the snapshots after one, up to and with another."""
         if not self._in_order:
             self._open[last.id] = after, last

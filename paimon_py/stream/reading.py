@@ -46,17 +46,17 @@ class Reading:
         self._is_plain = view is None
         self._columns = listed_names(columns)
         self._where = None if where is None else predicate_of(where)
-        _ = self._shown
+        _ = self._projection_and_request
 
     @property
     def schema(self) -> pa.Schema:
         """Names and types of the columns of a step; `_row_kind` last in a stream of a table."""
-        return self._shown[0].arrow_schema
+        return self._projection_and_request[0].arrow_schema
 
     @property
     def request(self) -> Request:
         """What to plan and to read of the table."""
-        return self._view.asked(self._shown[1])
+        return self._view.request_for(self._projection_and_request[1])
 
     @property
     def whole_request(self) -> Request:
@@ -76,7 +76,7 @@ class Reading:
             files = FileChoice(level=levels - 1)
         return msgspec.structs.replace(self.request, files=files, kinds=not self._is_plain)
 
-    def taken(self, split: Split | bytes) -> Split:
+    def as_split(self, split: Split | bytes) -> Split:
         """A split of a step, perhaps of its bytes.
 
         Raises: UsageError for what is neither.
@@ -94,7 +94,7 @@ class Reading:
             are +I or +U, which depends on how far their files are compacted.)
         Raises: UsageError for a split of a stream of another schema; else as `read_split`.
         """
-        value = self.taken(split)
+        value = self.as_split(split)
         if value.schema_id != self.request.schema.id:
             raise UsageError(
                 f"the split returns rows of schema {value.schema_id}, this stream those of {self.request.schema.id}: "
@@ -103,24 +103,24 @@ class Reading:
         found = read_split(self._root, self.whole_request if value.since is None else self.request, value)
         if value.since is None and self._is_plain:
             found = (batch.append_column(ROW_KIND_FIELD, row_kinds(batch)) for batch in found)
-        yield from map(self._shown[0].apply, self._view.show(self._shown[1], found))
+        yield from map(self._projection_and_request[0].apply, self._view.show(self._projection_and_request[1], found))
 
     def together(self, splits: Sequence[Split], *, in_order: bool, keeps: bool) -> Iterator[pa.RecordBatch]:
         """The rows of several splits, read at the same time; see `read_together`."""
         return read_together(self._root, self._table_schema, self.batches, splits, in_order=in_order, keeps=keeps)
 
     @lazy_property
-    def _shown(self) -> tuple[Projection, Request]:
+    def _projection_and_request(self) -> tuple[Projection, Request]:
         """What is shown, in terms of the view."""
-        schema = self._view.shown(self._table_schema)
+        schema = self._view.shown_schema(self._table_schema)
         predicate = None if self._where is None else bind(self._where, schema.fields, takes_parts=True)
         whole = whole_columns(predicate)
-        projection = with_parts_of(projection_of(self._returned, schema, takes_parts=True), predicate)
-        narrowed = projection.narrowed(schema, whole)
+        projection = with_parts_of(projection_of(self._returned_columns, schema, takes_parts=True), predicate)
+        narrowed = projection.narrow(schema, whole)
         return projection, Request(schema=narrowed, columns=projection.columns, predicate=predicate)
 
     @property
-    def _returned(self) -> tuple[str, ...] | None:
+    def _returned_columns(self) -> tuple[str, ...] | None:
         """The columns that were asked for; rows of a table always have their kinds, last."""
         if self._columns is None or not self._is_plain or ROW_KIND_COLUMN in self._columns:
             return self._columns

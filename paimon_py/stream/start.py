@@ -83,12 +83,12 @@ def start_of(from_: object, options: Mapping[str, str], schema: TableSchema) -> 
     if from_ is not None:
         if named:
             raise UsageError(f"a stream begins once: give either from_ or the option {named[0]}")
-        return _given(from_)
+        return _parse_start(from_)
     stored = {} if named else schema.options
     return _by_options(Options({**stored, **options}))
 
 
-def _given(from_: object) -> Start:
+def _parse_start(from_: object) -> Start:
     from_ = as_moment("from_", from_)
     words: dict[str, Start] = {"full": Full(), "latest": Latest(), "earliest": Earliest()}
     if isinstance(from_, str):

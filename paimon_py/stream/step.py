@@ -106,7 +106,7 @@ class Step:
         Raises:
             SnapshotExpiredError: the snapshot has expired meanwhile.
         """
-        return pa.RecordBatchReader.from_batches(self.schema, self._reading.batches(self._reading.taken(split)))
+        return pa.RecordBatchReader.from_batches(self.schema, self._reading.batches(self._reading.as_split(split)))
 
     def to_reader(self, *, in_order: bool = True) -> pa.RecordBatchReader:
         """The rows as a stream of batches, in memory that does not grow with them; splits are read at the same time.

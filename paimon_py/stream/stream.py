@@ -66,7 +66,7 @@ class Stream(HasOtherNames):
         view: View | None = None,
     ) -> None:
         """See `Table.stream`. `view`: how rows are shown; None: as they are, with their kinds."""
-        given, table_schema = _checked(schema, options), schema
+        given, table_schema = _check_options(schema, options), schema
         schema = msgspec.structs.replace(schema, options={**schema.options, **given})
         check_readable(schema)
         stored = Options(schema.options)
@@ -130,7 +130,7 @@ class Stream(HasOtherNames):
 
     def read(self, split: Split | bytes) -> pa.RecordBatchReader:
         """The rows of one split of a step, also one that came from another process (as a value or its bytes)."""
-        return pa.RecordBatchReader.from_batches(self.schema, self._reading.batches(self._reading.taken(split)))
+        return pa.RecordBatchReader.from_batches(self.schema, self._reading.batches(self._reading.as_split(split)))
 
     def __iter__(self) -> Stream:
         return self
@@ -192,7 +192,7 @@ class Stream(HasOtherNames):
             planned = msgspec.structs.replace(planned, splits=(*planned.splits, *others.splits))
         self._go_on_after(Base.of(snapshot))
         self._ended = self._end.is_at(snapshot.id) or self._end.is_before(snapshot)
-        return self._made(snapshot, planned, after=None)
+        return self._make_step(snapshot, planned, after=None)
 
     def _go_on_after(self, base: Base) -> None:
         self._table = table_of(self._root)
@@ -218,26 +218,26 @@ class Stream(HasOtherNames):
         source = self._follow.source(snapshot, has_changelog=has_changelog)
         if source is None:
             return None
-        planned = self._planned(snapshot, source)
-        return self._made(snapshot, planned, after=line.base) if planned.splits else None
+        planned = self._plan(snapshot, source)
+        return self._make_step(snapshot, planned, after=line.base) if planned.splits else None
 
-    def _planned(self, snapshot: Snapshot, source: Reads) -> Planned:
+    def _plan(self, snapshot: Snapshot, source: Reads) -> Planned:
         if source is Reads.REPLACED:
-            return self._replaced(snapshot)
+            return self._plan_replacement(snapshot)
         of = ChangeSource.DELTA if source is Reads.DELTA else ChangeSource.CHANGELOG
         return plan_step(self._root, self._reading.request, snapshot, of, waiting=self._follow.waiting)
 
-    def _replaced(self, snapshot: Snapshot) -> Planned:
+    def _plan_replacement(self, snapshot: Snapshot) -> Planned:
         """What an overwrite took away, put there or changed, with the old values."""
         since = snapshot.id - 1
         start = self._root.snapshots.get(since) if since else None
         ends = Ends(since=since, start=start, last=snapshot, mode="diff", old_rows=True)
         return plan_diff(self._root, self._reading.request, ends)
 
-    def _made(self, snapshot: Snapshot, planned: Planned, *, after: Base | None) -> Step:
+    def _make_step(self, snapshot: Snapshot, planned: Planned, *, after: Base | None) -> Step:
         """The step that stands for the snapshots after one up to this one; None: for all rows of this one."""
         if self._progress is not None:
-            self._progress.opened(after or Base(0), Base.of(snapshot))
+            self._progress.on_step(after or Base(0), Base.of(snapshot))
         position = Position(Base.of(snapshot), self._table)
         is_full = after is None
         return Step(self._reading, snapshot, planned.splits, position, is_full=is_full, acknowledge=self._progress)
@@ -266,7 +266,7 @@ class Stream(HasOtherNames):
         return f"Stream({self._root.path!r}, position={self.position!r})"
 
 
-def _checked(schema: TableSchema, options: Mapping[str, str] | None) -> Mapping[str, str]:
+def _check_options(schema: TableSchema, options: Mapping[str, str] | None) -> Mapping[str, str]:
     if options is not None and not isinstance(options, Mapping):
         raise UsageError(f"options map names to texts, got a {type(options).__name__}")
     for name, text in (options or {}).items():

@@ -15,7 +15,7 @@ from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.split import columns_of
 from paimon_py.lsm.same_values import same_values
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 from paimon_py.scan.request import Request, keep
 from paimon_py.scan.view import WithKinds
 from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
@@ -31,12 +31,12 @@ class Binlog(msgspec.Struct, frozen=True):
     Conditions are asked of the rows that are shown: conditions on lists say nothing about files.
     """
 
-    def shown(self, schema: TableSchema) -> TableSchema:
+    def shown_schema(self, schema: TableSchema) -> TableSchema:
         """The kind, and a list of every column."""
-        fields = tuple(_listed(field) for field in schema.fields)
-        return _KINDS.shown(msgspec.structs.replace(schema, fields=fields))
+        fields = tuple(_list_field(field) for field in schema.fields)
+        return _KINDS.shown_schema(msgspec.structs.replace(schema, fields=fields))
 
-    def asked(self, request: Request) -> Request:
+    def request_for(self, request: Request) -> Request:
         """The columns that are shown, or needed by conditions; of a key all, so that rows of a key are known."""
         wanted = dict.fromkeys((*request.columns, *self._asked_by_conditions(request)))
         fields = tuple(_single(field) for field in request.schema.fields if field.name != _KINDS.name)
@@ -52,7 +52,7 @@ class Binlog(msgspec.Struct, frozen=True):
         names = dict.fromkeys((*request.columns, *self._asked_by_conditions(request)))
         keys = list(request.schema.trimmed_primary_keys)
         for batch in _whole_updates(batches):
-            kept = keep(_packed(batch, keys, request.schema, tuple(names)), mask)
+            kept = keep(_pack(batch, keys, request.schema, tuple(names)), mask)
             if kept.num_rows:
                 picked = kept.select(list(request.columns))
                 yield pa.RecordBatch.from_arrays(picked.columns, schema=schema) if request.columns else picked
@@ -65,7 +65,7 @@ class Binlog(msgspec.Struct, frozen=True):
         return [] if request.predicate is None else sorted(columns_of(request.predicate))
 
 
-def _listed(field: Field) -> Field:
+def _list_field(field: Field) -> Field:
     """The list of a column: its values may be NULL, and the list remembers whether those of the column may."""
     element = msgspec.structs.replace(field.type, nullable=True)
     return msgspec.structs.replace(field, type=ArrayType(element, nullable=field.type.nullable))
@@ -92,7 +92,7 @@ def _whole_updates(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
         yield held
 
 
-def _packed(batch: pa.RecordBatch, keys: list[str], shown: TableSchema, names: tuple[str, ...]) -> pa.RecordBatch:
+def _pack(batch: pa.RecordBatch, keys: list[str], shown: TableSchema, names: tuple[str, ...]) -> pa.RecordBatch:
     """Rows of lists: a list begins at every row but those that are the new row of the update before them."""
     kinds = batch.column(ROW_KIND_COLUMN)
     texts = numpy_values(kinds.dictionary_encode().indices)
@@ -112,7 +112,7 @@ def _packed(batch: pa.RecordBatch, keys: list[str], shown: TableSchema, names: t
     schema = Request(schema=shown, columns=tuple(names)).arrow_schema
     for field in fields:
         if field.name == _KINDS.name:
-            columns.append(combined(kinds.take(from_numpy(ends - 1, pa.int64()))))
+            columns.append(combine_chunks(kinds.take(from_numpy(ends - 1, pa.int64()))))
         else:
             lists = pa.ListArray.from_arrays(offsets, batch.column(field.name))
             columns.append(lists.cast(schema.field(field.name).type))

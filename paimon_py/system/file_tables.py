@@ -93,12 +93,12 @@ class FilePart:
         written_codes, written = self.entries.lists("write_columns")
         codes = (self.entries.schema_id * len(covered) + covered_codes) * len(written) + written_codes
 
-        def told(entries: EntryColumns, code: int) -> pa.Array:
+        def stats_of(entries: EntryColumns, code: int) -> pa.Array:
             rest, written_code = divmod(code, len(written))
             schema_id, covered_code = divmod(rest, len(covered))
             return self._stats(entries, schema_id, covered[covered_code], written[written_code], which)
 
-        return self._by(codes, told)
+        return self._by(codes, stats_of)
 
     def _by(self, codes: Ints, make: Callable[[EntryColumns, int], pa.Array]) -> pa.Array:
         """Texts that are made for the files of each code together."""
@@ -132,7 +132,7 @@ class FilePart:
         present = {field.id for field in schema.fields}
         wanted = [slots[field.id] for field in self.state.schema.fields if field.id in slots]
         counts = which == "value_null_counts"
-        values = {} if counts else self._decoded(entries, fields, wanted, which)
+        values = {} if counts else self._decode(entries, fields, wanted, which)
         texts = {}
         for field in self.state.schema.fields:
             slot = slots.get(field.id)
@@ -143,10 +143,10 @@ class FilePart:
             elif slot is None or slot not in values:
                 texts[field.name] = _number_texts(pa.nulls(count, pa.int64()))
             else:
-                texts[field.name] = _shown(values[slot], fields[slot], field)
+                texts[field.name] = _bound_texts(values[slot], fields[slot], field)
         return named_texts(texts, count)
 
-    def _decoded(
+    def _decode(
         self, entries: EntryColumns, fields: Sequence[Field], wanted: Sequence[int], which: str
     ) -> dict[int, pa.Array]:
         """The bounds by their place among the fields; without those that Arrow cannot hold, such as a year 0 in ns."""
@@ -288,7 +288,7 @@ def _buckets(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
     if state.snapshot is not None:
         found = counted_files(state.root, state.snapshot, _wanted_entries(asked, state), by=("partition", "bucket"))
         texts = partition_row_texts(found["partition"].combine_chunks(), state.schema)
-        yield from _counted(asked, state, found, texts, _BUCKETS, "bucket")
+        yield from _count(asked, state, found, texts, _BUCKETS, "bucket")
 
 
 def _partitions(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
@@ -296,10 +296,10 @@ def _partitions(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
     if state.snapshot is not None:
         found = counted_files(state.root, state.snapshot, None, by=("partition",), waiting=False)
         texts = partition_names(found["partition"].combine_chunks(), state.schema, directory=False)
-        yield from _counted(asked, state, found, texts, _PARTITIONS)
+        yield from _count(asked, state, found, texts, _PARTITIONS)
 
 
-def _counted(
+def _count(
     asked: Asked, state: TableState, found: pa.Table, texts: pa.Array,
     columns: Columns[tuple[TableState, pa.Table]], *keys: str,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
@@ -333,7 +333,7 @@ def _number_texts(numbers: pa.Array) -> pa.Array:
     return pc.fill_null(numbers.cast(pa.string()), "null")
 
 
-def _shown(values: pa.Array, stored: Field, field: Field) -> pa.Array:
+def _bound_texts(values: pa.Array, stored: Field, field: Field) -> pa.Array:
     """Bounds as the column's type of today shows them; `null` where that cannot hold them."""
     try:
         return value_texts(cast(values, stored.type, field.type), field.type)

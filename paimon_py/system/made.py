@@ -18,7 +18,7 @@ from paimon_py.codec.columns import Mask, from_numpy
 from paimon_py.errors import UnsupportedError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds, may_match
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.moments import wall_millis
 from paimon_py.scan.time_travel import Travel, find_state
@@ -79,7 +79,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         for field, get in zip(self.fields, columns.values(), strict=True):
             if field.name in self.columns:
                 kind, made = to_arrow_type(field.type), get(part)
-                arrays.append(combined(made).cast(kind) if isinstance(made, _ARROW) else pa.array(made, kind))
+                arrays.append(combine_chunks(made).cast(kind) if isinstance(made, _ARROW) else pa.array(made, kind))
                 names.append(field.name)
         if not arrays:
             return pa.record_batch([pa.nulls(count)], ["rows"]).select([])

@@ -15,7 +15,7 @@ from paimon_py.expr.bind import all_of, bind, predicate_of
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
 from paimon_py.lazy import lazy_property
-from paimon_py.pages import preformatted
+from paimon_py.pages import preformat
 from paimon_py.scan.projection import Projection, listed_names, projection_of
 from paimon_py.scan.request import keep
 from paimon_py.scan.rows import Rows, row_count
@@ -67,7 +67,7 @@ class MadeExplanation(msgspec.Struct, frozen=True, kw_only=True):
     rows_returned: int | None = None
 
     def _repr_html_(self) -> str:
-        return preformatted(str(self))
+        return preformat(str(self))
 
     def __str__(self) -> str:
         lines = [f"scan of {self.table}" + ("" if self.snapshot_id is None else f", snapshot {self.snapshot_id}")]
@@ -122,7 +122,7 @@ class MadeScan(Rows):
     def count(self) -> int:
         """How many rows there are, at most the limit. Cost: the columns that the predicate needs."""
         total = 0
-        for batch in self._wanted(self._state, ()):
+        for batch in self._rows_that_match(self._state, ()):
             total += batch.num_rows
             if self._limit is not None and total >= self._limit:
                 return self._limit
@@ -179,7 +179,7 @@ class MadeScan(Rows):
         left, schema = self._limit, self.schema
         if left == 0:
             return
-        for batch in self._wanted(state, self._projection.columns, made):
+        for batch in self._rows_that_match(state, self._projection.columns, made):
             rows = self._projection.apply(batch)
             rows = pa.RecordBatch.from_arrays(rows.columns, schema=schema) if rows.num_columns else rows
             yield rows if left is None else rows.slice(0, left)
@@ -188,7 +188,7 @@ class MadeScan(Rows):
                 if not left:
                     return
 
-    def _wanted(
+    def _rows_that_match(
         self, state: Snapshot | None, columns: Sequence[str], made: list[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The rows that match, with these columns."""
@@ -203,7 +203,7 @@ class MadeScan(Rows):
                 if kept.num_rows:
                     yield kept.select(list(columns))
 
-    def _limited(self, most: int) -> MadeScan:
+    def _limit_to(self, most: int) -> MadeScan:
         scan = MadeScan.__new__(MadeScan)
         scan.__dict__.update(self.__dict__)
         scan._limit = most
@@ -213,7 +213,7 @@ class MadeScan(Rows):
     def _takes_conditions(self) -> bool:
         return self._limit is None
 
-    def _narrowed(self, columns: NameList | None, where: Predicate | None) -> MadeScan:
+    def _narrow(self, columns: NameList | None, where: Predicate | None) -> MadeScan:
         _ = self._state
         scan = MadeScan.__new__(MadeScan)
         scan.__dict__.update(self.__getstate__())
@@ -227,6 +227,6 @@ class MadeScan(Rows):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in _DERIVED}
 
-    def _told(self) -> dict[str, object]:
+    def _description(self) -> dict[str, object]:
         table = f"{self._place} ${self._made.name}"
         return {"table": table, "columns": self._columns, "where": self._predicate, "limit": self._limit}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from paimon_py.doors import NameList, mapped, names_place
+from paimon_py.doors import NameList, as_mapping, names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.notebook import system_page
@@ -73,7 +73,7 @@ class MadeTable:
         chosen = {"snapshot_id": snapshot_id, "tag": tag, "timestamp": timestamp, "watermark": watermark}
         source = self._source
         if self._made.has_states and isinstance(source, TableSource):
-            given = mapped("options", options)
+            given = as_mapping("options", options)
             for name, text in given.items():
                 check_dynamic(source.schema, name, text)
             travel = travel_of(

@@ -62,11 +62,11 @@ _INDEXES: Columns[tuple[TableSchema, Sequence[IndexEntry]]] = {
 def _manifests(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
     """What the manifest lists of the snapshot name: base, delta, changelog. Cost: a get for each list."""
     if state.snapshot is not None:
-        for part in chunks(_listed(state.root, state.snapshot)):
+        for part in chunks(_manifests_of(state.root, state.snapshot)):
             yield asked.batch(len(part), (state.schema, part), _MANIFESTS)
 
 
-def _listed(root: TableRoot, snapshot: Snapshot) -> list[ManifestFile]:
+def _manifests_of(root: TableRoot, snapshot: Snapshot) -> list[ManifestFile]:
     found = root.manifests.base_and_delta(snapshot)
     if snapshot.changelog_manifest_list is None:
         return found

@@ -91,7 +91,7 @@ _AGGREGATES: Columns[tuple[Field, dict[str, str]]] = {
 def _snapshots(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
     """One get for each snapshot whose id may match; what expires meanwhile is left out."""
     root = state.root
-    for ids in chunks(asked.matching("snapshot_id", root.known(root.snapshots.ids()))):
+    for ids in chunks(asked.matching("snapshot_id", root.check_listed(root.snapshots.ids()))):
         found = [one for one in root.env.pool.map(root.snapshots.find, ids) if one is not None]
         yield asked.rows(found, _SNAPSHOTS)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from paimon_py.commit.result import CommittedSnapshots
-from paimon_py.doors import NameList, mapped, names_place
+from paimon_py.doors import NameList, as_mapping, names_place
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
@@ -72,7 +72,7 @@ class SystemTable:
         self._schema = schema
         self._name = name
         self._kind = kind
-        self._shown = kind.view.shown(schema)
+        self._shown = kind.view.shown_schema(schema)
 
     @property
     def name(self) -> str:
@@ -118,7 +118,7 @@ class SystemTable:
         """
         check_readable(self._schema)
         if options and not isinstance(self._kind.view, AsIs):
-            _refuse_sequence_numbers(mapped("options", options))
+            _refuse_sequence_numbers(as_mapping("options", options))
         found = open_scan(
             self._root, self._schema, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
             columns=columns, where=where, limit=limit, options=options, view=self._kind.view,

@@ -30,7 +30,7 @@ def partition_row_texts(rows: pa.Array, schema: TableSchema) -> pa.Array:
     fits = pc.fill_null(pc.starts_with(rows, arity), False)
     columns = decode(rows.filter(fits), [field.type for field in fields])
     texts = [pc.fill_null(cast(column, field.type, STRING), _NULL) for column, field in _pairs(columns, fields)]
-    found = _enclosed("{", texts, "}", pc.sum(fits).as_py() or 0)
+    found = _enclose("{", texts, "}", pc.sum(fits).as_py() or 0)
     return found if len(found) == len(rows) else pc.replace_with_mask(pa.nulls(len(rows), pa.string()), fits, found)
 
 
@@ -72,16 +72,16 @@ def value_texts(column: pa.Array, kind: DataType) -> pa.Array:
 def key_texts(columns: Sequence[pa.Array], fields: Sequence[Field]) -> pa.Array:
     """`[1, a]` of the columns of a key, at least one."""
     texts = [value_texts(column, field.type) for column, field in _pairs(columns, fields)]
-    return _enclosed("[", texts, "]", len(columns[0]))
+    return _enclose("[", texts, "]", len(columns[0]))
 
 
 def named_texts(texts: dict[str, pa.Array], count: int) -> pa.Array:
     """`{a=1, b=null}` of texts by column, in the order of the columns' names."""
     parts = [pc.binary_join_element_wise(f"{name}=", texts[name], "") for name in sorted(texts)]
-    return _enclosed("{", parts, "}", count)
+    return _enclose("{", parts, "}", count)
 
 
-def _enclosed(opening: str, texts: Sequence[pa.Array], closing: str, count: int) -> pa.Array:
+def _enclose(opening: str, texts: Sequence[pa.Array], closing: str, count: int) -> pa.Array:
     if not texts:
         return text_array([opening + closing] * count)
     return pc.binary_join_element_wise(opening, pc.binary_join_element_wise(*texts, ", "), closing, "")

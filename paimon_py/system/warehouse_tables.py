@@ -118,7 +118,7 @@ _OPTIONS: Columns[tuple[str, str]] = {
 def _tables(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
     """One row for each table. Cost: a list and a get for each that may match"""
     for part in chunks(_names(asked, warehouse)):
-        yield asked.rows(list(_opened(warehouse, part)), _TABLES)
+        yield asked.rows(list(_open(warehouse, part)), _TABLES)
 
 
 def _table_options(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
@@ -126,7 +126,7 @@ def _table_options(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatc
     for part in chunks(_names(asked, warehouse)):
         found = [
             (one, key, value)
-            for one in _opened(warehouse, part)
+            for one in _open(warehouse, part)
             for key, value in {**one.schema.options, "path": one.root.path}.items()
         ]
         yield asked.rows(found, _TABLE_OPTIONS)
@@ -135,7 +135,7 @@ def _table_options(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatc
 def _partitions(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
     """One row for each partition of each table that has partitions. Cost: the manifests of tables that may match"""
     for part in chunks(_names(asked, warehouse)):
-        for one in _opened(warehouse, part):
+        for one in _open(warehouse, part):
             snapshot = one.root.snapshots.latest() if one.schema.partition_keys else None
             if snapshot is not None:
                 try:
@@ -167,7 +167,7 @@ def _names(asked: Asked, warehouse: Warehouse) -> list[tuple[str, str]]:
     return found
 
 
-def _opened(warehouse: Warehouse, names: Sequence[tuple[str, str]]) -> Iterator[_Found]:
+def _open(warehouse: Warehouse, names: Sequence[tuple[str, str]]) -> Iterator[_Found]:
     for database, table in names:
         root = warehouse.root(database, table)
         try:

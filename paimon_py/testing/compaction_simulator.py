@@ -199,7 +199,7 @@ class _Bucket:
         updates = round(load.rows * load.updates)
         updated = -math.expm1(updates * math.log1p(-1 / load.keys)) * load.keys
         rows = _Rows(updated, load.rows - updates)
-        self.written = self._merged([self.written, rows], load.keys)
+        self.written = self._merge([self.written, rows], load.keys)
         low, high = 0, KEY_SPACE - 1
         if load.ordered and not updates:
             low = number * load.rows
@@ -258,9 +258,9 @@ class _Bucket:
         ends = [self.keys[file.name] for run in section for file in run.files]
         share = (max(high for _, high in ends) + 1 - min(low for low, _ in ends)) / KEY_SPACE
         totals = [_Rows(sum(rows.updated for rows in run), sum(rows.new for rows in run)) for run in runs]
-        return self._merged(totals, self.workload.keys * share)
+        return self._merge(totals, self.workload.keys * share)
 
-    def _merged(self, runs: Sequence[_Rows], keys: float) -> _Rows:
+    def _merge(self, runs: Sequence[_Rows], keys: float) -> _Rows:
         """Rows of runs merged over a part of the line in which so many keys of the fixed set lie."""
         return _Rows(_union([rows.updated / keys for rows in runs]) * keys, sum(rows.new for rows in runs))
 

@@ -11,7 +11,7 @@ import io
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import BinaryIO, TypeVar
 
-from paimon_py.lanes import Budget, spread
+from paimon_py.lanes import Budget, run_streams
 from paimon_py.storage.store import FileStatus, Store
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class TripPool:
     def streams(
         self, begin: Callable[[T], Iterator[R]], items: Iterable[T], budget: Budget, *, in_order: bool = True
     ) -> Generator[R, None, None]:
-        return spread(begin, items, budget, threads=1, in_order=in_order)
+        return run_streams(begin, items, budget, threads=1, in_order=in_order)
 
     async def aside(self, function: Callable[[], R]) -> R:
         return function()
@@ -67,11 +67,11 @@ class TripPool:
         found = function()
         end, self.trips.now = self.trips.now, begin
 
-        def ended() -> R:
+        def finish() -> R:
             self.trips.now = max(self.trips.now, end)
             return found
 
-        return ended
+        return finish
 
 
 class TripStore:

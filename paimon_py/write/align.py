@@ -189,7 +189,7 @@ def _column(field: Field, given: pa.Schema) -> _Column | str:
         return f"{field.name}: given {len(positions)} times; leave one"
     if not positions:
         if field.type.nullable or default is not None:
-            return _Column(None, _unused, default, arrow, False)
+            return _Column(None, _as_is, default, arrow, False)
         return f"{field.name}: missing, {sql_type(field.type)} needed; add it, or give the column a default"
     step = plan_part(given.field(positions[0]).type, field.type, place_of(field.name))
     if isinstance(step, Refusal):
@@ -197,7 +197,7 @@ def _column(field: Field, given: pa.Schema) -> _Column | str:
     return _Column(positions[0], step, default, arrow, default is not None and field.type.nullable)
 
 
-def _unused(array: pa.Array) -> pa.Array:
+def _as_is(array: pa.Array) -> pa.Array:
     return array
 
 

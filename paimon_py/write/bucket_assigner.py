@@ -38,7 +38,7 @@ class AssignerSettings(msgspec.Struct, frozen=True, kw_only=True):
         return bucket % self.count == self.number % self.count
 
 
-def limited(settings: AssignerSettings, options: Options) -> AssignerSettings:
+def with_limits(settings: AssignerSettings, options: Options) -> AssignerSettings:
     """The settings with the limits that a table's options set.
 
     Raises: OptionError for numbers that leave no bucket to fill.
@@ -98,12 +98,12 @@ class PartitionBuckets:
         ordered, rows = (words >> _HALF).astype(np.int32), words & _LOW
         begins = np.ones(len(words), np.bool_)
         begins[1:] = ordered[1:] != ordered[:-1]
-        buckets, fresh = self._assigned(ordered[begins], rows[begins])
+        buckets, fresh = self._assign(ordered[begins], rows[begins])
         numbers = np.empty(len(hashes), np.int64)
         numbers[rows] = buckets[np.cumsum(begins) - 1]
         return numbers, fresh
 
-    def _assigned(self, distinct: Int32s, first: Ints) -> tuple[Shorts, dict[int, Int32s]]:
+    def _assign(self, distinct: Int32s, first: Ints) -> tuple[Shorts, dict[int, Int32s]]:
         """The bucket of each distinct hash, and the new ones by bucket; `first`: where each came first."""
         buckets = np.full(len(distinct), -1, np.int16)
         for known, places in self._parts:
@@ -205,14 +205,14 @@ def _java_order(counts: list[tuple[int, int]]) -> list[int]:
     for bucket, count in counts:
         for step in range(min(count, 2)):
             if size > len(slots) * 3 // 4:
-                slots = _doubled(slots)
+                slots = _double(slots)
             if step == 0:
                 slots[bucket % len(slots)].insert(0, bucket)
                 size += 1
     return [bucket for slot in slots for bucket in slot]
 
 
-def _doubled(slots: list[list[int]]) -> list[list[int]]:
+def _double(slots: list[list[int]]) -> list[list[int]]:
     larger: list[list[int]] = [[] for _ in range(2 * len(slots))]
     for slot in slots:
         for bucket in slot:

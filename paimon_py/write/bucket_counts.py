@@ -34,11 +34,11 @@ class BucketCounts:
         """
         parts = []
         while True:
-            counts, found, waiting = self._filled(times, left, left_times)
+            counts, found, waiting = self._fill(times, left, left_times)
             if not len(waiting) or self._next() > max(self.counts, default=-1):
                 break
             early, gone = times < times[waiting[0]], left_times < times[waiting[0]]
-            self.counts, found, _ = self._filled(times[early], left[gone], left_times[gone])
+            self.counts, found, _ = self._fill(times[early], left[gone], left_times[gone])
             self.counts[self._next()] = 0
             parts.append(found)
             times, left, left_times = times[~early], left[~gone], left_times[~gone]
@@ -54,7 +54,7 @@ class BucketCounts:
         """The smallest free number."""
         return next(number for number in range(len(self.counts) + 1) if number not in self.counts)
 
-    def _filled(self, times: Ints, left: Ints, left_times: Ints) -> tuple[dict[int, int], Ints, Ints]:
+    def _fill(self, times: Ints, left: Ints, left_times: Ints) -> tuple[dict[int, int], Ints, Ints]:
         """Counts afterwards if there were no new buckets, the bucket of every key, and which keys no bucket takes."""
         counts = dict(self.counts)
         found = np.full(len(times), -1, np.int64)
@@ -64,7 +64,7 @@ class BucketCounts:
             count = counts[bucket]
             gone = int(lost[bucket]) if bucket < len(lost) else 0
             if len(waiting) and (gone or count < self._target):
-                taken = _taken(self._target - count, times[waiting], left_times[left == bucket] if gone else _NEVER)
+                taken = _fits(self._target - count, times[waiting], left_times[left == bucket] if gone else _NEVER)
                 found[waiting[taken]] = bucket
                 count += int(np.count_nonzero(taken))
                 waiting = waiting[~taken]
@@ -75,7 +75,7 @@ class BucketCounts:
 _NEVER = np.empty(0, np.int64)
 
 
-def _taken(room: int, times: Ints, left_times: Ints) -> Mask:
+def _fits(room: int, times: Ints, left_times: Ints) -> Mask:
     """Which keys a bucket with so much room takes; `room` is negative if it holds more than it should."""
     if not len(left_times):
         taken: Mask = np.arange(len(times)) < room
@@ -85,7 +85,7 @@ def _taken(room: int, times: Ints, left_times: Ints) -> Mask:
             return np.zeros(len(times), np.bool_)
         late = times > left_times[-room - 1]
         taken = np.zeros(len(times), np.bool_)
-        taken[late] = _taken(0, times[late], left_times[-room:])
+        taken[late] = _fits(0, times[late], left_times[-room:])
         return taken
     events = np.concatenate([times, left_times])
     order = np.argsort(events, kind="stable")

@@ -90,7 +90,7 @@ def plan_part(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step
     plain = _without_views(source)
     if not plain.equals(source):
         step = plan_part(plain, target, place)
-        return step._replace(given=source) if isinstance(step, Refusal) else lambda array: step(_unviewed(array))
+        return step._replace(given=source) if isinstance(step, Refusal) else lambda array: step(_without_view(array))
     match target:
         case Atomic(root=Root.VARIANT):
             return variant_step(plain, place) or _refuse(source, target, place, VARIANT_WAY)
@@ -159,7 +159,7 @@ def takeable(source: pa.DataType) -> tuple[pa.DataType, Step]:
         kind, unwrap = unwrapped
         kind, step = takeable(kind)
         return kind, lambda array: step(unwrap(array))
-    return _without_views(source), _unviewed
+    return _without_views(source), _without_view
 
 
 def _without_views(kind: pa.DataType) -> pa.DataType:
@@ -179,22 +179,22 @@ def _without_views(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _unviewed(array: pa.Array) -> pa.Array:
+def _without_view(array: pa.Array) -> pa.Array:
     plain = _without_views(array.type)
     return array if plain.equals(array.type) else array.cast(plain)
 
 
-def _decoded(array: pa.Array) -> pa.Array:
+def _decode(array: pa.Array) -> pa.Array:
     """The values of a dictionary array."""
     values = array.dictionary
     if not _without_views(values.type).equals(values.type):
-        array = pa.DictionaryArray.from_arrays(array.indices, _unviewed(values))
+        array = pa.DictionaryArray.from_arrays(array.indices, _without_view(values))
     return array.dictionary_decode()
 
 
 def _unwrap(source: pa.DataType) -> tuple[pa.DataType, Step] | None:
     if pa.types.is_dictionary(source):
-        return source.value_type, _decoded
+        return source.value_type, _decode
     if isinstance(source, pa.BaseExtensionType):
         return source.storage_type, lambda array: array.storage
     if pa.types.is_run_end_encoded(source):
@@ -447,7 +447,7 @@ def _children(array: pa.Array, children: Sequence[pa.Array]) -> tuple[Ints, list
     if index is None:
         return sizes, [child.slice(first, last - first) for child in children]
     taken = from_numpy(index, pa.int64())
-    return sizes, [_unviewed(child).take(taken) for child in children]
+    return sizes, [_without_view(child).take(taken) for child in children]
 
 
 def _rebuild(arrow: pa.DataType, sizes: Ints, child: pa.Array, valid: Mask | None) -> pa.Array:

@@ -24,13 +24,13 @@ def variant_step(source: pa.DataType, place: ColumnPlace) -> Step | None:
     The step raises Misfit for a text that is not JSON, and for bytes that are no variant.
     """
     if is_pair(source):
-        return lambda array: _checked(array, place)
+        return lambda array: _check(array, place)
     if pa.types.is_string(source) or pa.types.is_large_string(source):
-        return lambda array: _parsed(array, place)
+        return lambda array: _parse(array, place)
     return None
 
 
-def _parsed(array: pa.Array, place: ColumnPlace) -> pa.Array:
+def _parse(array: pa.Array, place: ColumnPlace) -> pa.Array:
     """Each different text is parsed once."""
     texts = array.dictionary_encode()
     made = []
@@ -43,7 +43,7 @@ def _parsed(array: pa.Array, place: ColumnPlace) -> pa.Array:
     return of_encoded(made).take(texts.indices)
 
 
-def _checked(array: pa.Array, place: ColumnPlace) -> pa.Array:
+def _check(array: pa.Array, place: ColumnPlace) -> pa.Array:
     try:
         return as_variants(array)
     except CorruptionError as error:

@@ -22,10 +22,10 @@ def open_dataset(dataset: Any) -> pa.RecordBatchReader:
     Raises: SchemaError, while it is read, at the first file with a column that the dataset's schema has not.
     """
     scanner = dataset.scanner()
-    return pa.RecordBatchReader.from_batches(scanner.projected_schema, _checked(dataset.schema, scanner))
+    return pa.RecordBatchReader.from_batches(scanner.projected_schema, _check_batches(dataset.schema, scanner))
 
 
-def _checked(schema: pa.Schema, scanner: Any) -> Iterator[pa.RecordBatch]:
+def _check_batches(schema: pa.Schema, scanner: Any) -> Iterator[pa.RecordBatch]:
     last = None
     for tagged in scanner.scan_batches():
         fragment = tagged.fragment

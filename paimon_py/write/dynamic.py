@@ -28,7 +28,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
 from paimon_py.write.align import Alignment
-from paimon_py.write.bucket_assigner import BUCKETS_MAX, AssignerSettings, PartitionBuckets, assigners_of, limited
+from paimon_py.write.bucket_assigner import BUCKETS_MAX, AssignerSettings, PartitionBuckets, assigners_of, with_limits
 from paimon_py.write.route import Router
 from paimon_py.write.routing import Routing
 from paimon_py.write.streams import open_stream, pieces
@@ -125,7 +125,7 @@ class DynamicBuckets(Routing):
         self._files = TableFiles(root, schema)
         self._live = live
         own = AssignerSettings() if share is None else AssignerSettings(count=share.assigners, number=share.number)
-        self._settings = limited(own, Options(schema.options))
+        self._settings = with_limits(own, Options(schema.options))
         self._share = share
         self._partitions: dict[bytes, PartitionBuckets] = {}
         self._index: dict[Bucket, _Indexed] = {}
@@ -163,7 +163,7 @@ class DynamicBuckets(Routing):
         for key, indexed in self._index.items():
             if indexed.is_new and key not in found:
                 found[key] = BucketChanges(partition=key[0], bucket=key[1], total_buckets=-1)
-        return [self._indexed(key, one) for key, one in found.items()]
+        return [self._with_index(key, one) for key, one in found.items()]
 
     def hand_over(self, changes: Changes) -> None:
         """What was made so far is the receiver's from now on."""
@@ -186,7 +186,7 @@ class DynamicBuckets(Routing):
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
-    def _indexed(self, key: Bucket, changes: BucketChanges) -> BucketChanges:
+    def _with_index(self, key: Bucket, changes: BucketChanges) -> BucketChanges:
         indexed = self._index.get(key)
         if indexed is None:
             return changes

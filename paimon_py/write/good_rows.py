@@ -85,7 +85,7 @@ class GoodRows:
         columns: list[pa.Array] = []
         fits: Mask = np.ones(batch.num_rows, np.bool_)
         for field, texts in zip(self.schema, batch.columns, strict=True):
-            values, wrong = _parsed(texts, field.type)
+            values, wrong = _parse(texts, field.type)
             problems = {row: f"{texts[row].as_py()!r} is not of type {self._types[field.name]}" for row in wrong}
             if field.name in self._required and values.null_count:
                 nulls = (row for row in range(len(values)) if not values[row].is_valid)
@@ -122,7 +122,7 @@ def _convert_options(types: dict[str, pa.DataType], nulls: list[str]) -> pa.csv.
     )
 
 
-def _parsed(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
+def _parse(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
     """The values of texts, NULL for those that are none of the type, and the rows of these."""
     if pa.types.is_string(kind) or not len(texts):
         return texts.cast(kind), []
@@ -132,7 +132,7 @@ def _parsed(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
         if len(texts) == 1:
             return pa.nulls(1, kind), [0]
     half = len(texts) // 2
-    (low, below), (high, above) = _parsed(texts.slice(0, half), kind), _parsed(texts.slice(half), kind)
+    (low, below), (high, above) = _parse(texts.slice(0, half), kind), _parse(texts.slice(half), kind)
     return pa.concat_arrays([low, high]), [*below, *(half + row for row in above)]
 
 

@@ -101,13 +101,14 @@ def _batches(first: pa.RecordBatchReader, items: Iterator[object], opener: Opene
         reader = opener(item)
         if not reader.schema.equals(first.schema):
             raise UsageError(
-                f"item {number} has the columns {_shown(reader.schema)}, those before had {_shown(first.schema)}; give "
+                f"item {number} has the columns {_schema_text(reader.schema)}, those before had "
+                f"{_schema_text(first.schema)}; give "
                 "all items one schema"
             )
         yield from reader
 
 
-def _shown(schema: pa.Schema) -> str:
+def _schema_text(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name}: {field.type}" for field in schema)
 
 
@@ -127,7 +128,7 @@ def column_of(name: str, values: list[object], field: Field | None) -> pa.Array:
     try:
         return python_array(values, kind)
     except _ERRORS as error:
-        found = _found(values)
+        found = _infer(values)
         if found is not None:
             fits = not isinstance(plan(found.type, field.type, place_of(name)), Refusal)
             if fits or not pa.types.is_nested(kind):
@@ -155,7 +156,7 @@ def _variants(name: str, values: Sequence[object]) -> pa.Array:
     return of_encoded(found)
 
 
-def _found(values: list[object]) -> pa.Array | None:
+def _infer(values: list[object]) -> pa.Array | None:
     """What Arrow makes of the values; None if that is nothing, or if it would cut off the nanoseconds of pandas."""
     try:
         return None if any(map(_has_nanoseconds, values)) else pa.array(values)

@@ -146,7 +146,7 @@ class Told:
         if self._progress is not None:
             self._progress(0, self.rows, INTO_FILES)
 
-    def written(self, done: int, total: int, what: str) -> None:
+    def on_write(self, done: int, total: int, what: str) -> None:
         """Say what the writer counts, once there is nothing more to read."""
         if self._is_read and self._progress is not None:
             self._progress(done, total or self.rows, what)
@@ -172,14 +172,14 @@ def find_files(files: object, options: Mapping[str, str]) -> tuple[LoadedFile, .
     for each in given:
         if not isinstance(each, (str, PurePath)):
             raise UsageError(f"load_files takes paths as texts, not {each!r}")
-        for file in _found(str(each), options):
+        for file in _find_files(str(each), options):
             found.setdefault(file.path, file)
     if not found:
         raise UsageError("load_files was given no file")
     return tuple(found.values())
 
 
-def _found(text: str, options: Mapping[str, str]) -> Sequence[LoadedFile]:
+def _find_files(text: str, options: Mapping[str, str]) -> Sequence[LoadedFile]:
     store, place = open_store(text, options)
     status = store.stat(place)
     if status is not None and not status.is_directory:

@@ -13,21 +13,21 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
-from paimon_py.codec.python_values import shown
+from paimon_py.codec.python_values import value_text
 from paimon_py.commit.changes import BucketChanges, Changes, KeyBase
 from paimon_py.commit.key_follower import KeyFollower
 from paimon_py.errors import CorruptionError, SnapshotExpiredError, UsageError
 from paimon_py.lsm.key_places import KeyPlaces
-from paimon_py.lsm.key_runs import Run, grouped, keys_of
+from paimon_py.lsm.key_runs import Run, group_keys, keys_of
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.history import Chronicle
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
-from paimon_py.write.bucket_assigner import AssignerSettings, limited
+from paimon_py.write.bucket_assigner import AssignerSettings, with_limits
 from paimon_py.write.moves import BY_ENGINE, Batch, KeyCounts, Moves, bucket_of, packed_places, part_of
-from paimon_py.write.route import Routed, partition_codes, spread
+from paimon_py.write.route import Routed, partition_codes, route_rows
 from paimon_py.write.routing import Routing
 
 _INDEX_SHARE = 16
@@ -73,7 +73,7 @@ class MovingKeys(Routing):
         room = min(options.get_memory("lookup.cache-max-memory-size"), options.get_memory("write-buffer-size"))
         self._index = KeyPlaces(root.env.spill, room // _INDEX_SHARE)
         self.memory_bytes = _MERGE_COPIES * (room // _INDEX_SHARE)
-        self._target_rows = limited(AssignerSettings(), options).target_rows
+        self._target_rows = with_limits(AssignerSettings(), options).target_rows
         self._counts = KeyCounts(self._target_rows)
         self._numbers: dict[bytes, int] = {}
         self._partitions: list[bytes] = []
@@ -108,11 +108,11 @@ class MovingKeys(Routing):
         parts = np.full(batch.num_rows, numbers[0]) if codes is None else numbers[codes]
         fields = self._key_fields
         keys = keys_of([batch.column(field.name) for field in fields], [field.type for field in fields])
-        order, starts = grouped(keys)
+        order, starts = group_keys(keys)
         distinct = keys.take(order[starts])
         moves = self._decide(Batch(order, starts, parts, self._index.find(distinct)), self._counts)
         self._index.put(Run(distinct.take(moves.keys), moves.new_places))
-        return self._spread(batch, kinds, parts, moves)
+        return self._route_moves(batch, kinds, parts, moves)
 
     def with_index(self, changes: Sequence[BucketChanges]) -> list[BucketChanges]:
         """The changes as they are; nothing but files remembers where keys lie. Looks at what was committed.
@@ -172,7 +172,7 @@ class MovingKeys(Routing):
         for live in () if snapshot is None else self._read_keys(snapshot):
             place = packed_places(np.array([self._number(live.partition)]), np.array([live.bucket]))
             keys = keys_of(live.columns, types)
-            order, starts = grouped(keys)
+            order, starts = group_keys(keys)
             distinct = keys.take(order)
             found = self._index.find(distinct)
             if not starts.all() or bool((found >= 0).any()):
@@ -185,7 +185,7 @@ class MovingKeys(Routing):
     def _twice(self, live: LiveKeys, found: Ints, order: Ints) -> CorruptionError:
         at = int(np.argmax(found >= 0))
         key = ", ".join(
-            f"{field.name}={shown(column, int(order[at]))}"
+            f"{field.name}={value_text(column, int(order[at]))}"
             for field, column in zip(self._key_fields, live.columns, strict=True)
         )
         other = live.partition if found[at] < 0 else self._partitions[int(part_of(found[at : at + 1])[0])]
@@ -196,7 +196,7 @@ class MovingKeys(Routing):
             path=self._root.path,
         )
 
-    def _spread(self, batch: pa.RecordBatch, kinds: pa.Array | None, parts: Ints, moves: Moves) -> list[Routed]:
+    def _route_moves(self, batch: pa.RecordBatch, kinds: pa.Array | None, parts: Ints, moves: Moves) -> list[Routed]:
         if not len(moves.rows):
             return []
         moved = part_of(moves.places)
@@ -211,7 +211,7 @@ class MovingKeys(Routing):
             batch = self._with_partitions(batch, moved)
         buckets = bucket_of(moves.places)
         width = int(buckets.max()) + 1
-        return spread(batch, kinds, moved * width + buckets, width, self._partitions)
+        return route_rows(batch, kinds, moved * width + buckets, width, self._partitions)
 
     def _with_partitions(self, batch: pa.RecordBatch, parts: Ints) -> pa.RecordBatch:
         """Rows with the values of these partitions."""

@@ -56,7 +56,7 @@ class OpenBuckets:
         return len(self._writers)
 
     @property
-    def written(self) -> dict[Bucket, Edit]:
+    def finished_files(self) -> dict[Bucket, Edit]:
         """The finished files of every open bucket, in the order in which the buckets were opened."""
         return {
             place: Edit(added=writer.files, changelog=writer.changelog) for place, writer in self._writers.items()
@@ -75,7 +75,7 @@ class OpenBuckets:
         if sum(self._waiting.values()) > self._waiting_limit:
             places, self._waiting = self._waiting, {}
             working = [writer for place in places if (writer := self._writers[place]).waiting_bytes]
-            self._together(_worked, working, _waiting)
+            self._together(_work, working, _waiting)
 
     def _add(self, routed: Routed) -> None:
         place = (routed.partition, routed.bucket)
@@ -98,7 +98,7 @@ class OpenBuckets:
         Raises: StorageError; call `abort`.
         """
         writers = sorted(self._writers.values(), key=lambda writer: not writer.has_spilled)
-        self._together(_flushed, writers, _cost)
+        self._together(_flush, writers, _cost)
         self._by_size.clear()
         self._waiting = {}
         self.buffered_bytes = 0
@@ -153,12 +153,12 @@ class OpenBuckets:
         self.buffered_bytes += now - before
 
 
-def _flushed(writer: BucketWriter) -> Iterator[None]:
+def _flush(writer: BucketWriter) -> Iterator[None]:
     writer.flush()
     yield None
 
 
-def _worked(writer: BucketWriter) -> Iterator[None]:
+def _work(writer: BucketWriter) -> Iterator[None]:
     writer.work()
     yield None
 

@@ -70,24 +70,24 @@ class Router:
         if batch.num_rows == 0:
             return []
         parts, partitions = partition_codes(batch, self._partition_fields)
-        buckets = self._hashed(batch) if self._assign is None else self._assigned(batch, parts, partitions)
+        buckets = self._hash(batch) if self._assign is None else self._assign_dynamic(batch, parts, partitions)
         if parts is None and buckets is None:
             return [Routed(partitions[0], self._only, batch, kinds)]
         width = self._buckets if self._assign is None or buckets is None else int(buckets.max()) + 1
-        return spread(batch, kinds, _combined(parts, buckets, width), width, partitions, only=self._only)
+        return route_rows(batch, kinds, _combine(parts, buckets, width), width, partitions, only=self._only)
 
     def bucket_numbers(self, batch: pa.RecordBatch) -> Codes:
         """What is assigned to each row, in their order."""
-        return self._assigned(batch, *partition_codes(batch, self._partition_fields))
+        return self._assign_dynamic(batch, *partition_codes(batch, self._partition_fields))
 
-    def _hashed(self, batch: pa.RecordBatch) -> Codes | None:
+    def _hash(self, batch: pa.RecordBatch) -> Codes | None:
         if self._buckets == 1:
             return None
         columns = [batch.column(field.name) for field in self._bucket_fields]
         types = [field.type for field in self._bucket_fields]
         return bucket_numbers(columns, types, self._buckets, self._function)
 
-    def _assigned(self, batch: pa.RecordBatch, parts: Ints | None, partitions: Sequence[bytes]) -> Codes:
+    def _assign_dynamic(self, batch: pa.RecordBatch, parts: Ints | None, partitions: Sequence[bytes]) -> Codes:
         """The dynamic bucket of each row, partition after partition."""
         assert self._assign is not None
         hashes = hash_rows(
@@ -108,21 +108,21 @@ def partition_codes(batch: pa.RecordBatch, fields: Sequence[Field]) -> tuple[Int
         return None, [EMPTY_ROW]
     encoded = [_distinct(batch.column(field.name)) for field in fields]
     if all(len(values) == 1 for _, values in encoded):
-        return None, _serialized([values for _, values in encoded], fields)
+        return None, _serialize([values for _, values in encoded], fields)
     codes, size = encoded[0][0], len(encoded[0][1])
     for indices, values in encoded[1:]:
         codes = codes * len(values) + indices
         size *= len(values)
-    codes, groups = _compressed(codes, size)
+    codes, groups = _compress(codes, size)
     columns = []
     rest = groups
     for _, values in reversed(encoded):
         rest, own = np.divmod(rest, len(values))
         columns.append(values.take(from_numpy(own, pa.int64())))
-    return codes, _serialized(columns[::-1], fields)
+    return codes, _serialize(columns[::-1], fields)
 
 
-def spread(
+def route_rows(
     batch: pa.RecordBatch,
     kinds: pa.Array | None,
     codes: Ints,
@@ -132,7 +132,7 @@ def spread(
     only: int = 0,
 ) -> list[Routed]:
     """The rows of each code, which is the number of a partition times `width` plus a bucket; `only`: what 0 means."""
-    short, groups = _narrowed(codes, len(partitions) * width)
+    short, groups = _narrow(codes, len(partitions) * width)
     counts = np.bincount(short, minlength=len(groups))
     used = np.flatnonzero(counts)
     if len(used) > 1 and bool((short[1:] < short[:-1]).any()):
@@ -162,19 +162,19 @@ def _distinct(column: pa.Array) -> tuple[Ints, pa.Array]:
     return numpy_values(encoded.indices).astype(np.int64), values
 
 
-def _serialized(columns: Sequence[pa.Array], fields: Sequence[Field]) -> list[bytes]:
+def _serialize(columns: Sequence[pa.Array], fields: Sequence[Field]) -> list[bytes]:
     rows: list[bytes] = encode(columns, [field.type for field in fields]).to_pylist()
     return rows
 
 
-def _combined(parts: Ints | None, buckets: Codes | None, width: int) -> Ints:
+def _combine(parts: Ints | None, buckets: Codes | None, width: int) -> Ints:
     if parts is None:
         assert buckets is not None
         return buckets.astype(np.int64)
     return parts if buckets is None else parts * width + buckets
 
 
-def _compressed(codes: Ints, size: int) -> tuple[Ints, Ints]:
+def _compress(codes: Ints, size: int) -> tuple[Ints, Ints]:
     """Codes numbered from 0 without gaps, and the old code of each new one."""
     if size > _TABLE_MAX:
         groups, inverse = np.unique(codes, return_inverse=True)
@@ -186,11 +186,11 @@ def _compressed(codes: Ints, size: int) -> tuple[Ints, Ints]:
     return (np.cumsum(seen) - 1)[codes], groups
 
 
-def _narrowed(codes: Ints, size: int) -> tuple[Codes, Ints]:
+def _narrow(codes: Ints, size: int) -> tuple[Codes, Ints]:
     """Codes of the smallest unsigned type (numpy sorts these by radix), and what each stands for."""
     if size <= 256:
         return codes.astype(np.uint8), np.arange(size, dtype=np.int64)
     if size > _RADIX_MAX:
-        codes, groups = _compressed(codes, size)
+        codes, groups = _compress(codes, size)
         return (codes.astype(np.uint16) if len(groups) <= _RADIX_MAX else codes), groups
     return codes.astype(np.uint16), np.arange(size, dtype=np.int64)

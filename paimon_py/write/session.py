@@ -38,7 +38,7 @@ from paimon_py.write.existing import NOTHING, Existing, summarise
 from paimon_py.write.open_buckets import Begin, OpenBuckets
 from paimon_py.write.route import Routed
 from paimon_py.write.settings import WriterSettings
-from paimon_py.write.streams import Piece, numbered, open_stream
+from paimon_py.write.streams import Piece, number_pieces, open_stream
 from paimon_py.write.unhanded import Unhanded
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Writer(HasOtherNames):
         """
         self._require_open()
         try:
-            self._spread(batch, kinds)
+            self._spread_batch(batch, kinds)
         except BaseException:
             self._give_up("failed")
             raise
@@ -174,7 +174,7 @@ class Writer(HasOtherNames):
             raise UsageError(f"this writer has {self._end}, its files are deleted; open a new one and write again")
         made_after = self.base if is_new else self._latest()
         self._flush_all()
-        buckets = self._finished()
+        buckets = self._finish()
         self._buckets.hand_over()
         self._live.free()
         changes = Changes(
@@ -275,7 +275,7 @@ class Writer(HasOtherNames):
         reader = open_stream(data, self._schema.fields)
         alignment = self._alignment(reader.schema, fills_nulls)
         try:
-            with closing(self._routed(alignment, numbered(reader))) as found:
+            with closing(self._route(alignment, number_pieces(reader))) as found:
                 for parts in found:
                     self._buckets.write(parts)
         except BaseException as error:
@@ -289,7 +289,7 @@ class Writer(HasOtherNames):
             known = self._aligned[fills_nulls] = (given, Alignment(self._schema, given, fills_nulls=fills_nulls))
         return known[1]
 
-    def _routed(self, alignment: Alignment, given: Iterator[Piece]) -> Generator[list[Routed], None, None]:
+    def _route(self, alignment: Alignment, given: Iterator[Piece]) -> Generator[list[Routed], None, None]:
         """The rows of each piece by partition and bucket; those of several pieces at the same time, if that may be."""
 
         def route(piece: Piece) -> Iterator[list[Routed]]:
@@ -300,14 +300,14 @@ class Writer(HasOtherNames):
         pool = SerialPool() if self._routing.remembers else self._root.env.pool
         return pool.streams(route, given, _ROUTING)
 
-    def _spread(self, batch: pa.RecordBatch, kinds: pa.Array | None) -> None:
+    def _spread_batch(self, batch: pa.RecordBatch, kinds: pa.Array | None) -> None:
         self._buckets.write(self._routing.route(batch, kinds))
 
     def _open(self, partition: bytes, bucket: int, next_sequence: int | None) -> BucketWriter:
         if partition not in self._checked:
             self._check_partition(partition)
             self._checked.add(partition)
-        existing = self._known()
+        existing = self._existing_files()
         if next_sequence is None:
             next_sequence = 0 if self._counts_anew else existing.next_sequence(partition, bucket)
             if next_sequence > SEQUENCE_MAX:
@@ -324,7 +324,7 @@ class Writer(HasOtherNames):
                 f"the values of {self._table.label(partition)} say no time that partition.timestamp-pattern and "
                 "partition.timestamp-formatter read, and partition.timestamp-format.strict asks for one"
             )
-        found = self._known().total_buckets.get(partition)
+        found = self._existing_files().total_buckets.get(partition)
         wanted = self._routing.total_buckets
         if found is not None and found != wanted:
             place = self._table.label(partition)
@@ -333,22 +333,22 @@ class Writer(HasOtherNames):
                 f"bucket; write {place} anew with table.rescale({wanted}), or set the option back to '{found}'"
             )
 
-    def _known(self) -> Existing:
+    def _existing_files(self) -> Existing:
         if self._existing is None:
             self._existing = summarise(self._live.columns())
             if self._compaction is None:
                 self._live.free()
         return self._existing
 
-    def _finished(self) -> list[BucketChanges]:
+    def _finish(self) -> list[BucketChanges]:
         """What was written, what was compacted of it, and the index files of both."""
-        written = self._buckets.written
+        written = self._buckets.finished_files
         try:
             self._tally.end()
             if self._compaction is not None:
-                return self._indexed(self._compaction.finish(written, self._tally))
+                return self._with_index(self._compaction.finish(written, self._tally))
             count = self._routing.total_buckets
-            return self._indexed([
+            return self._with_index([
                 BucketChanges(partition=partition, bucket=bucket, total_buckets=count, written=new)
                 for (partition, bucket), new in written.items()
                 if not new.is_empty
@@ -357,7 +357,7 @@ class Writer(HasOtherNames):
             self._give_up("failed")
             raise
 
-    def _indexed(self, buckets: list[BucketChanges]) -> list[BucketChanges]:
+    def _with_index(self, buckets: list[BucketChanges]) -> list[BucketChanges]:
         try:
             return self._routing.with_index(buckets)
         except BaseException:  # what was compacted is nobody's yet

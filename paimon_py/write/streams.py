@@ -14,7 +14,7 @@ from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import UsageError
 from paimon_py.spec.type_text import contains
 from paimon_py.spec.types import Atomic, DataType, Field, Root
-from paimon_py.tally import Tally, counted
+from paimon_py.tally import Tally, count_batches
 
 _PIECE_ROWS = 262_144
 _PIECE_BYTES = 64 << 20
@@ -70,7 +70,7 @@ def counted_stream(data: object, fields: Sequence[Field], tally: Tally) -> pa.Re
     """
     reader = open_stream(data, fields)
     return pa.RecordBatchReader.from_batches(
-        reader.schema, counted((piece for batch in reader for piece in pieces(batch)), tally)
+        reader.schema, count_batches((piece for batch in reader for piece in pieces(batch)), tally)
     )
 
 
@@ -215,7 +215,7 @@ class Piece(NamedTuple):
     rows: pa.RecordBatch
 
 
-def numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
+def number_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
     """The pieces of all batches."""
     first = 0
     for batch in batches:

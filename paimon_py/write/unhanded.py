@@ -46,9 +46,9 @@ class Unhanded:
 
     def watch(self, writer: object) -> None:
         """Tell when the writer is collected, or the process ends, while something is left; and delete that."""
-        weakref.finalize(writer, self._forgotten)
+        weakref.finalize(writer, self._on_forgotten)
 
-    def _forgotten(self) -> None:
+    def _on_forgotten(self) -> None:
         """Delete what is left, then tell; where warnings are errors, Python prints the error and goes on.
 
         Warns: ResourceWarning

@@ -250,7 +250,7 @@ def test_locks_of_branches_have_the_names_of_javas(opened):
     take(catalog, lock_of(catalog, "d.t"))
     table.branch("b").write_arrow(ROWS)
     lock = table._root.registration._lock
-    with lock.held("b"):
+    with lock.hold("b"):
         assert (lock_of(catalog, "d.t$branch_b"),) in catalog._metastore._names.sql_database.rows(f"SELECT lock_id FROM {sql.LOCKS}")
 
 
@@ -259,7 +259,7 @@ def test_who_slept_past_the_time_gives_back_no_lock_of_others(opened):
     catalog.create_database("d")
     lock = catalog.create_table("d.t", ROWS.schema)._root.registration._lock
     connections = catalog._metastore._names.sql_database
-    with lock.held("main"):
+    with lock.hold("main"):
         connections.write((f"UPDATE {sql.LOCKS} SET acquired_at = datetime('now', '+7 seconds')", {}))
     assert len(connections.rows(f"SELECT * FROM {sql.LOCKS}")) == 1
 

@@ -14,8 +14,8 @@ from unit.codec.variant_values import json_text, json_value, value
 
 from paimon_py import SchemaError, UsageError, Variant, variant
 from paimon_py.codec.variant.arrays import of_encoded
-from paimon_py.codec.variant.shred import shredded
-from paimon_py.codec.variant.unshred import unshredded
+from paimon_py.codec.variant.shred import shred
+from paimon_py.codec.variant.unshred import unshred
 from paimon_py.files.variant_parts import cast_array
 from paimon_py.formats.parquet_shredding import with_groups
 from paimon_py.formats.parquet_variants import parts_of
@@ -63,7 +63,7 @@ def of_groups(rng):
     field = Field(0, "j", Atomic(Root.VARIANT))
     group = with_groups(pa.schema([("j", pa.null())]), [field], {"j": wanted}).field("j").type
     rows = [damaged_variant(rng) if rng.random() < 0.1 else variant([value(rng)]).get("$[0]") for _ in range(rng.randrange(1, 6))]
-    array = shredded(of_encoded(rows), wanted, group)
+    array = shred(of_encoded(rows), wanted, group)
     for _ in range(rng.randrange(3)):
         at = rng.randrange(2)
         part = array.field(at)
@@ -72,7 +72,7 @@ def of_groups(rng):
         fields[at] = pa.array(values, pa.binary())
         array = pa.StructArray.from_arrays(fields, fields=[inner.with_nullable(True) for inner in array.type])
     if rng.random() < 0.5:
-        unshredded(array).validate(full=True)
+        unshred(array).validate(full=True)
     else:
         parts = [part_of(rng.choice(PATHS), parse_type(rng.choice(KINDS)), rng.random() < 0.7) for _ in range(2)]
         parts_of(array, with_parts(Atomic(Root.VARIANT), parts), cast_array).validate(full=True)

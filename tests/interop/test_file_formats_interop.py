@@ -9,13 +9,13 @@ import random
 import golden
 import pyarrow as pa
 import pytest
+from unit.formats.samples import every_type, make_batch
 from values import canonical_rows, difference, ours
 
 from paimon_py import Catalog, Schema
 from paimon_py.formats import parquet_write
 from paimon_py.spec.type_text import print_type
 from paimon_py.spec.types import VectorType
-from tests.unit.formats.samples import every_type, make_batch
 
 pytestmark = pytest.mark.java
 

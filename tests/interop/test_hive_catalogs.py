@@ -191,7 +191,7 @@ def test_a_lock_keeps_others_out_until_it_is_given_back(tmp_path, uri):
     catalog = open_catalog()
     catalog.create_database("locks", exist_ok=True)
     table = catalog.create_table("locks.t", ROWS.schema)
-    with table._root.registration.lock.held("main"), pytest.raises(LockTimeoutError, match="holds lock"):
+    with table._root.registration.lock.hold("main"), pytest.raises(LockTimeoutError, match="holds lock"):
         open_catalog().table("locks.t").write_arrow(ROWS)
     open_catalog().table("locks.t").write_arrow(ROWS)
     assert table.scan().count() == 2
@@ -280,7 +280,7 @@ import sys
 from paimon_py import Catalog
 
 options = {"metastore": "hive", "uri": sys.argv[2], "lock.enabled": "true"}
-with Catalog.open(sys.argv[1], options).table("killed.t")._root.registration.lock.held("main"):
+with Catalog.open(sys.argv[1], options).table("killed.t")._root.registration.lock.hold("main"):
     print("held", flush=True)
     sys.stdin.read()
 """

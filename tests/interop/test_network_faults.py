@@ -216,7 +216,7 @@ def place_of(url):
 
 def hooked(monkeypatch, lock_class, with_the_lock):
     """Call a function once, when the lock is had and before anything is published."""
-    real = lock_class.held
+    real = lock_class.hold
     waiting = [with_the_lock]
 
     @contextlib.contextmanager
@@ -226,7 +226,7 @@ def hooked(monkeypatch, lock_class, with_the_lock):
                 waiting.pop()()
             yield until
 
-    monkeypatch.setattr(lock_class, "held", held)
+    monkeypatch.setattr(lock_class, "hold", held)
 
 
 class Watch(SystemClock):

@@ -14,8 +14,8 @@ import pytest
 pytest.importorskip("pyspark", reason="the Spark adapter needs pyspark")
 pytestmark = pytest.mark.spark
 
-from paimon_py.spark.parcels import Parcels, opened  # noqa: E402
-from paimon_py.spark.sharing import shared  # noqa: E402
+from paimon_py.spark.parcels import Parcels, open_parcels  # noqa: E402
+from paimon_py.spark.sharing import share_splits  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,7 +33,7 @@ def test_parcels_bring_every_row_to_the_place_of_its_task_in_order(places, rows)
         "l": pa.array([[i] * (i % 3) for i in range(rows)], pa.list_(pa.int32())),
     })  # fmt: skip
     found: dict[int, list[pa.RecordBatch]] = {}
-    for place, part in opened(sent(given, places), given.schema):
+    for place, part in open_parcels(sent(given, places), given.schema):
         found.setdefault(place, []).append(part)
     for number, place in enumerate(places):
         mine = given.filter(pa.array(np.arange(rows) % len(places) == number))
@@ -52,9 +52,9 @@ def test_spark_hands_over_at_most_some_megabytes_of_parcels_at_once():
 
 
 def test_small_splits_share_a_task_and_large_ones_do_not():
-    assert shared(["a", "b", "c", "d"], [4, 4, 4, 4], 9) == [["a", "b"], ["c", "d"]]
-    assert shared(["a", "b", "c"], [20, 1, 20], 9) == [["a"], ["b"], ["c"]]
-    assert shared([], [], 9) == []
+    assert share_splits(["a", "b", "c", "d"], [4, 4, 4, 4], 9) == [["a", "b"], ["c", "d"]]
+    assert share_splits(["a", "b", "c"], [20, 1, 20], 9) == [["a"], ["b"], ["c"]]
+    assert share_splits([], [], 9) == []
 
 
 @pytest.mark.full

@@ -43,8 +43,8 @@ MERGING = (
     ),
     plant(
         "decimals beyond 64 bits are ordered by their lower words alone",
-        "return [_ranged(high ^ _SIGN, valid), _ranged(low, valid)]",
-        "return [_ranged(low, valid)]",
+        "return [_ranged_part(high ^ _SIGN, valid), _ranged_part(low, valid)]",
+        "return [_ranged_part(low, valid)]",
         "unit/lsm/test_order.py",
     ),
     plant(
@@ -440,8 +440,8 @@ COMMITTING = (
 TWELVE = (
     plant(
         "1: who lost a race does not ask whether the winner committed the same bytes",
-        "found = self._found(state)\n",
-        "found = None if self._looked else self._found(state)\n",
+        "found = self._find(state)\n",
+        "found = None if self._looked else self._find(state)\n",
         "simulation/test_the_twelve.py::test_1_the_same_bytes_by_two_at_once",
     ),
     plant(
@@ -582,8 +582,8 @@ MENDS = (
     ),
     plant(
         "a hint that cannot be read fails those who read it",
-        "return _held(store, path)\n    except StorageError:\n        return None",
-        "return _held(store, path)\n    except FileMissingError:\n        return None",
+        "return _read_hint(store, path)\n    except StorageError:\n        return None",
+        "return _read_hint(store, path)\n    except FileMissingError:\n        return None",
         "regressions/test_unreadable_hints.py",
     ),
 )
@@ -724,8 +724,8 @@ CARE = (
     ),
     plant(
         "statistics that no snapshot names stay behind",
-        "with uncommitted(lambda: delete_statistics(root, name)):",
-        "with uncommitted(lambda: None):",
+        "with discarding_on_failure(lambda: delete_statistics(root, name)):",
+        "with discarding_on_failure(lambda: None):",
         "unit/maintain/test_analyze.py",
     ),
 )

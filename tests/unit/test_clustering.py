@@ -165,11 +165,11 @@ def test_sorting_by_way_of_the_disk_is_the_same_and_leaves_nothing_there(catalog
     clustering = Clustering(("a", "b"), strategy)
     place = StoreSpill(MemoryStore())
     memory = ExternalSort(schema, clustering, SpilledRuns(place, SpillSettings()))
-    wanted = pa.Table.from_batches(memory.sorted(batches))
+    wanted = pa.Table.from_batches(memory.sort(batches))
     for limit, runs in ((3000, 2), (20_000, 128)):
         sort = ExternalSort(schema, clustering, SpilledRuns(place, SpillSettings(run_bytes=limit, max_runs=runs)))
         found = []
-        for batch in sort.sorted(batches):
+        for batch in sort.sort(batches):
             assert place.paths()
             found.append(batch)
         sort.clear()

@@ -10,7 +10,7 @@ import pytest
 
 from paimon_py.env import Env, SerialPool, ThreadPool, usable_cores
 from paimon_py.errors import UsageError
-from paimon_py.lanes import Budget, lanes_here, spread
+from paimon_py.lanes import Budget, lanes_here, run_streams
 
 FREE = Budget(1 << 30, lambda item: 0, lambda result: 1)
 
@@ -42,16 +42,16 @@ EXPECTED = [(item, number) for item in ITEMS for number in range(item)]
 @pytest.mark.parametrize("cost", [0, 3, 100])
 def test_results_are_those_of_one_item_after_the_other(threads, limit, cost):
     budget = Budget(limit, lambda item: cost, lambda result: 2)
-    assert list(spread(numbers, ITEMS, budget, threads=threads, in_order=True)) == EXPECTED
-    found = list(spread(numbers, ITEMS, budget, threads=threads, in_order=False))
+    assert list(run_streams(numbers, ITEMS, budget, threads=threads, in_order=True)) == EXPECTED
+    found = list(run_streams(numbers, ITEMS, budget, threads=threads, in_order=False))
     assert sorted(found) == sorted(EXPECTED)
-    assert list(spread(numbers, iter(ITEMS), budget, threads=threads, in_order=True)) == EXPECTED
+    assert list(run_streams(numbers, iter(ITEMS), budget, threads=threads, in_order=True)) == EXPECTED
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_nothing_comes_of_nothing(threads):
-    assert list(spread(numbers, [], FREE, threads=threads, in_order=True)) == []
-    assert list(spread(numbers, [0] * 200, FREE, threads=threads, in_order=False)) == []
+    assert list(run_streams(numbers, [], FREE, threads=threads, in_order=True)) == []
+    assert list(run_streams(numbers, [0] * 200, FREE, threads=threads, in_order=False)) == []
 
 
 @pytest.mark.parametrize("threads", [2, 8])
@@ -66,7 +66,7 @@ def test_the_first_error_in_order_comes_after_all_rows_before_it(threads):
 
     found = []
     with pytest.raises(ValueError, match="3"):
-        for result in spread(failing, range(1000), FREE, threads=threads, in_order=True):
+        for result in run_streams(failing, range(1000), FREE, threads=threads, in_order=True):
             found.append(result)
     assert found == [0, 1, 2, 3]
     assert len(begun) < 1000
@@ -82,7 +82,7 @@ def test_an_error_of_any_part_reaches_the_caller(in_order, where):
     begin = fails if where == "begin" else numbers
     budget = Budget(1 << 30, lambda item: 0, fails if where == "size" else lambda result: 1)
     with pytest.raises(ValueError, match=f"{where} of"):
-        list(spread(begin, [2, 2, 2], budget, threads=2, in_order=in_order))
+        list(run_streams(begin, [2, 2, 2], budget, threads=2, in_order=in_order))
     assert not lane_threads()
 
 
@@ -93,7 +93,7 @@ def test_an_error_of_the_items_ends_the_work(in_order):
         raise ValueError("items")
 
     with pytest.raises(ValueError, match="items"):
-        list(spread(numbers, items(), FREE, threads=2, in_order=in_order))
+        list(run_streams(numbers, items(), FREE, threads=2, in_order=in_order))
     assert not lane_threads()
 
 
@@ -113,7 +113,7 @@ def test_closing_ends_all_iterators(in_order, after):
             living.discard(item)
 
     budget = Budget(10, lambda item: 1, lambda result: 1)
-    results = spread(endless, range(8), budget, threads=4, in_order=in_order)
+    results = run_streams(endless, range(8), budget, threads=4, in_order=in_order)
     for _ in range(after):
         next(results)
     results.close()
@@ -121,14 +121,14 @@ def test_closing_ends_all_iterators(in_order, after):
 
 
 def test_a_caller_who_goes_away_without_closing_leaves_nothing():
-    results = spread(numbers, [100] * 4, FREE, threads=2, in_order=True)
+    results = run_streams(numbers, [100] * 4, FREE, threads=2, in_order=True)
     next(results)
     del results
     assert not lane_threads()
 
 
 def test_threads_end_when_the_room_is_full():
-    results = spread(numbers, [100] * 4, Budget(10, lambda item: 1, lambda result: 1), threads=2, in_order=True)
+    results = run_streams(numbers, [100] * 4, Budget(10, lambda item: 1, lambda result: 1), threads=2, in_order=True)
     with closing(results):
         next(results)
         for thread in lane_threads():
@@ -173,7 +173,7 @@ class Counted:
 def test_bytes_in_use_stay_within_the_budget(threads, in_order, limit, cost, size):
     """Beyond it at most one item that may always go on, and the result at which each thread is."""
     counted = Counted(limit, cost, size)
-    for _ in spread(counted.begin, [50] * 12, counted.budget, threads=threads, in_order=in_order):
+    for _ in run_streams(counted.begin, [50] * 12, counted.budget, threads=threads, in_order=in_order):
         counted.taken()
     assert counted.most <= limit + cost + (threads + 1) * size
     assert counted.most_begun <= threads
@@ -188,7 +188,7 @@ def test_items_are_taken_in_the_calling_thread_and_few_ahead():
             taken.append(number)
             yield 5
 
-    results = spread(numbers, items(), Budget(10, lambda item: 1, lambda result: 1), threads=2, in_order=True)
+    results = run_streams(numbers, items(), Budget(10, lambda item: 1, lambda result: 1), threads=2, in_order=True)
     with closing(results):
         for count, _ in enumerate(results):
             assert len(taken) <= count + 32
@@ -239,7 +239,7 @@ def test_a_pool_knows_its_threads():
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("limit", [4, 1 << 30])
 def test_a_forked_child_is_refused_and_can_begin_anew(limit):
-    results = spread(numbers, [50] * 4, Budget(limit, lambda item: 1, lambda result: 1), threads=2, in_order=True)
+    results = run_streams(numbers, [50] * 4, Budget(limit, lambda item: 1, lambda result: 1), threads=2, in_order=True)
     with closing(results):
         next(results)
         child = os.fork()
@@ -248,7 +248,7 @@ def test_a_forked_child_is_refused_and_can_begin_anew(limit):
             try:
                 next(results)
             except UsageError:
-                status = 0 if len(list(spread(numbers, [3, 3], FREE, threads=2, in_order=True))) == 6 else 2
+                status = 0 if len(list(run_streams(numbers, [3, 3], FREE, threads=2, in_order=True))) == 6 else 2
             finally:
                 os._exit(status)
         assert os.waitpid(child, 0)[1] == 0

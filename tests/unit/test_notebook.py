@@ -153,7 +153,7 @@ def test_what_users_named_is_escaped_and_cut(catalog):
     for value in (table, table.schema, table.scan(columns=[HOSTILE]), table.snapshot(), table.scan().explain()):
         assert "<script" not in value._repr_html_() and "<img" not in value._repr_html_()
         shown(value)
-    assert len(pages.escaped("x" * 10_000)) < 400
+    assert len(pages.escape("x" * 10_000)) < 400
 
 
 def test_what_nobody_sees_is_written_out(catalog):
@@ -163,7 +163,7 @@ def test_what_nobody_sees_is_written_out(catalog):
         assert "a\\u202eb" in page and not set(page) & set("\u202e\u2066\u200b\x1b"), page
     assert "x\\x1b[31m\\u2066" in table._repr_html_() and "no\\u200bspace" in table._repr_html_()
     assert table.scan().explain()._repr_html_().count("\n") > 3
-    assert pages.escaped("half \ud800") == "half \\ud800" and "half \\ud800" in pages.preformatted("half \ud800")
+    assert pages.escape("half \ud800") == "half \\ud800" and "half \\ud800" in pages.preformat("half \ud800")
 
 
 def test_times_of_results_can_be_read(table):

@@ -12,7 +12,7 @@ import pytest
 from unit.codec.variant_values import json_text, json_value, value
 
 from paimon_py import Catalog, CorruptionError, OptionError, Schema, Variant, variant
-from paimon_py.codec.variant.unshred import unshredded
+from paimon_py.codec.variant.unshred import unshred
 
 ROW = {"type": "ROW", "fields": [
     {"id": 1, "name": "a", "type": "INT"}, {"id": 2, "name": "b", "type": {"type": "ARRAY", "element": "STRING"}}, {"id": 4, "name": "key", "type": "DECIMAL(10, 2)"},
@@ -96,7 +96,7 @@ def group(rows, typed) -> pa.Array:
 def test_parts_are_found_by_name_and_what_is_nowhere_is_null():
     kind = pa.struct([("typed_value", pa.int64()), ("metadata", BINARY)])
     array = pa.array([{"typed_value": 5, "metadata": b"\x01\x00\x00"}, {"typed_value": None, "metadata": b"\x01\x00\x00"}, None], kind)
-    found = [row and Variant(**row).to_json() for row in unshredded(array).to_pylist()]
+    found = [row and Variant(**row).to_json() for row in unshred(array).to_pylist()]
     assert found == ["5", "null", None]
 
 
@@ -111,7 +111,7 @@ def test_types_of_the_encoding_that_java_does_not_write_are_read():
     ]:  # fmt: skip
         array = pa.array([given], typed)
         parts = pa.StructArray.from_arrays([pa.array([b"\x01\x00\x00"]), pa.nulls(1, BINARY), array], ["metadata", "value", "typed_value"])
-        assert Variant(**unshredded(parts).to_pylist()[0]).to_json() == shown
+        assert Variant(**unshred(parts).to_pylist()[0]).to_json() == shown
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_types_of_the_encoding_that_java_does_not_write_are_read():
 )
 def test_parts_that_do_not_go_together_are_damage(array):
     with pytest.raises(CorruptionError):
-        unshredded(array)
+        unshred(array)
 
 
 INFER = {"variant.inferShreddingSchema": "true"}

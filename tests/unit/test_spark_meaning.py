@@ -79,7 +79,7 @@ def test_names_are_found_in_any_case_unless_they_matter():
     assert CaseRule(matter=True).one_of("K", ["k"]) == "K"
     with pytest.raises(UsageError, match="'AB' may be 'Ab' and 'aB'"):
         CaseRule().one_of("AB", ["Ab", "aB"])
-    assert CaseRule().renamed(["K", "V", "other"], ["k", "v"]) == ["k", "v", "other"]
-    assert CaseRule().renamed(["K", "k"], ["k", "v"]) == ["K", "k"]
+    assert CaseRule().rename(["K", "V", "other"], ["k", "v"]) == ["k", "v", "other"]
+    assert CaseRule().rename(["K", "k"], ["k", "v"]) == ["K", "k"]
     with pytest.raises(UsageError, match="'K' and 'K' are both|are both the column 'k'"):
-        CaseRule().renamed(["K", "K"], ["k"])
+        CaseRule().rename(["K", "K"], ["k"])

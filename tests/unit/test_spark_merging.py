@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paimon_py import AddColumn, SchemaError, UpdateColumnType
-from paimon_py.spark.source.merging import SchemaMerging, merged
+from paimon_py.spark.source.merging import SchemaMerging, merge_columns
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
 
@@ -23,7 +23,7 @@ WIDE_ROW = {"type": "ROW", "fields": [{"id": 0, "name": "x", "type": "BIGINT"}, 
 
 
 def test_columns_are_added_as_they_may_be_null_and_types_stay():
-    found = merged(fields(("k", "INT NOT NULL"), ("r", ROW)), named(("n", "INT NOT NULL"), ("k", "BIGINT"), ("r", WIDE_ROW)), SchemaMerging())
+    found = merge_columns(fields(("k", "INT NOT NULL"), ("r", ROW)), named(("n", "INT NOT NULL"), ("k", "BIGINT"), ("r", WIDE_ROW)), SchemaMerging())
     assert [(change.column, change.type.nullable) for change in found] == [(("n",), True), (("r", "y"), True)]
     assert all(isinstance(change, AddColumn) for change in found)
 
@@ -34,14 +34,14 @@ def test_columns_are_added_as_they_may_be_null_and_types_stay():
     ids=lambda kind: str(kind),
 )  # fmt: skip
 def test_types_widen_where_that_is_asked_for(old, given, wide):
-    found = merged(fields(("k", old)), named(("k", given)), SchemaMerging(widens=True))
+    found = merge_columns(fields(("k", old)), named(("k", given)), SchemaMerging(widens=True))
     assert found == ([] if wide is None else [UpdateColumnType(("k",), parse_type(wide), keep_nullability=True)])
 
 
 def test_types_without_a_common_one_are_refused_together_unless_casts_are_allowed():
     table, data = fields(("a", "INT"), ("b", "DATE")), named(("a", "STRING"), ("b", "INT"))
     with pytest.raises(SchemaError, match="explicit-cast") as error:
-        merged(table, data, SchemaMerging(widens=True))
+        merge_columns(table, data, SchemaMerging(widens=True))
     assert error.value.fields == ("a", "b")
-    found = merged(table, data, SchemaMerging(widens=True, casts=True))
+    found = merge_columns(table, data, SchemaMerging(widens=True, casts=True))
     assert [(change.column, change.allow_narrowing) for change in found] == [(("a",), True), (("b",), True)]

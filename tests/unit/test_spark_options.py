@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paimon_py import Catalog, OptionError, Schema, Table, UnsupportedError, UsageError
-from paimon_py.spark.source.opening import opened, read_from, write_to
+from paimon_py.spark.source.opening import open_source, read_from, write_to
 from paimon_py.spark.source.options import asked_of, place_of
 
 
@@ -86,14 +86,14 @@ def test_a_table_is_found_by_path_and_by_catalog(tmp_path):
     catalog.create_database("db")
     table = catalog.create_table("db.t", Schema([("k", "BIGINT NOT NULL")]), primary_key=["k"], options={"bucket": "1"})
     table.create_branch("b1")
-    assert opened(asked_of({"path": table.location})).location == table.location
+    assert open_source(asked_of({"path": table.location})).location == table.location
     by_catalog = {"warehouse": str(tmp_path), "table": "db.t"}
-    assert opened(asked_of(by_catalog)).name == "db.t"
-    assert opened(asked_of({"warehouse": str(tmp_path), "database": "db", "table": "t"})).name == "db.t"
-    assert opened(asked_of({**by_catalog, "branch": "b1"})).name == "db.t$branch_b1"
-    assert opened(asked_of({"path": table.location, "branch": "b1"})).name == "t$branch_b1"
+    assert open_source(asked_of(by_catalog)).name == "db.t"
+    assert open_source(asked_of({"warehouse": str(tmp_path), "database": "db", "table": "t"})).name == "db.t"
+    assert open_source(asked_of({**by_catalog, "branch": "b1"})).name == "db.t$branch_b1"
+    assert open_source(asked_of({"path": table.location, "branch": "b1"})).name == "t$branch_b1"
     files = {"warehouse": str(tmp_path), "table": "db.t$files"}
-    assert opened(asked_of(files)).name == "db.t$files"
+    assert open_source(asked_of(files)).name == "db.t$files"
     assert read_from(asked_of({**by_catalog, "read.changelog": "true"})).name == "db.t$audit_log"
     for wrong in ({**files, "branch": "b1"}, {**files, "read.changelog": "true"}):
         with pytest.raises(UsageError, match="system table"):
@@ -105,5 +105,5 @@ def test_a_table_is_found_by_path_and_by_catalog(tmp_path):
 
 def test_a_warehouse_that_is_not_there_is_not_made(tmp_path):
     with pytest.raises(LookupError):
-        opened(asked_of({"warehouse": str(tmp_path / "w"), "table": "db.t"}))
+        open_source(asked_of({"warehouse": str(tmp_path / "w"), "table": "db.t"}))
     assert not (tmp_path / "w").exists()

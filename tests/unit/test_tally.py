@@ -12,7 +12,7 @@ from unit.public import new_catalog
 
 from paimon_py import Schema, Table, UsageError
 from paimon_py.env import Env
-from paimon_py.tally import Tally, TallyPart, counted
+from paimon_py.tally import Tally, TallyPart, count_batches
 
 COLUMNS = [("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL"), ("v", "STRING")]
 ROWS = pa.table({"p": pa.array([1, 2] * 50, pa.int32()), "k": range(100), "v": ["x"] * 100})
@@ -96,7 +96,7 @@ def test_a_part_reaches_what_it_has_not_counted(told):
 
 
 def test_batches_count_when_they_were_used(told):
-    batches = counted(ROWS.to_batches(max_chunksize=40), Tally(told, 100, "rows"))
+    batches = count_batches(ROWS.to_batches(max_chunksize=40), Tally(told, 100, "rows"))
     next(batches)
     assert told == []
     next(batches)

@@ -103,7 +103,7 @@ class Client:
         """Whether no server said yet that it has no such call."""
         return call not in self._missing
 
-    def told(self, name: str) -> str:
+    def server_setting(self, name: str) -> str:
         """A setting of the server, empty if the server does not say. Cost: one call, once."""
         if name not in self._told:
             try:
@@ -152,14 +152,15 @@ class Client:
                     continue
                 raise StorageUnknownError(
                     f"the metastore at {connection.address} did not say whether {name} of {target or 'this'} was"
-                    f" done: {_said(failure)}",
+                    f" done: {_error_text(failure)}",
                     path=target or None,
                     operation=name,
                 ) from failure
             self._keep(connection)
             return self._result(name, answer, target)
         raise StorageError(
-            f"no metastore of {', '.join(map(str, self.settings.addresses))} answered {name}: {_said(error)}; nothing"
+            f"no metastore of {', '.join(map(str, self.settings.addresses))} answered {name}: {_error_text(error)}; "
+            "nothing"
             " was changed. See that the option 'uri' names a Hive Metastore (its Thrift port, without SASL and TLS)"
             " that runs",
             path=target or None,
@@ -172,7 +173,7 @@ class Client:
             if thrift.number(answer.body, 2) == thrift.UNKNOWN_METHOD:
                 self._missing.add(name)
                 raise MissingCallError(name)
-            raise self._failed(name, "", thrift.text(answer.body, 1) or "no reason given", target)
+            raise self._failure(name, "", thrift.text(answer.body, 1) or "no reason given", target)
         if 0 in answer.body:
             return answer.body[0][1]
         for field, (kind, value) in answer.body.items():
@@ -185,11 +186,11 @@ class Client:
                     )
                 error = CALLS[name].errors.get(field, "MetaException")
                 if error == "MetaException":
-                    raise self._failed(name, error, message, target)
+                    raise self._failure(name, error, message, target)
                 raise RefusedError(error, message)
         return None
 
-    def _failed(self, name: str, error: str, message: str, target: str) -> StorageError:
+    def _failure(self, name: str, error: str, message: str, target: str) -> StorageError:
         return MetastoreFailedError(
             f"the metastore failed in {name} of {target or 'this'}: {error and error + ': '}{shown_text(message)}",
             path=target or None,
@@ -308,7 +309,7 @@ class _Connection:
                 continue
 
 
-def _said(error: Exception | None) -> str:
+def _error_text(error: Exception | None) -> str:
     return shown_text(str(error)) or type(error).__name__
 
 

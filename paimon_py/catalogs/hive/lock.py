@@ -53,10 +53,10 @@ class HiveLock:
         self._env = env
 
     @contextmanager
-    def held(self, branch: str) -> Iterator[float]:
-        """See `Lock.held`. Cost: one call to take the lock and one to give it back; one more the first time."""
+    def hold(self, branch: str) -> Iterator[float]:
+        """See `Lock.hold`. Cost: one call to take the lock and one to give it back; one more the first time."""
         table = self._name.table if branch == MAIN_BRANCH else f"{self._name.table}$branch_{branch}"
-        timeout = _parsed(self._client.told(_SERVER_TIMEOUT))
+        timeout = _parse_seconds(self._client.server_setting(_SERVER_TIMEOUT))
         lock, since = self._take(table, timeout)
         try:
             yield since + timeout * _SAFE_PART
@@ -218,7 +218,7 @@ class HiveLock:
         return _reopen, (self._client, self._name, self._times)
 
 
-def _parsed(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     """A time of Hive: seconds where no unit is said."""
     text = text.strip()
     nanos = parse_duration(f"{text} s" if text.isdecimal() else text)

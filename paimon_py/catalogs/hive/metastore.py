@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from paimon_py.catalogs.directories import DirectoryMetastore, delete_table, refuse_remains
 from paimon_py.catalogs.hive import thrift
 from paimon_py.catalogs.hive.connection import Client, RefusedError
-from paimon_py.catalogs.hive.places import Places, written
+from paimon_py.catalogs.hive.places import Places, metastore_location
 from paimon_py.catalogs.hive.records import (
     PATH,
     T_NAME,
@@ -95,7 +95,7 @@ class HiveMetastore:
         """See `Metastore.create_database`. Cost: one call, and the directory."""
         _check_case("database", database.name)
         given = database.location or database.options.get("location")
-        location = written(given) if given else self._tables.default_location(database.name)
+        location = metastore_location(given) if given else self._tables.default_location(database.name)
         store, path = self._tables.places.open(location)
         if self._tables.verbs.database(database.name) is not None:
             return False
@@ -143,7 +143,7 @@ class HiveMetastore:
                 return None
             raise AlreadyExistsError(f"{str(name)!r} is a table or view of Hive, not of Paimon", table=str(name))
         external = wants_external(schema.options, self._tables.settings)
-        location = written(schema.options[PATH]) if PATH in schema.options else self._tables.location(name)
+        location = metastore_location(schema.options[PATH]) if PATH in schema.options else self._tables.location(name)
         root = self._tables.root(name, location, synchronised_keys(schema))
         record = new_table(name, schema, location, self._tables.owner(), self._tables.settings, external=external)
         if external and root.schemas.ids():
@@ -159,7 +159,7 @@ class HiveMetastore:
             )
         refuse_remains(root, name)
         before(root)
-        with self._tables.locked(name):
+        with self._tables.hold_lock(name):
             if not root.schemas.add(schema):
                 return None
         return root if self._register(name, record, root, schema) else None

@@ -61,6 +61,6 @@ def _local(location: str) -> str:
     return "/" + rest.strip("/")
 
 
-def written(location: str) -> str:
+def metastore_location(location: str) -> str:
     """A location of a user as a metastore is told: a plain path is one of `file:`."""
     return location.rstrip("/") if ":" in location.split("/")[0] else f"{_FILE}{location.rstrip('/')}"

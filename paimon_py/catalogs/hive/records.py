@@ -125,7 +125,7 @@ def new_table(
     name: TableName, schema: TableSchema, location: str, owner: Owner, settings: HiveSettings, *, external: bool
 ) -> Struct:
     """The record of a table that is to be made."""
-    told = _told(schema, settings)
+    told = _metastore_options(schema, settings)
     if not settings.sync_all:
         told.update({key: schema.options[key] for key in _UNPREFIXED if key in schema.options})
     told.update({"table_type": "PAIMON", "storage_handler": STORAGE_HANDLER})
@@ -143,7 +143,7 @@ def new_table(
         T_PARAMETERS: thrift.of_mapping(told),
         T_TYPE: thrift.of_text("EXTERNAL_TABLE" if external else "MANAGED_TABLE"),
     }
-    return _described(record, schema, location, settings)
+    return _describe(record, schema, location, settings)
 
 
 def changed_table(
@@ -151,11 +151,11 @@ def changed_table(
 ) -> Struct:
     """The record of a table whose schema has changed: columns, and options that the metastore is told."""
     changed = deepcopy(record)
-    told = {**parameters(changed), **_told(schema, settings)}
+    told = {**parameters(changed), **_metastore_options(schema, settings)}
     for name in removed:
         told.pop(name, None)
     changed[T_PARAMETERS] = thrift.of_mapping(told)
-    return _described(changed, schema, location, settings)
+    return _describe(changed, schema, location, settings)
 
 
 def renamed_table(record: Struct, to: TableName) -> Struct:
@@ -163,7 +163,7 @@ def renamed_table(record: Struct, to: TableName) -> Struct:
     return {**record, T_NAME: thrift.of_text(to.table), T_DATABASE: thrift.of_text(to.database)}
 
 
-def moved(record: Struct, location: str, settings: HiveSettings) -> Struct:
+def with_location(record: Struct, location: str, settings: HiveSettings) -> Struct:
     """The record of a table or partition that lies elsewhere."""
     changed = deepcopy(record)
     sd, options = _fields(record)
@@ -206,7 +206,7 @@ def new_partition(table: Struct, values: Sequence[str], location: str, owner: Ow
     return made
 
 
-def _told(schema: TableSchema, settings: HiveSettings) -> dict[str, str]:
+def _metastore_options(schema: TableSchema, settings: HiveSettings) -> dict[str, str]:
     """The options of a table that the metastore keeps among its parameters."""
     if not settings.sync_all:
         return {name[len(_HIVE) :]: text for name, text in schema.options.items() if name.startswith(_HIVE)}
@@ -221,7 +221,7 @@ def _told(schema: TableSchema, settings: HiveSettings) -> dict[str, str]:
     return told
 
 
-def _described(record: Struct, schema: TableSchema, location: str, settings: HiveSettings) -> Struct:
+def _describe(record: Struct, schema: TableSchema, location: str, settings: HiveSettings) -> Struct:
     """Write columns, formats, comment and location into a record."""
     sd = dict(thrift.inner(record, T_SD))
     serde = dict(thrift.inner(sd, SD_SERDE))
@@ -247,7 +247,7 @@ def _described(record: Struct, schema: TableSchema, location: str, settings: Hiv
     record[T_SD] = (STRUCT, sd)
     if schema.comment is not None:
         record[T_PARAMETERS] = thrift.of_mapping({**parameters(record), _COMMENT: schema.comment})
-    return moved(record, location, settings)
+    return with_location(record, location, settings)
 
 
 def _column(name: str, kind: DataType, comment: str | None) -> Struct:

@@ -81,7 +81,7 @@ class HiveRegistration:
         self, root: TableRoot, changes: Sequence[SchemaChange], publish: Callable[[], TableSchema], /
     ) -> TableSchema:
         """See `Registration.alter`. Cost: what publishing costs, and three calls, two more with a lock."""
-        with nullcontext() if self.lock is None else self.lock.held(root.branch):
+        with nullcontext() if self.lock is None else self.lock.hold(root.branch):
             if root.branch != MAIN_BRANCH:
                 return publish()
             return self._alter(root, changes, publish)
@@ -103,7 +103,7 @@ class HiveRegistration:
         except PaimonError:
             self._take_back(before)
             raise
-        if _told(published) != _told(planned):
+        if _metastore_view(published) != _metastore_view(planned):
             self.tell(self._record(), published, removed)
         self._keys = synchronised_keys(published)
         return published
@@ -273,7 +273,7 @@ def _texts(schema: TableSchema, partitions: pa.ChunkedArray) -> list[list[str]]:
     ]
 
 
-def _told(schema: TableSchema) -> tuple[object, ...]:
+def _metastore_view(schema: TableSchema) -> tuple[object, ...]:
     """What of a schema the metastore is told."""
     return schema.fields, schema.partition_keys, dict(schema.options), schema.comment
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paimon_py.catalogs.hive.connection import RefusedError
-from paimon_py.catalogs.hive.records import is_external, is_paimon, location_of, moved, renamed_table
+from paimon_py.catalogs.hive.records import is_external, is_paimon, location_of, renamed_table, with_location
 from paimon_py.catalogs.hive.registration import keys_of
 from paimon_py.catalogs.hive.tables import HiveTables
 from paimon_py.catalogs.metastore import TableName
@@ -74,7 +74,7 @@ def _move(tables: HiveTables, name: TableName, source: str, target: str) -> None
     if record is None:
         return
     if tables.places.open(location_of(record) or target)[1] != new_path:
-        tables.verbs.alter_table(name, moved(record, target, tables.settings), _QUIETLY)
+        tables.verbs.alter_table(name, with_location(record, target, tables.settings), _QUIETLY)
     if keys_of(record):
         _move_partitions(tables, name, source, target)
 
@@ -84,5 +84,5 @@ def _move_partitions(tables: HiveTables, name: TableName, source: str, target: s
     for partition in tables.verbs.partitions(name):
         location = location_of(partition) or ""
         if location.startswith(source + "/"):
-            changed.append(moved(partition, target + location[len(source) :], tables.settings))
+            changed.append(with_location(partition, target + location[len(source) :], tables.settings))
     tables.verbs.change_partitions(name, changed)

@@ -65,7 +65,7 @@ class HiveSettings(msgspec.Struct, frozen=True):
             UnsupportedError: Kerberos, SASL, TLS and whatever else is not built.
         """
         _refuse(options)
-        told = _told(site(options))
+        told = _client_properties(site(options))
         _refuse(told)
         options = {**told, **options}
         kind = options.get("table.type", "managed").strip().lower()
@@ -83,7 +83,7 @@ class HiveSettings(msgspec.Struct, frozen=True):
         )
 
 
-def _told(properties: Mapping[str, str]) -> dict[str, str]:
+def _client_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """The properties of a file that say how to speak with a metastore: names of Kerberos matter with SASL alone."""
     known = {"hive.metastore.uris", _TIMEOUT, *_REFUSED_FLAGS, *_REFUSED_VALUES, *_REFUSED_OF_SITE}
     return {name: value for name, value in properties.items() if name in known and value}

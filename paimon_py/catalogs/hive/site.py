@@ -37,7 +37,7 @@ def site(options: Mapping[str, str]) -> dict[str, str]:
         raise _unreadable(directory, f"{path} cannot be read: {error}") from error
     except (Xml.ParseError, ValueError) as error:
         raise _unreadable(directory, f"{path} is no configuration of Hadoop: {error}") from error
-    return {name: _placed(name, found, directory) for name in found}
+    return {name: _substitute(name, found, directory) for name in found}
 
 
 def _properties(data: bytes) -> dict[str, str]:
@@ -59,7 +59,7 @@ def _properties(data: bytes) -> dict[str, str]:
     return found
 
 
-def _placed(name: str, found: Mapping[str, str], directory: str) -> str:
+def _substitute(name: str, found: Mapping[str, str], directory: str) -> str:
     value = found[name]
     for _ in range(_DEPTH):
         place = next((each for each in _PLACED.finditer(value) if each.group(1) in found), None)

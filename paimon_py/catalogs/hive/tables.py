@@ -39,10 +39,10 @@ class HiveTables:
         guarded = store if registration.lock is None else GuardedStore(store)
         return TableRoot(guarded, path, self.env, self.places.options, registration=registration)
 
-    def locked(self, name: TableName) -> AbstractContextManager[object]:
+    def hold_lock(self, name: TableName) -> AbstractContextManager[object]:
         """Hold the lock of a table, where the catalog has locks."""
         lock = self.registration(name, ()).lock
-        return nullcontext() if lock is None else lock.held(MAIN_BRANCH)
+        return nullcontext() if lock is None else lock.hold(MAIN_BRANCH)
 
     def owner(self) -> Owner:
         """Who makes a record now."""

@@ -40,7 +40,7 @@ class HiveVerbs:
 
     def database(self, name: str) -> Struct | None:
         """The record of a database, None if there is none. Cost: one call."""
-        return self._found("get_database", thrift.of_text(name), target=name)
+        return self._find("get_database", thrift.of_text(name), target=name)
 
     def create_database(self, name: str, record: Struct) -> bool:
         """Make a database; False if there is one.
@@ -52,7 +52,7 @@ class HiveVerbs:
         except RefusedError as error:
             if error.name == ALREADY_EXISTS:
                 return False
-            raise _failed("create_database", name, error) from error
+            raise _failure("create_database", name, error) from error
         except StorageUnknownError:
             if self.database(name) is None:
                 raise
@@ -100,11 +100,11 @@ class HiveVerbs:
         try:
             if self.client.has("get_table_req"):
                 request = (STRUCT, {1: database, 2: table, 3: _CAPABILITIES})
-                answer = self._found("get_table_req", request, target=str(name))
+                answer = self._find("get_table_req", request, target=str(name))
                 return None if answer is None else thrift.inner(answer, 1)
         except MissingCallError:
             pass
-        return self._found("get_table", database, table, target=str(name))
+        return self._find("get_table", database, table, target=str(name))
 
     def create_table(self, name: TableName, record: Struct) -> bool:
         """Add the record of a table; False if there is one of this name, which is not this one.
@@ -118,7 +118,7 @@ class HiveVerbs:
         except RefusedError as error:
             if error.name == ALREADY_EXISTS:
                 return False
-            raise _failed("create_table", str(name), error) from error
+            raise _failure("create_table", str(name), error) from error
         except StorageUnknownError:
             there = self.table(name)
             if there is None:
@@ -138,7 +138,7 @@ class HiveVerbs:
         except RefusedError as error:
             if error.name == NO_SUCH_OBJECT:
                 return False
-            raise _failed("drop_table", str(name), error) from error
+            raise _failure("drop_table", str(name), error) from error
         except StorageUnknownError:
             if self.table(name) is not None:
                 raise
@@ -185,7 +185,7 @@ class HiveVerbs:
 
     def partition(self, name: TableName, values: Sequence[str]) -> Struct | None:
         """The record of one partition, None if there is none."""
-        return self._found(
+        return self._find(
             "get_partition", thrift.of_text(name.database), thrift.of_text(name.table), thrift.of_texts(values),
             target=str(name),
         )  # fmt: skip
@@ -207,7 +207,7 @@ class HiveVerbs:
                 self._call("add_partitions_req", (STRUCT, request), target=str(name))
             except RefusedError as error:
                 if error.name != ALREADY_EXISTS:
-                    raise _failed("add_partitions", str(name), error) from error
+                    raise _failure("add_partitions", str(name), error) from error
 
     def change_partitions(self, name: TableName, records: Sequence[Struct]) -> None:
         """Replace the records of partitions that are there.
@@ -221,7 +221,7 @@ class HiveVerbs:
                     thrift.of_structs(records[start : start + _PARTITIONS_AT_ONCE]), target=str(name),
                 )  # fmt: skip
             except RefusedError as error:
-                raise _failed("alter_partitions", str(name), error) from error
+                raise _failure("alter_partitions", str(name), error) from error
 
     def drop_partition(self, name: TableName, values: Sequence[str]) -> None:
         """Remove the record of a partition, and no data; nothing happens if there is none.
@@ -235,20 +235,20 @@ class HiveVerbs:
             )  # fmt: skip
         except RefusedError as error:
             if error.name != NO_SUCH_OBJECT:
-                raise _failed("drop_partition", str(name), error) from error
+                raise _failure("drop_partition", str(name), error) from error
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
     def _call(self, name: str, *arguments: tuple[int, Any] | None, target: str = "") -> Any:
         return self.client.call(name, *arguments, target=target)
 
-    def _found(self, name: str, *arguments: tuple[int, Any] | None, target: str) -> Struct | None:
+    def _find(self, name: str, *arguments: tuple[int, Any] | None, target: str) -> Struct | None:
         try:
             found = self._call(name, *arguments, target=target)
         except RefusedError as error:
             if error.name == NO_SUCH_OBJECT:
                 return None
-            raise _failed(name, target, error) from error
+            raise _failure(name, target, error) from error
         return thrift.inner(_of(found), 0)
 
 
@@ -257,7 +257,7 @@ def _of(answer: Any) -> Struct:
     return {} if answer is None else {0: (STRUCT, answer)}
 
 
-def _failed(operation: str, target: str, error: RefusedError) -> StorageError:
+def _failure(operation: str, target: str, error: RefusedError) -> StorageError:
     return StorageError(f"the metastore refused {operation} of {target}: {error}", path=target, operation=operation)
 
 

@@ -125,15 +125,15 @@ class SqlDatabase:
         try:
             yield
         except IntegrityError as error:
-            raise TakenError(self._told(operation, error), operation=operation) from None
+            raise TakenError(self._error_text(operation, error), operation=operation) from None
         except SQLAlchemyError as error:
             lost = isinstance(error, DBAPIError) and (error.connection_invalidated or _is_passing(error.orig))
-            told = self._told(operation, error)
+            told = self._error_text(operation, error)
             if operation == "commit":
                 raise StorageUnknownError(told, operation=operation, transient=True) from None
             raise StorageError(told, operation=operation, transient=lost) from None
 
-    def _told(self, operation: str, error: Exception) -> str:
+    def _error_text(self, operation: str, error: Exception) -> str:
         cause = getattr(error, "orig", None) or error
         told = shown_text(str(cause).strip())
         password = self._url.password

@@ -41,8 +41,8 @@ class JdbcLock:
         self._env = env
 
     @contextmanager
-    def held(self, branch: str) -> Iterator[float]:
-        """See `Lock.held`. Cost: three statements to take the lock, one to give it back."""
+    def hold(self, branch: str) -> Iterator[float]:
+        """See `Lock.hold`. Cost: three statements to take the lock, one to give it back."""
         lock = self._id(branch)
         until, since = self._take(lock)
         try:

@@ -135,7 +135,7 @@ class JdbcMetastore:
     def create_table(self, name: TableName, schema: TableSchema, before: BeforeCreation) -> TableRoot | None:
         """See `Metastore.create_table`."""
         self._names.options_of(schema)
-        with self._locked(name):
+        with self._hold_lock(name):
             if self._names.has_table(name):
                 return None
             if self._names.has_view(name):
@@ -168,7 +168,7 @@ class JdbcMetastore:
         source, target = self._root(name).path, self._root(to).path
         with ExitStack() as locks:
             for each in sorted((name, to)):
-                locks.enter_context(self._locked(each))
+                locks.enter_context(self._hold_lock(each))
             if not self._names.has_table(name):
                 raise TableNotFoundError(f"there is no table {str(name)!r}", path=source, table=str(name))
             if self._names.has_table(to) or self._store.stat(target) is not None:
@@ -208,9 +208,9 @@ class JdbcMetastore:
         names = self._names
         return JdbcLock(names.sql_database, names.catalog_key, name, self._locks, self._key_length, self._env)
 
-    def _locked(self, name: TableName) -> AbstractContextManager[object]:
+    def _hold_lock(self, name: TableName) -> AbstractContextManager[object]:
         lock = self._lock(name)
-        return nullcontext() if lock is None else lock.held(MAIN_BRANCH)
+        return nullcontext() if lock is None else lock.hold(MAIN_BRANCH)
 
     def _name_new(self, name: TableName, root: TableRoot, schema: TableSchema) -> None:
         """Name a table whose first schema was just published, or take the schema back."""

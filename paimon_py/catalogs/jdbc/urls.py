@@ -47,7 +47,7 @@ def database_url(uri: str | None, options: Mapping[str, str]) -> URL:
             "a JDBC catalog needs the option 'uri': jdbc:postgresql://host/database, jdbc:mysql://host/database,"
             " jdbc:sqlite:/path, or a SQLAlchemy URL"
         )
-    url = _from_java(uri[len("jdbc:") :]) if uri.lower().startswith("jdbc:") else _parsed(uri)
+    url = _from_java(uri[len("jdbc:") :]) if uri.lower().startswith("jdbc:") else _parse_url(uri)
     name, plus, _ = url.drivername.partition("+")
     if name not in DIALECTS:
         raise UnsupportedError(
@@ -71,7 +71,7 @@ def _from_java(rest: str) -> URL:
     if name == "sqlite":
         return URL.create("sqlite", database=tail.removeprefix("file:") or None)
     place, _, query = tail.partition("?")
-    url = _parsed(f"{name}:{place}")
+    url = _parse_url(f"{name}:{place}")
     for parameter, value in parse_qsl(query, keep_blank_values=True):
         url = _with_parameter(url, parameter, value, "uri")
     return url
@@ -97,7 +97,7 @@ def _with_parameter(url: URL, parameter: str, value: str, option: str) -> URL:
     )
 
 
-def _parsed(text: str) -> URL:
+def _parse_url(text: str) -> URL:
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 

@@ -61,9 +61,9 @@ class RestClient:
         self._transport = Transport(uri, lambda: authority_of(given, uri, env, sends), env, sends)
 
     @property
-    def shown(self) -> str:
+    def address(self) -> str:
         """The server's address, for texts."""
-        return self._transport.shown
+        return self._transport.address
 
     def options(self) -> Mapping[str, str]:
         """What the catalog was opened with, and what the server adds. Cost: the first time one request."""
@@ -71,20 +71,20 @@ class RestClient:
             warehouse = self._given.get(WAREHOUSE)
             query = {WAREHOUSE: warehouse} if warehouse else {}
             answer = self._transport.ask(HttpRequest("GET", "/v1/config", query), _headers(self._given))
-            self._merged = self.decoded(answer, Config, "config").merged(self._given)
+            self._merged = self.decode(answer, Config, "config").merge(self._given)
         return self._merged
 
     def path(self, *parts: str) -> str:
         """The path of a resource; parts are names, not encoded."""
         prefix = self.options().get(PREFIX)
-        return "/".join(["/v1", *map(_encoded, ([prefix] if prefix else []) + list(parts))])
+        return "/".join(["/v1", *map(_encode_part, ([prefix] if prefix else []) + list(parts))])
 
     def get(self, path: str, kind: type[M], query: Mapping[str, str] | None = None) -> M:
         """Ask for a resource.
 
         Raises: RestRefusedError, UsageError, UnsupportedError, StorageError
         """
-        return self.decoded(self._asked(HttpRequest("GET", path, query or {})), kind, path)
+        return self.decode(self._ask(HttpRequest("GET", path, query or {})), kind, path)
 
     def pages(self, path: str, kind: type[P], query: Mapping[str, str] | None = None) -> Iterator[P]:
         """All pages of a list. Cost, Raises: as `get`, for each page"""
@@ -103,11 +103,11 @@ class RestClient:
     def post(self, path: str, body: object) -> Answer:
         """Ask for a change, once, or again while the server is busy. Raises: as `Transport.ask`"""
         text = msgspec.json.encode(body).decode()
-        return self._asked(HttpRequest("POST", path, {}, text))
+        return self._ask(HttpRequest("POST", path, {}, text))
 
     def delete(self, path: str) -> None:
         """Remove a resource; one that is gone after a call whose answer was lost is removed. Raises: as `post`"""
-        self._asked(HttpRequest("DELETE", path))
+        self._ask(HttpRequest("DELETE", path))
 
     def change(self, path: str, body: object, is_done: Callable[[], bool]) -> None:
         """Ask for a change. Where nobody can tell what became of it, `is_done` looks.
@@ -127,15 +127,15 @@ class RestClient:
             if not found:
                 raise
 
-    def decoded(self, answer: Answer, kind: type[M], operation: str) -> M:
-        """The message in an answer. Raises: as `Transport.decoded`"""
-        return self._transport.decoded(answer, kind, operation)
+    def decode(self, answer: Answer, kind: type[M], operation: str) -> M:
+        """The message in an answer. Raises: as `Transport.decode`"""
+        return self._transport.decode(answer, kind, operation)
 
-    def _asked(self, request: HttpRequest) -> Answer:
+    def _ask(self, request: HttpRequest) -> Answer:
         return self._transport.ask(request, _headers(self.options()))
 
     def __repr__(self) -> str:
-        return f"RestClient({self.shown!r})"
+        return f"RestClient({self.address!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
         merged = None if self._merged is None else _harmless(self._merged)
@@ -178,6 +178,6 @@ def _headers(options: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _encoded(part: str) -> str:
+def _encode_part(part: str) -> str:
     """A part of a path as Java writes it."""
     return quote_plus(part, safe="*").replace("~", "%7E")

@@ -47,12 +47,12 @@ class ServerCommitter:
 
     def publish(self, snapshot: Snapshot, parent: Snapshot | None, *, deadline: float) -> Publication:
         """See `Committer.publish`. Cost: one request, and the delta manifests of the snapshot."""
-        found = self._published(snapshot, parent, deadline)
+        found = self._publish(snapshot, parent, deadline)
         if isinstance(found, Committed):
             keep_number(self._root, snapshot)
         return found
 
-    def _published(self, snapshot: Snapshot, parent: Snapshot | None, deadline: float) -> Publication:
+    def _publish(self, snapshot: Snapshot, parent: Snapshot | None, deadline: float) -> Publication:
         if self._root.env.clock.elapsed() > deadline:
             return LostRace("planning took so long that the snapshot it was based on may have expired")
         path = self._table.path("commit")
@@ -84,7 +84,7 @@ class ServerCommitter:
     def _is_taken(self, path: str, body: object) -> bool:
         answer = self._table.client.post(path, body)
         try:
-            return self._table.client.decoded(answer, CommitAnswer, path).success
+            return self._table.client.decode(answer, CommitAnswer, path).success
         except StorageError as error:
             raise StorageUnknownError(str(error), operation="commit") from error
 
@@ -104,7 +104,7 @@ class ServerCommitter:
                 return Committed(snapshot)
             if newest == parent or (newest is not None and parent is not None and newest.uuid == parent.uuid):
                 return None
-            there = self._kept(snapshot.id)
+            there = self._find_on_server(snapshot.id)
         except (StorageError, CorruptionError, TableNotFoundError) as error:
             return Unknown(f"the server did not say, and could not be asked again: {error}", snapshot.id)
         if there is None:
@@ -114,7 +114,7 @@ class ServerCommitter:
             return Committed(snapshot)
         return LostRace(f"snapshot {snapshot.id} is {there.commit_user}'s")
 
-    def _kept(self, snapshot_id: int) -> Snapshot | None:
+    def _find_on_server(self, snapshot_id: int) -> Snapshot | None:
         path = self._table.path("snapshots", str(snapshot_id))
         try:
             found = bytes(self._table.client.get(path, SnapshotAnswer).snapshot)

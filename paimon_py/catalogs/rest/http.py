@@ -85,7 +85,7 @@ class HttpSender:
         except (urllib3.exceptions.LocationValueError, urllib3.exceptions.URLSchemeUnknown) as error:
             raise UsageError(f"option 'uri' is not the URL of a server: {type(error).__name__}") from None
         except urllib3.exceptions.HTTPError as error:
-            return _unanswered(error)
+            return _unanswered_error(error)
         try:
             data = bytearray()
             while part := answer.read(_PART_BYTES, decode_content=False):
@@ -95,7 +95,7 @@ class HttpSender:
                     return Unanswered(f"the answer has more than {_BODY_BYTES_MAX} bytes")
         except urllib3.exceptions.HTTPError as error:
             answer.close()
-            return _unanswered(error)
+            return _unanswered_error(error)
         answer.release_conn()
         return Answer(answer.status, {name.lower(): value for name, value in answer.headers.items()}, bytes(data))
 
@@ -125,7 +125,7 @@ def require_package() -> None:
         ) from error
 
 
-def _unanswered(error: Exception) -> Unanswered:
+def _unanswered_error(error: Exception) -> Unanswered:
     import urllib3
 
     return Unanswered(_text(error), slow=isinstance(error, urllib3.exceptions.TimeoutError))

@@ -41,7 +41,7 @@ class Config(RestAnswer, frozen=True):
     defaults: Mapping[str, str | None] | None = None
     overrides: Mapping[str, str | None] | None = None
 
-    def merged(self, given: Mapping[str, str]) -> dict[str, str]:
+    def merge(self, given: Mapping[str, str]) -> dict[str, str]:
         """The options of the catalog."""
         found = {**(self.defaults or {}), **given, **(self.overrides or {})}
         return {name: text for name, text in found.items() if text is not None}

@@ -263,7 +263,7 @@ class RestMetastore(RestServer):
         return RestMetastore, (self.client,)
 
     def __repr__(self) -> str:
-        return f"RestMetastore({self.client.shown!r}, {self.client.options().get(WAREHOUSE)!r})"
+        return f"RestMetastore({self.client.address!r}, {self.client.options().get(WAREHOUSE)!r})"
 
 
 def _identifier(name: TableName) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class RestPrograms:
     def view(self, name: TableName) -> CatalogView | None:
         """See `ProgramKeeper.view`."""
         path = self._of("views", name.database, name.table)
-        found = self._found(lambda: self._client.get(path, ViewAnswer))
+        found = self._find(lambda: self._client.get(path, ViewAnswer))
         if found is None or found.schema is None:
             return None
         schema = found.schema
@@ -77,7 +77,7 @@ class RestPrograms:
             "dialects": dict(view.dialects), "comment": view.comment, "options": dict(view.options),
         }  # fmt: skip
         body = {"identifier": {"database": name.database, "object": name.table}, "schema": schema}
-        return self._made(self._of("views", name.database), body, lambda: self.view(name) == view)
+        return self._create(self._of("views", name.database), body, lambda: self.view(name) == view)
 
     def alter_view(self, name: TableName, changes: Sequence[ViewChange]) -> CatalogView | None:
         """See `ProgramKeeper.alter_view`."""
@@ -86,11 +86,11 @@ class RestPrograms:
             return None
         wanted, path = changed_view(before, changes), self._of("views", name.database, name.table)
         body = {"changes": [_view_change(change) for change in changes]}
-        return wanted if self._changed(path, body, lambda: self.view(name) == wanted) else None
+        return wanted if self._change(path, body, lambda: self.view(name) == wanted) else None
 
     def drop_view(self, name: TableName) -> bool:
         """See `ProgramKeeper.drop_view`."""
-        return self._dropped(self._of("views", name.database, name.table))
+        return self._drop(self._of("views", name.database, name.table))
 
     def rename_view(self, name: TableName, to: TableName) -> bool:
         """See `ProgramKeeper.rename_view`."""
@@ -100,7 +100,7 @@ class RestPrograms:
         }
         path = self._client.path("views", "rename")
         try:
-            return self._changed(path, body, lambda: self.view(name) is None and self.view(to) is not None)
+            return self._change(path, body, lambda: self.view(name) is None and self.view(to) is not None)
         except RestRefusedError as refused:
             if refused.status == 409:
                 raise AlreadyExistsError(f"view {str(to)!r} exists already", table=str(to)) from refused
@@ -114,7 +114,7 @@ class RestPrograms:
     def function(self, name: TableName) -> CatalogFunction | None:
         """See `ProgramKeeper.function`."""
         path = self._of("functions", name.database, name.table)
-        found = self._found(lambda: self._client.get(path, FunctionAnswer))
+        found = self._find(lambda: self._client.get(path, FunctionAnswer))
         if found is None:
             return None
         return CatalogFunction(
@@ -131,10 +131,10 @@ class RestPrograms:
         """See `ProgramKeeper.create_function`."""
         body = {
             "name": name.table, "inputParams": _params(function.parameters), "returnParams": _params(function.returns),
-            "definitions": {engine: _told(definition) for engine, definition in function.definitions.items()},
+            "definitions": {engine: _definition_json(found) for engine, found in function.definitions.items()},
             "deterministic": function.deterministic, "comment": function.comment, "options": dict(function.options),
         }  # fmt: skip
-        return self._made(self._of("functions", name.database), body, lambda: self.function(name) == function)
+        return self._create(self._of("functions", name.database), body, lambda: self.function(name) == function)
 
     def alter_function(self, name: TableName, changes: Sequence[FunctionChange]) -> CatalogFunction | None:
         """See `ProgramKeeper.alter_function`."""
@@ -143,18 +143,18 @@ class RestPrograms:
             return None
         wanted, path = changed_function(before, changes), self._of("functions", name.database, name.table)
         body = {"changes": [_function_change(change) for change in changes]}
-        return wanted if self._changed(path, body, lambda: self.function(name) == wanted) else None
+        return wanted if self._change(path, body, lambda: self.function(name) == wanted) else None
 
     def drop_function(self, name: TableName) -> bool:
         """See `ProgramKeeper.drop_function`."""
-        return self._dropped(self._of("functions", name.database, name.table))
+        return self._drop(self._of("functions", name.database, name.table))
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
     def _of(self, kind: str, database: str, *name: str) -> str:
         return self._client.path("databases", database, kind, *name)
 
-    def _found(self, ask: Callable[[], Any]) -> Any:
+    def _find(self, ask: Callable[[], Any]) -> Any:
         try:
             return ask()
         except RestRefusedError as refused:
@@ -162,7 +162,7 @@ class RestPrograms:
                 return None
             raise
 
-    def _made(self, path: str, body: Json, is_done: Callable[[], bool]) -> bool:
+    def _create(self, path: str, body: Json, is_done: Callable[[], bool]) -> bool:
         try:
             self._client.change(path, body, is_done)
         except RestRefusedError as refused:
@@ -173,7 +173,7 @@ class RestPrograms:
             raise
         return True
 
-    def _changed(self, path: str, body: Json, is_done: Callable[[], bool]) -> bool:
+    def _change(self, path: str, body: Json, is_done: Callable[[], bool]) -> bool:
         try:
             self._client.change(path, body, is_done)
         except RestRefusedError as refused:
@@ -184,7 +184,7 @@ class RestPrograms:
             raise
         return True
 
-    def _dropped(self, path: str) -> bool:
+    def _drop(self, path: str) -> bool:
         try:
             self._client.delete(path)
         except RestRefusedError as refused:
@@ -218,7 +218,7 @@ def _definition(told: Mapping[str, Any], path: str) -> Definition:
     raise CorruptionError(f"{path}: a definition of type {told['type']!r}", path=path)
 
 
-def _told(definition: Definition) -> Json:
+def _definition_json(definition: Definition) -> Json:
     match definition:
         case SqlDefinition():
             return {"type": "sql", "definition": definition.definition}
@@ -242,7 +242,7 @@ def _view_change(change: ViewChange) -> Json:
 def _function_change(change: FunctionChange) -> Json:
     if isinstance(change, (AddDefinition, UpdateDefinition)):
         action = "addDefinition" if isinstance(change, AddDefinition) else "updateDefinition"
-        return {"action": action, "name": change.name, "definition": _told(change.definition)}
+        return {"action": action, "name": change.name, "definition": _definition_json(change.definition)}
     if isinstance(change, DropDefinition):
         return {"action": "dropDefinition", "name": change.name}
     return _change(change)

@@ -69,7 +69,7 @@ class Transport:
         self._sender = sender
 
     @property
-    def shown(self) -> str:
+    def address(self) -> str:
         """The server's address, for texts."""
         return shown_url(self._uri)
 
@@ -84,7 +84,7 @@ class Transport:
         changes, repeats = request.method != "GET", request.method != "POST"
         unsure = False
         for attempt in range(1, RETRIES + 2):
-            reply = self._sender.send(*self._signed(request, headers))
+            reply = self._sender.send(*self._sign(request, headers))
             last = attempt > RETRIES
             if isinstance(reply, Unsent):
                 raise self._unreachable(request, reply.reason, unknown=unsure)
@@ -106,15 +106,15 @@ class Transport:
             raise self._refusal(request, reply, failure, unsure=unsure)
         raise AssertionError("the last attempt ends in an answer or an error")
 
-    def decoded(self, answer: Answer, kind: type[M], operation: str) -> M:
+    def decode(self, answer: Answer, kind: type[M], operation: str) -> M:
         """The message in an answer. Raises: StorageError that quotes nothing of what cannot be read."""
         try:
             return msgspec.json.decode(answer.body, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            message = f"{self.shown}: {operation}: the answer is no {kind.__name__} of a REST catalog"
+            message = f"{self.address}: {operation}: the answer is no {kind.__name__} of a REST catalog"
             raise StorageError(message, operation=operation) from None
 
-    def _signed(
+    def _sign(
         self, request: HttpRequest, headers: Mapping[str, str]
     ) -> tuple[str, str, Mapping[str, str], bytes | None]:
         if self._authority is None:
@@ -129,10 +129,10 @@ class Transport:
 
     def _refusal(self, request: HttpRequest, answer: Answer, failure: Failure, *, unsure: bool) -> PaimonError:
         status = failure.code or answer.status
-        said = self._redacted(failure.message) if failure.message else "no message"
+        said = self._redact(failure.message) if failure.message else "no message"
         named = next((value for name, value in answer.headers.items() if "request-id" in name), None)
         operation = f"{request.method} {request.path}"
-        text = f"{self.shown}: {operation}: HTTP {status}: {said}" + (f" (request {named})" if named else "")
+        text = f"{self.address}: {operation}: HTTP {status}: {said}" + (f" (request {named})" if named else "")
         if status == 400 and not unsure:
             return UsageError(text)
         if status == 501 and not unsure:
@@ -158,13 +158,13 @@ class Transport:
 
     def _unreachable(self, request: HttpRequest, reason: str, *, unknown: bool) -> StorageError:
         operation = f"{request.method} {request.path}"
-        text = f"{self.shown}: {operation}: {self._redacted(reason)}"
+        text = f"{self.address}: {operation}: {self._redact(reason)}"
         if unknown:
             text += "; it is not known whether this was done: look before asking again"
             return StorageUnknownError(text, operation=operation, transient=True)
         return StorageError(text, operation=operation, transient=True)
 
-    def _redacted(self, text: str) -> str:
+    def _redact(self, text: str) -> str:
         for secret in () if self._authority is None else self._authority.secrets():
             text = text.replace(secret, HIDDEN)
         return shown_text(text)

@@ -272,14 +272,14 @@ def _rows(region: _Region, starts: Ints, lengths: Ints, kind: RowType, valid: Ma
     if valid is None:
         fields = [_field(region, starts, arity, index, field.type) for index, field in enumerate(kind.fields)]
     else:
-        spread = _spread(valid)
+        spread = _valid_positions(valid)
         used = starts[valid]
         fields = [_field(region, used, arity, i, field.type).take(spread) for i, field in enumerate(kind.fields)]
     bitmap, nulls = validity_bitmap(valid)
     return pa.Array.from_buffers(to_arrow_type(kind), len(starts), [bitmap], null_count=nulls, children=fields)
 
 
-def _spread(valid: Mask) -> pa.Array:
+def _valid_positions(valid: Mask) -> pa.Array:
     """Index of each row among the valid ones, null for the others."""
     index = np.cumsum(valid) - 1
     return from_numpy(np.maximum(index, 0), pa.int64(), valid)

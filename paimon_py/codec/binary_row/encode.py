@@ -23,7 +23,7 @@ from paimon_py.codec.columns import (
     child_range,
     combine,
     nulls_or_none,
-    padded,
+    pad,
     ranges,
     word_view,
 )
@@ -254,7 +254,7 @@ def _without_reserved(slots: Slots) -> Slots:
     lengths = np.full(count, width, np.int64)
     if slots.valid is not None:
         lengths[~slots.valid] = 0
-    data = padded(np.ascontiguousarray(slots.tail).reshape(-1).view(np.uint8))
+    data = pad(np.ascontiguousarray(slots.tail).reshape(-1).view(np.uint8))
     return Slots(slots.words, slots.valid, items=Slices(data, np.arange(count, dtype=np.int64) * width, lengths))
 
 

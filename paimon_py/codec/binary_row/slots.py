@@ -99,17 +99,17 @@ def atomic_slots(array: pa.Array, kind: Atomic) -> Slots:
         assert array.type.scale == kind.scale, f"{array.type} given for {kind}"
         if is_wide_decimal(kind):
             return _wide_decimal_slots(numpy_values(array), valid)
-        return Slots(_cleared(numpy_values(array)[:, 0].copy(), valid), valid)
+        return Slots(_clear_nulls(numpy_values(array)[:, 0].copy(), valid), valid)
     if kind.root not in _PLAIN:
         raise UnsupportedError(f"{kind.root.value} values inside a BinaryRow", feature=kind.root.value)
     values = numpy_values(array)
     width = values.dtype.itemsize
     assert width == element_width(kind), f"{array.type} given for {kind}"
     words = values.view(np.dtype(f"<u{width}")).astype(np.uint64)
-    return Slots(_cleared(words, valid), valid)
+    return Slots(_clear_nulls(words, valid), valid)
 
 
-def _cleared(words: Words, valid: Mask | None) -> Words:
+def _clear_nulls(words: Words, valid: Mask | None) -> Words:
     if valid is not None:
         words[~valid] = 0
     return words
@@ -120,16 +120,16 @@ def _text_slots(items: Slices, valid: Mask | None) -> Slots:
     longest = int(lengths.max()) if len(lengths) else 0
     if longest == 0:
         words = np.full(len(lengths), 0x80 << 56, np.uint64)
-        return Slots(_cleared(words, valid), valid)
+        return Slots(_clear_nulls(words, valid), valid)
     short = np.minimum(lengths, INLINE_LIMIT)
     words = word_view(items.data)[items.starts] & _LOW_BYTES[short]
     words |= (short.astype(np.uint64) | np.uint64(0x80)) << np.uint64(56)
     if longest <= INLINE_LIMIT:
-        return Slots(_cleared(words, valid), valid)
+        return Slots(_clear_nulls(words, valid), valid)
     long = lengths > INLINE_LIMIT
     words = np.where(long, lengths.astype(np.uint64), words)
     kept = Slices(items.data, items.starts, np.where(long, lengths, 0))
-    return Slots(_cleared(words, valid), valid, items=kept)
+    return Slots(_clear_nulls(words, valid), valid, items=kept)
 
 
 def _timestamp_slots(array: pa.Array, valid: Mask | None, *, wide: bool) -> Slots:
@@ -142,10 +142,10 @@ def _timestamp_slots(array: pa.Array, valid: Mask | None, *, wide: bool) -> Slot
         per_milli = per_second // 1_000
         millis = values // per_milli
         nanos = (values - millis * per_milli) * (1_000_000 // per_milli)
-    first = _cleared(millis.view(np.uint64), valid)
+    first = _clear_nulls(millis.view(np.uint64), valid)
     if not wide:
         return Slots(first, valid)
-    return Slots(_cleared(nanos.view(np.uint64), valid), valid, tail=first[:, None])
+    return Slots(_clear_nulls(nanos.view(np.uint64), valid), valid, tail=first[:, None])
 
 
 def _wide_decimal_slots(values: Words, valid: Mask | None) -> Slots:
@@ -165,8 +165,8 @@ def _wide_decimal_slots(values: Words, valid: Mask | None) -> Slots:
     carried = (low >> np.uint64(1)) >> (np.uint64(63) - part)
     first = np.where(over, low << part, (high << part) | carried)
     second = np.where(over, np.uint64(0), low << part)
-    tail = np.stack((_cleared(first, valid).byteswap(), _cleared(second, valid).byteswap()), axis=1)
-    return Slots(_cleared(count, valid), valid, tail=tail)
+    tail = np.stack((_clear_nulls(first, valid).byteswap(), _clear_nulls(second, valid).byteswap()), axis=1)
+    return Slots(_clear_nulls(count, valid), valid, tail=tail)
 
 
 def spaces(lengths: Ints) -> Ints:

@@ -135,11 +135,11 @@ class _Asking:
             question = question or _question(leaf, KeyKind.of(field.type))
             if question is None:
                 return None
-            answer = self._guarded(field.name, kind, functools.partial(reader.ask, question))
+            answer = self._guard(field.name, kind, functools.partial(reader.ask, question))
             if answer is not None:
                 found = answer if found is None else found & answer
         if found and found.max() >= self._file.row_count:
-            raise self._damaged(field.name, "index", f"row {found.max()} of {self._file.row_count}")
+            raise self._damage(field.name, "index", f"row {found.max()} of {self._file.row_count}")
         return found
 
     def _of(self, field: Field) -> list[tuple[str, IndexReader]]:
@@ -152,19 +152,19 @@ class _Asking:
         assert isinstance(field.type, Atomic)
         key_kind = KeyKind.of(field.type)
         data = self._file.source.load(field.name, kind)
-        reader: IndexReader = self._guarded(field.name, kind, lambda: _READERS[kind](key_kind, data))
+        reader: IndexReader = self._guard(field.name, kind, lambda: _READERS[kind](key_kind, data))
         if reader.row_count not in (None, self._file.row_count):
             reason = f"it is of {reader.row_count} rows, the file has {self._file.row_count}"
-            raise self._damaged(field.name, kind, reason)
+            raise self._damage(field.name, kind, reason)
         return reader
 
-    def _guarded(self, column: str, kind: str, work: Callable[[], T]) -> T:
+    def _guard(self, column: str, kind: str, work: Callable[[], T]) -> T:
         try:
             return work()
         except (ValueError, IndexError, OverflowError, struct.error) as error:
-            raise self._damaged(column, kind, str(error)) from error
+            raise self._damage(column, kind, str(error)) from error
 
-    def _damaged(self, column: str, kind: str, reason: str) -> CorruptionError:
+    def _damage(self, column: str, kind: str, reason: str) -> CorruptionError:
         path = self._file.source.path
         return CorruptionError(f"the {kind} of column {column!r} in {path} is damaged: {reason}", path=path)
 

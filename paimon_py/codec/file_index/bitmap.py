@@ -51,7 +51,7 @@ class BitmapWriter:
         groups = self._column.groups()
         nulls = groups.nulls
         bodies = [bitmap_bytes(bitmap_of(nulls))] if len(nulls) > 1 else []
-        offsets, lengths = _placed(groups, bodies)
+        offsets, lengths = _place(groups, bodies)
         head = struct.pack(">biib", self._version, len(groups.codes), groups.key_count, len(nulls) > 0)
         if len(nulls):
             head += struct.pack(">i", -1 - int(nulls[0]) if len(nulls) == 1 else 0)
@@ -82,7 +82,7 @@ class BitmapWriter:
         return [struct.pack(">i", len(blocks)), *index, struct.pack(">i", offset), *blocks]
 
 
-def _placed(groups: DistinctKeys, bodies: list[bytes]) -> tuple[Ints, Ints]:
+def _place(groups: DistinctKeys, bodies: list[bytes]) -> tuple[Ints, Ints]:
     """Offset and length of every key's bitmap, which is appended to `bodies`; single rows need none."""
     order, starts = groups.rows()
     counts = np.diff(starts)
@@ -108,7 +108,7 @@ class _Entries(NamedTuple):
         at = bisect.bisect_left(self.keys, key)
         return (self.offsets[at], self.lengths[at]) if at < len(self.keys) and self.keys[at] == key else None
 
-    def checked(self) -> _Entries:
+    def check(self) -> _Entries:
         """The entries themselves; ValueError if keys do not ascend."""
         if any(map(operator.ge, self.keys, self.keys[1:])):
             raise ValueError("its keys are not in order")
@@ -187,7 +187,7 @@ class BitmapReader:
         if number not in self._read:
             start = self._block_start + self._blocks[0].offsets[number]
             count = struct.unpack_from(">i", self._data, start)[0]
-            entries = self._entries(start + 4, count, 8)[0].checked()
+            entries = self._entries(start + 4, count, 8)[0].check()
             if not entries.keys or entries.keys[0] != self._blocks[0].keys[number]:
                 raise ValueError("a block does not begin with its first key")
             self._read[number] = entries
@@ -206,14 +206,14 @@ class BitmapReader:
         entries, end = self._entries(self._at, self._keys, 4)
         order = sorted(range(len(entries.keys)), key=entries.keys.__getitem__)
         keys, offsets = [entries.keys[at] for at in order], [entries.offsets[at] for at in order]
-        return _Entries(keys, offsets, entries.lengths).checked(), end
+        return _Entries(keys, offsets, entries.lengths).check(), end
 
     @lazy_property
     def _blocks(self) -> tuple[_Entries, int]:
         """The first key and the offset of every block, and where that list ends."""
         count = struct.unpack_from(">i", self._data, self._at)[0]
         entries, end = self._entries(self._at + 4, count, 4)
-        return entries.checked(), end
+        return entries.check(), end
 
     @property
     def _block_start(self) -> int:
@@ -227,7 +227,7 @@ class BitmapReader:
             return self._texts(at, count, tail)
         width = self._kind.width + tail
         raw = np.frombuffer(self._data, np.uint8, count * width, at).reshape(count, width)
-        keys = self._kind.loaded(np.ascontiguousarray(raw[:, : self._kind.width]).reshape(-1))
+        keys = self._kind.load(np.ascontiguousarray(raw[:, : self._kind.width]).reshape(-1))
         places = self._kind.width
         tails = np.frombuffer(np.ascontiguousarray(raw[:, places:]).reshape(-1), ">i4").reshape(count, tail // 4)
         lengths = tails[:, 1].tolist() if tail > 4 else [None] * count

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.columns import Bytes, Ints, Mask, Slices, combine, numpy_values, padded, slices_of, validity_mask
+from paimon_py.codec.columns import Bytes, Ints, Mask, Slices, combine, numpy_values, pad, slices_of, validity_mask
 from paimon_py.codec.file_index.keys import KeyKind
 
 _LENGTH_BYTES = 4
@@ -85,7 +85,7 @@ def stored_keys(groups: DistinctKeys, kind: KeyKind, tails: Bytes) -> tuple[Byte
     Cost: no Python step per key.
     """
     if not kind.is_text:
-        rows = np.concatenate([kind.stored(groups.numbers), tails], axis=1)
+        rows = np.concatenate([kind.store(groups.numbers), tails], axis=1)
         return rows.reshape(-1), np.full(len(rows), rows.shape[1], np.int64)
     lengths, width = groups.strings.lengths, tails.shape[1]
     sizes = lengths + _LENGTH_BYTES + width
@@ -109,7 +109,7 @@ def big_endian(*columns: Ints) -> Bytes:
 
 def _no_strings() -> Slices:
     empty = np.empty(0, np.int64)
-    return Slices(padded(np.empty(0, np.uint8)), empty, empty)
+    return Slices(pad(np.empty(0, np.uint8)), empty, empty)
 
 
 def _text_groups(parts: list[pa.Array]) -> DistinctKeys:

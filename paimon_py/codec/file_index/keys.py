@@ -72,7 +72,7 @@ class KeyKind(msgspec.Struct, frozen=True):
         if self.type.root in _FLOATS:
             assert isinstance(literal, (int, float))
             values = np.array([literal], np.float32 if self.width == 4 else np.float64)
-            return int(_ordered(values.view(f"<i{self.width}").astype(np.int64), self.width)[0])
+            return int(_to_ordered(values.view(f"<i{self.width}").astype(np.int64), self.width)[0])
         if isinstance(literal, DecimalValue):
             return int(Decimal(literal.text).scaleb(self.type.scale or 0, context=_EXACT))
         if isinstance(literal, DateValue):
@@ -89,7 +89,7 @@ class KeyKind(msgspec.Struct, frozen=True):
         values = numpy_values(column)
         root = self.type.root
         if root in _FLOATS:
-            return _ordered(values.view(f"<i{self.width}").astype(np.int64), self.width)
+            return _to_ordered(values.view(f"<i{self.width}").astype(np.int64), self.width)
         if root is Root.DECIMAL:
             low: Ints = values[:, 0].view(np.int64)
             return low
@@ -110,34 +110,34 @@ class KeyKind(msgspec.Struct, frozen=True):
 
     def bits(self, numbers: Ints) -> Ints:
         """Keys as the numbers that are stored: floats as their bits."""
-        return _unordered(numbers, self.width) if self.type.root in _FLOATS else numbers
+        return _from_ordered(numbers, self.width) if self.type.root in _FLOATS else numbers
 
-    def stored(self, numbers: Ints) -> Bytes:
+    def store(self, numbers: Ints) -> Bytes:
         """Keys as bytes, one row of `width` each."""
         data = self.bits(numbers).astype(f">i{self.width}")
         return data.view(np.uint8).reshape(len(numbers), self.width)
 
-    def loaded(self, data: bytes | Bytes) -> Ints:
-        """The inverse of `stored`, from the bytes of all keys."""
+    def load(self, data: bytes | Bytes) -> Ints:
+        """The inverse of `store`, from the bytes of all keys."""
         raw: Ints = np.frombuffer(data, f">i{self.width}").astype(np.int64)
         if self.type.root is Root.BOOLEAN:
             raw = np.minimum(np.abs(raw), 1)
-        return _ordered(raw, self.width) if self.type.root in _FLOATS else raw
+        return _to_ordered(raw, self.width) if self.type.root in _FLOATS else raw
 
 
 def _precision(type_: Atomic) -> int:
     return 6 if type_.precision is None else type_.precision
 
 
-def _ordered(bits: Ints, width: int) -> Ints:
+def _to_ordered(bits: Ints, width: int) -> Ints:
     """Bits of floats, sign-extended, as numbers in Java's order; every NaN is one key."""
     infinity, nan = _NANS[width]
     magnitude = bits & np.int64((1 << (8 * width - 1)) - 1)
     bits = np.where(magnitude > infinity, nan, bits)
-    return _unordered(bits, width)
+    return _from_ordered(bits, width)
 
 
-def _unordered(numbers: Ints, width: int) -> Ints:
+def _from_ordered(numbers: Ints, width: int) -> Ints:
     """Negative floats have their bits turned over but the sign; twice is none."""
     flipped: Ints = numbers ^ ((numbers >> 63) & np.int64((1 << (8 * width - 1)) - 1))
     return flipped

@@ -182,7 +182,7 @@ class RangeBitmapReader:
         """A stored key, and where it ends."""
         if not self._kind.is_text:
             end = at + self._kind.width
-            return int(self._kind.loaded(self._data[at:end])[0]), end
+            return int(self._kind.load(self._data[at:end])[0]), end
         end = at + 4 + self._int(at)
         return self._data[at + 4 : end], end
 

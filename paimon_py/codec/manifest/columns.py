@@ -295,7 +295,7 @@ class _Values:
 
     def entries(self) -> list[ManifestEntry]:
         columns = self.columns
-        partitions = self._shared("partition")
+        partitions = self._distinct_bytes("partition")
         files = self._files()
         numbers = self.lists
         try:
@@ -360,7 +360,7 @@ class _Values:
             for start, length in zip(slices.starts.tolist(), slices.lengths.tolist(), strict=True)
         ]
 
-    def _shared(self, field: str) -> list[bytes]:
+    def _distinct_bytes(self, field: str) -> list[bytes]:
         codes, values = self.columns.distinct(field)
         distinct = values.to_pylist()
         return [distinct[code] for code in codes.tolist()]

@@ -46,7 +46,7 @@ def copy_manifests(columns: EntryColumns, compression: str, target_bytes: int) -
             continue
         header = header_bytes(family.schema, codec)
         blocks = pack(_records(columns.take(rows), family), compress)
-        for first, last in _rolled(blocks, target_bytes):
+        for first, last in _roll(blocks, target_bytes):
             data = write_container(header, blocks[first:last])
             begin = sum(count for count, _ in blocks[:first])
             end = begin + sum(count for count, _ in blocks[first:last])
@@ -60,7 +60,7 @@ def _families(columns: EntryColumns) -> list[_Family]:
     known = {MANIFEST: shape_of(MANIFEST, "manifest")} | dict(zip(columns.schemas, shapes, strict=True))
     left = set(range(len(shapes)))
     families = []
-    for text in sorted(known, key=lambda text: (-_held(known[text], shapes), text != MANIFEST, len(text))):
+    for text in sorted(known, key=lambda text: (-_count_held(known[text], shapes), text != MANIFEST, len(text))):
         lacking = tuple(tail_nulls(known[text], shape) if at in left else None for at, shape in enumerate(shapes))
         covered = {at for at in left if lacking[at] is not None}
         if covered:
@@ -70,7 +70,7 @@ def _families(columns: EntryColumns) -> list[_Family]:
     return families
 
 
-def _held(shape: Shape, shapes: list[Shape]) -> int:
+def _count_held(shape: Shape, shapes: list[Shape]) -> int:
     """How many of `shapes` can be brought under `shape`."""
     return sum(tail_nulls(shape, other) is not None for other in shapes)
 
@@ -86,7 +86,7 @@ def _records(columns: EntryColumns, family: _Family) -> list[bytes]:
     return [bytes(view[start:stop]) + bytes(nulls) for (start, stop), nulls in ends]
 
 
-def _rolled(blocks: list[tuple[int, bytes]], target_bytes: int) -> list[tuple[int, int]]:
+def _roll(blocks: list[tuple[int, bytes]], target_bytes: int) -> list[tuple[int, int]]:
     """Ranges of blocks, each of at least the target size but the last."""
     ranges = []
     first = size = 0

@@ -105,14 +105,14 @@ def encode_entry(entry: ManifestEntry) -> bytes:
     parts = [
         _long(VERSION),
         _long(entry.kind),
-        *_sized(entry.partition),
+        *_with_size(entry.partition),
         _long(entry.bucket),
         _long(entry.total_buckets),
-        *_sized(file.name.encode()),
+        *_with_size(file.name.encode()),
         _long(file.size_bytes),
         _long(file.row_count),
-        *_sized(file.min_key),
-        *_sized(file.max_key),
+        *_with_size(file.min_key),
+        *_with_size(file.max_key),
         *encode_stats(file.key_stats),
         *encode_stats(file.value_stats),
         _long(file.min_sequence),
@@ -141,10 +141,10 @@ def encode_stats(stats: Stats) -> list[bytes]:
         tail = b"\x02\x00"
     else:
         tail = b"\x02" + _long(len(counts)) + b"".join(map(_nullable_long, counts)) + b"\x00"
-    return [*_sized(stats.min_values), *_sized(stats.max_values), tail]
+    return [*_with_size(stats.min_values), *_with_size(stats.max_values), tail]
 
 
-def _sized(raw: bytes) -> tuple[bytes, bytes]:
+def _with_size(raw: bytes) -> tuple[bytes, bytes]:
     return _long(len(raw)), raw
 
 
@@ -159,7 +159,7 @@ def _nullable_bytes(value: bytes | None) -> bytes:
 def _texts(values: Sequence[str]) -> bytes:
     if not values:
         return b"\x00"
-    items = [piece for value in values for piece in _sized(value.encode())]
+    items = [piece for value in values for piece in _with_size(value.encode())]
     return _long(len(values)) + b"".join(items) + b"\x00"
 
 

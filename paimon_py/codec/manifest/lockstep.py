@@ -50,7 +50,7 @@ def decode(buffer: Bytes, raw: bytes, runs: Sequence[Records], shape: Shape, num
     Cost: 3 µs per entry and about 1 ms for a call.
     """
     step = program(shape)
-    if not _supported(step):
+    if not _is_supported(step):
         return None
     runs = [run for run in runs if run.stop > run.start or run.entries]
     if not runs:
@@ -79,8 +79,8 @@ def decode(buffer: Bytes, raw: bytes, runs: Sequence[Records], shape: Shape, num
     return None if chosen is None else table[:, chosen]
 
 
-def _supported(step: Instruction) -> bool:
-    return step.kind != "other" and all(_supported(part) for part in step.parts)
+def _is_supported(step: Instruction) -> bool:
+    return step.kind != "other" and all(_is_supported(part) for part in step.parts)
 
 
 def _candidates(buffer: Bytes, view: Words, runs: Sequence[Records], *, lead: int) -> Ints | None:
@@ -91,7 +91,7 @@ def _candidates(buffer: Bytes, view: Words, runs: Sequence[Records], *, lead: in
     begins = np.array([run.start for run in runs], np.int64)
     many = [run for run in runs if run.entries > 1]
     found = [begins]
-    for first, last in _merged(many):
+    for first, last in _merge_runs(many):
         at = np.flatnonzero(buffer[first + lead : last] == _FIRST_BYTE) + first + lead
         words = view[at]
         likely = np.zeros(len(at), np.bool_)
@@ -104,7 +104,7 @@ def _candidates(buffer: Bytes, view: Words, runs: Sequence[Records], *, lead: in
     return None if len(starts) > 4 * expected_count + 64 else starts
 
 
-def _merged(runs: Sequence[Records]) -> list[tuple[int, int]]:
+def _merge_runs(runs: Sequence[Records]) -> list[tuple[int, int]]:
     """Byte ranges of runs, neighbours joined."""
     ranges: list[tuple[int, int]] = []
     for run in runs:
@@ -254,21 +254,21 @@ class _Lanes:
     def _items(self, step: Instruction) -> None:
         filled = self.buffer[self.position] != 0
         if bool(filled.all()):
-            self._filled(step)
+            self._read_arrays(step)
             return
         empty = ~filled
         self.position = self.position + empty
         if bool(filled.any()):
-            self._some(np.flatnonzero(filled), lambda lanes: lanes._filled(step))
+            self._some(np.flatnonzero(filled), lambda lanes: lanes._read_arrays(step))
         self._mark(self.position > self.limit)
 
-    def _filled(self, step: Instruction) -> None:
+    def _read_arrays(self, step: Instruction) -> None:
         """Arrays that have items: first the layouts that most records share, then item by item."""
         done = np.zeros(len(self.position), np.bool_)
         if step.shape == _NULL_COUNTS:
             done = self._small_counts()
         elif step.shape == _TEXTS:
-            done = self._repeated(step)
+            done = self._match_repeats(step)
         if bool(done.all()):
             self._mark(self.position > self.limit)
         elif bool(done.any()):
@@ -295,7 +295,7 @@ class _Lanes:
             done[which] = True
         return done
 
-    def _repeated(self, step: Instruction) -> Mask:
+    def _match_repeats(self, step: Instruction) -> Mask:
         """Pass lists of names that equal the list of an earlier record, byte for byte."""
         done = np.zeros(len(self.position), np.bool_)
         for _ in range(_REFERENCES_MAX):

@@ -12,7 +12,7 @@ from paimon_py.arrays import Mask
 from paimon_py.codec.columns import binary_array, nulls_or_none, numpy_values, validity_bitmap
 from paimon_py.codec.variant.encode import encode, from_json
 from paimon_py.codec.variant.form import ARROW, METADATA, VALUE, Encoded
-from paimon_py.codec.variant.layout import VERSION, damaged
+from paimon_py.codec.variant.layout import VERSION, damage
 
 
 def of_parts(values: pa.Array, metadata: pa.Array, valid: Mask | None = None) -> pa.Array:
@@ -61,7 +61,7 @@ def as_variants(array: pa.Array) -> pa.Array:
     values, metadata = by_name[VALUE], by_name[METADATA]
     for part in (values, metadata):
         if part.null_count > array.null_count:
-            raise damaged("a row has no value, or no dictionary")
+            raise damage("a row has no value, or no dictionary")
         _check_first_bytes(part, valid, dictionary=part is metadata)
     return of_parts(values, metadata, valid)
 
@@ -92,12 +92,12 @@ def _check_first_bytes(part: pa.Array, valid: Mask | None, *, dictionary: bool) 
     lengths = numpy_values(pc.fill_null(pc.binary_length(part), 0))
     there = np.ones(len(part), np.bool_) if valid is None else valid
     if (lengths[there] == 0).any():
-        raise damaged("a value or a dictionary has no bytes")
+        raise damage("a value or a dictionary has no bytes")
     data = part.buffers()[2]
     if not dictionary or data is None or not there.any():
         return
     offsets = np.frombuffer(part.buffers()[1], np.int32, count=len(part) + 1, offset=4 * part.offset)[:-1][there]
     if ((np.frombuffer(data, np.uint8)[offsets] & 0x0F) != VERSION).any():
-        raise damaged(f"a dictionary does not begin with version {VERSION}")
+        raise damage(f"a dictionary does not begin with version {VERSION}")
 
 

@@ -21,7 +21,7 @@ from paimon_py.codec.variant.layout import (
     Scalar,
     basic_type,
     children_at,
-    damaged,
+    damage,
     key_at,
     keys_of,
     scalar_at,
@@ -49,7 +49,7 @@ def to_json(value: bytes, metadata: bytes, at: int = 0) -> str:
     return "".join(parts)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A text of JSON."""
     return f'"{text.translate(_ESCAPES)}"'
 
@@ -106,9 +106,9 @@ class _Walk:
     def _enter(self, depth: int) -> None:
         self._left -= 1
         if self._left < 0:
-            raise damaged("its parts lie over one another")
+            raise damage("its parts lie over one another")
         if depth > DEPTH_MAX:
-            raise damaged(f"it is nested more than {DEPTH_MAX} deep")
+            raise damage(f"it is nested more than {DEPTH_MAX} deep")
 
     def python(self, at: int, depth: int) -> Any:
         self._enter(depth)
@@ -133,7 +133,7 @@ class _Walk:
             if position:
                 put(",")
             if kind == OBJECT:
-                put(quoted(key_at(self._keys, found.ids[position])))
+                put(quote(key_at(self._keys, found.ids[position])))
                 put(":")
             self.json(place, depth + 1, put)
         put("}" if kind == OBJECT else "]")
@@ -142,7 +142,7 @@ class _Walk:
         found = scalar_at(self._value, at)
         single = self._value[at] == FLOAT << 2
         if isinstance(found, str):
-            return quoted(found)
+            return quote(found)
         text = scalar_text(found, single=single)
         is_text = isinstance(found, (date, bytes)) or (isinstance(found, float) and not math.isfinite(found))
         return f'"{text}"' if is_text else text

@@ -82,7 +82,7 @@ def encode(value: object) -> Encoded:
     """
     keys = KeyDictionary()
     data = encode_node(value, keys, 0)
-    return _checked(Encoded(data, keys.metadata()))
+    return _check(Encoded(data, keys.metadata()))
 
 
 def from_json(text: str | bytes) -> Encoded:
@@ -97,7 +97,7 @@ def from_json(text: str | bytes) -> Encoded:
     except RecursionError as error:
         raise SchemaError(_TOO_DEEP) from error
     except ValueError as error:
-        raise SchemaError(f"{_shown(text)} is not JSON: {error}") from error
+        raise SchemaError(f"{_excerpt(text)} is not JSON: {error}") from error
     return encode(value)
 
 
@@ -118,11 +118,11 @@ def encode_node(value: object, keys: KeyDictionary, depth: int) -> bytes:
             raise SchemaError(_TOO_DEEP)
         return build_array([encode_node(item, keys, depth + 1) for item in value])
     if isinstance(value, Encoded):
-        return moved(value.value, 0, keys_of(value.metadata), keys)
+        return move(value.value, 0, keys_of(value.metadata), keys)
     return _other(value)
 
 
-def moved(value: bytes, at: int, own: tuple[str, ...], keys: KeyDictionary, depth: int = 0) -> bytes:
+def move(value: bytes, at: int, own: tuple[str, ...], keys: KeyDictionary, depth: int = 0) -> bytes:
     """A node of another variant, whose keys are `own`, with the ids of this dictionary."""
     kind = basic_type(value, at)
     if kind not in (OBJECT, ARRAY):
@@ -132,10 +132,10 @@ def moved(value: bytes, at: int, own: tuple[str, ...], keys: KeyDictionary, dept
     found = children_at(value, at)
     check_apart(value, found.places, size_at(value, at))
     if kind == ARRAY:
-        return build_array([moved(value, place, own, keys, depth + 1) for place in found.places])
+        return build_array([move(value, place, own, keys, depth + 1) for place in found.places])
     names = [key_at(own, number) for number in found.ids]
     ids = [keys.id_of(name) for name in names]
-    parts = [moved(value, place, own, keys, depth + 1) for place in found.places]
+    parts = [move(value, place, own, keys, depth + 1) for place in found.places]
     return build_object(names, ids, parts)
 
 
@@ -255,17 +255,17 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise SchemaError(f"{_shown(text)} holds half of a pair of UTF-16, which is no text") from error
+        raise SchemaError(f"{_excerpt(text)} holds half of a pair of UTF-16, which is no text") from error
 
 
-def _checked(found: Encoded) -> Encoded:
+def _check(found: Encoded) -> Encoded:
     size = max(len(found.value), len(found.metadata))
     if size > _SIZE_MAX:
         raise SchemaError(f"a variant of {size} bytes: Java reads at most {_SIZE_MAX}")
     return found
 
 
-def _shown(text: str | bytes) -> str:
+def _excerpt(text: str | bytes) -> str:
     shown = repr(text)
     return shown if len(shown) <= 80 else f"{shown[:80]}…"
 

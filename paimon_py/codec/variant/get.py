@@ -21,7 +21,7 @@ from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.columns import from_numpy, validity_bitmap
 from paimon_py.codec.variant.arrays import of_encoded
 from paimon_py.codec.variant.decode import plain_decimal, to_json
-from paimon_py.codec.variant.encode import KeyDictionary, moved
+from paimon_py.codec.variant.encode import KeyDictionary, move
 from paimon_py.codec.variant.form import Encoded
 from paimon_py.codec.variant.layout import (
     ARRAY,
@@ -114,7 +114,7 @@ def get(nodes: Nodes, wanted: Wanted) -> pa.Array:
 def part_of(node: Node) -> Encoded:
     """A part as a variant with a dictionary of its own."""
     keys = KeyDictionary()
-    value = moved(node.value, node.at, keys_of(node.metadata), keys)
+    value = move(node.value, node.at, keys_of(node.metadata), keys)
     return Encoded(value, keys.metadata())
 
 

@@ -100,7 +100,7 @@ class _Seen:
 _UUID_HEAD = 20 << 2
 
 
-def inferred(variants: Iterable[tuple[bytes, bytes] | None], rules: InferRules) -> DataType | None:
+def infer(variants: Iterable[tuple[bytes, bytes] | None], rules: InferRules) -> DataType | None:
     """The type to take a column apart into; None if it is to stay whole.
 
     Cost: some microseconds a row and key.

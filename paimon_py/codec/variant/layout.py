@@ -47,7 +47,7 @@ EXACT = Context(prec=80)
 Scalar = None | bool | int | float | Decimal | str | bytes | date | datetime
 
 
-def damaged(reason: str) -> CorruptionError:
+def damage(reason: str) -> CorruptionError:
     """The error for bytes that are no variant."""
     return CorruptionError(f"a variant is damaged: {reason}")
 
@@ -59,27 +59,27 @@ def keys_of(metadata: bytes) -> tuple[str, ...]:
     Raises: CorruptionError
     """
     if not metadata or metadata[0] & 0x0F != VERSION:
-        raise damaged(f"its dictionary does not begin with version {VERSION}")
+        raise damage(f"its dictionary does not begin with version {VERSION}")
     width = (metadata[0] >> 6) + 1
     count = _number(metadata, 1, width)
     first = 1 + width
     base = first + width * (count + 1)
     if base > len(metadata):
-        raise damaged(f"{count} keys in a dictionary of {len(metadata)} bytes")
+        raise damage(f"{count} keys in a dictionary of {len(metadata)} bytes")
     offsets = [_number(metadata, first + width * at, width) for at in range(count + 1)]
     room = len(metadata) - base
     if offsets[0] != 0 or offsets[-1] > room or any(a > b for a, b in pairwise(offsets)):
-        raise damaged("the offsets of its keys do not ascend")
+        raise damage("the offsets of its keys do not ascend")
     try:
         return tuple(metadata[base + a : base + b].decode() for a, b in pairwise(offsets))
     except UnicodeDecodeError as error:
-        raise damaged("a key is not UTF-8") from error
+        raise damage("a key is not UTF-8") from error
 
 
 def basic_type(value: bytes, at: int) -> int:
     """PRIMITIVE, SHORT_TEXT, OBJECT or ARRAY."""
     if at >= len(value):
-        raise damaged(f"a value begins at byte {at} of {len(value)}")
+        raise damage(f"a value begins at byte {at} of {len(value)}")
     return value[at] & 3
 
 
@@ -104,14 +104,14 @@ def scalar_at(value: bytes, at: int) -> Scalar:
         return data if kind == BINARY else _text(data)
     size = _SIZES.get(kind)
     if size is None:
-        raise damaged(f"there is no primitive type {kind}")
+        raise damage(f"there is no primitive type {kind}")
     data = _part(value, at, size)
     if kind in (DECIMAL4, DECIMAL8, DECIMAL16):
         if data[0] > 38:
-            raise damaged(f"a decimal of scale {data[0]}")
+            raise damage(f"a decimal of scale {data[0]}")
         unscaled = int.from_bytes(data[1:], "little", signed=True)
         if abs(unscaled) >= _DECIMAL_END:
-            raise damaged("a decimal of more than 38 digits")
+            raise damage("a decimal of more than 38 digits")
         return Decimal(unscaled).scaleb(-data[0], EXACT)
     if kind in (DOUBLE, FLOAT):
         (number,) = struct.unpack("<d" if kind == DOUBLE else "<f", data)
@@ -146,13 +146,13 @@ def children_at(value: bytes, at: int) -> Children:
     offsets = first + id_width * count
     start = offsets + offset_width * (count + 1)
     if start > len(value):
-        raise damaged(f"{count} parts at byte {at} of {len(value)}")
+        raise damage(f"{count} parts at byte {at} of {len(value)}")
     size = _number(value, offsets + offset_width * count, offset_width)
     if start + size > len(value):
-        raise damaged(f"its parts end at byte {start + size} of {len(value)}")
+        raise damage(f"its parts end at byte {start + size} of {len(value)}")
     found = _numbers(value, offsets, offset_width, count)
     if count and max(found) >= size:
-        raise damaged("a part begins behind the end of all")
+        raise damage("a part begins behind the end of all")
     return Children([start + offset for offset in found], _numbers(value, first, id_width, count) if is_object else [])
 
 
@@ -162,7 +162,7 @@ def key_at(keys: Sequence[str], number: int) -> str:
     Raises: CorruptionError
     """
     if number >= len(keys):
-        raise damaged(f"key {number} of {len(keys)}")
+        raise damage(f"key {number} of {len(keys)}")
     return keys[number]
 
 
@@ -198,7 +198,7 @@ def size_at(value: bytes, at: int) -> int:
         elif number in _SIZES:
             size = 1 + _SIZES[number]
         else:
-            raise damaged(f"there is no primitive type {number}")
+            raise damage(f"there is no primitive type {number}")
     else:
         offset_width = (head >> 2 & 3) + 1
         id_width = (head >> 4 & 3) + 1 if kind == OBJECT else 0
@@ -208,7 +208,7 @@ def size_at(value: bytes, at: int) -> int:
         start = offsets + offset_width * (count + 1)
         size = start - at + _number(value, offsets + offset_width * count, offset_width)
     if at + size > len(value):
-        raise damaged(f"a value at byte {at} ends at {at + size} of {len(value)}")
+        raise damage(f"a value at byte {at} ends at {at + size} of {len(value)}")
     return size
 
 
@@ -221,7 +221,7 @@ def check_apart(value: bytes, places: Sequence[int], room: int | None = None) ->
     Raises: CorruptionError
     """
     if sum(size_at(value, place) for place in places) > (len(value) if room is None else room):
-        raise damaged("its parts lie over one another")
+        raise damage("its parts lie over one another")
 
 
 def _time(kind: int, whole: int) -> date | datetime:
@@ -230,7 +230,7 @@ def _time(kind: int, whole: int) -> date | datetime:
             return date.fromordinal(whole + _EPOCH_DAY)
         moment = _EPOCH + timedelta(microseconds=whole)
     except (OverflowError, ValueError) as error:
-        raise damaged("a time is beyond the years 1 to 9999") from error
+        raise damage("a time is beyond the years 1 to 9999") from error
     return moment.replace(tzinfo=None) if kind == CLOCK else moment
 
 
@@ -238,18 +238,18 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise damaged("a text is not UTF-8") from error
+        raise damage("a text is not UTF-8") from error
 
 
 def _part(data: bytes, at: int, size: int) -> bytes:
     if at + size > len(data):
-        raise damaged(f"a value ends at byte {at + size} of {len(data)}")
+        raise damage(f"a value ends at byte {at + size} of {len(data)}")
     return data[at : at + size]
 
 
 def _number(data: bytes, at: int, width: int) -> int:
     if at + width > len(data):
-        raise damaged(f"a number ends at byte {at + width} of {len(data)}")
+        raise damage(f"a number ends at byte {at + width} of {len(data)}")
     return int.from_bytes(data[at : at + width], "little")
 
 

@@ -42,7 +42,7 @@ _NULL_NODE = b"\x00"
 _RANGES = {Root.TINYINT: 1 << 7, Root.SMALLINT: 1 << 15, Root.INT: 1 << 31, Root.BIGINT: 1 << 63}
 
 
-def shredded(array: pa.Array, wanted: DataType, target: pa.DataType) -> pa.Array:
+def shred(array: pa.Array, wanted: DataType, target: pa.DataType) -> pa.Array:
     """A column of variants as groups of the type `target`.
 
     Cost: some microseconds a row and key.

@@ -38,7 +38,7 @@ from paimon_py.codec.variant.layout import (
     basic_type,
     check_apart,
     children_at,
-    damaged,
+    damage,
     key_at,
     keys_of,
     size_at,
@@ -78,7 +78,7 @@ class RowKeys:
         return bytes([VERSION | (width - 1) << 6]) + len(texts).to_bytes(width, "little") + numbers + b"".join(texts)
 
 
-def unshredded(array: pa.Array) -> pa.Array:
+def unshred(array: pa.Array) -> pa.Array:
     """The variants of shredded groups.
 
     Cost: some microseconds a row and key.
@@ -94,7 +94,7 @@ def unshredded(array: pa.Array) -> pa.Array:
         if valid is not None and not valid[at]:
             metadata = EMPTY_METADATA
         elif not metadata:
-            raise damaged("a row has no dictionary")
+            raise damage("a row has no dictionary")
         if metadata not in known:
             known[metadata] = RowKeys(metadata)
         rows.append(known[metadata])
@@ -116,7 +116,7 @@ def nodes_of(array: pa.Array, rows: Sequence[RowKeys]) -> Nodes:
     for at, value in enumerate(values):
         if value is not None:
             if found[at] is not None:
-                raise damaged("a value lies in both of its parts")
+                raise damage("a value lies in both of its parts")
             found[at] = value
     return found
 
@@ -153,13 +153,13 @@ def _add_fields(value: bytes, keys: RowKeys, into: tuple[list[str], list[int], l
     """Add the fields of an object that were not shredded."""
     texts, ids, parts = into
     if basic_type(value, 0) != OBJECT:
-        raise damaged("what is beside the columns of an object is no object")
+        raise damage("what is beside the columns of an object is no object")
     rest, known = children_at(value, 0), set(texts)
     check_apart(value, rest.places)
     for number, place in zip(rest.ids, rest.places, strict=True):
         name = key_at(keys.names, number)
         if name in known:
-            raise damaged(f"the key {name!r:.80} lies in both parts of an object")
+            raise damage(f"the key {name!r:.80} lies in both parts of an object")
         texts.append(name)
         ids.append(number)
         parts.append(value[place : place + size_at(value, place)])
@@ -208,7 +208,7 @@ def _encoder(kind: pa.DataType) -> Callable[[Any], bytes]:
     if pa.types.is_timestamp(kind):
         head = bytes([(INSTANT if kind.tz is not None else CLOCK) << 2])
         return lambda micros: head + struct.pack("<q", micros)
-    raise damaged(f"a shredded column of {kind}")
+    raise damage(f"a shredded column of {kind}")
 
 
 _ENCODERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], bytes]], ...] = (

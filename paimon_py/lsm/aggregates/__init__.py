@@ -61,9 +61,9 @@ def aggregator_of(schema: TableSchema, name: str, function: str) -> Aggregator:
     if made.function in _EXTREMES and isinstance(made.field.type, Atomic) and made.field.type.root in _LONG:
         pick = _EXTREMES[made.function]
     if pick is not None:
-        return pick.guarded(partial(_allowed, made))
+        return pick.guard(partial(_without_ignored, made))
     compute = _function_of(made)
-    return lambda values, fold: compute(made, values, _allowed(made, fold))
+    return lambda values, fold: compute(made, values, _without_ignored(made, fold))
 
 
 def _function_of(made: Aggregate) -> Callable[[Aggregate, pa.Array, Fold], pa.Array]:
@@ -78,7 +78,7 @@ def _function_of(made: Aggregate) -> Callable[[Aggregate, pa.Array, Fold], pa.Ar
     return _FUNCTIONS[made.function]
 
 
-def _allowed(made: Aggregate, fold: Fold) -> Fold:
+def _without_ignored(made: Aggregate, fold: Fold) -> Fold:
     """The fold without what the column ignores."""
     if not fold.has_retracts:
         return fold

@@ -155,7 +155,7 @@ class Fold:
 
 
     @lazy_property
-    def filled(self) -> Ints:
+    def filled_groups(self) -> Ints:
         """The groups that have steps."""
         return np.flatnonzero(self.steps.ends > self.steps.starts)
 
@@ -169,8 +169,8 @@ class Fold:
 
     @lazy_property
     def waves(self) -> Waves:
-        """The waves of the steps of `filled`."""
-        return waves_of(self.steps.starts[self.filled], self.steps.ends[self.filled])
+        """The waves of the steps of `filled_groups`."""
+        return waves_of(self.steps.starts[self.filled_groups], self.steps.ends[self.filled_groups])
 
 
 Aggregator: TypeAlias = Callable[[pa.Array, Fold], pa.Array]
@@ -195,9 +195,9 @@ class Pick:
 
     def __call__(self, values: pa.Array, fold: Fold) -> pa.Array:
         """The values picked."""
-        return taken(values, self.rows(values, fold, None))
+        return take_or_null(values, self.rows(values, fold, None))
 
-    def guarded(self, allowed: Callable[[Fold], Fold]) -> Pick:
+    def guard(self, allowed: Callable[[Fold], Fold]) -> Pick:
         """The same for folds that first go through `allowed`."""
         rows = self.rows
         return Pick(
@@ -205,6 +205,6 @@ class Pick:
         )
 
 
-def taken(values: pa.Array, rows: Ints) -> pa.Array:
+def take_or_null(values: pa.Array, rows: Ints) -> pa.Array:
     """The values at `rows`, null where a row is negative."""
     return values.take(from_numpy(rows, pa.int64(), rows >= 0))

@@ -43,7 +43,7 @@ def union(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
             results.append(parts[start] if end > start else None)
             continue
         try:
-            results.append(_united(_UNIONS[made.function], parts[start:end], older[start:end]))
+            results.append(_unite(_UNIONS[made.function], parts[start:end], older[start:end]))
         except UnsupportedError:
             raise
         except ValueError as error:
@@ -56,7 +56,7 @@ def union(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
     return binary_array(results, values.type)
 
 
-def _united(unite: Callable[[Sequence[bytes]], bytes], parts: Sequence[bytes], older: Mask) -> bytes:
+def _unite(unite: Callable[[Sequence[bytes]], bytes], parts: Sequence[bytes], older: Mask) -> bytes:
     """The union of parts, each after what is there already or, if it is older, before it: some bytes depend on that."""
     if not older[1:].any():
         return unite(parts)

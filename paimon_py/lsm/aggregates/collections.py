@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, Mask, from_numpy, validity_mask
 from paimon_py.lsm.aggregates.base import ADD_REVERSED, RETRACT, Fold
-from paimon_py.lsm.aggregates.elements import Elements, elements_of, given, rebuilt
+from paimon_py.lsm.aggregates.elements import Elements, elements_of, has_value, rebuilt
 from paimon_py.lsm.aggregates.texts import in_rank
 from paimon_py.lsm.codes import codes_of
 from paimon_py.spec.aggregate_rules import Aggregate
@@ -59,12 +59,12 @@ def collect(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
     if len(retracts) and (made.distinct or retracts.any()):
         histories = _histories(values.values, made.field.type.element, elements)
         own = retracts[histories.order]
-        left = _distinct(histories, own) if made.distinct else _left(histories, own)
+        left = _distinct(histories, own) if made.distinct else _remaining(histories, own)
         kept = np.sort(histories.order[left])
     else:
         kept = np.arange(len(elements.rows))
     counts = np.bincount(elements.groups[kept], minlength=len(fold))
-    valid = given(steps, validity_mask(values))
+    valid = has_value(steps, validity_mask(values))
     return rebuilt(values.type, [values.values], elements.rows[kept], counts, valid)
 
 
@@ -76,7 +76,7 @@ def merge_map(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
     assert isinstance(made.field.type, MapType)
     steps = fold.steps
     elements = elements_of(values, steps)
-    valid = given(steps, validity_mask(values))
+    valid = has_value(steps, validity_mask(values))
     kept = elements.rows[:0]
     if len(elements.rows):
         histories = _histories(values.keys, made.field.type.key, elements)
@@ -105,7 +105,7 @@ def _distinct(histories: _Histories, retracts: Mask) -> Ints:
     return places[places < histories.ends]
 
 
-def _left(histories: _Histories, retracts: Mask) -> Ints:
+def _remaining(histories: _Histories, retracts: Mask) -> Ints:
     """The newest elements of every history, as many as its retracts leave; a retract of nothing does nothing."""
     total = np.cumsum(np.where(retracts, -1, 1))
     before = np.where(histories.starts > 0, total[histories.starts - 1], 0)

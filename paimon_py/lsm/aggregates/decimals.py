@@ -17,7 +17,7 @@ import pyarrow as pa
 from paimon_py.codec.columns import Ints, from_numpy, integer_array, numpy_values, ranges
 from paimon_py.errors import SchemaError
 from paimon_py.lsm.aggregates.base import Fold
-from paimon_py.lsm.aggregates.numbers import Present, overflow, present, spread
+from paimon_py.lsm.aggregates.numbers import Present, overflow, present, spread_results
 from paimon_py.lsm.aggregates.wide import Wide, running_sums
 from paimon_py.spec.aggregate_rules import Aggregate
 
@@ -34,7 +34,7 @@ def sum_decimals(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
         that was too large.
     Raises: SchemaError where a sum of up to 9 digits needs more than 32 bits.
     """
-    if not len(fold.filled):
+    if not len(fold.filled_groups):
         return pa.nulls(len(fold), values.type)
     part, high = _halves(values, fold)
     small = part.values
@@ -46,7 +46,7 @@ def sum_decimals(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
             sums = np.add.reduceat(signed, part.starts)
             if values.type.precision <= _SHORT and int(np.abs(sums).max()) > _INT:
                 raise overflow(made)
-            return spread(Wide.of_integers(sums).halves(), part, len(fold), values.type)
+            return spread_results(Wide.of_integers(sums).halves(), part, len(fold), values.type)
     found = _checked_sums(part, Wide(small.view(np.uint64), high), fold, values.type)
     if values.type.precision <= _SHORT and int(np.abs(numpy_values(found)[:, 0].view(np.int64)).max()) > _INT:
         raise overflow(made)

@@ -47,10 +47,10 @@ def rebuilt(kind: pa.DataType, children: Sequence[pa.Array], rows: Ints, counts:
     """Lists (one child) or maps (keys, items) of the elements at `rows`: `counts` of them each, one after the other."""
     index = from_numpy(rows, pa.int64())
     taken = [child.take(index) for child in children]
-    return assembled(kind, taken, counts, valid)
+    return assemble(kind, taken, counts, valid)
 
 
-def assembled(kind: pa.DataType, children: Sequence[pa.Array], counts: Ints, valid: Mask | None) -> pa.Array:
+def assemble(kind: pa.DataType, children: Sequence[pa.Array], counts: Ints, valid: Mask | None) -> pa.Array:
     """Lists (one child) or maps (keys, items) of all the elements: `counts` of them each.
 
     Raises: OverflowError if there are more than 32-bit offsets can address.
@@ -68,7 +68,7 @@ def assembled(kind: pa.DataType, children: Sequence[pa.Array], counts: Ints, val
     return pa.Array.from_buffers(kind, len(counts), buffers, null_count=nulls, children=[child])
 
 
-def given(steps: Steps, present: Mask) -> Mask:
+def has_value(steps: Steps, present: Mask) -> Mask:
     """Which groups have a step with a value that adds something: for these the result is not null."""
     wanted = steps.of(present)
     if steps.actions is not None:

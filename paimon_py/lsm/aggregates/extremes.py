@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import AnyArray, Ints, Words, numpy_values, validity_mask
-from paimon_py.lsm.aggregates.base import Fold, Steps, taken
-from paimon_py.lsm.aggregates.numbers import present, spread
+from paimon_py.lsm.aggregates.base import Fold, Steps, take_or_null
+from paimon_py.lsm.aggregates.numbers import present, spread_results
 from paimon_py.lsm.words import Fixed, Text, parts_of, words_at
 from paimon_py.spec.aggregate_rules import Aggregate
 
@@ -45,11 +45,11 @@ def _of_numbers(values: pa.Array, fold: Fold, *, largest: bool) -> pa.Array:
     own = numpy_values(values)
     floating = own.dtype.kind == "f"
     if floating and bool((np.signbit(own) & (own == 0)).any()):
-        return taken(values, _extreme(values, fold, None, np.maximum if largest else np.minimum))
+        return take_or_null(values, _extreme(values, fold, None, np.maximum if largest else np.minimum))
     part = present(own, values, fold, _worst(own, largest=largest))
     better = np.maximum if largest else np.fmin if floating else np.minimum
     best = better.reduceat(part.values, part.starts) if len(part.starts) else part.values[:0]
-    return spread(best, part, len(fold), values.type)
+    return spread_results(best, part, len(fold), values.type)
 
 
 def _worst(values: AnyArray, *, largest: bool) -> object:
@@ -84,14 +84,14 @@ def _extreme(values: pa.Array, fold: Fold, index: Ints | None, better: np.ufunc)
 def _best(left: Steps, part: Fixed | Text, index: Ints | None, better: np.ufunc) -> Steps:
     """The steps whose part is the best one of their group."""
     if isinstance(part, Fixed):
-        return _kept(left, part.values[_places(left, index)], better)
+        return _keep_best(left, part.values[_places(left, index)], better)
     skip = part.cut
     while left.total > len(left.starts):
         places = _places(left, index)
         lengths = part.lengths[places]
         if skip >= int(lengths.max()):
-            return _kept(left, lengths.astype(np.uint64), better)
-        left = _kept(left, words_at(part, part.starts[places], lengths, skip), better)
+            return _keep_best(left, lengths.astype(np.uint64), better)
+        left = _keep_best(left, words_at(part, part.starts[places], lengths, skip), better)
         skip += 8
     return left
 
@@ -102,6 +102,6 @@ def _places(left: Steps, index: Ints | None) -> Ints:
     return left.rows if index is None else index[left.rows]
 
 
-def _kept(left: Steps, words: Words, better: np.ufunc) -> Steps:
+def _keep_best(left: Steps, words: Words, better: np.ufunc) -> Steps:
     best = better.reduceat(words, left.starts)
     return left.only(words == np.repeat(best, left.ends - left.starts))

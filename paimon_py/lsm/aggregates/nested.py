@@ -19,7 +19,7 @@ from paimon_py.codec.columns import Ints, Mask, child_range, from_numpy, numpy_v
 from paimon_py.errors import SchemaError
 from paimon_py.lsm.aggregates.base import ADD_REVERSED, RETRACT, SET, Fold, Steps
 from paimon_py.lsm.aggregates.collections import histories_of
-from paimon_py.lsm.aggregates.elements import assembled, elements_of, rebuilt
+from paimon_py.lsm.aggregates.elements import assemble, elements_of, rebuilt
 from paimon_py.lsm.aggregates.texts import in_rank
 from paimon_py.lsm.codes import codes_of
 from paimon_py.lsm.order import sort_parts
@@ -50,7 +50,7 @@ def nested_update(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
     else:
         codes = _row_codes(made, rows).tolist() if fold.has_retracts else []
         turn = _AppendedRows(codes, present.tolist(), made.count_limit).turn
-    return _folded(values, steps, elements.rows, turn)
+    return _fold(values, steps, elements.rows, turn)
 
 
 def merge_map_with_keytime(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
@@ -69,7 +69,7 @@ def merge_map_with_keytime(made: Aggregate, values: pa.Array, fold: Fold) -> pa.
     times = rows.field(made.time_field)
     timed = validity_mask(times) & validity_mask(rows)
     merged = _TimedEntries(keys.tolist(), validity_mask(rows).tolist(), timed.tolist(), _text_ranks(times).tolist())
-    return _folded(values, steps, elements.rows, merged.turn)
+    return _fold(values, steps, elements.rows, merged.turn)
 
 
 def nested_partial_update(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
@@ -101,11 +101,11 @@ def nested_partial_update(made: Aggregate, values: pa.Array, fold: Fold) -> pa.A
     table = pa.StructArray.from_arrays(children, fields=list(rows.type))
     owners = groups[histories.order[histories.starts]][shown] if len(counts) else groups
     filled = steps.ends > steps.starts
-    result = assembled(values.type, [table], np.bincount(owners, minlength=len(fold)), filled)
-    return _unmerged(values, fold.steps, steps, result)
+    result = assemble(values.type, [table], np.bincount(owners, minlength=len(fold)), filled)
+    return _keep_unmerged(values, fold.steps, steps, result)
 
 
-def _unmerged(values: pa.Array, every: Steps, steps: Steps, result: pa.Array) -> pa.Array:
+def _keep_unmerged(values: pa.Array, every: Steps, steps: Steps, result: pa.Array) -> pa.Array:
     """A value that was set, or came as an older one to nothing, stays as it is if nothing is merged into it.
 
     An older value that comes later is merged into it even if it is null.
@@ -188,10 +188,10 @@ class _AppendedRows:
             gone = {self._codes[element] for element in elements if self._present[element]}
             return [element for element in state if self._present[element] and self._codes[element] not in gone]
         if action == ADD_REVERSED:
-            return self._joined(None if elements is None else tuple(elements), state)
-        return self._joined(state, elements)
+            return self._join(None if elements is None else tuple(elements), state)
+        return self._join(state, elements)
 
-    def _joined(self, older: Any, newer: Sequence[int] | None) -> Any:
+    def _join(self, older: Any, newer: Sequence[int] | None) -> Any:
         if newer is None:
             return older
         room = self._limit - len(older or ())
@@ -237,7 +237,7 @@ def _of(state: Any) -> Sequence[int]:
     return list(state.values()) if isinstance(state, dict) else tuple(state)
 
 
-def _folded(values: pa.Array, steps: Steps, rows: Ints, turn: _Turn) -> pa.Array:
+def _fold(values: pa.Array, steps: Steps, rows: Ints, turn: _Turn) -> pa.Array:
     """Every group's state after its last step. `rows`: of each element of the steps, its place in the child."""
     places = np.arange(steps.total) if steps.rows is None else steps.rows
     sizes = child_range(values)[0][places]

@@ -37,7 +37,7 @@ class Present(NamedTuple):
 
 def present(own: AnyArray, values: pa.Array, fold: Fold, neutral: object) -> Present:
     """The values of the steps; `own` are those of the array, `neutral` stands for null."""
-    steps, filled = fold.steps, fold.filled
+    steps, filled = fold.steps, fold.filled_groups
     own = steps.of(own)
     valid = steps.of(validity_mask(values)) if values.null_count else None
     if valid is not None:
@@ -45,7 +45,7 @@ def present(own: AnyArray, values: pa.Array, fold: Fold, neutral: object) -> Pre
     return Present(own, valid, filled, steps.starts[filled], steps.ends[filled])
 
 
-def spread(results: AnyArray, part: Present, count: int, kind: pa.DataType) -> pa.Array:
+def spread_results(results: AnyArray, part: Present, count: int, kind: pa.DataType) -> pa.Array:
     """Results of the filled groups as a column with one value per group, null where no value was."""
     some = None if part.valid is None or not len(part.starts) else np.logical_or.reduceat(part.valid, part.starts)
     if len(part.filled) == count:
@@ -71,12 +71,12 @@ def sum_integers(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
     if max(-int(part.values.min()), int(part.values.max())) * longest <= int(limits.max):
         signed = part.values if fold.retracts is None else np.where(fold.retracts, -part.values, part.values)
         sums = np.add.reduceat(signed, part.starts, dtype=part.values.dtype)
-        return spread(sums, part, len(fold), values.type)
+        return spread_results(sums, part, len(fold), values.type)
     wide = running_sums(Wide.of_integers(part.values.astype(np.int64)), fold.retracts, part.starts, part.ends)
     if wide.outside(int(limits.min), int(limits.max)).any():
         raise overflow(made)
     last = wide.low[part.ends - 1].view(np.int64)
-    return spread(last.astype(part.values.dtype), part, len(fold), values.type)
+    return spread_results(last.astype(part.values.dtype), part, len(fold), values.type)
 
 
 def sum_floats(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
@@ -89,7 +89,7 @@ def sum_floats(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
     part = present(own, values, fold, -0.0)
     with np.errstate(all="ignore"):
         sums = in_turn(part.values, fold.waves, lambda sums, rows: sums + part.values[rows], np.add)
-    return spread(sums, part, len(fold), values.type)
+    return spread_results(sums, part, len(fold), values.type)
 
 
 def product_floats(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
@@ -108,7 +108,7 @@ def product_floats(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
                 lambda products, rows: np.where(taken_back[rows], products / own[rows], products * own[rows]),
                 None,
             )
-    return spread(products, part, len(fold), values.type)
+    return spread_results(products, part, len(fold), values.type)
 
 
 def product_integers(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
@@ -125,9 +125,9 @@ def product_integers(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
 
     def step(products: AnyArray, rows: Ints) -> AnyArray:
         factors = own[rows]
-        found, wrong = _multiplied(products, factors if retracts is None else np.where(retracts[rows], 1, factors))
+        found, wrong = _multiply(products, factors if retracts is None else np.where(retracts[rows], 1, factors))
         if retracts is not None:
-            found, worse = _divided(found, np.where(retracts[rows], factors, 1))
+            found, worse = _divide(found, np.where(retracts[rows], factors, 1))
             wrong |= worse
         if (wrong | (found < limits.min) | (found > limits.max)).any():
             raise overflow(made)
@@ -135,7 +135,7 @@ def product_integers(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
 
     with np.errstate(all="ignore"):
         products = in_turn(own, waves_of(part.starts, part.ends, None), step, None)
-    return spread(products.astype(part.values.dtype), part, len(fold), values.type)
+    return spread_results(products.astype(part.values.dtype), part, len(fold), values.type)
 
 
 def in_turn(
@@ -189,7 +189,7 @@ def _from_first_add(part: Present, fold: Fold) -> Present:
     return part._replace(values=np.where(begun, part.values, np.array(1, part.values.dtype)), valid=valid)
 
 
-def _multiplied(left: AnyArray, right: AnyArray) -> tuple[AnyArray, Mask]:
+def _multiply(left: AnyArray, right: AnyArray) -> tuple[AnyArray, Mask]:
     """Products of 64-bit integers, and which of them overflowed."""
     found = left * right
     some = left != 0
@@ -197,7 +197,7 @@ def _multiplied(left: AnyArray, right: AnyArray) -> tuple[AnyArray, Mask]:
     return found, wrong | ((left == -1) & (right == np.iinfo(np.int64).min))
 
 
-def _divided(left: AnyArray, right: AnyArray) -> tuple[AnyArray, Mask]:
+def _divide(left: AnyArray, right: AnyArray) -> tuple[AnyArray, Mask]:
     """Quotients of 64-bit integers without their fraction, and which of them overflowed."""
     found = left // right
     found = found + ((found * right != left) & ((left < 0) != (right < 0)))

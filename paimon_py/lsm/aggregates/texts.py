@@ -19,7 +19,7 @@ from paimon_py.codec.columns import (
     text_array,
     validity_mask,
 )
-from paimon_py.lsm.aggregates.base import ADD_REVERSED, SET, Fold, Steps, taken
+from paimon_py.lsm.aggregates.base import ADD_REVERSED, SET, Fold, Steps, take_or_null
 from paimon_py.spec.aggregate_rules import Aggregate
 
 WHITESPACE = (
@@ -54,7 +54,7 @@ def listagg(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
     empty = pieces.ends == pieces.starts
     if not empty.any():
         return joined
-    fallback = taken(values, np.where(empty, _left_behind(steps), -1))
+    fallback = take_or_null(values, np.where(empty, _left_behind(steps), -1))
     return pc.if_else(from_numpy(empty, pa.bool_()), fallback, joined)
 
 

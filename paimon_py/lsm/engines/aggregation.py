@@ -13,9 +13,9 @@ import pyarrow as pa
 from paimon_py.codec.columns import Ints, Mask, combine, from_numpy, numpy_values, ranges, validity_mask
 from paimon_py.errors import SchemaError
 from paimon_py.lsm.aggregates import aggregator_of
-from paimon_py.lsm.aggregates.base import ADD, RETRACT, SET, Actions, Aggregator, Fold, Pick, taken
+from paimon_py.lsm.aggregates.base import ADD, RETRACT, SET, Actions, Aggregator, Fold, Pick, take_or_null
 from paimon_py.lsm.groups import Groups, Merged
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 from paimon_py.spec.aggregate_rules import column_function
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
 
@@ -56,7 +56,7 @@ class Aggregation:
         made = {}
         for name, column in columns.items():
             if name in self._columns:
-                result = self._merged(name, column, fold, window)
+                result = self._merge(name, column, fold, window)
                 if result is not None:
                     made[name] = result
         if kinds is not None:
@@ -77,7 +77,7 @@ class Aggregation:
         found[window.multiple] = np.where(deleted, DELETE, 0)
         return from_numpy(found, pa.int8())
 
-    def _merged(self, name: str, column: pa.ChunkedArray, fold: Fold, window: _Window) -> pa.Array | None:
+    def _merge(self, name: str, column: pa.ChunkedArray, fold: Fold, window: _Window) -> pa.Array | None:
         """A column with one value per key, None if that is the value of the newest row."""
         aggregator = self._aggregators.get(name)
         if aggregator is None:
@@ -86,11 +86,11 @@ class Aggregation:
         if column.null_count and not self._schema.field(name).type.nullable:
             _refuse_nulls(name, validity_mask(combine(column))[window.rows], fold)
         if not isinstance(aggregator, Pick):
-            return window.spread(column, aggregator(window.gathered(column), fold))
+            return window.spread_results(column, aggregator(window.gather(column), fold))
         if aggregator.newest and fold.only_adds and (aggregator.looks_at == "nothing" or not column.null_count):
             return None
-        values = _NOTHING if aggregator.looks_at == "nothing" else combined(column)
-        return window.picked(column, aggregator.rows(values, fold, window.rows))
+        values = _NOTHING if aggregator.looks_at == "nothing" else combine_chunks(column)
+        return window.pick(column, aggregator.rows(values, fold, window.rows))
 
 
 class _Window:
@@ -106,20 +106,20 @@ class _Window:
         self.rows = groups.order if whole else groups.order[ranges(groups.firsts[multiple], lengths)]
         self._all = whole
 
-    def gathered(self, column: pa.ChunkedArray) -> pa.Array:
+    def gather(self, column: pa.ChunkedArray) -> pa.Array:
         """The values of those rows."""
-        return _gathered(column, self.rows)
+        return _gather(column, self.rows)
 
-    def picked(self, column: pa.ChunkedArray, places: Ints) -> pa.Array | None:
+    def pick(self, column: pa.ChunkedArray, places: Ints) -> pa.Array | None:
         """One value per key, given which of those rows each key's is, negative for null; None if it is the newest."""
         rows = np.where(places >= 0, self.rows[places], -1)
         if np.array_equal(rows, self.newest[self.multiple]):
             return None
         every = self.newest.copy()
         every[self.multiple] = rows
-        return combine(taken(column, every))
+        return combine(take_or_null(column, every))
 
-    def spread(self, column: pa.ChunkedArray, results: pa.Array) -> pa.Array:
+    def spread_results(self, column: pa.ChunkedArray, results: pa.Array) -> pa.Array:
         """One value per key, given those of the keys with several versions."""
         if self._all:
             return results
@@ -145,7 +145,7 @@ def _has_width(kind: pa.DataType) -> bool:
     return bool(pa.types.is_primitive(kind) or pa.types.is_decimal128(kind))
 
 
-def _gathered(column: pa.ChunkedArray, rows: Ints) -> pa.Array:
+def _gather(column: pa.ChunkedArray, rows: Ints) -> pa.Array:
     if not _has_width(column.type):
         return combine(column.take(from_numpy(rows, pa.int64())))
     whole = combine(column)

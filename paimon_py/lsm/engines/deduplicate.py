@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import numpy_values
 from paimon_py.lsm.groups import Groups, Merged
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 from paimon_py.spec.schema import VALUE_KIND
 
 
@@ -37,7 +37,7 @@ class Deduplicate(msgspec.Struct, frozen=True):
         """
         if not self.ignore_delete or VALUE_KIND not in columns or not len(groups.multiple):
             return Merged(groups.newest_rows)
-        adds = ((numpy_values(combined(columns[VALUE_KIND])) & 1) == 0)[groups.order]
+        adds = ((numpy_values(combine_chunks(columns[VALUE_KIND])) & 1) == 0)[groups.order]
         positions = np.where(adds, np.arange(len(adds)), -1)
         newest_add = np.maximum.reduceat(positions, groups.firsts)
         return Merged(groups.order[np.where(newest_add >= 0, newest_add, groups.ends - 1)])

@@ -14,7 +14,7 @@ import pyarrow as pa
 from paimon_py.codec.columns import Mask, numpy_values
 from paimon_py.errors import UsageError
 from paimon_py.lsm.groups import Groups, Merged
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 from paimon_py.spec.engine_rules import NO_RETRACTS
 from paimon_py.spec.schema import VALUE_KIND
 
@@ -40,7 +40,7 @@ class FirstRow(msgspec.Struct, frozen=True):
         """
         if VALUE_KIND not in columns or not len(groups.multiple):
             return Merged(groups.oldest_rows)
-        adds: Mask = ((numpy_values(combined(columns[VALUE_KIND])) & 1) == 0)[groups.order]
+        adds: Mask = ((numpy_values(combine_chunks(columns[VALUE_KIND])) & 1) == 0)[groups.order]
         if adds.all():
             return Merged(groups.oldest_rows)
         found = np.minimum.reduceat(np.where(adds, np.arange(len(adds)), len(adds)), groups.firsts)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import numpy_values, ranges
 from paimon_py.lsm.groups import Engine, Groups, Merged
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 from paimon_py.spec.schema import LEVEL
 
 
@@ -42,7 +42,7 @@ class Lookup(msgspec.Struct, frozen=True):
         firsts, ends = groups.firsts[groups.multiple], groups.ends[groups.multiple]
         sizes = ends - firsts
         positions = ranges(firsts, sizes)
-        levels = numpy_values(combined(columns[LEVEL]))[groups.order[positions]].astype(np.int64)
+        levels = numpy_values(combine_chunks(columns[LEVEL]))[groups.order[positions]].astype(np.int64)
         high = levels > 0
         if not high.any():
             return self.engine(groups, columns)

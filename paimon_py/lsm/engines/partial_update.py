@@ -23,7 +23,7 @@ from paimon_py.lsm.aggregates.base import ADD, ADD_REVERSED, RETRACT, SET, SKIP,
 from paimon_py.lsm.groups import Groups, Merged
 from paimon_py.lsm.order import comparable
 from paimon_py.lsm.versions import Versions
-from paimon_py.lsm.words import combined
+from paimon_py.lsm.words import combine_chunks
 from paimon_py.spec.engine_rules import NO_RETRACTS, SequenceGroup
 from paimon_py.spec.schema import LEVEL, SEQUENCE_NUMBER, VALUE_KIND
 
@@ -81,7 +81,7 @@ class _Order(NamedTuple):
     numbers: Ints
     bits: int
 
-    def accepted(self, segments: Ints, rows: Ints | slice = slice(None)) -> Mask:
+    def accept(self, segments: Ints, rows: Ints | slice = slice(None)) -> Mask:
         """Which versions are at least as new as all before them in their segment, and say something."""
         numbers = self.numbers[rows]
         placed = segments << self.bits | numbers
@@ -100,7 +100,7 @@ class _Merge:
         self._retracts: Mask | None = None
         self._orders: dict[SequenceGroup, _Order] = {}
         if VALUE_KIND in columns:
-            self._kinds = numpy_values(combined(columns[VALUE_KIND]))[versions.rows]
+            self._kinds = numpy_values(combine_chunks(columns[VALUE_KIND]))[versions.rows]
             retracts = (self._kinds & 1) == 1
             if retracts.any():
                 self._retracts = retracts
@@ -125,7 +125,7 @@ class _Merge:
                 continue
             source = self._newest_values(name, column)
             if source is not None:
-                computed[name] = versions.picked(column, source)
+                computed[name] = versions.pick(column, source)
         kinds = self._result_kinds(groups)
         if kinds is not None:
             computed[VALUE_KIND] = kinds
@@ -134,7 +134,7 @@ class _Merge:
     # -- rows that count ---
 
     @lazy_property
-    def _removed(self) -> Mask | None:
+    def _removes(self) -> Mask | None:
         """The −D that remove their row; None if there are none."""
         settings = self._settings
         if self._retracts is None or self._kinds is None:
@@ -153,8 +153,8 @@ class _Merge:
         if self._retracts is None:
             return None
         fresh = self._retracts & self._versions.begins
-        if self._removed is not None:
-            fresh |= self._removed
+        if self._removes is not None:
+            fresh |= self._removes
         return fresh if fresh.any() else None
 
     @lazy_property
@@ -225,16 +225,16 @@ class _Merge:
         """The columns of one group."""
         versions = self._versions
         order = self._order(group)
-        accepted = order.accepted(self._segments)
+        accepted = order.accept(self._segments)
         touched = accepted if self._fresh is None else accepted | self._fresh
         found = versions.last(touched)
         rows = versions.row_numbers(np.where(found >= 0, found, versions.firsts))
-        computed = {name: versions.picked(self._columns[name], rows) for name in group.fields}
+        computed = {name: versions.pick(self._columns[name], rows) for name in group.fields}
         given = found >= 0
         if self._retracts is not None and self._settings.retracts is Retracts.GROUPS:
             taken_back = self._retracts & accepted
-            if self._removed is not None:
-                taken_back &= ~self._removed
+            if self._removes is not None:
+                taken_back &= ~self._removes
             given &= ~taken_back[found]
         fold: tuple[Ints, Fold] | None = None
         for name in group.columns:
@@ -243,11 +243,11 @@ class _Merge:
                 continue
             aggregator = self._settings.aggregators.get(name)
             if aggregator is None:
-                computed[name] = versions.picked(column, rows, given)
+                computed[name] = versions.pick(column, rows, given)
                 continue
             if fold is None:
                 fold = self._fold(order.numbers > 0, accepted)
-            computed[name] = versions.computed(column, aggregator(versions.take(column, fold[0]), fold[1]))
+            computed[name] = versions.compute(column, aggregator(versions.take(column, fold[0]), fold[1]))
         return computed
 
     def _fold(self, speaking: Mask, accepted: Mask) -> tuple[Ints, Fold]:
@@ -262,8 +262,8 @@ class _Merge:
             return positions, Fold(versions.firsts, versions.ends, actions)
         in_groups = self._settings.retracts is Retracts.GROUPS
         actions[self._retracts] = np.where(speaking[self._retracts] & in_groups, RETRACT, SKIP)
-        if self._removed is not None:
-            actions[self._removed] = SET
+        if self._removes is not None:
+            actions[self._removes] = SET
         first = self._retracts & versions.begins
         twice = first & (actions == RETRACT)
         actions[first & ~twice] = SET
@@ -286,11 +286,11 @@ class _Merge:
         gone = np.zeros(len(versions.firsts), np.bool_)
         if self._retracts is not None:
             gone = versions.last(~self._retracts) < 0
-        if self._removed is not None:
-            gone |= self._removed[versions.ends - 1]
+        if self._removes is not None:
+            gone |= self._removes[versions.ends - 1]
         column = self._columns[VALUE_KIND]
         merged = np.where(gone, _DELETE, _INSERT).astype(np.int8)
-        kinds = versions.spread(numpy_values(combined(column))[groups.newest_rows], merged)
+        kinds = versions.spread_items(numpy_values(combine_chunks(column))[groups.newest_rows], merged)
         return pa.Array.from_buffers(pa.int8(), len(kinds), [None, pa.py_buffer(np.ascontiguousarray(kinds))])
 
 
@@ -304,12 +304,12 @@ def _removals(deletes: Mask, begins: Mask, orders: list[_Order]) -> Mask:
         return np.zeros(len(deletes), np.bool_)
     keys: Ints = np.cumsum(begins)
     if len(orders) == 1:
-        return deletes & orders[0].accepted(keys)
+        return deletes & orders[0].accept(keys)
     removed: Mask = np.zeros(len(deletes), np.bool_)
     rows = np.arange(len(deletes))
     while len(rows):
         segments: Ints = np.cumsum(begins[rows] | removed[rows])
-        hits = np.logical_or.reduce([order.accepted(segments, rows) for order in orders])
+        hits = np.logical_or.reduce([order.accept(segments, rows) for order in orders])
         found = np.flatnonzero(hits & deletes[rows] & ~removed[rows])
         key = keys[rows]
         found = found[np.append(True, key[found][1:] != key[found][:-1])] if len(found) else found

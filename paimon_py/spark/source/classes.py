@@ -45,7 +45,7 @@ _MANY = 1 << 62
 
 def source_class(name: str) -> type[Any]:
     """The data source under a name."""
-    columns, reader_of = travelling(read.columns), travelling(planned)
+    columns, reader_of = travelling(read.columns), travelling(plan_reader)
     writer_of, sink_of, stream_of = travelling(writer), travelling(sink), travelling(follower)
 
     class PaimonSource(DataSource):  # type: ignore[misc]
@@ -71,7 +71,7 @@ def source_class(name: str) -> type[Any]:
     return PaimonSource
 
 
-def planned(options: Options, schema: st.StructType) -> DataSourceReader:
+def plan_reader(options: Options, schema: st.StructType) -> DataSourceReader:
     """Runs beside the driver: the reader of a batch read."""
     tasks, of_task = read.plan(options, schema)
     read_splits = travelling(of_task)
@@ -120,7 +120,7 @@ def follower(options: Options, schema: st.StructType) -> DataSourceStreamReader:
             return iter(read(splits))
 
         def commit(self, end: dict[str, Any]) -> None:
-            self.query.done(end)
+            self.query.on_done(end)
 
     return PaimonStreamReader()
 
@@ -128,7 +128,7 @@ def follower(options: Options, schema: st.StructType) -> DataSourceStreamReader:
 def writer(options: Options, schema: st.StructType, overwrite: bool) -> DataSourceArrowWriter:
     """Runs beside the driver: the writer of a batch write."""
     message, contents = _messages()
-    task = travelling(write.prepared(options, schema, overwrite, BATCH_WRITES))
+    task = travelling(write.prepare_write(options, schema, overwrite, BATCH_WRITES))
     publish, abandon = travelling(write.publish), travelling(write.abandon)
 
     class PaimonWriter(DataSourceArrowWriter):  # type: ignore[misc]
@@ -147,7 +147,7 @@ def writer(options: Options, schema: st.StructType, overwrite: bool) -> DataSour
 def sink(options: Options, schema: st.StructType, overwrite: bool) -> DataSourceStreamWriter:
     """Runs beside the driver: the writer of a stream. Complete mode overwrites with each batch."""
     message, contents = _messages()
-    task = travelling(write.prepared(options, schema, overwrite, SINKS))
+    task = travelling(write.prepare_write(options, schema, overwrite, SINKS))
     publish, abandon = travelling(write.publish), travelling(write.abandon)
 
     class PaimonSink(*_SINK):  # type: ignore[misc]

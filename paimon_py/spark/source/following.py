@@ -123,7 +123,7 @@ class Follower:
         Raises: SnapshotExpiredError, which says what to do
         """
         with _advice():
-            batch, size = self._following(self._decided(start), limits, until)
+            batch, size = self._following(self._decide_start(start), limits, until)
         now = self._root.env.clock.millis()
         if until is None and batch.splits and not limits.is_enough(size, now - self._last_millis):
             return SplitBatch([], start)
@@ -157,7 +157,7 @@ class Follower:
 
     # -- how it is found ----------------------------------------------------------------------------------------------
 
-    def _decided(self, start: Offset) -> Offset:
+    def _decide_start(self, start: Offset) -> Offset:
         """A beginning with all rows of an empty table, once there are some."""
         if not start.waits:
             return start
@@ -177,7 +177,7 @@ class Follower:
                 if position is not None and not end.taken and position != (end.after or end.began):
                     end = Offset(began=end.began, after=position)
                 break
-            there = _checked(step, end)
+            there = _check(step, end)
             for number, split in enumerate(there[end.taken :], end.taken + 1):
                 if limits.is_full(size):
                     break
@@ -194,16 +194,16 @@ class Follower:
         last = 0 if end.position is None else end.position.base.id
         stream, splits, at = self._from(start, end.step if end.taken else last), list[Split](), start
         while (step := stream.poll()) is not None:
-            there = _checked(step, at)[at.taken :]
+            there = _check(step, at)[at.taken :]
             if end.taken and step.snapshot_id == end.step:
-                _checked(step, end)
+                _check(step, end)
                 return splits + there[: end.taken - at.taken]
             splits += there
             at = Offset(after=step.position)
             _require_same(at, end)
         came_to = None if stream.position is None else parse_position(stream.position)
         if end.taken or came_to is None or came_to.base.id < last:
-            raise _gone(self._root.path, end)
+            raise _expired_error(self._root.path, end)
         return splits
 
     def _from(self, start: Offset, until: int | None) -> Stream:
@@ -231,7 +231,7 @@ def _without_consumer(source: Table | SystemTable) -> Table | SystemTable:
     return SystemTable(source._root, schema, source._name, source._kind)
 
 
-def _checked(step: Step, at: Offset) -> list[Split]:
+def _check(step: Step, at: Offset) -> list[Split]:
     """The splits of a step of which an offset took some.
 
     Raises: UsageError where they are not the same any more.
@@ -251,10 +251,10 @@ def _require_same(at: Offset, end: Offset) -> None:
     """Raises: SnapshotExpiredError if another snapshot has the number of the one with which a batch ended."""
     here, there = at.position, end.position
     if here is not None and there is not None and here.base.id == there.base.id and here != there:
-        raise _gone("the table", end)
+        raise _expired_error("the table", end)
 
 
-def _gone(path: str, end: Offset) -> SnapshotExpiredError:
+def _expired_error(path: str, end: Offset) -> SnapshotExpiredError:
     number = end.step if end.taken or end.position is None else end.position.base.id
     message = f"snapshot {number} of {path}, with which a batch of the query ends, is gone: the table was rolled back"
     return SnapshotExpiredError(message, snapshot_id=number)

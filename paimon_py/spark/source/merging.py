@@ -27,7 +27,7 @@ class SchemaMerging(msgspec.Struct, frozen=True):
     casts: bool = False
 
 
-def merged(fields: Sequence[Field], given: Sequence[Named], how: SchemaMerging) -> list[Change]:
+def merge_columns(fields: Sequence[Field], given: Sequence[Named], how: SchemaMerging) -> list[Change]:
     """The changes after which a table with these fields has all columns that are given.
 
     Columns that are not given stay. New ones may be NULL, and come last.
@@ -35,14 +35,14 @@ def merged(fields: Sequence[Field], given: Sequence[Named], how: SchemaMerging) 
     Raises: SchemaError that lists the columns whose types cannot be united.
     """
     problems: dict[str, str] = {}
-    found = list(_merged((), {field.name: field.type for field in fields}, given, how, problems))
+    found = list(_merge((), {field.name: field.type for field in fields}, given, how, problems))
     if problems:
         lines = "".join(f"\n  {text}" for text in problems.values())
         raise SchemaError(f"the schemas cannot be merged:{lines}", fields=tuple(problems))
     return found
 
 
-def _merged(
+def _merge(
     path: tuple[str, ...], known: dict[str, DataType], given: Sequence[Named], how: SchemaMerging,
     problems: dict[str, str],
 ) -> Iterator[Change]:  # fmt: skip
@@ -52,16 +52,16 @@ def _merged(
             yield AddColumn(place, with_nullability(kind, True))
         elif isinstance(old, RowType) and isinstance(kind, RowType):
             inner = [(field.name, field.type) for field in kind.fields]
-            yield from _merged(place, {field.name: field.type for field in old.fields}, inner, how, problems)
+            yield from _merge(place, {field.name: field.type for field in old.fields}, inner, how, problems)
         elif how.widens:
-            changed = _widened(place, old, kind, how)
+            changed = _widen(place, old, kind, how)
             if isinstance(changed, str):
                 problems[".".join(place)] = changed
             elif changed is not None:
                 yield changed
 
 
-def _widened(
+def _widen(
     place: tuple[str, ...], old: DataType, kind: DataType, how: SchemaMerging
 ) -> UpdateColumnType | str | None:
     """The change that makes a type hold the values of another one as well, None for none, or why there is none."""

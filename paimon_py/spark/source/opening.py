@@ -23,7 +23,7 @@ _PRIMARY_KEY, _PARTITION = "primary-key", "partition"
 Source = Union[Table, SystemTable, MadeTable]
 
 
-def opened(asked: SourceOptions) -> Source:
+def open_source(asked: SourceOptions) -> Source:
     """The table, its branch or the system table that options name.
 
     Cost: as opening a catalog and a table.
@@ -48,9 +48,9 @@ def opened(asked: SourceOptions) -> Source:
 def read_from(asked: SourceOptions) -> Source:
     """What to read: the table that options name, or with `read.changelog` the table that shows kinds as `rowkind`.
 
-    Raises: as `opened`, and UsageError for the changes of a system table.
+    Raises: as `open_source`, and UsageError for the changes of a system table.
     """
-    found = opened(asked)
+    found = open_source(asked)
     if not asked.flag(CHANGELOG):
         return found
     if not isinstance(found, Table):
@@ -71,9 +71,9 @@ def where_of(asked: SourceOptions, schema: pa.Schema) -> Predicate | None:
 def write_to(asked: SourceOptions) -> Table:
     """The table to write to, with the options that count for this write.
 
-    Raises: as `opened`, UsageError for a system table, and OptionError for an option that the data have fixed.
+    Raises: as `open_source`, UsageError for a system table, and OptionError for an option that the data have fixed.
     """
-    found = opened(asked)
+    found = open_source(asked)
     if not isinstance(found, Table):
         raise UsageError(f"{found.name} is a system table, which nobody writes to")
     return with_options(found, _without_keys(found, asked.table))

@@ -58,7 +58,7 @@ _OWN = _by_lower(name for names in (_PLACE, *USES.values()) for name in names)
 _CATALOG = _by_lower({*OF_ALL, *(name for names in OF_KINDS.values() for name in names)})
 _OF_TABLES = _by_lower({*OPTIONS, *(name for names in FALLBACKS.values() for name in names)} - {"path", "type"})
 _OF_STORES = _by_lower(
-    name for family in FAMILIES for prefix in family.prefixes for name in family.spelled(prefix)
+    name for family in FAMILIES for prefix in family.prefixes for name in family.full_names(prefix)
 )
 
 

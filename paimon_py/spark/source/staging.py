@@ -36,7 +36,7 @@ def stage(table: Table) -> Table:
     return Table(table._root, msgspec.structs.replace(table.schema, options=options), table.name)
 
 
-def placed(table: Table, written: Sequence[Changes], overwrite: Overwrite) -> Changes:
+def place(table: Table, written: Sequence[Changes], overwrite: Overwrite) -> Changes:
     """What becomes of rows that wait: written anew, in the order of their tasks.
 
     Cost: all rows are read and written by this process.

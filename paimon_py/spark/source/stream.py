@@ -84,7 +84,7 @@ class Query:
         read = travelling(self._read)
         return [(read, list(map(bytes, share))) for share in shares_of_source(splits)]
 
-    def done(self, end: Json) -> None:
+    def on_done(self, end: Json) -> None:
         """Note for the consumer that a batch is done."""
         self._following.acknowledge(Offset.of(end))
 

@@ -13,12 +13,12 @@ from pyspark.sql import types as st
 from paimon_py.codec.arrow_types import from_arrow_type
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.commit import committed_before
-from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.errors import OptionError, PaimonError, UsageError
 from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.replays import QUERY
 from paimon_py.spark.source.creation import written_to
-from paimon_py.spark.source.merging import SchemaMerging, merged
+from paimon_py.spark.source.merging import SchemaMerging, merge_columns
 from paimon_py.spark.source.opening import with_options, write_to
 from paimon_py.spark.source.options import (
     BATCH_WRITES,
@@ -32,7 +32,7 @@ from paimon_py.spark.source.options import (
     SourceOptions,
     asked_of,
 )  # fmt: skip
-from paimon_py.spark.source.staging import placed, stage, waits
+from paimon_py.spark.source.staging import place, stage, waits
 from paimon_py.spark.write import Overwrite, WriteRows, nothing, taken_columns, target_of
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.schema import ROW_KIND_COLUMN
@@ -47,7 +47,7 @@ class Handed(msgspec.Struct, frozen=True):
     query: str | None
 
 
-def prepared(options: Mapping[str, str], schema: st.StructType, overwrites: bool, use: str) -> WriteTask:
+def prepare_write(options: Mapping[str, str], schema: st.StructType, overwrites: bool, use: str) -> WriteTask:
     """Runs beside the driver, before there are rows: looks whether they will fit, and lets the table's schema follow
     where `write.merge-schema` says so.
 
@@ -59,7 +59,7 @@ def prepared(options: Mapping[str, str], schema: st.StructType, overwrites: bool
         _label_of(asked)
     table = written_to(asked, schema)
     if asked.flag(MERGE):
-        table = _evolved(table, asked, schema)
+        table = _evolve(table, asked, schema)
     elif asked.flag(WIDEN) or asked.flag(CAST):
         raise UsageError(f"{WIDEN} and {CAST} say how schemas are merged: set {MERGE} as well")
     return WriteTask(WriteRows(stage(table), taken_columns(table.schema, schema, overwrite, CaseRule()), overwrite, 0))
@@ -104,7 +104,7 @@ def publish(
         _discard(table, written)
         return
     changes = _changes(table, written, overwrite)
-    with uncommitted(lambda: discard(table._root, table.schema, changes)):
+    with discarding_on_failure(lambda: discard(table._root, table.schema, changes)):
         table.commit(changes, user=label.user, identifier=label.identifier, overwrite=overwrite)
 
 
@@ -171,7 +171,7 @@ def _changes(table: Table, written: Sequence[Changes], overwrite: Overwrite) -> 
     if not waits(table):
         return Changes.concat(written or [nothing(table, overwrite)])
     try:
-        return placed(table, written, overwrite)
+        return place(table, written, overwrite)
     finally:
         _discard(table, written)
 
@@ -181,7 +181,7 @@ def _discard(table: Table, written: Sequence[Changes]) -> None:
         discard(table._root, table.schema, changes)
 
 
-def _evolved(table: Table, asked: SourceOptions, given: st.StructType) -> Table:
+def _evolve(table: Table, asked: SourceOptions, given: st.StructType) -> Table:
     """The table with the columns of the data.
 
     Raises: SchemaError, UsageError
@@ -193,7 +193,7 @@ def _evolved(table: Table, asked: SourceOptions, given: st.StructType) -> Table:
         for field in target_of(table.schema, given, CaseRule())
         if field.name != ROW_KIND_COLUMN
     ]
-    changes: Any = merged(table.schema.fields, columns, SchemaMerging(asked.flag(WIDEN), asked.flag(CAST)))
+    changes: Any = merge_columns(table.schema.fields, columns, SchemaMerging(asked.flag(WIDEN), asked.flag(CAST)))
     if not changes:
         return table
     stored = with_options(write_to(msgspec.structs.replace(asked, table={})), {})

@@ -120,7 +120,7 @@ def test_a_server_that_forgets_soon_is_believed(table, stub, clock):
     stub.lock_timeout = 20.0
     lock = pickle.loads(pickle.dumps(table))._root.registration.lock
     lock._env = table._root.env
-    with lock.held("main") as until:
+    with lock.hold("main") as until:
         assert until == clock.elapsed() + 10.0
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from paimon_py.cdc import Bad, Change, Event, NoChange, Routes, canal, debezium, maxwell
 from paimon_py.cdc.columns import MISFITS, build
-from paimon_py.cdc.computed import STRING, computed, parse
+from paimon_py.cdc.computed import STRING, compute, parse
 from paimon_py.cdc.shaping import Shaping
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.files.cast import cast
@@ -42,7 +42,7 @@ def test_computed_columns():
     for text, kind, given, *java in ANSWERS["computed"]:
         try:
             source = parse_type(kind)
-            array, result = computed(parse(text), valued(given, source), source)
+            array, result = compute(parse(text), valued(given, source), source)
             ours = [printed(array, result), sql_type(result)]
         except MISFITS:
             ours = [None, None]
@@ -72,7 +72,7 @@ def test_types_and_values_of_canal():
             continue
         value = {"database": "d", "table": "t", "type": "INSERT", "data": [{"v": given}], "mysqlType": {"v": kind}, "pkNames": []}
         event = Event(json.dumps(value, default=float).encode())
-        change = Shaping(Routes(types=tuple(modes))).shaped(canal.decode(event), event)
+        change = Shaping(Routes(types=tuple(modes))).shape(canal.decode(event), event)
         assert isinstance(change, Change), (kind, change)
         column = change.columns[0]
         assert sql_type(column.type) == java[0], kind

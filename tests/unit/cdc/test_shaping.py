@@ -11,7 +11,7 @@ import pytest
 
 from paimon_py import Catalog, UsageError
 from paimon_py.cdc import Event, Routes, Sink
-from paimon_py.cdc.computed import computed, parse, type_of
+from paimon_py.cdc.computed import compute, parse, type_of
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.spec.type_text import parse_type, sql_type
 
@@ -49,7 +49,7 @@ def event(op, before, after, columns, key=("id",), table="t", **source):
 def value(text, given, kind):
     """What a computed column makes of one value of a type, and the type of the result."""
     source = parse_type(kind)
-    made = computed(parse(text), pa.array([given, None], to_arrow_type(source)), source)
+    made = compute(parse(text), pa.array([given, None], to_arrow_type(source)), source)
     assert type_of(parse(text), source) == made[1] and made[0].type == to_arrow_type(made[1])
     one, none = made[0].to_pylist()
     assert none is None or "cast" in text

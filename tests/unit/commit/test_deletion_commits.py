@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pyarrow as pa
 import pytest
+from unit.scan.build import table
 
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import BucketChanges, Changes, Edit
@@ -14,7 +15,6 @@ from paimon_py.errors import CommitConflictError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import DeletionWriter
 from paimon_py.spec.snapshot import Base
-from tests.unit.scan.build import table
 
 FIELDS = [("p", "INT NOT NULL"), ("k", "INT NOT NULL"), ("v", "BIGINT")]
 OPTIONS = {"bucket": "1", "write-only": "true", "deletion-vectors.enabled": "true"}

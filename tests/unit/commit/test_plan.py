@@ -5,7 +5,7 @@ from paimon_py.commit.attempts import PATIENCE_SECONDS, Limits
 from paimon_py.commit.changes import Edit
 from paimon_py.commit.next_snapshot import Author, ManifestLists, batch_user, next_snapshot
 from paimon_py.commit.numbering import offsets
-from paimon_py.commit.parts import Part, compact_part, upgraded, write_part
+from paimon_py.commit.parts import Part, compact_part, upgrade, write_part
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -129,12 +129,12 @@ def test_files_of_an_overwrite_go_to_the_top_level_where_they_do_not_overlap():
     ]
     adds = write_part(buckets).adds
     ranks = {"a": (0, 4), "b": (5, 9), "c": (0, 5), "d": (5, 9), "e": (3, 3)}
-    assert {e.file.name: e.file.level for e in upgraded(adds, ranks, 5)} == {"a": 5, "b": 5, "c": 0, "d": 0, "e": 5}
+    assert {e.file.name: e.file.level for e in upgrade(adds, ranks, 5)} == {"a": 5, "b": 5, "c": 0, "d": 0, "e": 5}
 
 
 def test_nothing_is_upgraded_if_a_file_is_above_level_zero_already():
     adds = write_part([bucket_changes(data_file("a"), data_file("b", level=2))]).adds
-    assert upgraded(adds, {"a": (0, 1), "b": (2, 3)}, 5) == adds
+    assert upgrade(adds, {"a": (0, 1), "b": (2, 3)}, 5) == adds
 
 
 def test_the_same_files_make_the_same_batch_user():

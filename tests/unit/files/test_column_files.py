@@ -29,7 +29,7 @@ def files_of(*files):
 
 def test_each_column_comes_from_its_newest_file_and_no_other_is_opened():
     group = files_of(BASE, NEW, LATE)
-    names = lambda *fields: [(one.name, [field.name for field in own]) for one, own in group.chosen(fields)]  # noqa: E731
+    names = lambda *fields: [(one.name, [field.name for field in own]) for one, own in group.choose(fields)]  # noqa: E731
     assert names(A, B, C) == [("base", ["a"]), ("new", ["b"]), ("late", ["c"])]
     assert names(C) == [("late", ["c"])]
     assert names(D) == [("base", ["d"])]  # no file has it: NULL

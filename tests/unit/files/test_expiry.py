@@ -79,4 +79,4 @@ def test_files_with_an_old_row_are_known_by_their_statistics():
         file(schema, 6, ("k",)),
     ]
     expiry = RecordExpiry.of(schema, NOW)
-    assert expiry.expired(files, lambda _: schema) == {files[0].name, files[3].name}
+    assert expiry.find_expired(files, lambda _: schema) == {files[0].name, files[3].name}

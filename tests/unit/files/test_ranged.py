@@ -14,7 +14,7 @@ import pytest
 
 from paimon_py import Catalog, col
 from paimon_py.env import Env, SerialPool, ThreadPool
-from paimon_py.files.ranged import RangedFile, joined
+from paimon_py.files.ranged import RangedFile, join_ranges
 from paimon_py.formats import parquet_fetch
 from paimon_py.formats.parquet import ParquetFormat
 from paimon_py.spec.type_text import parse_type
@@ -60,12 +60,12 @@ def test_reads_are_those_of_the_whole_file(seed):
 
 def test_ranges_are_joined_over_small_gaps_and_parted_where_they_are_long():
     mb = 1 << 20
-    assert joined([]) == []
-    assert joined([(10, 20), (0, 5)]) == [(0, 20)]
-    assert joined([(0, 10), (5, 8)]) == [(0, 10)]
-    assert joined([(0, mb), (3 * mb, 4 * mb)]) == [(0, mb), (3 * mb, 4 * mb)]
-    assert joined([(0, 20 * mb)]) == [(0, 8 * mb), (8 * mb, 16 * mb), (16 * mb, 20 * mb)]
-    assert joined([(0, 20 * mb), (19 * mb, 21 * mb)])[-1] == (16 * mb, 21 * mb)
+    assert join_ranges([]) == []
+    assert join_ranges([(10, 20), (0, 5)]) == [(0, 20)]
+    assert join_ranges([(0, 10), (5, 8)]) == [(0, 10)]
+    assert join_ranges([(0, mb), (3 * mb, 4 * mb)]) == [(0, mb), (3 * mb, 4 * mb)]
+    assert join_ranges([(0, 20 * mb)]) == [(0, 8 * mb), (8 * mb, 16 * mb), (16 * mb, 20 * mb)]
+    assert join_ranges([(0, 20 * mb), (19 * mb, 21 * mb)])[-1] == (16 * mb, 21 * mb)
 
 
 def test_what_was_fetched_is_read_without_another_request():

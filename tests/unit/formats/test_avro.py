@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from unit.formats.samples import batches_of, fields_of, make_batch, read, rows_of, write
 
 from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.formats.avro import AvroFormat
@@ -15,7 +16,6 @@ from paimon_py.formats.avro_schema import record_schema
 from paimon_py.formats.decimal_bytes import from_bytes, to_bytes
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import ArrayType, Field, RowType
-from tests.unit.formats.samples import batches_of, fields_of, make_batch, read, rows_of, write
 
 
 def test_the_schema_is_javas():

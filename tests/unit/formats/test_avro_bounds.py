@@ -10,6 +10,7 @@ import time
 import fastavro
 import pyarrow as pa
 import pytest
+from unit.formats.samples import fields_of, read, write
 
 from paimon_py import Catalog, col
 from paimon_py.codec import avro
@@ -18,7 +19,6 @@ from paimon_py.formats.avro import AvroFormat
 from paimon_py.formats.base import ReadSettings, decoding
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
-from tests.unit.formats.samples import fields_of, read, write
 
 MIB = 300
 SECONDS = 5

@@ -6,12 +6,12 @@ import random
 
 import pyarrow as pa
 import pytest
+from unit.formats.samples import batches_of, every_type, fields_of, make_batch, open_bytes, read, rows_of, write
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.errors import CorruptionError, OptionError, SchemaError, StorageError, UnsupportedError
 from paimon_py.formats.base import WriteSettings
 from paimon_py.formats.registry import by_extension, format_of
-from tests.unit.formats.samples import batches_of, every_type, fields_of, make_batch, open_bytes, read, rows_of, write
 
 FORMATS = ("parquet", "orc", "avro")
 formats = pytest.mark.parametrize("name", FORMATS)

@@ -5,6 +5,7 @@ import io
 import pyarrow as pa
 import pytest
 from pyarrow import orc
+from unit.formats.samples import fields_of, read, rows_of, write
 
 from paimon_py.errors import OptionError, UnsupportedError
 from paimon_py.formats.base import WriteSettings
@@ -12,7 +13,6 @@ from paimon_py.formats.orc import OrcFormat
 from paimon_py.formats.orc_footer import read_tail
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import ArrayType, Field, MapType, RowType
-from tests.unit.formats.samples import fields_of, read, rows_of, write
 
 SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 

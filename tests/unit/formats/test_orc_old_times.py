@@ -7,11 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import orc
+from unit.formats.samples import fields_of, read, write
 
 from paimon_py.errors import UnsupportedError
 from paimon_py.formats.base import WriteSettings
 from paimon_py.formats.orc import OrcFormat
-from paimon_py.formats.orc_chunks import joined
+from paimon_py.formats.orc_chunks import join
 from paimon_py.formats.orc_footer import (
     SECONDARY_STREAM,
     TIMESTAMP_KINDS,
@@ -20,9 +21,8 @@ from paimon_py.formats.orc_footer import (
     read_stripe_footer,
     read_tail,
 )
-from paimon_py.formats.orc_rle import RUN, decode_v2, encode_v2, zigzagged
+from paimon_py.formats.orc_rle import RUN, decode_v2, encode_v2, to_zigzag
 from paimon_py.formats.orc_timestamps import codes_of, nanos_of
-from tests.unit.formats.samples import fields_of, read, write
 
 CODECS = ["none", "zstd", "snappy", "lz4", "zlib"]
 UNITS = {0: ("s", 1), 3: ("ms", 10**3), 6: ("us", 10**6), 9: ("ns", 10**9)}
@@ -56,7 +56,7 @@ def stored(data, column=1):
     for stripe in tail.stripes:
         streams = {s.kind: s for s in read_stripe_footer(source, tail, stripe).streams if s.column == column}
         seconds, nanos = (
-            joined(tail.chunks, read_at(source, streams[kind].offset, streams[kind].length)) for kind in (1, SECONDARY_STREAM)
+            join(tail.chunks, read_at(source, streams[kind].offset, streams[kind].length)) for kind in (1, SECONDARY_STREAM)
         )
         count = stripe.row_count
         found += zip((decode_v2(seconds, count, signed=True) + BASE).tolist(), nanos_of(decode_v2(nanos, count)).tolist())
@@ -194,7 +194,7 @@ def test_bounds_and_positions_of_row_groups_stripes_and_file_fit_the_values():
     for stripe in tail.stripes:
         streams = {(s.kind, s.column): s for s in read_stripe_footer(source, tail, stripe).streams}
         raw = {kind: read_at(source, streams[kind, 1].offset, streams[kind, 1].length) for kind in (1, SECONDARY_STREAM, 6)}
-        for number, entry in enumerate(parts(joined(tail.chunks, raw[6]))):
+        for number, entry in enumerate(parts(join(tail.chunks, raw[6]))):
             group = values[first + number * 1000 : min(first + number * 1000 + 1000, first + stripe.row_count)]
             held = {part.number: part.data for part in parts(entry.data)}
             assert bounds_of(held[2]) == (min(group), max(group))
@@ -203,7 +203,7 @@ def test_bounds_and_positions_of_row_groups_stripes_and_file_fit_the_values():
                 place, at = _varint(held[1], at)
                 places.append(place)
             for kind, (chunk, byte, skipped) in ((1, places[-6:-3]), (SECONDARY_STREAM, places[-3:])):
-                rest = joined(tail.chunks, raw[kind][chunk:])[byte:]
+                rest = join(tail.chunks, raw[kind][chunk:])[byte:]
                 found = decode_v2(rest, skipped + len(group), signed=kind == 1)[skipped:]
                 if kind == SECONDARY_STREAM:
                     assert nanos_of(found).tolist() == [value % 10**9 for value in group]
@@ -244,7 +244,7 @@ def stored_or_none(data):
     source = io.BytesIO(data)
     tail = read_tail(source)
     stream = next(s for s in read_stripe_footer(source, tail, tail.stripes[0]).streams if (s.kind, s.column) == (1, 1))
-    raw = joined(tail.chunks, read_at(source, stream.offset, stream.length))
+    raw = join(tail.chunks, read_at(source, stream.offset, stream.length))
     return (decode_v2(raw, 5, signed=True) + BASE).tolist()
 
 
@@ -256,7 +256,7 @@ def test_numbers_of_every_width_come_back(bits):
         runs = encode_v2(values)
         assert decode_v2(runs.data, count).tolist() == values.tolist()
         signed = values >> 1
-        assert decode_v2(encode_v2(zigzagged(signed)).data, count, signed=True).tolist() == signed.tolist()
+        assert decode_v2(encode_v2(to_zigzag(signed)).data, count, signed=True).tolist() == signed.tolist()
         for number in (0, count // 2, count - 1):
             at, inside = runs.place(number)
             assert decode_v2(runs.data[at:], inside + 1)[inside] == values[number]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 from pyroaring import BitMap
+from unit.formats.samples import fields_of, write
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.errors import CorruptionError
@@ -18,7 +19,6 @@ from paimon_py.expr.arrow import evaluate
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col
 from paimon_py.formats.orc import OrcFormat
-from tests.unit.formats.samples import fields_of, write
 
 OPTIONS = {"orc.stripe.size": "1000", "orc.compress": "none"}
 DAY = datetime.date(1970, 1, 1)
@@ -75,8 +75,8 @@ def test_stripes_that_are_left_out_hold_no_match(kind, compress):
             assert batch.column(1).to_pylist() == list(range(position, position + batch.num_rows))
             seen.update(dict.fromkeys(range(position, position + batch.num_rows)))
         assert set(matches) <= set(seen)
-        assert len(seen) == sum(count for count, taken in zip(counts, parts.taken, strict=True) if taken)
-        left_out += parts.taken.count(False)
+        assert len(seen) == sum(count for count, taken in zip(counts, parts.chosen_parts, strict=True) if taken)
+        left_out += parts.chosen_parts.count(False)
     if kind in VALUES and len(counts) > 2:
         assert left_out
 
@@ -86,10 +86,10 @@ def test_stripes_without_a_wanted_row_are_left_out():
     rows = pa.record_batch({fields[0].name: pa.array(range(5000), pa.int32())})
     data, _ = write("orc", fields, [rows], options=OPTIONS)
     wanted = BitMap([1023, 4097])
-    assert opened(data, fields).parts(None, wanted).taken == (True, False, False, False, True)
+    assert opened(data, fields).parts(None, wanted).chosen_parts == (True, False, False, False, True)
     pieces = opened(data, fields).positioned_batches([fields[0].name], batch_rows=9999, rows=wanted)
     assert [(position, batch.num_rows) for position, batch in pieces] == [(0, 1024), (4096, 904)]
-    assert opened(data, fields).parts().taken == (True,) * 5
+    assert opened(data, fields).parts().chosen_parts == (True,) * 5
 
 
 @pytest.mark.parametrize("seed", range(60))

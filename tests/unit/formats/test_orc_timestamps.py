@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import orc
+from unit.formats.samples import batches_of
 
 from paimon_py.errors import CorruptionError, PaimonError, UnsupportedError
 from paimon_py.formats.base import decoding
 from paimon_py.formats.orc import OrcFormat
-from paimon_py.formats.orc_chunks import LZ4, LZO, NONE, SNAPPY, ZLIB, ZSTD, Chunks, framed, joined
+from paimon_py.formats.orc_chunks import LZ4, LZO, NONE, SNAPPY, ZLIB, ZSTD, Chunks, frame, join
 from paimon_py.formats.orc_footer import SECONDARY_STREAM, TIMESTAMP_KINDS, read_stripe_footer, read_tail
 from paimon_py.formats.orc_rle import decode_v1, decode_v2
 from paimon_py.formats.orc_timestamps import LongTimestamps, as_timestamps, long_timestamps
@@ -23,7 +24,6 @@ from paimon_py.formats.orc_zones import base_seconds, wall_seconds
 from paimon_py.formats.reshape import reshape
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
-from tests.unit.formats.samples import batches_of
 
 # Written by Java Paimon 2.0.0 in Asia/Shanghai: years 1, 1812, 1900, 1969, 2024, 9999 and nulls.
 SHANGHAI = base64.b85decode(
@@ -303,12 +303,12 @@ def test_chunks_stored_as_they_are_come_back():
     data = bytes(range(256)) * 10
     for codec in (NONE, ZLIB, LZO):
         chunks = Chunks(codec, 100)
-        assert joined(chunks, framed(chunks, data)) == data
+        assert join(chunks, frame(chunks, data)) == data
 
 
 def test_a_codec_that_is_not_there_is_refused_by_name():
     with pytest.raises(UnsupportedError, match="LZO"):
-        joined(Chunks(LZO, 100), b"\x02\x00\x00a")
+        join(Chunks(LZO, 100), b"\x02\x00\x00a")
 
 
 @pytest.mark.parametrize("codec", [ZLIB, SNAPPY, LZ4, ZSTD])
@@ -317,7 +317,7 @@ def test_damaged_chunks_are_corruption(codec):
     for _ in range(300):
         piece = dice.randbytes(dice.randint(0, 40))
         with decoding_or_corrupt():
-            assert len(joined(Chunks(codec, 1000), (len(piece) << 1).to_bytes(3, "little") + piece)) <= 1000
+            assert len(join(Chunks(codec, 1000), (len(piece) << 1).to_bytes(3, "little") + piece)) <= 1000
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from unit.formats.samples import batches_of, every_type, fields_of, make_batch, open_bytes, read, rows_of, write
 
 from paimon_py.errors import CorruptionError, OptionError, UnsupportedError
 from paimon_py.expr.bind import bind
@@ -19,7 +20,6 @@ from paimon_py.formats.parquet import ParquetFormat
 from paimon_py.formats.parquet_footer import fixed_to_int96, int96_to_fixed, split_tail, tail, with_root_name
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import ArrayType, Field, MapType, RowType
-from tests.unit.formats.samples import batches_of, every_type, fields_of, make_batch, open_bytes, read, rows_of, write
 
 
 def metadata_of(data):

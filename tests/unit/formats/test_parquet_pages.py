@@ -8,10 +8,10 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from unit.formats.samples import fields_of, read, write
 
 from paimon_py.errors import CorruptionError
 from paimon_py.formats.thrift import Reader
-from tests.unit.formats.samples import fields_of, read, write
 
 ROWS = 3000
 FIELDS = fields_of("INT NOT NULL", "STRING", "DOUBLE", "ARRAY<STRING>", "TIMESTAMP(9)", "BOOLEAN", "STRING")

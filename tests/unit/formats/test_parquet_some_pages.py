@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap
+from unit.formats.samples import ATOMIC, fields_of, make_batch, open_bytes, read, write
 
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.bind import bind
@@ -20,7 +21,6 @@ from paimon_py.formats.base import ReadSettings
 from paimon_py.formats.parquet import ParquetFormat
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field, RowType
-from tests.unit.formats.samples import ATOMIC, fields_of, make_batch, open_bytes, read, write
 
 ROWS = 9000
 BY_PAGE = ReadSettings(by_page=True)
@@ -245,7 +245,7 @@ def test_damage_is_noticed_in_the_pages_that_are_read():
 
     kind, inner = header[5]
     for field, value in ((5, (kind, {**inner, 1: (thrift.I32, inner[1][1] + 2)})), (3, (thrift.I32, header[3][1] + 2))):
-        wrong = thrift.written({**header, field: value})
+        wrong = thrift.encode({**header, field: value})
         assert len(wrong) == reader.position
         with pytest.raises(CorruptionError):
             pieces(data[:at] + wrong + data[body:], KEYED, rows=BitMap([8900]))

@@ -14,13 +14,13 @@ from paimon_py.codec.binary_row import encode
 from paimon_py.errors import CorruptionError
 from paimon_py.iceberg.avro_files import read_list_bytes, read_manifest_bytes, write_list_bytes, write_manifest_bytes
 from paimon_py.iceberg.avro_schemas import avro_name, list_schema, manifest_schema
-from paimon_py.iceberg.bounds import bound, file_bounds, may_hold, partition_ranges, partition_values
-from paimon_py.iceberg.expiry import expired, old_versions
+from paimon_py.iceberg.bounds import encode_bound, file_bounds, may_hold, partition_ranges, partition_values
+from paimon_py.iceberg.expiry import find_expired, old_versions
 from paimon_py.iceberg.fields import last_column_id, partition_fields, schema_value
-from paimon_py.iceberg.lineage import numbered, with_row_ids
+from paimon_py.iceberg.lineage import assign_row_ids, with_row_ids
 from paimon_py.iceberg.metadata import parse_version, plain_path
 from paimon_py.iceberg.puffin import VectorBlob, puffin_bytes
-from paimon_py.iceberg.values import DATA, DELETES, EntryStatus, IcebergEntry, IcebergFile, described
+from paimon_py.iceberg.values import DATA, DELETES, EntryStatus, IcebergEntry, IcebergFile, describe
 from paimon_py.spec.data_file import DataFile, Stats
 from paimon_py.spec.iceberg import iceberg_options
 from paimon_py.spec.schema import TableSchema
@@ -76,7 +76,7 @@ def test_partition_fields_count_from_a_thousand():
     ],
 )  # fmt: skip
 def test_bounds_have_the_binary_form(kind, value, raw):
-    assert bound(parse_type(kind), value) == raw
+    assert encode_bound(parse_type(kind), value) == raw
 
 
 def test_bounds_of_a_file_leave_out_what_is_not_known_and_nan():
@@ -105,13 +105,13 @@ def test_a_manifest_that_cannot_hold_a_partition_is_left_alone():
 
 
 def test_row_ids_go_on_from_manifest_to_manifest():
-    entries = [IcebergEntry.added(file(rows=rows), 1) for rows in (3, 4)]
+    entries = [IcebergEntry.new(file(rows=rows), 1) for rows in (3, 4)]
     data, deletes = (
-        described(entries, path="/m", size_bytes=1, content=content, number=1, partitions=()) for content in (DATA, DELETES)
+        describe(entries, path="/m", size_bytes=1, content=content, number=1, partitions=()) for content in (DATA, DELETES)
     )
-    made, free = numbered([data, deletes, data], 10)
+    made, free = assign_row_ids([data, deletes, data], 10)
     assert ([one.first_row_id for one in made], free) == ([10, None, 17], 24)
-    assert numbered(made, 99) == (made, 99)
+    assert assign_row_ids(made, 99) == (made, 99)
     gone = IcebergEntry(status=EntryStatus.DELETED, snapshot_id=1, sequence_number=1, file_sequence_number=1, file=file(rows=7))
     assert [one.file.first_row_id for one in with_row_ids(made[0], [entries[0], gone, entries[1]])] == [10, None, 13]
 
@@ -119,10 +119,10 @@ def test_row_ids_go_on_from_manifest_to_manifest():
 def test_files_are_read_as_they_were_written_and_say_what_iceberg_asks_for():
     table = schema(("p", "DATE"), ("größe", "INT NOT NULL"), partition_keys=("p", "größe"), **{"metadata.iceberg.format-version": "3", "metadata.iceberg.manifest-compression": "null"})
     options = iceberg_options(table)
-    entries = [IcebergEntry.added(file(partition=(3, 1), null_counts={0: 1}, lower_bounds={0: b"a"}, upper_bounds={}), 5)]
+    entries = [IcebergEntry.new(file(partition=(3, 1), null_counts={0: 1}, lower_bounds={0: b"a"}, upper_bounds={}), 5)]
     raw = write_manifest_bytes(entries, table, DATA, options)
     assert read_manifest_bytes(raw, "m", table) == entries
-    manifest = described(entries, path="/m", size_bytes=len(raw), content=DATA, number=5, partitions=partition_ranges(table, [(3, 1)]))
+    manifest = describe(entries, path="/m", size_bytes=len(raw), content=DATA, number=5, partitions=partition_ranges(table, [(3, 1)]))
     listed = write_list_bytes([manifest], 5, 4, options)
     assert read_list_bytes(listed, "l") == [manifest]
     import io
@@ -151,8 +151,8 @@ def test_paths_are_the_same_whatever_their_scheme():
 def test_snapshots_expire_by_number_and_age_from_the_oldest_on():
     options = iceberg_options(schema(("a", "INT"), **{"snapshot.num-retained.min": "2", "snapshot.num-retained.max": "4", "snapshot.time-retained": "10 s"}))
     snapshots = [{"snapshot-id": number, "timestamp-ms": number * 1000} for number in range(1, 8)]
-    assert [one["snapshot-id"] for one in expired(snapshots, 8, 9_000, options)] == [1, 2, 3, 4]
-    assert [one["snapshot-id"] for one in expired(snapshots, 8, 99_000, options)] == [1, 2, 3, 4, 5, 6]
+    assert [one["snapshot-id"] for one in find_expired(snapshots, 8, 9_000, options)] == [1, 2, 3, 4]
+    assert [one["snapshot-id"] for one in find_expired(snapshots, 8, 99_000, options)] == [1, 2, 3, 4, 5, 6]
     assert old_versions([5, 6, 7], 8, options) == [5, 6, 7]
 
 

@@ -6,10 +6,10 @@ import random
 
 import pyarrow as pa
 import pytest
+from unit.scan.build import table
 
 from paimon_py.lookup import files as lookup_files
 from paimon_py.table import Table
-from tests.unit.scan.build import table
 
 ROWS = 6000
 PAGES = {"bucket": "1", "write-only": "true", "parquet.page.size": "3000", "parquet.enable.dictionary": "false"}

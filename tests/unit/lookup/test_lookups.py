@@ -10,11 +10,11 @@ from decimal import Decimal
 import msgspec
 import pyarrow as pa
 import pytest
+from unit.scan.build import opened, table
 
 import paimon_py
 from paimon_py.errors import CorruptionError, SchemaError, SnapshotExpiredError, UsageError
 from paimon_py.spec.layout import snapshot_path
-from tests.unit.scan.build import opened, table
 
 KEY_TYPES = {
     "BOOLEAN": [True, False],

@@ -12,7 +12,7 @@ from paimon_py import StorageError
 from paimon_py.env import TemporarySpill
 from paimon_py.lsm import key_places as key_index
 from paimon_py.lsm.key_places import KeyPlaces
-from paimon_py.lsm.key_runs import Run, grouped, keys_of, merged
+from paimon_py.lsm.key_runs import Run, group_keys, keys_of, merge_runs
 from paimon_py.spec.type_text import parse_type
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.fault_store import SimulatedCrash, for_each_fault
@@ -58,7 +58,7 @@ def play(index, kind, seed, *, hashed=None, rounds=12, size=300):
     for _ in range(rounds):
         numbers = rng.integers(0, 2_000, size).tolist()
         keys = keys_of(arrow(kind, numbers), types_of(kind), **more)
-        order, starts = grouped(keys)
+        order, starts = group_keys(keys)
         assert int(starts.sum()) == len(set(numbers))
         groups = np.cumsum(starts) - 1
         assert [numbers[row] for row in order[starts].tolist()] == [
@@ -102,7 +102,7 @@ def test_small_blocks_and_many_files_change_nothing(monkeypatch):
 
 def test_equal_keys_stay_in_the_order_in_which_they_came():
     keys = keys_of([pa.array(["b", "a", "b", "c", "a", "b"])], types_of("text"), few_hashes)
-    order, starts = grouped(keys)
+    order, starts = group_keys(keys)
     texts = np.array(list("babcab"))[order].tolist()
     begins = np.flatnonzero(starts).tolist()
     groups = [order[start:stop].tolist() for start, stop in zip(begins, [*begins[1:], 6])]
@@ -114,7 +114,7 @@ def test_floats_are_keys_as_the_format_compares_them():
     for more in ([], [pa.array([1, 1, 1, 1], pa.int64())]):
         types = [parse_type("DOUBLE NOT NULL"), *(parse_type("BIGINT NOT NULL") for _ in more)]
         values = pa.array(np.concatenate([odd, [0.0, -0.0]]).tolist(), pa.float64())
-        _, starts = grouped(keys_of([values, *more], types))
+        _, starts = group_keys(keys_of([values, *more], types))
         assert int(starts.sum()) == 3, "one NaN, and two zeros"
 
 
@@ -122,9 +122,9 @@ def test_the_newest_run_wins_a_merge():
     runs = []
     for number in range(3):
         keys = keys_of([pa.array(["a", "b", "c"][number:])], types_of("text"))
-        order, _ = grouped(keys)
+        order, _ = group_keys(keys)
         runs.append(Run(keys.take(order), np.full(len(order), number)))
-    assert sorted(merged(runs).places.tolist()) == [0, 1, 2]
+    assert sorted(merge_runs(runs).places.tolist()) == [0, 1, 2]
 
 
 def test_a_failing_disk_is_named_and_nothing_is_left_on_it():

@@ -24,7 +24,7 @@ from paimon_py import (
     UsageError,
 )
 from paimon_py.queries import session
-from paimon_py.queries.time_travel import NamedState, parted, with_states_in_names
+from paimon_py.queries.time_travel import NamedState, split_name, with_states_in_names
 
 pytest.importorskip("duckdb")
 
@@ -290,7 +290,7 @@ def test_states_move_into_names(query, expected):
         assert found == query
     else:
         quoted = found[found.index('"') + 1 : found.rindex('"')].replace('""', '"')
-        assert parted(quoted) == expected
+        assert split_name(quoted) == expected
 
 
 def test_without_duckdb_it_is_said_what_to_install(catalog, monkeypatch):

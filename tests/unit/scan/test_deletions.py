@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
+from unit.scan.build import opened, rows, table
 
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
@@ -14,7 +15,6 @@ from paimon_py.metadata.deletion_files import DeletionWriter
 from paimon_py.scan.split import Split
 from paimon_py.spec.layout import snapshot_path
 from paimon_py.testing.snapshots import put_snapshot
-from tests.unit.scan.build import opened, rows, table
 
 FIELDS = [("p", "STRING"), ("k", "INT NOT NULL"), ("v", "BIGINT")]
 MARKED = {"bucket": "1", "write-only": "true", "deletion-vectors.enabled": "true"}

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
+from unit.scan.build import opened, table
 
 from paimon_py import AddColumn, col
 from paimon_py.scan.explain import RowGroups
-from tests.unit.scan.build import opened, table
 
 FORMATS = ["parquet", "orc", "avro"]
 FIELDS = [("k", "INT NOT NULL"), ("v", "BIGINT"), ("s", "STRING"), ("pos", "ROW<x INT, y STRING>")]

@@ -54,13 +54,13 @@ def table(tmp_path_factory):
 def asked(monkeypatch):
     """What scans were asked for: (columns, condition)."""
     found = []
-    narrowed = Scan._narrowed
+    narrowed = Scan._narrow
 
     def noting(self, columns, where):
         found.append((columns, where))
         return narrowed(self, columns, where)
 
-    monkeypatch.setattr(Scan, "_narrowed", noting)
+    monkeypatch.setattr(Scan, "_narrow", noting)
     return found
 
 

@@ -7,10 +7,10 @@ import random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from unit.scan.build import table
 
 import paimon_py
 from paimon_py.errors import UsageError
-from tests.unit.scan.build import table
 
 FIELDS = [
     ("k", "INT NOT NULL"),

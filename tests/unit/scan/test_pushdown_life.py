@@ -11,13 +11,13 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from unit.scan.build import table
+from unit.scan.order import ordered
 
 from paimon_py import AddColumn, DropColumn, RenameColumn, UpdateColumnType, col
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import evaluate
 from paimon_py.expr.bind import bind
-from tests.unit.scan.build import table
-from tests.unit.scan.order import ordered
 
 FORMATS = ["parquet", "orc", "avro"]
 NAN = float("nan")

@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 import pytest
+from unit.scan.build import opened, rows, table
 
 from paimon_py.errors import (
     CorruptionError,
@@ -22,7 +23,6 @@ from paimon_py.scan.scan import Scan
 from paimon_py.scan.split import Split
 from paimon_py.spec.layout import snapshot_path
 from paimon_py.spec.schema_changes import AddColumn, RenameColumn
-from tests.unit.scan.build import opened, rows, table
 
 FIELDS = [("p", "STRING"), ("k", "INT NOT NULL"), ("v", "BIGINT"), ("s", "STRING")]
 

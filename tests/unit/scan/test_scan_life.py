@@ -6,9 +6,9 @@ import random
 
 import pyarrow as pa
 import pytest
+from unit.scan.build import rows, table
 
 from paimon_py.expr.predicate import col
-from tests.unit.scan.build import rows, table
 
 FIELDS = [("p", "INT"), ("a", "STRING NOT NULL"), ("b", "DOUBLE NOT NULL"), ("n", "INT"), ("s", "STRING")]
 TEXTS = ["", "a", "a\0", "b" * 20, "b" * 19 + "c", "é", "\U0001f600"]

@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from unit.scan.build import opened, table
+from unit.scan.order import ordered
 
 from paimon_py import col
 from paimon_py.errors import UsageError
-from tests.unit.scan.build import opened, table
-from tests.unit.scan.order import ordered
 
 VALUES = {
     "INT": [None, *range(-20, 20)],

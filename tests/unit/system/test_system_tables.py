@@ -111,9 +111,9 @@ def test_ro_of_an_append_table_is_the_table(catalog):
 
 def binlog_of(batches, keys=("k",), columns=("rowkind", "k", "v"), where=None):
     schema = schema_of(keys)
-    shown = Binlog().shown(schema)
+    shown = Binlog().shown_schema(schema)
     request = Request(schema=shown, columns=columns, predicate=where)
-    asked = Binlog().asked(request)
+    asked = Binlog().request_for(request)
     fields = [*asked.arrow_schema, ROW_KIND_FIELD]
     made = [
         pa.RecordBatch.from_pylist([dict(zip(("k", "v", "_row_kind"), row)) for row in part], pa.schema(fields))
@@ -170,7 +170,7 @@ def test_what_is_not_there_is_refused_by_name(table, catalog):
     assert not isinstance(table.system("ro"), Table)
     odd = msgspec.structs.replace(table.schema, fields=(KINDS["audit_log"].view.field,))
     with pytest.raises(UnsupportedError, match="column called rowkind"):
-        KINDS["audit_log"].view.shown(odd)
+        KINDS["audit_log"].view.shown_schema(odd)
     with pytest.raises(UsageError, match="order_by"):
         Scan(table._root, table.schema, view=table.system("audit_log")._kind.view, order_by="k", limit=3)
 

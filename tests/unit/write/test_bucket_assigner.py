@@ -12,7 +12,7 @@ from paimon_py.errors import OptionError, UsageError
 from paimon_py.spec.data_file import EMPTY_ROW
 from paimon_py.spec.options import Options
 from paimon_py.spec.type_text import parse_type
-from paimon_py.write.bucket_assigner import AssignerSettings, PartitionBuckets, assigners_of, limited
+from paimon_py.write.bucket_assigner import AssignerSettings, PartitionBuckets, assigners_of, with_limits
 
 
 def hashes(*values):
@@ -80,8 +80,8 @@ def test_full_buckets_share_what_comes_when_there_may_be_no_more():
 def test_options_that_leave_no_bucket_are_refused_by_name():
     for name in ("dynamic-bucket.target-row-num", "dynamic-bucket.max-buckets"):
         with pytest.raises(OptionError, match=name):
-            limited(AssignerSettings(), Options({name: "0"}))
-    assert limited(AssignerSettings(), Options({"dynamic-bucket.max-buckets": "-1"})).buckets_max is None
+            with_limits(AssignerSettings(), Options({name: "0"}))
+    assert with_limits(AssignerSettings(), Options({"dynamic-bucket.max-buckets": "-1"})).buckets_max is None
     with pytest.raises(UsageError, match="max-buckets"):
         PartitionBuckets(AssignerSettings(buckets_max=1, count=4, number=3), []).assign(hashes(1))
 

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pyarrow as pa
 import pytest
+from unit.write.support import TABLE, CountingIds, FixedClock, data_files, root_of, schema_of
 
 from paimon_py import StorageError
 from paimon_py.compaction.plan import plan_compaction
@@ -15,7 +16,6 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.table import Table
 from paimon_py.testing.store_spill import StoreSpill
-from tests.unit.write.support import TABLE, CountingIds, FixedClock, data_files, root_of, schema_of
 
 COLUMNS = {"k": "BIGINT NOT NULL", "p": "INT NOT NULL", "v": "BIGINT"}
 KINDS = {
