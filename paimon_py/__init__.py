@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from paimon_py.catalog import Catalog
+from paimon_py.catalog.catalog import Catalog
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
 from paimon_py.compaction.task import CompactionTask
@@ -37,26 +37,12 @@ from paimon_py.errors import (
 )
 from paimon_py.expr.literal import lit
 from paimon_py.expr.predicate import Predicate, col
-from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
+from paimon_py.maintain.cleanup.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.bad_row import BadRow
 from paimon_py.spec.new_schema import Schema
-from paimon_py.spec.programs import (
-    AddDefinition,
-    AddDialect,
-    CatalogFunction,
-    CatalogView,
-    DropDefinition,
-    DropDialect,
-    FileDefinition,
-    FunctionResource,
-    LambdaDefinition,
-    SqlDefinition,
-    UpdateDefinition,
-    UpdateDialect,
-)
 from paimon_py.spec.schema_changes import (
     AddColumn,
     After,
@@ -74,8 +60,22 @@ from paimon_py.spec.schema_changes import (
     UpdateColumnType,
     UpdateComment,
 )
-from paimon_py.table import Table
-from paimon_py.views import Manifest, Snapshot, Tag
+from paimon_py.spec.views_and_functions import (
+    AddDefinition,
+    AddDialect,
+    CatalogFunction,
+    CatalogView,
+    DropDefinition,
+    DropDialect,
+    FileDefinition,
+    FunctionResource,
+    LambdaDefinition,
+    SqlDefinition,
+    UpdateDefinition,
+    UpdateDialect,
+)
+from paimon_py.table.snapshots import Manifest, Snapshot, Tag
+from paimon_py.table.table import Table
 
 if TYPE_CHECKING:
     from paimon_py.expr.sql_values import sql
@@ -222,7 +222,7 @@ def __getattr__(name: str) -> object:
         from paimon_py import spark
 
         return getattr(spark, name)
-    from paimon_py.other_names import unknown_name
+    from paimon_py.api_hints import unknown_name
 
     raise AttributeError(unknown_name(name, __all__))
 

@@ -1,6 +1,6 @@
 """Time, names, randomness, threads and room to spill: the parts of the outside world that the core may use, injected.
 
-Nothing else in the core imports `time`, `uuid`, `random` or `tempfile`, nor `threading` but for `lanes.py` (a test
+Nothing else in the core imports `time`, `uuid`, `random` or `tempfile`, nor `threading` but for `parallel.py` (a test
 enforces it).
 """
 
@@ -20,9 +20,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar
 
-from paimon_py.doors import as_python
+from paimon_py.arguments import as_python
 from paimon_py.errors import UsageError
-from paimon_py.lanes import Budget, run_streams
+from paimon_py.parallel import Budget, run_streams
 
 if TYPE_CHECKING:
     from threading import Thread

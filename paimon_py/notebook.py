@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from paimon_py.errors import PaimonError
-from paimon_py.pages import facts, grid, join_values, moment, note, page, section
+from paimon_py.html import facts, grid, join_values, moment, note, page, section
 from paimon_py.spec.manifest import ManifestFile
+from paimon_py.spec.redact import shown_text, shown_url
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_page import fields_grid, schema_parts
-from paimon_py.spec.shown import shown_text, shown_url
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot, Tag
 from paimon_py.spec.types import Field
 

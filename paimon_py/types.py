@@ -5,11 +5,10 @@ What a program makes itself stands in `paimon_py`; this is the place for the typ
 
 from __future__ import annotations
 
-from paimon_py.catalogs.server import KeptPartition
+from paimon_py.arguments import NameList
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import BucketChanges, Edit, KeyBase
 from paimon_py.commit.result import CommittedSnapshots
-from paimon_py.doors import NameList
 from paimon_py.env import Clock, Env, Ids, Pool, SerialPool, SpillFile, SpillPlace
 from paimon_py.expr.calculation import Calculable
 from paimon_py.expr.column_list import ColumnList
@@ -33,8 +32,10 @@ from paimon_py.expr.predicate import (
 from paimon_py.iceberg.publication import PublishedVersion
 from paimon_py.iceberg.state import IcebergState
 from paimon_py.imports.result import ImportResult, UnfitFile
-from paimon_py.lanes import Budget
-from paimon_py.maintain.expired import ExpiredPartitions, FastForwarded, RemovedEntries, RemovedOrphans
+from paimon_py.maintain.cleanup.expired import ExpiredPartitions, FastForwarded, RemovedEntries, RemovedOrphans
+from paimon_py.metastores.server import KeptPartition
+from paimon_py.parallel import Budget
+from paimon_py.progress import Progress
 from paimon_py.queries.query import SqlQuery
 from paimon_py.scan.explain import Analysis, Explanation, Pushed, RowGroups, Skipped
 from paimon_py.scan.rows import Rows
@@ -44,17 +45,16 @@ from paimon_py.spec.credentials import Credentials
 from paimon_py.spec.data_file import DataFile, FileKind, FileSource, ManifestEntry, Stats
 from paimon_py.spec.manifest import DeletionPlace, DeletionVectorRange, GlobalIndex, IndexEntry, ManifestFile
 from paimon_py.spec.partition import Partition
+from paimon_py.spec.postponed import WaitingOrder
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind, SnapshotId
 from paimon_py.spec.snapshot import Snapshot as SnapshotValue
 from paimon_py.spec.statistics import ColumnStatistics, Statistics
 from paimon_py.spec.types import ArrayType, Atomic, Field, MapType, MultisetType, Root, RowType, VariantPart, VectorType
 from paimon_py.spec.users import UserCommit, Users
-from paimon_py.spec.waiting import WaitingOrder
-from paimon_py.system.made_scan import MadeExplanation, MadeScan, MadeSplit
-from paimon_py.system.made_table import MadeTable
+from paimon_py.system.metadata_scan import MadeExplanation, MadeScan, MadeSplit
+from paimon_py.system.metadata_table import MadeTable
 from paimon_py.system.table import SystemTable
-from paimon_py.tally import Progress
 from paimon_py.write.exported_files import Exported
 from paimon_py.write.session import Writer
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from paimon_py.catalogs.option_rows import BY_KIND, FOLLOWED, OF_ALL_ROWS, Row
 from paimon_py.errors import UnsupportedError
+from paimon_py.metastores.option_rows import BY_KIND, FOLLOWED, OF_ALL_ROWS, Row
 from paimon_py.spec.file_rules import FORMATS, OTHER_FORMATS
 from paimon_py.spec.idle_options import IDLE
 from paimon_py.spec.option_rows.features import ROWS as FEATURES
@@ -46,7 +46,7 @@ CATALOGS = """
 ## Catalogs
 
 Options of `Catalog.open`, under Java's names; see [catalogs](catalogs.md). `table-default.<option>` gives an option to
-each new table, and what is no option of a catalog is handed to the [store](stores.md). A misspelled name is refused
+each new table, and what is not an option of a catalog is handed to the [store](stores.md). A misspelled name is refused
 with the right one.
 """
 OF_REFUSED = {

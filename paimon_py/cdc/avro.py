@@ -18,7 +18,7 @@ import msgspec
 from paimon_py.cdc.debezium import KeyOf, change_of, column_of
 from paimon_py.cdc.event import Decoded, Event, NoChange, SourceColumn
 from paimon_py.cdc.opening import Damaged, decoder
-from paimon_py.codec.avro_data import readable, record_of
+from paimon_py.codec.avro.data_files import readable, record_of
 from paimon_py.errors import CorruptionError, StorageError, UsageError
 
 Schemas = Callable[[int], "str | None"]
@@ -78,7 +78,7 @@ def avro_decoder(schemas: Schemas) -> Callable[[Event], Decoded]:
                 return {}, ()
             found, key_columns = open_message(event.key, is_key=True)
             if not isinstance(found, dict):
-                raise Damaged("the key is no record")
+                raise Damaged("the key is not a record")
             return found, key_columns
 
         return change_of(payload, lambda: columns, key)
@@ -113,9 +113,9 @@ def registry(
         try:
             answer = msgspec.json.decode(body, type=_Answer)
         except msgspec.DecodeError as error:
-            raise StorageError(f"{address} is no registry: {error}", path=address, operation="get") from error
+            raise StorageError(f"{address} is not a registry: {error}", path=address, operation="get") from error
         if answer.schema_type != "AVRO" or answer.references:
-            raise Damaged(f"schema {number} is no schema of Avro that stands by itself")
+            raise Damaged(f"schema {number} is not a schema of Avro that stands by itself")
         return answer.schema
 
     return schema
@@ -145,7 +145,7 @@ def _shape(text: str | None, number: int, *, is_key: bool) -> _Shape:
     try:
         declared = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise Damaged(f"schema {number} is no JSON: {error}") from error
+        raise Damaged(f"schema {number} is not JSON: {error}") from error
     names: dict[str, Any] = {}
     _collect(declared, "", names)
     holder: Any = declared

@@ -71,7 +71,7 @@ def decode_parts(event: Event) -> Decoded:
 def _rows_of(root: dict[str, Any], name: str) -> list[dict[str, Any]]:
     value = root.get(name)
     if not isinstance(value, list) or not value or not all(isinstance(row, dict) for row in value):
-        raise Damaged(f"{name!r} is no list of rows")
+        raise Damaged(f"{name!r} is not a list of rows")
     return value
 
 

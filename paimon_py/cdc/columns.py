@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from paimon_py.cdc.event import SourceColumn
 from paimon_py.cdc.geometry import geo_json, of_mysql
 from paimon_py.codec.arrow_types import to_arrow_type
-from paimon_py.files.cast import cast
+from paimon_py.files.casts.cast import cast
 from paimon_py.spec.types import MAX_LENGTH
 
 MISFITS = (ValueError, TypeError, ArithmeticError, RecursionError, binascii.Error, pa.ArrowException)
@@ -46,7 +46,7 @@ def build(column: SourceColumn, raw: Sequence[Any]) -> pa.Array:
     if column.read_as is not None:
         inner = build(msgspec.structs.replace(column, type=column.read_as, read_as=None), raw)
         if pa.types.is_binary(inner.type):
-            return inner.cast(pa.string())  # which refuses what is no text; the cast of tables replaces it
+            return inner.cast(pa.string())  # which refuses what is not text; the cast of tables replaces it
         return cast(inner, column.read_as, column.type, column=column.name)
     convert = _VALUES.get(column.encoding)
     values = [None if value is None else convert(value, column) for value in raw] if convert else list(raw)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.errors import UsageError
-from paimon_py.files.cast import cast
+from paimon_py.files.casts.cast import cast
 from paimon_py.spec.cast_rules import STRINGS
 from paimon_py.spec.type_text import parse_type, sql_type
 from paimon_py.spec.types import STRING, Atomic, DataType, Root
@@ -105,7 +105,7 @@ def _number(column: Computed, text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise UsageError(f"computed column {column}: {text!r} is no whole number") from error
+        raise UsageError(f"computed column {column}: {text!r} is not a whole number") from error
 
 
 def _moments(column: Computed, array: pa.Array, source: DataType, precision: str | None) -> pa.Array:

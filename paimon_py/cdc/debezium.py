@@ -86,7 +86,7 @@ def change_of(
     Raises: Damaged.
     """
     if not isinstance(payload, dict):
-        raise Damaged("the payload is no object")
+        raise Damaged("the payload is not an object")
     kind = payload.get("op")
     if kind is None:
         return _without_operation(payload)
@@ -141,7 +141,7 @@ def _names(source: Any) -> tuple[str, str]:
 def _row(payload: dict[str, Any], name: str) -> dict[str, Any] | None:
     row = payload.get(name)
     if row is not None and not isinstance(row, dict):
-        raise Damaged(f"{name!r} is no object")
+        raise Damaged(f"{name!r} is not an object")
     return row
 
 
@@ -198,7 +198,7 @@ def _key(text: bytes | None) -> KeyOf:
     if payload is None:
         return {}, ()
     if not isinstance(payload, dict):
-        raise Damaged("the key is no object")
+        raise Damaged("the key is not an object")
     if not schema:
         return payload, text_columns((("+I", payload),))
     return payload, _fields(schema, None)

@@ -19,7 +19,7 @@ _DEEPEST = 32
 def geo_json(data: bytes, srid: int = 0) -> str:
     """The geometry as text, with the number of its reference system where the bytes or the caller know one, else 0.
 
-    Raises: ValueError for bytes that are no geometry, and for geometries with measures, which GeoJSON cannot tell.
+    Raises: ValueError for bytes that are not a geometry, and for geometries with measures, which GeoJSON cannot tell.
     """
     reader = _Reader(data)
     shape, said = reader.shape(0)
@@ -86,5 +86,5 @@ class _Reader:
 
 def _number(value: float) -> float:
     if not math.isfinite(value):
-        raise ValueError("a coordinate that is no number")
+        raise ValueError("a coordinate that is not a number")
     return int(value) if value.is_integer() and abs(value) < 2**53 else value

@@ -35,7 +35,7 @@ def check_modes(modes: Collection[str]) -> None:
     """
     unknown = [mode for mode in modes if mode not in MODES]
     if isinstance(modes, str) or unknown:
-        raise UsageError(f"types={modes!r} is no list of modes such as {list(MODES)}")
+        raise UsageError(f"types={modes!r} is not a list of modes such as {list(MODES)}")
 
 
 def map_column(column: SourceColumn, modes: Collection[str]) -> SourceColumn:

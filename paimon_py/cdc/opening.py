@@ -82,7 +82,7 @@ def as_object(value: Any, what: str) -> dict[str, Any]:
     Raises: Damaged if the value is another one.
     """
     if not isinstance(value, dict):
-        raise Damaged(f"{what} is no object")
+        raise Damaged(f"{what} is not an object")
     return value
 
 
@@ -99,5 +99,5 @@ def key_names(value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise Damaged("the names of key columns are no list of texts")
+        raise Damaged("the names of key columns are not a list of texts")
     return tuple(value)

@@ -73,12 +73,12 @@ class Routes(msgspec.Struct, frozen=True):
             try:
                 re.compile(text or "")
             except (re.error, TypeError) as error:
-                raise UsageError(f"{name}={text!r} is no pattern: {error}") from error
+                raise UsageError(f"{name}={text!r} is not a pattern: {error}") from error
         for name in ("only", "without", "computed"):
             if isinstance(getattr(self, name), str):
                 raise UsageError(f"{name} is a list such as ['orders.note'], not {getattr(self, name)!r}")
         if any("." not in column for column in self.only):
-            raise UsageError(f"only={self.only!r} is no list of columns such as ['orders.note']")
+            raise UsageError(f"only={self.only!r} is not a list of columns such as ['orders.note']")
         check_modes(self.types)
         _parse_computed(tuple(self.computed))
         unknown = sorted(set(self.metadata) - set(METADATA))

@@ -14,7 +14,7 @@ from paimon_py.cdc.computed import compute
 from paimon_py.cdc.event import Change, SourceColumn
 from paimon_py.cdc.fitting import BRINGS_BEFORE, Fitting
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.files.cast import cast
+from paimon_py.files.casts.cast import cast
 from paimon_py.spec.cast_rules import is_text
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 from paimon_py.spec.types import DataType, Field
@@ -109,7 +109,7 @@ class _Values:
             except MISFITS as error:
                 shown = repr(values[place].as_py() if isinstance(values, pa.Array) else values[place])
                 cut = shown if len(shown) <= 60 else shown[:57] + "..."
-                self.refuse(place, f"column {name!r}: {cut} is no value of its type: {error}")
+                self.refuse(place, f"column {name!r}: {cut} is not a value of its type: {error}")
                 fits[place] = False
         if isinstance(values, pa.Array):
             return make(pc.if_else(pa.array(fits), values, pa.scalar(None, values.type)))

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 import pyarrow as pa
 
-from paimon_py.catalog import Catalog
+from paimon_py.arguments import as_mapping
+from paimon_py.catalog.catalog import Catalog
 from paimon_py.cdc import canal, debezium, maxwell
 from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange, SourceColumn, events_of
 from paimon_py.cdc.evolve import changes_for, to_nanoseconds
@@ -21,7 +22,6 @@ from paimon_py.cdc.routes import Routes
 from paimon_py.cdc.rows import rows_for
 from paimon_py.cdc.shaping import Shaping
 from paimon_py.commit.commit import committed_before
-from paimon_py.doors import as_mapping
 from paimon_py.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -37,7 +37,7 @@ from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.schema_changes import UpdateColumnType
 from paimon_py.spec.type_text import sql_type, with_nullability
 from paimon_py.spec.users import StepNumber
-from paimon_py.table import Table
+from paimon_py.table.table import Table
 
 DECODERS: Mapping[str, Callable[[Event], Decoded]] = {
     "debezium-json": debezium.decode_parts, "canal-json": canal.decode_parts, "maxwell-json": maxwell.decode,
@@ -131,7 +131,7 @@ class Sink:
         Cost: memory for the rows of all events; per table one commit, and one more for each shape of row that asks for
             another schema. The first call looks at the latest snapshot of every table in the database.
         Raises:
-            UsageError: what is no event, or a source table named like the one for dead letters.
+            UsageError: what is not an event, or a source table named like the one for dead letters.
             UsageError, CommitConflictError: a table of the database has committed a larger identifier for the user, or
                 other events under this one: the place in the source was lost. Nothing is created, altered or written.
             PaimonError: errors of storage and of commits as they are.

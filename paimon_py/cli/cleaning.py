@@ -12,7 +12,7 @@ from paimon_py import Finding, Table
 from paimon_py.cli.output import on_one_line, show_record, show_table, takes_format
 from paimon_py.cli.talk import ask, progress, takes_yes
 from paimon_py.cli.values import age_or_moment, takes_table
-from paimon_py.maintain.expired import RemovedOrphans
+from paimon_py.maintain.cleanup.expired import RemovedOrphans
 
 _SHOWN = 20
 _COLOURS = {"problem": "red", "warning": "yellow", "note": "cyan"}

@@ -10,7 +10,7 @@ import pyarrow as pa
 from paimon_py import Catalog, Table
 from paimon_py.cli.output import show_record, show_rows, show_table, takes_format
 from paimon_py.cli.values import AnyTable, takes_place, takes_readable, takes_table
-from paimon_py.spec.shown import shown_options
+from paimon_py.spec.redact import shown_options
 from paimon_py.spec.type_text import sql_type
 
 _SNAPSHOTS = [

@@ -69,7 +69,7 @@ def show_record(record: Mapping[str, object], form: str) -> None:
 
 
 def draw(what: RenderableType) -> None:
-    """Something of rich's on stdout; in full where stdout is no terminal."""
+    """Something of rich's on stdout; in full where stdout is not a terminal."""
     console = Console(file=sys.stdout, highlight=False)
     if console.is_terminal:
         console.print(what)

@@ -11,9 +11,9 @@ import click
 import pyarrow as pa
 
 from paimon_py import Catalog, Table, UsageError
-from paimon_py.catalog import BRANCH_MARK
+from paimon_py.catalog.catalog import BRANCH_MARK
 from paimon_py.spec.layout import DATABASE_SUFFIX
-from paimon_py.system.made_table import MadeTable
+from paimon_py.system.metadata_table import MadeTable
 from paimon_py.system.table import SystemTable
 
 AnyTable = Table | SystemTable | MadeTable
@@ -35,7 +35,7 @@ def age(text: str) -> timedelta:
     """How long: 7d, 12h, 30min, 10s."""
     match = _AGE.fullmatch(text.strip())
     if match is None:
-        raise click.BadParameter(f"{text!r} is no age such as 7d, 12h, 30min or 10s")
+        raise click.BadParameter(f"{text!r} is not an age such as 7d, 12h, 30min or 10s")
     try:
         return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
     except OverflowError:
@@ -56,7 +56,7 @@ def moment(text: str) -> datetime:
     """A time: 2024-01-31, perhaps with 10:00:00 and a zone; without one it is local time."""
     found = _moment(text)
     if found is None:
-        raise click.BadParameter(f"{text!r} is no time such as 2024-01-31T10:00")
+        raise click.BadParameter(f"{text!r} is not a time such as 2024-01-31T10:00")
     return found
 
 
@@ -131,7 +131,7 @@ def takes_table(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def typed_partition(table: Table, texts: Mapping[str, str]) -> dict[str, object]:
-    """A partition with values of the types of its keys; what is no column stays a text.
+    """A partition with values of the types of its keys; what is not a column stays a text.
 
     Raises: UsageError for a text that its key cannot hold.
     """
@@ -144,7 +144,7 @@ def _parse_value(field: pa.Field, text: str) -> object:
     try:
         return pa.scalar(text).cast(field.type).as_py()
     except pa.ArrowException as error:
-        raise UsageError(f"{text!r} is no value of {field.name}, which is {field.type}: {error}") from error
+        raise UsageError(f"{text!r} is not a value of {field.name}, which is {field.type}: {error}") from error
 
 
 def require_changes(table: AnyTable) -> Table | SystemTable:

@@ -125,7 +125,7 @@ class DatePattern(msgspec.Struct, frozen=True):
         """The pattern that a text like `yyyy-MM-dd HH:mm` says.
 
         Raises:
-            UsageError: it is no pattern of Java's.
+            UsageError: it is not a pattern of Java's.
             UnsupportedError: it has letters that are not read here.
         """
         return cls(_Builder(text).parts())
@@ -244,7 +244,7 @@ class _Builder:
             self._number = len(parts) - 1
 
     def _wrong(self, what: str) -> UsageError:
-        return UsageError(f"{self._text!r} is no pattern of dates: it has {what}; such as yyyy-MM-dd HH:mm:ss is one")
+        return UsageError(f"{self._text!r} is not a date pattern: it has {what}; such as yyyy-MM-dd HH:mm:ss is one")
 
 
 def _read(parts: tuple[_Part, ...], text: str, at: int, fields: dict[str, int]) -> int | None:

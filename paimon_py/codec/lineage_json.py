@@ -15,9 +15,9 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from paimon_py.errors import CorruptionError
+from paimon_py.spec.postponed import WaitingOrder
 from paimon_py.spec.snapshot import RESERVED_PROPERTIES, Base, Snapshot
 from paimon_py.spec.users import Users
-from paimon_py.spec.waiting import WaitingOrder
 
 T = TypeVar("T")
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
+from paimon_py.arguments import decoding_metadata
 from paimon_py.codec.json import decode_object, pretty, unknown_items
 from paimon_py.codec.lineage_json import lineage_of, together
-from paimon_py.doors import decoding_metadata
 from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.spec.json_values import plain_text, whole_number
 from paimon_py.spec.snapshot import CommitKind, Snapshot, Tag
@@ -179,7 +179,7 @@ def _check(key: _Key, item: Any, path: str) -> Any:
 
 
 def _texts(items: Any) -> dict[str, str] | None:
-    """Properties; those that are null are left out. None if they are no texts."""
+    """Properties; those that are null are left out. None if they are not texts."""
     if not isinstance(items, dict):
         return None
     found = {name: plain_text(item) for name, item in items.items() if item is not None}
@@ -188,7 +188,7 @@ def _texts(items: Any) -> dict[str, str] | None:
 
 
 def _numbers(items: Any) -> dict[str, int] | None:
-    """Offsets of a log, on which nothing depends: those that are no numbers are left out. None if it is no object."""
+    """Offsets of a log, on which nothing depends: those that are not numbers are left out. None if it is none."""
     if not isinstance(items, dict):
         return None
     return {name: number for name, item in items.items() if (number := whole_number(item)) is not None}

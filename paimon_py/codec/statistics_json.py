@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from paimon_py.arguments import decoding_metadata
 from paimon_py.codec.columns import numpy_values
 from paimon_py.codec.date_pattern import DEFAULT_PATTERN
 from paimon_py.codec.json import decode_object, pretty
 from paimon_py.codec.partition_text import padded_timestamp, partition_texts, unit_nanos
-from paimon_py.doors import decoding_metadata
 from paimon_py.errors import CorruptionError
 from paimon_py.spec.bounds import is_long
 from paimon_py.spec.schema import TableSchema
@@ -70,7 +70,7 @@ def bound_value(text: str, kind: DataType) -> object:
 def _moment(text: str, *, zoned: bool) -> object:
     nanos = DEFAULT_PATTERN.nanos(text.replace("T", " "))
     if nanos is None:
-        raise ValueError(f"{text!r} is no time")
+        raise ValueError(f"{text!r} is not a time")
     if nanos % 1000:
         return text
     moment = _EPOCH + datetime.timedelta(microseconds=nanos // 1000)
@@ -123,7 +123,8 @@ def statistics_from_json(data: bytes, path: str, schema: TableSchema) -> Statist
 
 def _column(name: str, column: object, path: str, schema: TableSchema) -> ColumnStatistics:
     if not isinstance(column, dict) or name not in schema.names:
-        raise CorruptionError(f"{path}: {name!r} is no column of schema {schema.id}, or has no statistics", path=path)
+        message = f"{path}: {name!r} is not a column of schema {schema.id}, or has no statistics"
+        raise CorruptionError(message, path=path)
     kind = schema.field(name).type
     return ColumnStatistics(
         column_id=_number(column, "colId", path),
@@ -138,8 +139,8 @@ def _parse_bound(text: object, kind: DataType, path: str) -> object:
         if text is None or isinstance(text, str):
             return None if text is None else bound_value(text, kind)
     except (ValueError, InvalidOperation) as error:
-        raise CorruptionError(f"{path}: {text!r} is no bound: {error}", path=path) from error
-    raise CorruptionError(f"{path}: {text!r} is no bound", path=path)
+        raise CorruptionError(f"{path}: {text!r} is not a bound: {error}", path=path) from error
+    raise CorruptionError(f"{path}: {text!r} is not a bound", path=path)
 
 
 def _find_number(value: dict[str, Any], key: str, path: str) -> int | None:

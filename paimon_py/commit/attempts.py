@@ -13,9 +13,9 @@ import msgspec
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.drafts import Drafts
 from paimon_py.commit.next_snapshot import Author, next_row_id, next_snapshot
-from paimon_py.commit.parts import Part, stamp, track_rows
+from paimon_py.commit.postponed_times import in_waiting_order
+from paimon_py.commit.snapshot_delta import SnapshotDelta, stamp, track_rows
 from paimon_py.commit.state import Already, Planned, State
-from paimon_py.commit.waiting_times import in_waiting_order
 from paimon_py.env import is_distant
 from paimon_py.errors import (
     CommitConflictError,
@@ -27,7 +27,7 @@ from paimon_py.errors import (
 from paimon_py.files.physical import tracks_rows
 from paimon_py.logs import COMMITS
 from paimon_py.metadata.committer import Committed, LostRace, Publication, Unknown
-from paimon_py.metadata.history import Chronicle
+from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.users import UserHistory
@@ -48,7 +48,7 @@ class Published(msgspec.Struct, frozen=True):
     """A snapshot of ours, what it holds, and what it was published on."""
 
     snapshot: Snapshot
-    part: Part
+    part: SnapshotDelta
     parent: Snapshot | None
 
 
@@ -101,7 +101,7 @@ class Attempts:
         """`settings`: for merging manifests, by default the table's."""
         options = Options(schema.options)
         self.count = 0
-        self.chronicle = Chronicle(root)
+        self.chronicle = SnapshotLog(root)
         self._root = root
         self._schema = schema
         self._author = author
@@ -190,7 +190,7 @@ class Attempts:
         state = State(root, self._schema, latest, self.chronicle, newest)
         try:
             planned = plan(state)
-            if not isinstance(planned, Part):
+            if not isinstance(planned, SnapshotDelta):
                 return planned
             if planned.is_manifest_merge and not drafts.merges(latest):
                 return Already()

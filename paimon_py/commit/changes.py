@@ -10,14 +10,14 @@ from typing import ClassVar, cast
 
 import msgspec
 
-from paimon_py.doors import as_list
+from paimon_py.arguments import as_list
 from paimon_py.errors import UsageError
 from paimon_py.spec.bounds import BucketNumber, Count, Long
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.manifest import IndexEntry
+from paimon_py.spec.serializable import Serializable
 from paimon_py.spec.snapshot import Base
-from paimon_py.spec.travelling import Travelling
 
 Bucket = tuple[bytes, int]
 """Partition and number of a bucket."""
@@ -124,7 +124,7 @@ class KeyBase(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
 
 
-class Changes(Travelling, frozen=True, kw_only=True):
+class Changes(Serializable, frozen=True, kw_only=True):
     """What one or more writers did; commit it with `Table.commit`.
 
     `bytes(changes)` travels between processes, `Changes.from_bytes` brings it back.

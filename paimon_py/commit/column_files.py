@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from paimon_py.commit.conflicts import Conflict
-from paimon_py.commit.parts import Part
+from paimon_py.commit.snapshot_delta import SnapshotDelta
 from paimon_py.spec.data_file import DataFile, ManifestEntry
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.schema import TableSchema
@@ -22,7 +22,7 @@ _Range = tuple[bytes, int, int]
 
 
 def column_conflict(
-    schema: TableSchema, part: Part, live: Iterable[ManifestEntry], index: Sequence[IndexEntry]
+    schema: TableSchema, part: SnapshotDelta, live: Iterable[ManifestEntry], index: Sequence[IndexEntry]
 ) -> Conflict | None:
     """Whether files with columns of rows that are there go with the files and indexes that the table has.
 
@@ -37,7 +37,7 @@ def column_conflict(
     for entry in added:
         name, names = entry.file.name, set(entry.file.write_columns or schema.names)
         if _range(entry) not in ranges:
-            return Conflict(f"the rows whose columns file {name} holds are no range of the table any more")
+            return Conflict(f"the rows whose columns file {name} holds are not a range of the table any more")
         others = columns.setdefault(_range(entry), set())
         if others & names:
             return Conflict(f"column {min(others & names)} of the rows of file {name} would be written twice")
@@ -51,7 +51,7 @@ def column_conflict(
     return None
 
 
-def compaction_conflict(part: Part, after: Iterable[ManifestEntry]) -> Conflict | None:
+def compaction_conflict(part: SnapshotDelta, after: Iterable[ManifestEntry]) -> Conflict | None:
     """Whether a compaction joins files that others have added columns to, or gives rows that its files did not hold.
 
     `after`: the files of the bucket once it is published.

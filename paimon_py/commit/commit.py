@@ -15,20 +15,20 @@ from paimon_py.commit.attempts import Attempts, Published, latest_of
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.compaction_fit import PASSED_OVER, Fit
 from paimon_py.commit.conflicts import Conflict
+from paimon_py.commit.duplicate_check import DuplicateCheck
 from paimon_py.commit.hash_indexes import HashIndexes
 from paimon_py.commit.key_follower import require_replacing
+from paimon_py.commit.missing_files import check_origin, missing_file
 from paimon_py.commit.next_snapshot import Author, batch_user
-from paimon_py.commit.numbering import Numbering, Renumber
 from paimon_py.commit.overwrite import DynamicOverwrite, Overwrite, replaced_partitions
-from paimon_py.commit.parts import Part, compact_part, write_part
-from paimon_py.commit.presence import check_origin, missing_file
 from paimon_py.commit.proposals import CompactProposal, OverwriteProposal, Requirements, WriteProposal
-from paimon_py.commit.repeats import Repeats
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
-from paimon_py.commit.soundness import check_sound
+from paimon_py.commit.sequence_numbers import Renumber, SequenceAssignment
+from paimon_py.commit.snapshot_delta import SnapshotDelta, compact_part, write_part
 from paimon_py.commit.state import Already, Proposal, State, plan
 from paimon_py.commit.uncommitted import delete_compaction, delete_made, delete_unnamed_index, discarding_on_failure
+from paimon_py.commit.validate_changes import validate_changes
 from paimon_py.env import is_distant
 from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError
 from paimon_py.logs import COMPACTIONS
@@ -111,17 +111,19 @@ class _Commit:
         self.files = TableFiles(root, schema)
         self.author = _author(root, self.options, changes, request)
         self.attempts = Attempts(root, schema, self.author)
-        self.numbering = Numbering(self.files, changes, renumber)
+        self.numbering = SequenceAssignment(self.files, changes, renumber)
         self.hashes = HashIndexes(root, schema)
         by_user = request.label.identifier is not None or request.label.user is None
-        self.repeats = Repeats(self.attempts.chronicle, self.attempts.users, changes, self.author, by_user=by_user)
+        self.repeats = DuplicateCheck(
+            self.attempts.chronicle, self.attempts.users, changes, self.author, by_user=by_user
+        )
         self.requires = Requirements(root, schema, changes, request, self.repeats)
 
     def run(self) -> CommitResult:
         """Commit."""
         if self.request.check_files:
             check_origin(self.root, self.schema, self.changes)
-            check_sound(self.files, self.changes)
+            validate_changes(self.files, self.changes)
         looked = self._look()
         known = self._committed_before(looked)
         if known is not None:
@@ -254,7 +256,7 @@ class _Commit:
         Their files stay: the call that published some may be about to publish others. But where the identifier was
         committed with other files, nobody will publish these.
         """
-        if self.request.label.identifier is not None and self.repeats.are_strangers():
+        if self.request.label.identifier is not None and self.repeats.are_foreign():
             delete_made(self.files, self.changes.buckets)
             made = [entry for bucket in self.changes.buckets for entry in bucket.written.made_index]
             delete_unnamed_index(self.files, self.changes, made)
@@ -278,7 +280,7 @@ class _Commit:
         self.hashes.discard()
         self.numbering.discard()
 
-    def _tidy(self, part: Part) -> None:
+    def _tidy(self, part: SnapshotDelta) -> None:
         """After publication: delete files of the changes that the snapshot does without."""
         self.numbering.delete_replaced()
         if self.request.overwrite is not None:

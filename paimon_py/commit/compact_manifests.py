@@ -9,8 +9,8 @@ import msgspec
 
 from paimon_py.commit.attempts import Attempts
 from paimon_py.commit.next_snapshot import Author
-from paimon_py.commit.parts import Part
 from paimon_py.commit.result import CommitResult
+from paimon_py.commit.snapshot_delta import SnapshotDelta
 from paimon_py.commit.state import Already
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.root import TableRoot
@@ -32,7 +32,7 @@ def compact_manifests(root: TableRoot, schema: TableSchema) -> CommitResult:
         ManifestSettings.of(Options(schema.options)), merge_min_count=1, full_compaction_bytes=1
     )
     attempts = Attempts(root, schema, author, settings)
-    done = attempts.publish(lambda _: Part(kind=CommitKind.COMPACT))
+    done = attempts.publish(lambda _: SnapshotDelta(kind=CommitKind.COMPACT))
     if isinstance(done, Already):
         return CommitResult(attempts=attempts.count)
     number, before = SnapshotId.of(done.snapshot), SnapshotId.of(done.parent)

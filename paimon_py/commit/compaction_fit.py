@@ -12,7 +12,7 @@ from paimon_py.commit.changes import Bucket, BucketChanges
 from paimon_py.commit.column_files import compaction_conflict
 from paimon_py.commit.conflicts import Conflict, Placed, apply, bucket_count_conflict, level_conflict
 from paimon_py.commit.index_plan import Index, base_conflict, compacted_index, index_after
-from paimon_py.commit.parts import compact_part
+from paimon_py.commit.snapshot_delta import compact_part
 from paimon_py.spec.data_file import ManifestEntry, identifier
 from paimon_py.spec.manifest import DELETION_VECTORS, IndexEntry
 from paimon_py.spec.snapshot import Base
@@ -82,7 +82,7 @@ def is_committed(buckets: Iterable[BucketChanges], live: Iterable[ManifestEntry]
     return alive.isdisjoint(map(identifier, part.deletes)) and alive.issuperset(map(identifier, part.adds))
 
 
-def strangers(
+def foreign_files(
     buckets: Sequence[BucketChanges], added: Callable[[Base], Container[str] | None], live: Iterable[ManifestEntry]
 ) -> dict[int, Conflict]:
     """Compactions of a writer's own new files that would pass over rows which others committed before these.

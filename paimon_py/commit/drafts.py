@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from paimon_py.commit.next_snapshot import ManifestLists
-from paimon_py.commit.parts import Part
+from paimon_py.commit.snapshot_delta import SnapshotDelta
 from paimon_py.env import is_distant
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.manifests import Held
@@ -54,7 +54,7 @@ class Drafts:
         self._attempt: list[str] = []
         self._held: Held | None = [] if is_distant(root.path) else None  # files of an attempt, to be written at once
 
-    def write(self, latest: Snapshot | None, part: Part) -> ManifestLists:
+    def write(self, latest: Snapshot | None, part: SnapshotDelta) -> ManifestLists:
         """Write what an attempt needs and does not have yet.
 
         Cost: base list, delta list and delta manifest; on a further attempt with the same part only the base list.
@@ -106,7 +106,7 @@ class Drafts:
         self._attempt.append(written[0])
         return written
 
-    def _index(self, latest: Snapshot | None, part: Part) -> str | None:
+    def _index(self, latest: Snapshot | None, part: SnapshotDelta) -> str | None:
         if part.index is None:
             return latest.index_manifest if latest else None
         if not part.index:

@@ -16,10 +16,10 @@ import numpy as np
 
 from paimon_py.codec.columns import Int32s
 from paimon_py.commit.changes import Bucket, BucketChanges, Changes, Edit
+from paimon_py.commit.concurrent_commits import joint_base
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.index_plan import Index, IndexChange, index_after, index_part
-from paimon_py.commit.rivals import joint_base
 from paimon_py.commit.state import State
 from paimon_py.errors import SnapshotExpiredError
 from paimon_py.metadata.bucket_files import TableFiles

@@ -9,7 +9,7 @@ from __future__ import annotations
 from paimon_py.commit.changes import Changes, KeyBase
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.errors import UsageError
-from paimon_py.metadata.history import Chronicle, History, Lost
+from paimon_py.metadata.history import History, Lost, SnapshotLog
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 
@@ -42,7 +42,7 @@ class KeyFollower:
         """The writer hands these over."""
         self._files.update(file.name for bucket in changes.buckets for file in bucket.written.added)
 
-    def advance(self, chronicle: Chronicle, latest: Snapshot | None) -> Conflict | None:
+    def advance(self, chronicle: SnapshotLog, latest: Snapshot | None) -> Conflict | None:
         """Look at everything up to `latest`.
 
         Returns: a conflict if something else than the writer's files was added or taken away, also by a rollback, or if

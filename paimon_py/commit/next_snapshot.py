@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.parts import Part
+from paimon_py.commit.snapshot_delta import SnapshotDelta
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, MIN_LONG, Base, Snapshot
 from paimon_py.spec.users import UserCommit, Users, users_of
@@ -56,7 +56,7 @@ def batch_user(changes: Changes) -> str | None:
 
 def next_snapshot(
     latest: Snapshot | None,
-    part: Part,
+    part: SnapshotDelta,
     lists: ManifestLists,
     author: Author,
     *,

@@ -36,7 +36,7 @@ def overwrite_of(schema: TableSchema, overwrite: Mapping[str, object] | str | No
         return None
     if not isinstance(overwrite, Mapping) and not (isinstance(overwrite, str) and overwrite == "dynamic"):
         raise UsageError(f'overwrite takes {{"month": 3}}, {{}} or "dynamic", not {overwrite!r}')
-    if overwrite and bucket_mode(schema) is BucketMode.MOVING:
+    if overwrite and bucket_mode(schema) is BucketMode.CROSS_PARTITION:
         raise UnsupportedError(
             "paimon_py cannot overwrite some partitions of a table whose keys move between partitions: new rows may "
             "have keys that lie elsewhere. Use overwrite={} for the whole table, or drop_partitions, then write_arrow",

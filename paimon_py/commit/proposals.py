@@ -17,21 +17,21 @@ from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.attempts import Published
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.column_files import column_conflict
-from paimon_py.commit.compaction_fit import Fit, fit_compactions, is_committed, strangers
+from paimon_py.commit.compaction_fit import Fit, fit_compactions, foreign_files, is_committed
+from paimon_py.commit.concurrent_commits import ConcurrentCommits
 from paimon_py.commit.conflicts import Conflict, Placed, apply, bucket_count_conflict, schema_conflict
+from paimon_py.commit.duplicate_check import DuplicateCheck
 from paimon_py.commit.hash_indexes import HashIndexes, replaced_hashes
 from paimon_py.commit.index_plan import compacted_index, index_after, missing_index, written_index
 from paimon_py.commit.key_follower import KeyFollower
-from paimon_py.commit.numbering import Numbering
-from paimon_py.commit.parts import Part, compact_part, overwrite_part, upgrade, write_part
-from paimon_py.commit.repeats import Repeats
 from paimon_py.commit.request import CommitRequest
-from paimon_py.commit.rivals import Rivals
+from paimon_py.commit.sequence_numbers import SequenceAssignment
+from paimon_py.commit.snapshot_delta import SnapshotDelta, compact_part, overwrite_part, upgrade, write_part
 from paimon_py.commit.state import Already, Requirement, State
 from paimon_py.errors import UsageError
 from paimon_py.files.physical import evolves_columns
 from paimon_py.lsm.order import key_ranks
-from paimon_py.metadata.history import Chronicle, Lost
+from paimon_py.metadata.history import Lost, SnapshotLog
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, counts_anew
 from paimon_py.spec.data_file import ManifestEntry
@@ -46,7 +46,7 @@ class Requirements:
     """What changes require of the latest state, as the caller and the table ask."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, changes: Changes, request: CommitRequest, repeats: Repeats
+        self, root: TableRoot, schema: TableSchema, changes: Changes, request: CommitRequest, repeats: DuplicateCheck
     ) -> None:
         self._root = root
         self._schema = schema
@@ -131,19 +131,20 @@ class WriteProposal:
     """
 
     def __init__(
-        self, schema: TableSchema, changes: Changes, numbering: Numbering, hashes: HashIndexes, requires: Requirements
+        self, schema: TableSchema, changes: Changes, numbering: SequenceAssignment, hashes: HashIndexes,
+        requires: Requirements,
     ) -> None:
         part = write_part(changes.buckets)
         self._schema = schema
         self._numbering = numbering
         self._hashes = hashes
-        self._rivals = Rivals(changes, part.partitions)
+        self._rivals = ConcurrentCommits(changes, part.partitions)
         self._has_numbers = bool(schema.primary_keys) or any(entry.total_buckets > 0 for entry in part.adds)
         self._keeps_numbers = Options(schema.options).get_bool("sequence.snapshot-ordering") or counts_anew(schema)
         self._evolves = evolves_columns(schema)
         self.requirements = requires.of_rows()
 
-    def part(self, state: State) -> Part | Conflict:
+    def part(self, state: State) -> SnapshotDelta | Conflict:
         """The new files, with numbers after those of all others, and the index files that the table has then."""
         if self._has_numbers:
             self._rivals.follow(state)
@@ -158,7 +159,7 @@ class WriteProposal:
             conflict = column_conflict(self._schema, part, state.live_in(part.buckets), state.index)
         return conflict or self._with_index(state, part)
 
-    def _with_index(self, state: State, part: Part) -> Part | Conflict:
+    def _with_index(self, state: State, part: SnapshotDelta) -> SnapshotDelta | Conflict:
         changes = self._numbering.current
         if not any(bucket.written.changes_index for bucket in changes.buckets):
             return part
@@ -188,7 +189,7 @@ class OverwriteProposal:
         self._adds = _upgrade(schema, changes) if upgrades else write_part(changes.buckets).adds
         self.requirements = requires.of_overwrite()
 
-    def part(self, state: State) -> Part | Conflict:
+    def part(self, state: State) -> SnapshotDelta | Conflict:
         """The new files, and what they take the place of."""
         conflict = bucket_count_conflict(self._adds, {})
         if conflict is not None:
@@ -229,7 +230,7 @@ class CompactProposal:
             () if written else (requires.same_table, requires.same_rules, self._new, requires.files_there)
         )
 
-    def part(self, state: State) -> Part | Conflict | Already:
+    def part(self, state: State) -> SnapshotDelta | Conflict | Already:
         """What still fits; a conflict if nothing does, unless an earlier call published some of it."""
         buckets, keyed = self._changes.buckets, bool(self._schema.primary_keys)
         part = compact_part(buckets)
@@ -237,7 +238,7 @@ class CompactProposal:
         leveled = [entry for entry in (*live, *part.adds) if entry.file.level >= 1] if keyed else []
         ranks = {placed.name: (placed.min_rank, placed.max_rank) for placed in placed_by_key(self._schema, leveled)}
         passed_over = (
-            strangers(buckets, lambda base: self._files_added_by_others(state.chronicle, base), live)
+            foreign_files(buckets, lambda base: self._files_added_by_others(state.chronicle, base), live)
             if self._follows_rows else {}
         )
         self.fit = fit_compactions(buckets, live, ranks, index=state.index, keyed=keyed, passed_over=passed_over)
@@ -276,7 +277,7 @@ class CompactProposal:
         known = (entry.file.name for entry in state.live()) if isinstance(names, Lost) else names.to_pylist()
         return not made.isdisjoint(known)
 
-    def _files_added_by_others(self, chronicle: Chronicle, base: Base) -> frozenset[str] | None:
+    def _files_added_by_others(self, chronicle: SnapshotLog, base: Base) -> frozenset[str] | None:
         """Names of the files that others added after a snapshot and before what this commit has written.
 
         None also if rows were taken away in between: a key that was looked up may be gone without a new file.

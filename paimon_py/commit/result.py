@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from paimon_py.pages import AsPage
+from paimon_py.html import AsPage
 from paimon_py.spec.snapshot import Snapshot, SnapshotId
 
 

@@ -14,9 +14,9 @@ from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import Bucket
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.deletion_index import index_entries
-from paimon_py.commit.parts import Part
+from paimon_py.commit.snapshot_delta import SnapshotDelta
 from paimon_py.metadata.entry_filter import EntryFilter
-from paimon_py.metadata.history import Chronicle
+from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import FileKind, ManifestEntry, identifier
 from paimon_py.spec.manifest import IndexEntry
@@ -43,7 +43,7 @@ class State:
         root: TableRoot,
         schema: TableSchema,
         latest: Snapshot | None,
-        chronicle: Chronicle,
+        chronicle: SnapshotLog,
         newest: TableSchema | None = None,
     ) -> None:
         """`newest`: the table's latest schema, if that was fetched with the snapshot."""
@@ -82,7 +82,7 @@ class State:
             self._live[wanted] = [entry for entry in live.entries() if (entry.partition, entry.bucket) in wanted]
         return self._live[wanted]
 
-    def returning(self, part: Part) -> ManifestEntry | None:
+    def returning(self, part: SnapshotDelta) -> ManifestEntry | None:
         """An entry to add that was added and deleted before, as far as manifests tell; None if there is none.
 
         Entries are told apart by name, level and the files beside the data file, and readers fold them in any order: an
@@ -107,7 +107,7 @@ class State:
 
 
 Refusal = Union[Conflict, Already]
-Planned = Union[Part, Conflict, Already]
+Planned = Union[SnapshotDelta, Conflict, Already]
 
 Requirement = Callable[[State], Union[Conflict, Already, None]]
 """What must hold of the latest state; None if it does."""
@@ -121,7 +121,7 @@ class Proposal(Protocol):
         """Asked in this order, before every attempt."""
         ...
 
-    def part(self, state: State) -> Part | Conflict | Already:
+    def part(self, state: State) -> SnapshotDelta | Conflict | Already:
         """The edits as they must look on the latest state; asked when all requirements hold."""
         ...
 

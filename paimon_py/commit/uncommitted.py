@@ -11,10 +11,10 @@ import contextlib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from paimon_py.commit.changes import BucketChanges, Changes
-from paimon_py.commit.rivals import joint_base
+from paimon_py.commit.concurrent_commits import joint_base
 from paimon_py.errors import CommitUnknownError, PaimonError
 from paimon_py.metadata.bucket_files import TableFiles
-from paimon_py.metadata.history import Chronicle, Lost
+from paimon_py.metadata.history import Lost, SnapshotLog
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.manifest import HASH, IndexEntry
 
@@ -84,7 +84,7 @@ def _named_index(root: TableRoot, changes: Changes) -> set[str] | None:
     """
     for _ in range(2):
         try:
-            chronicle, latest = Chronicle(root), root.snapshots.latest()
+            chronicle, latest = SnapshotLog(root), root.snapshots.latest()
             history = chronicle.after(joint_base(chronicle, changes, latest), latest)
             found = chronicle.all_left(latest) if isinstance(history, Lost) else history
             names = found.index_names()

@@ -24,7 +24,7 @@ from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import AnyArray, Ints, Mask, from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.compaction.rewrite import Merging, guessed_row_bytes
-from paimon_py.files.alive import POSITION
+from paimon_py.files.deletion_filter import POSITION
 from paimon_py.lazy import lazy_property
 from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.groups import Groups, Merged
@@ -32,7 +32,7 @@ from paimon_py.lsm.merge import Plan, RunSource, merge
 from paimon_py.lsm.order import key_ranks
 from paimon_py.lsm.probe import Key, KeyProbe
 from paimon_py.lsm.runs import SortedRun, oldest_first
-from paimon_py.lsm.words import combine_chunks
+from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import LEVEL, TableSchema

@@ -24,11 +24,11 @@ from paimon_py.compaction.together import compaction_budget
 from paimon_py.errors import CommitConflictError, SnapshotExpiredError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
-from paimon_py.tally import Progress, Tally
 
 
 class Overtaken(msgspec.Struct, frozen=True):
@@ -94,7 +94,7 @@ class Compactor:
         if not tasks:
             return CommitResult()
         carried = self._carried_out if self._carry is None else self._carried_elsewhere
-        tally = Tally(progress, sum(task.row_count for task in tasks), "rows", steps=2, attempt=attempt)
+        tally = ProgressCounter(progress, sum(task.row_count for task in tasks), "rows", steps=2, attempt=attempt)
         results = carried(tasks, tally)
         done = [result for result in results if isinstance(result, BucketChanges)]
         with discarding_on_failure(lambda: self._delete(done)):
@@ -111,11 +111,15 @@ class Compactor:
             result = lost.added_to(CommitResult())
         return overtaken.added_to(result)
 
-    def _carried_elsewhere(self, tasks: Sequence[CompactionTask], _: Tally) -> Sequence[BucketChanges | Overtaken]:
+    def _carried_elsewhere(
+        self, tasks: Sequence[CompactionTask], _: ProgressCounter
+    ) -> Sequence[BucketChanges | Overtaken]:
         assert self._carry is not None
         return self._carry(tasks)
 
-    def _carried_out(self, tasks: Sequence[CompactionTask], tally: Tally) -> Sequence[BucketChanges | Overtaken]:
+    def _carried_out(
+        self, tasks: Sequence[CompactionTask], tally: ProgressCounter
+    ) -> Sequence[BucketChanges | Overtaken]:
         made: list[BucketChanges] = []
 
         def run(task: CompactionTask) -> Iterator[BucketChanges | Overtaken]:

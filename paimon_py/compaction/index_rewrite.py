@@ -17,17 +17,17 @@ from paimon_py.commit.changes import Bucket, BucketChanges, Changes, Edit
 from paimon_py.commit.commit import commit
 from paimon_py.commit.compact_manifests import compact_manifests
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
-from paimon_py.commit.parts import compact_part
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
+from paimon_py.commit.snapshot_delta import compact_part
 from paimon_py.commit.state import State
 from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.errors import CommitConflictError, StorageError
 from paimon_py.files.file_index import FileIndexWriter, Indexes, has_index, index_file, read_indexes
 from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
-from paimon_py.metadata.history import Chronicle
+from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.data_file import DataFile, ManifestEntry
@@ -97,7 +97,7 @@ class _Rewrite:
         entry.
         """
         part = compact_part(changes.buckets)
-        return State(self._root, self._schema, snapshot, Chronicle(self._root)).returning(part) is not None
+        return State(self._root, self._schema, snapshot, SnapshotLog(self._root)).returning(part) is not None
 
     def changes(self, snapshot: Snapshot, chosen: PartitionChoice | None) -> Changes | None:
         """What to commit; None if there is nothing to do."""

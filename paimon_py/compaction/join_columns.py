@@ -16,10 +16,10 @@ from paimon_py.compaction.range_picker import first_of, ranges_of
 from paimon_py.files.column_files import ColumnFiles
 from paimon_py.files.writer import RollingWriter
 from paimon_py.metadata.bucket_files import BucketFiles
+from paimon_py.progress import ProgressShare
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
-from paimon_py.tally import TallyPart
 
 
 class JoinedColumns:
@@ -33,7 +33,7 @@ class JoinedColumns:
         self._ranges = [ColumnFiles(files, place.schema_of) for files in ranges_of(files)]
 
     def write(
-        self, writer: RollingWriter, dead: Mapping[str, DeletionVector], tally: TallyPart
+        self, writer: RollingWriter, dead: Mapping[str, DeletionVector], tally: ProgressShare
     ) -> tuple[DataFile, DeletionVector]:
         """The file with all rows, and which of them are dead.
 

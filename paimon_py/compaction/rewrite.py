@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import from_numpy, numpy_values
-from paimon_py.compaction.telling import Telling, TellingEngine
+from paimon_py.compaction.changelog import ChangelogEmitter, ChangelogEngine
 from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
 from paimon_py.files.writer import RollingWriter
 from paimon_py.lsm.groups import Engine
@@ -49,7 +49,7 @@ class Merging(msgspec.Struct, frozen=True, kw_only=True):
     fields: tuple[Field, ...]
     read: ReadFile
     drop_deletes: bool
-    telling: Telling | None = None
+    telling: ChangelogEmitter | None = None
 
     @property
     def file_fields(self) -> tuple[Field, ...]:
@@ -91,7 +91,7 @@ def merged_rows(section: Sequence[SortedRun], merging: Merging) -> Iterator[pa.R
         return
     fields, engine = merging.file_fields, merging.engine
     if merging.telling is not None:
-        engine = TellingEngine(engine, merging.telling)
+        engine = ChangelogEngine(engine, merging.telling)
     columns = tuple(field.name for field in fields)
     if LEVEL_FIELD.name in engine.inputs(frozenset()):
         fields = (*fields, LEVEL_FIELD)

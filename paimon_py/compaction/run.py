@@ -17,20 +17,20 @@ from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import BucketChanges, Edit
 from paimon_py.commit.deletion_index import renew
 from paimon_py.compaction.by_lookup import Bounds, LevelsAbove, LookupRules
+from paimon_py.compaction.changelog import ChangelogEmitter
 from paimon_py.compaction.join_columns import JoinedColumns
 from paimon_py.compaction.rewrite import Merging, merged_rows, rewrite, tell_alone
 from paimon_py.compaction.steps import Rewrite, StepSettings, Upgrade, steps_of
 from paimon_py.compaction.task import CompactionTask
-from paimon_py.compaction.telling import Telling
 from paimon_py.errors import StorageError, UsageError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col
-from paimon_py.files.ahead import FilesAhead
-from paimon_py.files.alive import POSITION_FIELD, alive, with_positions
+from paimon_py.files.constant_columns import ConstantColumns
+from paimon_py.files.deletion_filter import POSITION_FIELD, alive, with_positions
 from paimon_py.files.expiry import RecordExpiry
 from paimon_py.files.physical import with_row_ids
+from paimon_py.files.prefetch import FilePrefetcher
 from paimon_py.files.reader import BATCH_ROWS
-from paimon_py.files.stamps import Stamps
 from paimon_py.files.writer import RollingWriter, changelog_layout, file_layout, whole_layout
 from paimon_py.logs import COMPACTIONS
 from paimon_py.lsm.changelog import ChangeRules
@@ -43,16 +43,17 @@ from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
 from paimon_py.metadata.new_files import NewFiles
 from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import ProgressCounter, ProgressShare, count_batches
 from paimon_py.spec.data_file import DataFile, FileSource
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
-from paimon_py.tally import Tally, TallyPart, count_batches
 
 
 def run_task(
-    root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool = True, tally: Tally | None = None
+    root: TableRoot, schema: TableSchema, task: CompactionTask, *,
+    tells: bool = True, tally: ProgressCounter | None = None,
 ) -> BucketChanges:
     """Do what a task says.
 
@@ -69,7 +70,7 @@ def run_task(
     """
     if task.schema_id != schema.id:
         raise UsageError(f"the task was planned under schema {task.schema_id}, not {schema.id}; plan it again")
-    work = _Work(root, schema, task, tells=tells, tally=tally or Tally(None, 0, "rows"))
+    work = _Work(root, schema, task, tells=tells, tally=tally or ProgressCounter(None, 0, "rows"))
     try:
         if task.joins:
             before, after = work.compact_columns()
@@ -101,15 +102,15 @@ class _Work:
     """One task being carried out."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool, tally: Tally
+        self, root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool, tally: ProgressCounter
     ) -> None:
         self._root = root
         self._schema = schema
         self._task = task
         sorts = task.clustering is not None
-        self._reading = TallyPart(tally, task.row_count, steps=1 if sorts else 2)
-        self._writing = TallyPart(tally, task.row_count if sorts else 0)
-        ahead = FilesAhead(root.files, root.env)
+        self._reading = ProgressShare(tally, task.row_count, steps=1 if sorts else 2)
+        self._writing = ProgressShare(tally, task.row_count if sorts else 0)
+        ahead = FilePrefetcher(root.files, root.env)
         self._files = TableFiles(root, schema, ahead).bucket(task.partition, task.bucket)
         ahead.foresee((file.external_path or self._files.path(file), file.size_bytes) for file in task.files)
         written_level = task.output_level if schema.primary_keys else 0
@@ -122,7 +123,7 @@ class _Work:
         self._settings = StepSettings.of(schema, tells=tells)
         self._rules = LookupRules.of(schema, tells=self._settings.tells)
         self._changelog: RollingWriter | None = None
-        self._stamps = Stamps.of(schema)
+        self._stamps = ConstantColumns.of(schema)
         self._expiry = RecordExpiry.of(schema, root.env.clock.millis())
 
     @property
@@ -233,14 +234,14 @@ class _Work:
         self._begun.append(self._new_files.begin(self._layout, first_sequence))
         return self._begun[-1]
 
-    def _telling(self) -> Telling:
+    def _telling(self) -> ChangelogEmitter:
         """One writer takes the changes of all steps, which come in key order."""
         if self._changelog is None:
             layout = changelog_layout(self._schema, level=self._task.output_level)
             self._changelog = self._new_files.begin(layout)
             self._begun.append(self._changelog)
         rules = ChangeRules.of(self._schema)
-        return Telling(rules=rules, top=self._task.output_level, write=self._changelog.write)
+        return ChangelogEmitter(rules=rules, top=self._task.output_level, write=self._changelog.write)
 
     def _read(self, file: DataFile, fields: Sequence[Field], batch_rows: int) -> Iterator[pa.RecordBatch]:
         pieces = self._files.reader(file, self._stamps.stored_fields(file, fields)).positions(batch_rows=batch_rows)

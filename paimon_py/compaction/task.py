@@ -12,11 +12,11 @@ from paimon_py.spec.bounds import BucketNumber, Count, Level
 from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import DeletionPlace, IndexEntry
+from paimon_py.spec.serializable import Serializable
 from paimon_py.spec.snapshot import Base
-from paimon_py.spec.travelling import Travelling
 
 
-class CompactionTask(Travelling, frozen=True, kw_only=True):
+class CompactionTask(Serializable, frozen=True, kw_only=True):
     """Files of one bucket to be replaced by fewer.
 
     `bytes(task)` travels to another process, `CompactionTask.from_bytes` brings it back.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from paimon_py.lanes import Budget
 from paimon_py.lsm.merge import WINDOW_BYTES
+from paimon_py.parallel import Budget
 
 _TOGETHER_BYTES = 6 * WINDOW_BYTES
 _MOST_OF_ONE = 3 * WINDOW_BYTES

@@ -22,13 +22,13 @@ from paimon_py.compaction.task import CompactionTask
 from paimon_py.compaction.together import compaction_budget
 from paimon_py.errors import SnapshotExpiredError
 from paimon_py.metadata.bucket_files import TableFiles
-from paimon_py.metadata.history import Chronicle, Lost
+from paimon_py.metadata.history import Lost, SnapshotLog
 from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import ProgressCounter
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.storage.store import FileMissingError
-from paimon_py.tally import Tally
 
 
 class WriterCompaction:
@@ -86,7 +86,7 @@ class WriterCompaction:
             if task is not None:
                 self._compact(key, levels, task)
 
-    def finish(self, written: Mapping[Bucket, Edit], before: Tally) -> list[BucketChanges]:
+    def finish(self, written: Mapping[Bucket, Edit], before: ProgressCounter) -> list[BucketChanges]:
         """Compact what is due and return what to commit; `written` holds all new files, by bucket.
 
         The rows of compactions are counted after what came `before`.
@@ -198,11 +198,15 @@ class WriterCompaction:
         task, self._states[key] = levels.next_task(state, moment, full=full)
         return task
 
-    def _compact_bucket(self, key: Bucket, levels: BucketLevels, task: CompactionTask, tally: Tally) -> Iterator[None]:
+    def _compact_bucket(
+        self, key: Bucket, levels: BucketLevels, task: CompactionTask, tally: ProgressCounter
+    ) -> Iterator[None]:
         self._compact(key, levels, task, tally)
         yield None
 
-    def _compact(self, key: Bucket, levels: BucketLevels, task: CompactionTask, tally: Tally | None = None) -> None:
+    def _compact(
+        self, key: Bucket, levels: BucketLevels, task: CompactionTask, tally: ProgressCounter | None = None
+    ) -> None:
         """One pick, carried out."""
         from paimon_py.compaction.run import run_task
 
@@ -287,7 +291,7 @@ class _Base:
     def added_since(self, earlier: Base) -> set[str]:
         """Names of the files added after a snapshot up to this one, as far as that can be said."""
         if earlier not in self._added:
-            history = Chronicle(self._root).after(earlier, self._live.snapshot)
+            history = SnapshotLog(self._root).after(earlier, self._live.snapshot)
             names = history if isinstance(history, Lost) else history.added_names()
             self._added[earlier] = set() if isinstance(names, Lost) else set(names.to_pylist())
         return self._added[earlier]

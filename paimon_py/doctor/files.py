@@ -11,11 +11,11 @@ from paimon_py.doctor.facts import Broken
 from paimon_py.errors import CorruptionError
 from paimon_py.lsm.search import repeats_rows
 from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
+from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
-from paimon_py.tally import Progress, Tally
 
 Expected = tuple[str, int | None]
 """The path of a file and its size; None: any size."""
@@ -38,7 +38,7 @@ def broken_files(
 
     Cost: a list for each directory; `deep` also reads the key, or the first column of the table, of all files.
     """
-    tally = Tally(progress, len(entries), "files", steps=2 if deep else 1)
+    tally = ProgressCounter(progress, len(entries), "files", steps=2 if deep else 1)
     yield from _missing(files, [(files.index_path(entry), entry.size_bytes) for entry in index])
     for (partition, number), places in entries.by_bucket().items():
         bucket = files.bucket(partition, number)
@@ -75,7 +75,7 @@ def _missing(files: TableFiles, expected: Iterable[Expected]) -> Iterator[Broken
 
 
 def _unreadable(
-    bucket: BucketFiles, found: Iterable[DataFile], repeated: list[str], tally: Tally
+    bucket: BucketFiles, found: Iterable[DataFile], repeated: list[str], tally: ProgressCounter
 ) -> Iterator[Broken]:
     schema = bucket.table.schema
     fields = schema.key_fields or [field for field in schema.fields if field.name not in schema.partition_keys][:1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from paimon_py.pages import AsPage
+from paimon_py.html import AsPage
 
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
 SEVERITIES = (PROBLEM, WARNING, NOTE)

@@ -17,11 +17,12 @@ from paimon_py.doctor.files import broken_files
 from paimon_py.doctor.finding import bucket_label
 from paimon_py.doctor.history_facts import gather_history
 from paimon_py.errors import CorruptionError, NotFoundError, OptionError, SnapshotExpiredError, UsageError
-from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
-from paimon_py.maintain.retention import first_kept, retention_of
+from paimon_py.maintain.cleanup.remove_orphans import limit_of, remove_orphans
+from paimon_py.maintain.cleanup.retention import first_kept, retention_of
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.layout import snapshot_path
 from paimon_py.spec.manifest import IndexEntry
@@ -29,7 +30,6 @@ from paimon_py.spec.options import Options, check_values
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
-from paimon_py.tally import Progress, Tally
 
 NEWEST = 100
 """Snapshots whose times are looked at."""
@@ -149,7 +149,7 @@ def _manifests(root: TableRoot, latest: Snapshot | None, options: Options) -> Ma
 
 def _commits(root: TableRoot, progress: Progress | None) -> tuple[Commit, ...]:
     found, ids = [], root.snapshots.ids()[-NEWEST:]
-    tally = Tally(progress, len(ids), "snapshots")
+    tally = ProgressCounter(progress, len(ids), "snapshots")
     for number in ids:
         snapshot = root.snapshots.find(number)
         status = root.store.stat(snapshot_path(root.branch_path, number))
@@ -186,7 +186,7 @@ def _holders(
     oldest = None if earliest is None else root.snapshots.find(earliest)
     if oldest is not None and latest is not None and oldest.id != latest.id:
         kept.append(("snapshot", str(oldest.id), oldest))
-    tally = Tally(progress, len(kept), "tags")
+    tally = ProgressCounter(progress, len(kept), "tags")
     for kind, name, snapshot in kept:
         tally.add(1)
         try:

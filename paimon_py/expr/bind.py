@@ -41,7 +41,7 @@ MAX_DEPTH = 200
 def predicate_of(where: object) -> Predicate:
     """The condition that a user gave: a predicate, or SQL text that means one.
 
-    Raises: UsageError for anything else, and for text that is no condition.
+    Raises: UsageError for anything else, and for text that is not a condition.
     """
     if isinstance(where, str):
         from paimon_py.expr.sql import parse_where

@@ -14,11 +14,11 @@ from typing import Literal, NoReturn, Union
 
 import msgspec
 
-from paimon_py.doors import as_list
+from paimon_py.api_hints import ApiHints
+from paimon_py.arguments import as_list
 from paimon_py.errors import UsageError
 from paimon_py.expr.calculation import Calculable, Calculation
 from paimon_py.expr.literal import BinaryValue, LiteralValue, to_literal
-from paimon_py.other_names import HasOtherNames
 from paimon_py.spec.type_text import parse_type, sql_type
 from paimon_py.spec.types import DataType, VariantPart
 from paimon_py.spec.variant_paths import part_of
@@ -191,7 +191,7 @@ Predicate = Union[Compare, CompareColumns, In, IsNull, TextMatch, IsTrue, Consta
 Comparison = Union[Compare, CompareColumns]
 
 
-class Column(Calculable, HasOtherNames):
+class Column(Calculable, ApiHints):
     """A column by name, from which predicates are written: `col("a") > 1`, `col("a") < col("b")`."""
 
     __slots__ = ("_ref",)

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema, to_arrow_type
-from paimon_py.files.cast import cast
-from paimon_py.files.cast_types import same_type
+from paimon_py.files.casts.cast import cast
+from paimon_py.files.casts.types import same_type
 from paimon_py.spec.types import Field
 
 

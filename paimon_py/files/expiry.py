@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row import decode_one
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values, validity_mask
-from paimon_py.files.cast import cast
-from paimon_py.files.cast_types import keeps_order
+from paimon_py.files.casts.cast import cast
+from paimon_py.files.casts.types import keeps_order
 from paimon_py.files.physical import bounded_fields
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options

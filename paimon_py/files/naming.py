@@ -41,7 +41,7 @@ class DataFileNames:
     def __init__(self, options: Mapping[str, str], ids: Ids, *, prefix: str | None = None) -> None:
         """`prefix`: of data files, in place of the option `data-file.prefix`.
 
-        Raises: OptionError for a prefix that is no part of a plain file name; tables of others are not checked before.
+        Raises: OptionError for a prefix that is not part of a plain file name; tables of others are not checked before.
         """
         typed = Options(options)
         check_prefixes(typed)

@@ -17,8 +17,8 @@ from paimon_py.codec.columns import from_numpy
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.errors import SchemaError
 from paimon_py.expr.prune import Bounds
-from paimon_py.files.cast import cast
-from paimon_py.files.cast_types import keeps_order
+from paimon_py.files.casts.cast import cast
+from paimon_py.files.casts.types import keeps_order
 from paimon_py.spec.types import Atomic, DataType, Field, Root
 
 

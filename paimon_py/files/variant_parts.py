@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pyarrow as pa
 
-from paimon_py.files.cast import cast
+from paimon_py.files.casts.cast import cast
 from paimon_py.spec.types import DataType, Field, RowType, VariantParts
 
 

@@ -23,14 +23,14 @@ class Variant(Encoded, frozen=True):
     def to_json(self) -> str:
         """The value as JSON text: keys in their order, times, bytes and UUIDs as texts.
 
-        Raises: CorruptionError if the bytes are no variant.
+        Raises: CorruptionError if the bytes are not a variant.
         """
         return to_json(self.value, self.metadata)
 
     def to_python(self) -> Any:
         """The value as None, bool, int, float, Decimal, str, bytes, date, datetime, list or dict; UUIDs are texts.
 
-        Raises: CorruptionError if the bytes are no variant.
+        Raises: CorruptionError if the bytes are not a variant.
         """
         return to_python(self.value, self.metadata)
 
@@ -43,7 +43,7 @@ class Variant(Encoded, frozen=True):
         Raises:
             UsageError: a path that is none.
             SchemaError: a value that the type cannot hold.
-            CorruptionError: the bytes are no variant.
+            CorruptionError: the bytes are not a variant.
         """
         wanted = parse_type(type)
         node = walk(Node(self.value, self.metadata, 0), parse_path(path))
@@ -60,7 +60,7 @@ _VARIANT = Atomic(Root.VARIANT)
 
 
 def variant(value: object) -> Variant:
-    """The variant of a JSON text, or of a Python value that is no text: None, numbers, lists, mappings, times, bytes.
+    """The variant of a JSON text, or of a Python value that is not text: None, numbers, lists, mappings, times, bytes.
 
     Numbers of JSON with a point are decimals, those with an exponent doubles; floats of Python are doubles.
     Raises: SchemaError for a text that is not JSON, a value that no variant holds, or what is too deep or too large.

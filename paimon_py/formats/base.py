@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 from pyroaring import BitMap
 
-from paimon_py.doors import UNFORESEEN
+from paimon_py.arguments import UNFORESEEN
 from paimon_py.errors import (
     CorruptionError,
     OptionError,

@@ -9,7 +9,7 @@ import functools
 
 from paimon_py.errors import CorruptionError, OptionError, UnsupportedError
 from paimon_py.formats.base import FileFormat
-from paimon_py.formats.parquet import ParquetFormat
+from paimon_py.formats.parquet.format import ParquetFormat
 
 _NAMES = ("parquet", "orc", "avro")
 _OTHERS = frozenset({"csv", "json", "text", "lance", "blob", "row", "mosaic", "vortex"})
@@ -50,9 +50,9 @@ def _format(word: str) -> FileFormat:
     if word == "parquet":
         return ParquetFormat()
     if word == "orc":
-        from paimon_py.formats.orc import OrcFormat
+        from paimon_py.formats.orc.format import OrcFormat
 
         return OrcFormat()
-    from paimon_py.formats.avro import AvroFormat
+    from paimon_py.formats.avro.format import AvroFormat
 
     return AvroFormat()

@@ -101,7 +101,7 @@ def is_stored_variant(stored: pa.DataType) -> bool:
 
 
 def check_texts(array: pa.Array) -> None:
-    """Refuse texts that are no UTF-8, which nothing else in a file without checksums tells.
+    """Refuse texts that are not UTF-8, which nothing else in a file without checksums tells.
 
     Shapes: an array that begins where its buffers begin.
     Cost: 0.1 ms a megabyte of ASCII, ten times that for other texts.

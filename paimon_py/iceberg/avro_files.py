@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from paimon_py.codec.avro import (
+from paimon_py.arguments import UNFORESEEN
+from paimon_py.codec.avro.container import (
     codec_name,
     deflater,
     header_bytes,
@@ -23,8 +24,7 @@ from paimon_py.codec.avro import (
     read_header,
     write_container,
 )
-from paimon_py.codec.avro_shape import encode, least_bytes, read_records, shape_of
-from paimon_py.doors import UNFORESEEN
+from paimon_py.codec.avro.shape import encode, least_bytes, read_records, shape_of
 from paimon_py.errors import CorruptionError, PaimonError
 from paimon_py.iceberg.avro_schemas import avro_name, list_schema, manifest_schema
 from paimon_py.iceberg.fields import partition_fields, schema_value

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from paimon_py.formats.avro_schema import atomic_schema
+from paimon_py.formats.avro.schema import atomic_schema
 from paimon_py.iceberg.fields import FIRST_PARTITION_ID
 from paimon_py.spec.types import Atomic, Field
 

@@ -67,7 +67,7 @@ class IcebergDirectory:
             return None
 
     def hint(self) -> int | None:
-        """The version that the hint names; None without one, or one that is no number."""
+        """The version that the hint names; None without one, or one that is not a number."""
         try:
             text = self.store.get(join(self.path, HINT)).strip()
         except FileMissingError:
@@ -139,7 +139,7 @@ class IcebergDirectory:
                 self.store.delete(self._own(name))
 
     def clear(self) -> None:
-        """Delete all that a dropped table of the same name left here. Files that are no Iceberg metadata stay."""
+        """Delete all that a dropped table of the same name left here. Files that are not Iceberg metadata stay."""
         for name in self.list_names():
             if name in (HINT, RETIRE_MARK) or _OWN.fullmatch(name):
                 self.store.delete(join(self.path, name))

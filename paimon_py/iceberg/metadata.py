@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from paimon_py.doors import decoding_metadata
+from paimon_py.arguments import decoding_metadata
 from paimon_py.errors import CorruptionError
 from paimon_py.iceberg.avro_schemas import LINEAGE_VERSION
 from paimon_py.iceberg.fields import FIRST_PARTITION_ID, partition_fields

@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.columns import numpy_values
 from paimon_py.errors import CorruptionError
+from paimon_py.html import AsPage
 from paimon_py.iceberg.directory import IcebergDirectory, named_files, version_numbers
 from paimon_py.iceberg.metadata import IcebergVersion
 from paimon_py.iceberg.publication import IcebergPublisher
 from paimon_py.iceberg.values import DATA
 from paimon_py.metadata.root import TableRoot
-from paimon_py.pages import AsPage
 from paimon_py.spec.iceberg import decimal_partitions, hidden_vectors, iceberg_options, writes_iceberg
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot

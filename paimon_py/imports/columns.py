@@ -146,7 +146,7 @@ def partition_values(file: SourceFile, layout: Layout) -> list[pa.Array]:
         try:
             found.append(pa.array([text], pa.string()).cast(kind))
         except pa.ArrowException as error:
-            message = f"partition key {field.name!r}: {text!r} is no {sql_type(field.type)}"
+            message = f"partition key {field.name!r}: {text!r} is not of type {sql_type(field.type)}"
             raise SchemaError(message, fields=(field.name,)) from error
     return found
 

@@ -19,14 +19,14 @@ from paimon_py.imports.ledger import Ledger, Settled
 from paimon_py.imports.result import ImportResult, UnfitFile
 from paimon_py.imports.source_files import Partition, SourceFile, looked_at, place_of, url_of
 from paimon_py.imports.verb import TablesOfCatalog, check_source, check_table, commit_files, find_table
-from paimon_py.maintain.after_commit import cared_for
+from paimon_py.maintain.auto_maintenance import run_auto_maintenance
+from paimon_py.progress import Progress
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.type_text import with_nullability
 from paimon_py.spec.types import Field
 from paimon_py.storage.open import open_store
-from paimon_py.table import Table
-from paimon_py.table_writing import writer
-from paimon_py.tally import Progress
+from paimon_py.table.table import Table
+from paimon_py.table.writing import writer
 from paimon_py.write.loaded_files import LoadedFile
 
 
@@ -160,7 +160,7 @@ def _fields(foreign: ForeignTable, required: Sequence[str]) -> tuple[Field, ...]
 def _field(fields: Sequence[Field], name: str) -> Field:
     found = next((field for field in fields if field.name == name), None)
     if found is None:
-        raise UsageError(f"partition key {name!r} is no column of the source")
+        raise UsageError(f"partition key {name!r} is not a column of the source")
     return found
 
 
@@ -241,7 +241,7 @@ def _copy(table: Table, foreign: ForeignTable, settled: Settled) -> CommitResult
         session.write_arrow(foreign.rows())
         changes = session.changes(is_new=True)
         with discarding_on_failure(lambda: session.discard(changes)):
-            done = cared_for(root, schema, commit(root, schema, changes, request), of_batch=True)
+            done = run_auto_maintenance(root, schema, commit(root, schema, changes, request), of_batch=True)
     ledger.mark(begun)
     return done
 

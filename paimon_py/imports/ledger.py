@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 import msgspec
 
+from paimon_py.arguments import decoding_metadata
 from paimon_py.commit.commit import committed_before
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.state import State
-from paimon_py.doors import decoding_metadata
 from paimon_py.errors import CommitConflictError
 from paimon_py.metadata.history import Lost
 from paimon_py.metadata.root import TableRoot

@@ -164,7 +164,7 @@ def _parquet(source: BinaryIO) -> Content:
 def _strict(source: BinaryIO) -> tuple[str, ...]:
     """Columns without levels in files with ids of columns and no schema of Arrow, as Iceberg's Java writes them.
 
-    A nullable column of a table that lies so is damage in files of Paimon (`formats/parquet.py`).
+    A nullable column of a table that lies so is damage in files of Paimon (`formats/parquet/format.py`).
     """
     source.seek(0)
     found = pq.ParquetFile(source)
@@ -184,7 +184,7 @@ def _orc(source: BinaryIO) -> Content:
 
 
 def _avro(source: BinaryIO) -> Content:
-    from paimon_py.codec.avro import fastavro
+    from paimon_py.codec.avro.container import fastavro
 
     blocks = fastavro().block_reader(source)
     schema: Any = blocks.writer_schema

@@ -9,13 +9,13 @@ from typing import Protocol
 import msgspec
 import pyarrow as pa
 
+from paimon_py.arguments import NameList
 from paimon_py.codec.columns import combine
 from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.commit.commit import commit
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.uncommitted import discarding_on_failure
-from paimon_py.doors import NameList
 from paimon_py.env import Env
 from paimon_py.errors import SchemaError, TableNotFoundError, UnsupportedError, UsageError
 from paimon_py.files.stats import StatsMode, stats_of
@@ -24,22 +24,22 @@ from paimon_py.imports.columns import Layout, layout_in, layout_of, misfits_of, 
 from paimon_py.imports.ledger import Ledger, Settled
 from paimon_py.imports.result import ImportResult, UnfitFile
 from paimon_py.imports.source_files import SourceFile, check_format, find_sources, place_of, url_of
-from paimon_py.maintain.after_commit import cared_for
+from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.data_file import DataFile, FileSource
 from paimon_py.spec.external_paths import PATHS, declared_roots
 from paimon_py.spec.layout import DATABASE_SUFFIX
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.options import Options
+from paimon_py.spec.redact import shown_url
 from paimon_py.spec.referenced_paths import REFERENCED, referenced_paths
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SetOption
-from paimon_py.spec.shown import shown_url
 from paimon_py.spec.snapshot import Base
-from paimon_py.table import Table
-from paimon_py.table_writing import writer
-from paimon_py.tally import Progress, Tally
+from paimon_py.table.table import Table
+from paimon_py.table.writing import writer
 
 _UNSUITED = ("row-tracking.enabled", "data-evolution.enabled")
 _SHOWN = 5
@@ -191,7 +191,7 @@ def check_table(schema: TableSchema) -> None:
     if schema.primary_keys or bucket_mode(schema) is not BucketMode.NONE or tracked:
         what = "a primary key" if schema.primary_keys else tracked[0] if tracked else "buckets"
         raise UnsupportedError(
-            f"files of others are no files of a table with {what}: copy=True writes their rows",
+            f"files of others are not files of a table with {what}: copy=True writes their rows",
             feature="import by reference",
         )
 
@@ -222,12 +222,12 @@ def commit_files(
     ledger = Ledger(root, schema)
     begun = ledger.begin(settled, url, (*(file.url for file in files), *([version] if version else ())))
     request = CommitRequest(label=begun.label, is_new=True, check=settled.require_alone)
-    tally = Tally(progress, len(files), "files")
+    tally = ProgressCounter(progress, len(files), "files")
     if is_copy:
         done = _copy(root, schema, files, layout, request, tally)
     else:
         changes = _references(root, schema, files, layout, tally)
-        done = cared_for(root, schema, commit(root, schema, changes, request), of_batch=True)
+        done = run_auto_maintenance(root, schema, commit(root, schema, changes, request), of_batch=True)
     ledger.mark(begun)
     return done
 
@@ -242,7 +242,7 @@ def _with_external_path(table: Table, url: str) -> Table:
 
 def _copy(
     root: TableRoot, schema: TableSchema, files: Sequence[SourceFile], layout: Layout, request: CommitRequest,
-    tally: Tally,
+    tally: ProgressCounter,
 ) -> CommitResult:  # fmt: skip
     with writer(root, schema, overwrite=False) as session:
         for file in files:
@@ -253,7 +253,7 @@ def _copy(
             tally.add(1)
         changes = session.changes(is_new=True)
         with discarding_on_failure(lambda: session.discard(changes)):
-            return cared_for(root, schema, commit(root, schema, changes, request), of_batch=True)
+            return run_auto_maintenance(root, schema, commit(root, schema, changes, request), of_batch=True)
 
 
 def _stream(file: SourceFile, layout: Layout) -> pa.RecordBatchReader:
@@ -278,7 +278,7 @@ def _stream(file: SourceFile, layout: Layout) -> pa.RecordBatchReader:
 
 
 def _references(
-    root: TableRoot, schema: TableSchema, files: Sequence[SourceFile], layout: Layout, tally: Tally
+    root: TableRoot, schema: TableSchema, files: Sequence[SourceFile], layout: Layout, tally: ProgressCounter
 ) -> Changes:
     """Changes that name files where they are; nothing is written."""
     now = root.env.clock.local_millis()

@@ -16,11 +16,11 @@ from pyroaring import BitMap
 from paimon_py.codec.columns import Ints, Mask, from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import CorruptionError
+from paimon_py.files.constant_columns import ConstantColumns
 from paimon_py.files.file_index import has_index
 from paimon_py.files.reader import PAGED_ROWS
-from paimon_py.files.stamps import Stamps
-from paimon_py.lookup.frames import Columns, FrameId, Frames, Stretch, is_whole, join_stretches
-from paimon_py.lookup.key_index import Located, Worded, key_words
+from paimon_py.lookup.frames import Columns, FrameId, Frames, RowRange, is_whole, join_stretches
+from paimon_py.lookup.key_index import EncodedKeys, Located, key_words
 from paimon_py.lookup.keys import key_predicate
 from paimon_py.lsm.probe import KeyProbe
 from paimon_py.lsm.search import equal_rows, repeats_rows, search
@@ -58,7 +58,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
     files: BucketFiles
     frames: Frames
     keys: tuple[Field, ...]
-    stamps: Stamps
+    stamps: ConstantColumns
     bucket: FrameId
     dead_of: Callable[[DataFile], DeletionVector | None]
     asks_indexes: bool = True
@@ -151,12 +151,12 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         """Whether all keys of a file are held."""
         return is_whole(self.frames.get(FrameId(self._path(file), self.bucket.number)), file.row_count)
 
-    def words(self, file: DataFile) -> Worded | None:
+    def words(self, file: DataFile) -> EncodedKeys | None:
         """All keys of a file for an index; None if they are not held any more."""
         held = self.frames.get(FrameId(self._path(file), self.bucket.number))
         if not is_whole(held, file.row_count):
             return None
-        return Worded(file.name, np.concatenate([key_words(part.rows.columns, self.keys) for part in held]))
+        return EncodedKeys(file.name, np.concatenate([key_words(part.rows.columns, self.keys) for part in held]))
 
     def _path(self, file: DataFile) -> str:
         path = self.paths.get(file.name)
@@ -182,10 +182,10 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         read = self.files.reader(file, self.keys, by_page=by_page).positions(
             batch_rows=KEY_BATCH_ROWS, predicate=predicate, rows=rows
         )
-        kept: list[Stretch] = []
+        kept: list[RowRange] = []
         room = self.frames.max_bytes
         for position, batch in read:
-            stretch = Stretch(position, batch)
+            stretch = RowRange(position, batch)
             _check_order(stretch, kept[-1] if kept else None, path)
             asked.look_into(stretch)
             room -= batch.nbytes
@@ -218,7 +218,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
             raise CorruptionError(f"{path} lacks rows that it had a moment ago", path=path)
         return taking.rows()
 
-    def _stretches(self, file: DataFile, fields: tuple[Field, ...], positions: Ints) -> Iterator[Stretch]:
+    def _stretches(self, file: DataFile, fields: tuple[Field, ...], positions: Ints) -> Iterator[RowRange]:
         """Stretches of the file that hold the positions, up to the last one."""
         few = len(positions) <= _FEW
         by_page = few and file.row_count >= PAGED_ROWS
@@ -229,7 +229,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         )
         last = int(positions[-1])
         for position, batch in read:
-            yield Stretch(position, batch)
+            yield RowRange(position, batch)
             if position + batch.num_rows > last:
                 return
 
@@ -250,7 +250,7 @@ class _Search:
         self._absent: Mask = np.zeros(len(wanted[0]), np.bool_)
         self._floor: Ints = np.zeros(len(wanted[0]), np.int64)
 
-    def look_into(self, stretch: Stretch) -> None:
+    def look_into(self, stretch: RowRange) -> None:
         """Decide what rows of the file decide; stretches come by position."""
         rows = [stretch.rows.column(at) for at in range(len(self._wanted))]
         count = stretch.rows.num_rows
@@ -269,7 +269,7 @@ class _Search:
         """The keys that may lie in rows which were not looked into."""
         return np.flatnonzero((self._places < 0) & ~self._absent & (self._floor < self._row_count))
 
-    def goes_beyond(self, stretch: Stretch) -> bool:
+    def goes_beyond(self, stretch: RowRange) -> bool:
         """Whether a key is larger than all rows up to the end of this stretch."""
         return bool(len(self._floor)) and int(self._floor[-1]) >= stretch.stop
 
@@ -293,7 +293,7 @@ class _Taking:
         self._taken: list[Ints] = []
         self._parts: list[pa.RecordBatch] = []
 
-    def take(self, stretch: Stretch) -> None:
+    def take(self, stretch: RowRange) -> None:
         """Take the rows that lie here and were not taken before."""
         first, last = np.searchsorted(self._positions, [stretch.start, stretch.stop]).tolist()
         places = first + np.flatnonzero(self._open[first:last])
@@ -320,7 +320,7 @@ class _Taking:
         return pa.RecordBatch.from_arrays(columns, schema=schema).take(order)
 
 
-def _check_order(stretch: Stretch, before: Stretch | None, path: str) -> None:
+def _check_order(stretch: RowRange, before: RowRange | None, path: str) -> None:
     """Keys must grow from row to row, or searching them makes no sense.
 
     Raises: CorruptionError; RepeatedKeyError if they do not fall.

@@ -31,7 +31,7 @@ class Columns(NamedTuple):
     number: int
 
 
-class Stretch(NamedTuple):
+class RowRange(NamedTuple):
     """Neighbouring rows of a file; `start` is the position of the first."""
 
     start: int
@@ -50,14 +50,14 @@ class BucketBlock(NamedTuple):
     rows: pa.RecordBatch
     places: Mapping[FrameId, tuple[int, int]]
 
-    def of(self, frame: FrameId) -> tuple[Stretch, ...]:
+    def of(self, frame: FrameId) -> tuple[RowRange, ...]:
         """All rows of one file; nothing if it is not here."""
         place = self.places.get(frame)
-        return () if place is None else (Stretch(0, self.rows.slice(*place)),)
+        return () if place is None else (RowRange(0, self.rows.slice(*place)),)
 
 
 class _Frame(NamedTuple):
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[RowRange, ...]
     nbytes: int
     block: BucketBlock | None = None
 
@@ -90,7 +90,7 @@ class Frames:
         """Some columns with their number."""
         return Columns(fields, self._columns.setdefault(fields, next(self._numbers)))
 
-    def get(self, frame: FrameId) -> tuple[Stretch, ...]:
+    def get(self, frame: FrameId) -> tuple[RowRange, ...]:
         """What is held of these columns, by position; no two overlap."""
         held = self._use(frame)
         if held is not None:
@@ -99,7 +99,7 @@ class Frames:
         block = None if name is None else self.block(name)
         return () if block is None else block.of(frame)
 
-    def add(self, frame: FrameId, stretches: Iterable[Stretch]) -> None:
+    def add(self, frame: FrameId, stretches: Iterable[RowRange]) -> None:
         """Hold more of some columns, as far as these alone do not exceed the limit; what is held already stays."""
         held = self._frames.get(frame, _Frame((), 0))
         before = held.nbytes
@@ -243,7 +243,7 @@ def _block(files: Mapping[FrameId, pa.RecordBatch]) -> BucketBlock:
     return BucketBlock(pa.RecordBatch.from_arrays(columns, schema=parts[0].schema), places)
 
 
-def _outside(stretch: Stretch, others: Iterable[Stretch]) -> Stretch:
+def _outside(stretch: RowRange, others: Iterable[RowRange]) -> RowRange:
     """What of a stretch lies outside of others, of which it holds none whole; empty if one of them holds it."""
     start, stop = stretch.start, stretch.stop
     for other in others:
@@ -251,23 +251,23 @@ def _outside(stretch: Stretch, others: Iterable[Stretch]) -> Stretch:
             start = min(stop, other.stop)
         elif other.start < stop <= other.stop:
             stop = other.start
-    return Stretch(start, stretch.rows.slice(start - stretch.start, stop - start))
+    return RowRange(start, stretch.rows.slice(start - stretch.start, stop - start))
 
 
-def is_whole(stretches: Iterable[Stretch], row_count: int) -> bool:
+def is_whole(stretches: Iterable[RowRange], row_count: int) -> bool:
     """Whether stretches of a frame are all rows of its file."""
     held: int = sum(stretch.rows.num_rows for stretch in stretches)
     return held == row_count
 
 
-def _start(stretch: Stretch) -> int:
+def _start(stretch: RowRange) -> int:
     return stretch.start
 
 
-def join_stretches(pieces: Iterable[Stretch]) -> list[Stretch]:
+def join_stretches(pieces: Iterable[RowRange]) -> list[RowRange]:
     """Neighbouring stretches as one each."""
-    out: list[Stretch] = []
-    together: list[Stretch] = []
+    out: list[RowRange] = []
+    together: list[RowRange] = []
     for piece in pieces:
         if together and together[-1].stop != piece.start:
             out.append(_one(together))
@@ -278,8 +278,8 @@ def join_stretches(pieces: Iterable[Stretch]) -> list[Stretch]:
     return out
 
 
-def _one(together: list[Stretch]) -> Stretch:
+def _one(together: list[RowRange]) -> RowRange:
     if len(together) == 1:
         return together[0]
     table = pa.Table.from_batches([piece.rows for piece in together]).combine_chunks()
-    return Stretch(together[0].start, table.to_batches()[0])
+    return RowRange(together[0].start, table.to_batches()[0])

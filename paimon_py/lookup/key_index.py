@@ -1,6 +1,6 @@
 """Which rows of several files have a key: one sorted list for all files of a bucket, searched once.
 
-Keys of at most eight bytes are in the list themselves. Of others their hashes are, and since a hash is no proof,
+Keys of at most eight bytes are in the list themselves. Of others their hashes are, and since a hash is not proof,
 whoever looks here compares the keys of what is found.
 """
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.columns import Ints, Mask, Words
-from paimon_py.lsm.words import fits_word, pack
+from paimon_py.lsm.sort_encoding import fits_word, pack
 from paimon_py.spec.types import Atomic, Field, Root
 
 ROW_BYTES = 12
@@ -37,7 +37,7 @@ class Located(NamedTuple):
     keys: Ints
 
 
-class Worded(NamedTuple):
+class EncodedKeys(NamedTuple):
     """The words of all keys of a file, by position."""
 
     name: str
@@ -152,7 +152,7 @@ def key_words(columns: Sequence[pa.Array], fields: Sequence[Field]) -> Words:
 
 
 def extend(
-    index: KeyIndex | None, more: Sequence[Worded], living: Iterable[str], fields: Sequence[Field]
+    index: KeyIndex | None, more: Sequence[EncodedKeys], living: Iterable[str], fields: Sequence[Field]
 ) -> KeyIndex | None:
     """An index with more files, at least one, and of those it had with the living only.
 

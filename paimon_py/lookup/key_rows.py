@@ -17,9 +17,9 @@ from paimon_py.lookup.key_index import ROW_BYTES, KeyIndex, Located, can_index, 
 from paimon_py.lookup.keys import AskedKeys
 from paimon_py.lookup.plan import BucketKeys
 from paimon_py.lsm.runs import SortedRun
+from paimon_py.progress import ProgressShare
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.types import Atomic, Field, Root
-from paimon_py.tally import TallyPart
 
 NUMBER = "_LOOKUP_NUMBER"
 NUMBER_FIELD = Field(2_147_483_639, NUMBER, Atomic(Root.BIGINT, nullable=False))
@@ -33,7 +33,7 @@ have been read and decoded, which took several times as long as putting them int
 class KeyRows:
     """Finds rows of the keys that one part of a lookup is for."""
 
-    def __init__(self, reading: FileReading, asked: AskedKeys, part: BucketKeys, searching: TallyPart) -> None:
+    def __init__(self, reading: FileReading, asked: AskedKeys, part: BucketKeys, searching: ProgressShare) -> None:
         """`searching` counts the keys, file by file."""
         self._searching = searching
         self._files = sum(len(run.files) for section in part.sections for run in section)

@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from paimon_py.arguments import NameList, check_progress
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_schema
 from paimon_py.codec.columns import Ints, from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.doors import NameList, check_progress
 from paimon_py.errors import UsageError
-from paimon_py.files.stamps import Stamps
+from paimon_py.files.constant_columns import ConstantColumns
 from paimon_py.lazy import lazy_property
 from paimon_py.lookup.files import FileReading
 from paimon_py.lookup.frames import FrameId, Frames
@@ -32,6 +32,7 @@ from paimon_py.lsm.order import MergeOrder, merge_order
 from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import Progress, ProgressCounter, ProgressShare, count_batches
 from paimon_py.scan.plan_snapshot import deletions_of
 from paimon_py.scan.projection import projection_of
 from paimon_py.scan.read import merge_fields
@@ -42,7 +43,6 @@ from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.supported import check_readable
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
-from paimon_py.tally import Progress, Tally, TallyPart, count_batches
 
 _NO_ROWS = np.zeros(0, np.int64)
 
@@ -90,7 +90,7 @@ class Lookups:
         snapshot = (at or self._root.latest()) if len(asked) else None
         if snapshot is not None:
             self._root.schemas.require_own(snapshot, schema)
-        tally = Tally(progress, len(asked), "keys", steps=2)
+        tally = ProgressCounter(progress, len(asked), "keys", steps=2)
         found = [] if snapshot is None else list(self._of(schema, snapshot).rows(asked, fields, tally))
         tally.end()
         return _answer(asked, fields, found, with_missing=missing == "null")
@@ -147,16 +147,16 @@ class _State:
         self._readings: dict[tuple[bytes, int], FileReading] = {}
 
     def rows(
-        self, asked: AskedKeys, fields: Sequence[Field], tally: Tally | None = None
+        self, asked: AskedKeys, fields: Sequence[Field], tally: ProgressCounter | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of keys: those of `fields` that are no part of the primary key, and `_LOOKUP_NUMBER`.
+        """The rows of keys: those of `fields` that are not part of the primary key, and `_LOOKUP_NUMBER`.
 
         `tally` counts two steps of each key: that files were searched, and that the row was taken.
         """
-        tally = tally or Tally(None, 0, "keys")
+        tally = tally or ProgressCounter(None, 0, "keys")
         returned = tuple(field for field in fields if field not in asked.fields)
         for part in self._planner.plan(asked):
-            searching, taking = TallyPart(tally, len(part.keys)), TallyPart(tally, len(part.keys))
+            searching, taking = ProgressShare(tally, len(part.keys)), ProgressShare(tally, len(part.keys))
             keys = KeyRows(self._reading(part.bucket), asked, part, searching)
             try:
                 for section in part.sections:
@@ -193,7 +193,7 @@ class _State:
             files=files,
             frames=self.frames,
             keys=schema.key_fields,
-            stamps=Stamps.of(schema),
+            stamps=ConstantColumns.of(schema),
             bucket=FrameId(files.directory, self.frames.columns(schema.key_fields).number),
             dead_of=dead_of,
             asks_indexes=Options(schema.options).get_bool("file-index.read.enabled"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.files.alive import check_fits
+from paimon_py.files.deletion_filter import check_fits
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.scan.plan import Deletions
 from paimon_py.spec.data_file import DataFile

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.columns import AnyArray, Ints, Mask, from_numpy, numpy_values, validity_mask
 from paimon_py.lsm.codes import codes_of
 from paimon_py.lsm.groups import Merged
-from paimon_py.lsm.words import combine_chunks
+from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.types import Atomic, Field

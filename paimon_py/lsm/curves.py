@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import Bytes, Ints, Words, from_numpy, nulls_or_none, numpy_values, slices_of
 from paimon_py.errors import UnsupportedError
-from paimon_py.lsm.words import Text, float_words, words_at
+from paimon_py.lsm.sort_encoding import Text, float_words, words_at
 
 _SIGN = np.uint64(1 << 63)
 _ONE = np.uint64(1)

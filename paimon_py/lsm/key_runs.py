@@ -29,7 +29,7 @@ from paimon_py.codec.columns import (
     ranges,
     slices_of,
 )
-from paimon_py.lsm.words import fits_word, pack
+from paimon_py.lsm.sort_encoding import fits_word, pack
 from paimon_py.spec.types import DataType
 
 AnyWords = npt.NDArray[np.unsignedinteger]

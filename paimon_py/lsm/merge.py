@@ -29,7 +29,7 @@ from paimon_py.errors import CorruptionError
 from paimon_py.lsm.groups import Engine, Groups, Merged
 from paimon_py.lsm.order import MergeOrder, sort_batch
 from paimon_py.lsm.probe import Key, KeyProbe
-from paimon_py.lsm.words import combine_chunks
+from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.spec.schema import VALUE_KIND
 
 WINDOW_ROWS = 131_072

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, Mask, Slices, Words, from_numpy, gather_bytes, numpy_values, word_view
-from paimon_py.lsm.words import (
+from paimon_py.lsm.sort_encoding import (
     WORD_BITS,
     Fixed,
     KeyPart,

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import numpy_values
-from paimon_py.lsm.words import float_words
+from paimon_py.lsm.sort_encoding import float_words
 
 Key = tuple[tuple[object, ...], ...]
 

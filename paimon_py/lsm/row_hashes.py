@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.columns import Words, numpy_values, slices_of, validity_mask
 from paimon_py.codec.file_index.xxhash import xxhash64
 from paimon_py.lsm.same_values import as_list
-from paimon_py.lsm.words import combine_chunks
+from paimon_py.lsm.sort_encoding import combine_chunks
 
 _NULL = np.uint64(0x5851F42D4C957F2D)
 _STEP = np.uint64(0x9E3779B97F4A7C15)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values, validity_mask
-from paimon_py.lsm.words import combine_chunks
+from paimon_py.lsm.sort_encoding import combine_chunks
 
 
 def same_values(left: pa.Array, right: pa.Array) -> Mask:

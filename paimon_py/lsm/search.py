@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.columns import AnyArray, Ints, Mask, from_numpy, numpy_values
-from paimon_py.lsm.words import float_words
+from paimon_py.lsm.sort_encoding import float_words
 
 Compare = Callable[[Ints, Ints], tuple[Mask, Mask]]
 """Rows, and keys to compare them with, pairwise: which rows are smaller, and which are equal."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import AnyArray, Ints, Mask, from_numpy, ranges, validity_mask
 from paimon_py.lsm.groups import Groups
-from paimon_py.lsm.words import combine_chunks
+from paimon_py.lsm.sort_encoding import combine_chunks
 
 
 class Versions:

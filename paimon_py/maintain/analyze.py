@@ -15,20 +15,21 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_py.arguments import NameList
 from paimon_py.codec.columns import scalar_array
 from paimon_py.codec.distinct import DistinctCount
 from paimon_py.codec.statistics_json import bound_text, statistics_from_json, statistics_to_json
 from paimon_py.commit.attempts import Attempts, Published
 from paimon_py.commit.next_snapshot import Author
-from paimon_py.commit.parts import Part
 from paimon_py.commit.rounds import on_latest
+from paimon_py.commit.snapshot_delta import SnapshotDelta
 from paimon_py.commit.uncommitted import discarding_on_failure
-from paimon_py.doors import NameList
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.maintain.observers import tell_commits
 from paimon_py.metadata.partition_files import partition_files
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.statistics import delete_statistics, write_statistics
+from paimon_py.progress import Progress, ProgressCounter, ProgressShare, count_batches
 from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.projection import listed_names
 from paimon_py.scan.read import count_split, read_split
@@ -40,7 +41,6 @@ from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapsho
 from paimon_py.spec.statistics import ColumnStatistics, Statistics, can_be_analyzed, has_bounds, size_of
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field
-from paimon_py.tally import Progress, Tally, TallyPart, count_batches
 
 Measure = Callable[[Sequence[Split]], Iterable["Measured"]]
 """Looks at all rows of some splits, in parts."""
@@ -53,7 +53,7 @@ def columns_to_analyze(schema: TableSchema, columns: NameList | None, *, all_col
     """The columns that a caller wants to know of: some, or all that can be analyzed.
 
     Raises:
-        UsageError: a name is no column, or both some and all are asked for.
+        UsageError: a name is not a column, or both some and all are asked for.
         UnsupportedError: a column that cannot be analyzed was named.
     """
     if all_columns:
@@ -102,7 +102,7 @@ def analyze(
     name = write_statistics(root, found)
     author = Author(user=root.env.ids.uuid(), identifier=BATCH_COMMIT_IDENTIFIER)
     with discarding_on_failure(lambda: delete_statistics(root, name)):
-        done = Attempts(root, schema, author).publish(lambda _: Part(kind=CommitKind.ANALYZE, statistics=name))
+        done = Attempts(root, schema, author).publish(lambda _: SnapshotDelta(kind=CommitKind.ANALYZE, statistics=name))
     if isinstance(done, Published):
         tell_commits(root, root.newest(schema), (SnapshotId.of(done.snapshot),))
     return statistics_from_json(statistics_to_json(found), name, schema)
@@ -116,7 +116,7 @@ def _statistics(
         return None
     splits = plan_snapshot(root, _request(schema, columns), snapshot).splits
     total = Measured(columns)
-    tally = Tally(progress, sum(split.row_count for split in splits), "rows", attempt=attempt)
+    tally = ProgressCounter(progress, sum(split.row_count for split in splits), "rows", attempt=attempt)
     parts = [measure_splits(root, schema, columns, splits, tally)] if measure is None else measure(splits)
     for part in parts:
         total.join(part)
@@ -133,16 +133,16 @@ def _statistics(
 
 def measure_splits(
     root: TableRoot, schema: TableSchema, columns: Sequence[Field], splits: Sequence[Split],
-    tally: Tally | None = None,
+    tally: ProgressCounter | None = None,
 ) -> Measured:  # fmt: skip
     """What the rows of some splits are like. `tally` counts the rows that their files hold.
 
     Raises: as `read_split`
     """
     found, request = Measured(columns), _request(schema, columns)
-    tally = tally or Tally(None, 0, "rows")
+    tally = tally or ProgressCounter(None, 0, "rows")
     for split in splits:
-        part = TallyPart(tally, split.row_count)
+        part = ProgressShare(tally, split.row_count)
         if columns:
             for batch in count_batches(read_split(root, request, split), part):
                 found.add(batch)

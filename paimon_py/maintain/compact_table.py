@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from paimon_py.arguments import NameList, check_flag, check_progress
 from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.result import CommitResult, join_results
 from paimon_py.compaction.compact import Carry, Compactor
-from paimon_py.doors import NameList, check_flag, check_progress
 from paimon_py.expr.predicate import Predicate
-from paimon_py.maintain.after_commit import cared_for
-from paimon_py.maintain.expire_partitions import leave_out_expired
-from paimon_py.maintain.publish_waiting import publish_waiting
+from paimon_py.maintain.auto_maintenance import run_auto_maintenance
+from paimon_py.maintain.cleanup.expire_partitions import leave_out_expired
+from paimon_py.maintain.publish_postponed import publish_postponed
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import Progress
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.clustering import sort_clustering
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_compactable
-from paimon_py.tally import Progress
 
 
 def compact_table(  # noqa: PLR0913
@@ -43,6 +43,6 @@ def compact_table(  # noqa: PLR0913
     chosen = leave_out_expired(root, schema, choice_of(schema, "compact", partitions, where))
     published = CommitResult()
     if bucket_mode(schema) is BucketMode.POSTPONED:
-        published = publish_waiting(root, schema, chosen, progress)
+        published = publish_postponed(root, schema, chosen, progress)
     compactor = Compactor(root, schema, full=full, chosen=chosen, clustering=clustering, carry=carry)
-    return cared_for(root, schema, join_results(published, compactor.run(progress)))
+    return run_auto_maintenance(root, schema, join_results(published, compactor.run(progress)))

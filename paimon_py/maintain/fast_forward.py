@@ -13,15 +13,15 @@ import msgspec
 
 from paimon_py.errors import CommitConflictError, SnapshotExpiredError, UsageError
 from paimon_py.logs import COMMITS
+from paimon_py.maintain.cleanup.expired import FastForwarded
 from paimon_py.maintain.cutting import Cutting, NewerSnapshotsError, ancestors, check_no_expiry
-from paimon_py.maintain.expired import FastForwarded
 from paimon_py.maintain.rollback import consumers_beyond, warn_of_consumers
 from paimon_py.metadata.ancestry import is_built_on
 from paimon_py.metadata.branches import check_new_branch, require_branch
+from paimon_py.metadata.catalog_entry import keeper_of
 from paimon_py.metadata.cuts import FAST_FORWARD
 from paimon_py.metadata.id_runs import current_run, shown_ids
 from paimon_py.metadata.origins import BranchOrigin, origin_of
-from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import MAIN_BRANCH, schema_path, tag_path
 from paimon_py.spec.snapshot import Snapshot, Tag

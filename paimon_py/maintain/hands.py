@@ -8,7 +8,7 @@ from typing import Protocol
 import msgspec
 
 from paimon_py.errors import StorageError
-from paimon_py.maintain.file_directories import Directory
+from paimon_py.maintain.cleanup.file_directories import Directory
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.store import DeleteFile, FileStatus
 

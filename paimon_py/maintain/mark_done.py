@@ -60,7 +60,7 @@ def mark_done(root: TableRoot, schema: TableSchema, partitions: Sequence[Mapping
 
     Returns: the paths of the files. Cost: a get and a put for each.
     Raises:
-        UsageError: names that are no partition keys, values that do not fit, or a key left out before another one.
+        UsageError: names that are not partition keys, values that do not fit, or a key left out before another one.
         CorruptionError: a file of that name holds something else.
         StorageError: the files before are written; the call may be repeated.
     """

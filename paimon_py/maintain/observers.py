@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 import pyarrow as pa
 
+from paimon_py.arguments import UNFORESEEN
 from paimon_py.commit.result import CommittedSnapshots
-from paimon_py.doors import UNFORESEEN
 from paimon_py.errors import PaimonError
 from paimon_py.logs import warn
 from paimon_py.metadata.root import TableRoot

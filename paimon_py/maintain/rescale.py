@@ -26,6 +26,7 @@ from paimon_py.compaction.picker import PickerSettings
 from paimon_py.errors import UsageError
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import Progress, ProgressCounter, ProgressShare, count_batches
 from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.read import read_split
 from paimon_py.scan.request import Request
@@ -37,7 +38,6 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.visibility import skips_level_zero
-from paimon_py.tally import Progress, Tally, TallyPart, count_batches
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
 
@@ -95,14 +95,14 @@ def rescale(
     return on_latest(root, work, rounds=ROUNDS)
 
 
-def require_told(root: TableRoot, schema: TableSchema, buckets: int, chosen: PartitionChoice | None) -> None:
+def require_compacted(root: TableRoot, schema: TableSchema, buckets: int, chosen: PartitionChoice | None) -> None:
     """Refuse a table with rows to rescale that no compaction has shown or told yet.
 
     Raises: UsageError
     """
     snapshot = root.latest()
     if snapshot is not None:
-        _Round(root, schema, buckets, snapshot, chosen).require_told()
+        _Round(root, schema, buckets, snapshot, chosen).require_compacted()
 
 
 def rewriter(root: TableRoot, schema: TableSchema, buckets: int) -> Writer:
@@ -118,16 +118,16 @@ def rewriter(root: TableRoot, schema: TableSchema, buckets: int) -> Writer:
 
 
 def rewrite_splits(
-    root: TableRoot, schema: TableSchema, splits: Iterable[Split], writer: Writer, tally: Tally | None = None
+    root: TableRoot, schema: TableSchema, splits: Iterable[Split], writer: Writer, tally: ProgressCounter | None = None
 ) -> None:
     """Write the rows of splits again.
 
     Raises: whatever reading and writing raise
     """
     request = Request(schema=schema, columns=schema.names)
-    tally = tally or Tally(None, 0, "rows")
+    tally = tally or ProgressCounter(None, 0, "rows")
     for split in splits:
-        part = TallyPart(tally, split.row_count)
+        part = ProgressShare(tally, split.row_count)
         for batch in count_batches(read_split(root, request, split), part):
             writer.write_rows(batch, None)
         part.end()
@@ -157,7 +157,7 @@ class _Round:
     def run(self, rewrite: Rewrite | None, progress: Progress | None, attempt: int) -> CommitResult:
         if not self._partitions:
             return CommitResult()
-        self.require_told()
+        self.require_compacted()
         require_known(self._root, self._schema, (entry.file for entry in self._known))
         request = Request(schema=self._schema, columns=self._schema.names)
         if rewrite is not None:
@@ -170,14 +170,15 @@ class _Round:
                 return self._commit(made.changes)
         with rewriter(self._root, self._schema, self._buckets) as writer:
             splits = list(self._splits(request))
-            tally = Tally(progress, sum(split.row_count for split in splits), "rows", steps=2, attempt=attempt)
+            count = sum(split.row_count for split in splits)
+            tally = ProgressCounter(progress, count, "rows", steps=2, attempt=attempt)
             writer._count_by(tally)
             rewrite_splits(self._root, self._schema, splits, writer, tally)
             changes = writer.changes(is_new=True)
             with discarding_on_failure(lambda: writer.discard(changes)):
                 return self._commit(changes)
 
-    def require_told(self) -> None:
+    def require_compacted(self) -> None:
         """Raises: UsageError"""
         if self._on_top and self._waits_for_compaction():
             raise UsageError("there are rows that no compaction has seen yet; call compact(full=True), then rescale")

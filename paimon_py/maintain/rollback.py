@@ -9,11 +9,11 @@ import msgspec
 
 from paimon_py.errors import SnapshotExpiredError
 from paimon_py.logs import COMMITS, warn
+from paimon_py.maintain.cleanup.expired import RolledBack
 from paimon_py.maintain.cutting import Cutting, ancestors, check_no_expiry
-from paimon_py.maintain.expired import RolledBack
 from paimon_py.maintain.tags import is_kept
+from paimon_py.metadata.catalog_entry import keeper_of
 from paimon_py.metadata.cuts import ROLLBACK
-from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
 from paimon_py.spec.layout import tag_path

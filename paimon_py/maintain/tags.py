@@ -10,20 +10,20 @@ from datetime import datetime, timedelta, timezone
 
 from paimon_py.errors import SnapshotExpiredError, TagNotFoundError
 from paimon_py.logs import EXPIRY
-from paimon_py.maintain.doomed import Doomed, kept_beside
+from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, other_references
 from paimon_py.maintain.observers import tell_tags
+from paimon_py.metadata.catalog_entry import keeper_of
 from paimon_py.metadata.id_runs import runs_of_ids
-from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
 from paimon_py.metadata.success_file import mark_success
 from paimon_py.metadata.upkeep import TagEnd
+from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.scan.moments import limit_before, millis_of
 from paimon_py.spec.layout import tag_path, tag_success_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot, Tag
-from paimon_py.tally import Progress, Tally
 
 _PARTS = 7
 _LOOK_MILLIS = 60_000
@@ -168,13 +168,13 @@ def _let_go(
         names: of the tags that `delete` makes go.
     """
     others = [one.snapshot for one in root.tags.list() if one.name not in names]
-    freed, doomed = _only_tagged(root, [tag.snapshot for tag in going], others), Doomed(root, schema)
+    freed, doomed = _only_tagged(root, [tag.snapshot for tag in going], others), DeletionPlan(root, schema)
     if freed:
         for snapshot in freed:
             doomed.add_live(snapshot)
             doomed.add_lists(snapshot.base_manifest_list, snapshot.delta_manifest_list)
             doomed.add_indexes(snapshot)
-        beside = kept_beside(root, freed)
+        beside = other_references(root, freed)
         doomed.spare([*others, *_of_history(root, freed), *beside.branches])
         doomed.spare_changes(beside)
         for number in root.changelogs.ids():
@@ -183,7 +183,7 @@ def _let_go(
                 doomed.spare_written(changelog)
     delete()
     if freed:
-        later = kept_beside(root, freed)
+        later = other_references(root, freed)
         doomed.spare(one for old in freed if (one := root.snapshots.find(old.id)) is not None and one.mark == old.mark)
         doomed.spare([*later.branches, *(one for one in later.tags if one not in others)])
     doomed.delete()
@@ -232,7 +232,7 @@ def expire_tags(
     if older_than is not None:
         limit = limit_before("older_than", older_than, now - to_wall) + to_wall
     gone, tags = list[Tag](), root.tags.list()
-    tally = Tally(progress, len(tags), "tags")
+    tally = ProgressCounter(progress, len(tags), "tags")
     for tag in tags:
         end, made = _end(tag), _creation_millis(tag)
         is_over = end is not None and end < now

@@ -10,12 +10,12 @@ from typing import Protocol
 
 import msgspec
 
+from paimon_py.arguments import decoding_metadata
 from paimon_py.codec.json import decode_object, pretty
-from paimon_py.doors import decoding_metadata
 from paimon_py.env import Clock, SystemClock
 from paimon_py.errors import ConsumerNotFoundError, CorruptionError
+from paimon_py.html import AsPage
 from paimon_py.metadata.snapshots import ReadPolicy
-from paimon_py.pages import AsPage
 from paimon_py.spec.json_values import whole_number
 from paimon_py.spec.layout import (
     CONSUMER_MARK_PREFIX,

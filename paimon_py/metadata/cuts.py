@@ -18,9 +18,9 @@ from typing import Protocol
 
 import msgspec
 
+from paimon_py.arguments import decoding_metadata
 from paimon_py.codec.json import decode_object, pretty
 from paimon_py.codec.snapshot_json import snapshot_from_json, snapshot_to_json
-from paimon_py.doors import decoding_metadata
 from paimon_py.errors import CommitConflictError, CorruptionError, StorageUnknownError
 from paimon_py.spec.layout import cut_path
 from paimon_py.spec.snapshot import Snapshot

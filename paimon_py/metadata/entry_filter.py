@@ -18,7 +18,7 @@ from paimon_py.spec.manifest import ManifestFile
 
 
 class EntryFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions that all have to hold; None is no condition.
+    """Conditions that all have to hold; None is not a condition.
 
     `manifests`: which manifests may hold a wanted partition, from their partition statistics. `partitions`: which
     serialized partition rows are wanted; asked for distinct ones. `buckets`: wanted buckets. `level_min`,

@@ -91,7 +91,7 @@ class History:
         return Lost(Base(self.snapshots[0].id - 1, ""))
 
 
-class Chronicle:
+class SnapshotLog:
     """The snapshots of a table as one commit, writer or stream gets to know them: each is fetched once.
 
     Of what is known only the newest snapshot is looked at again, before later ones are joined to it: a rollback may

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paimon_py.logs import warn
-from paimon_py.metadata.registration import CountsPartitions, KeepsPartitions
+from paimon_py.metadata.catalog_entry import CountsPartitions, KeepsPartitions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, is_cross_partition
 from paimon_py.spec.iceberg import decimal_partitions, hidden_vectors
@@ -53,7 +53,7 @@ def warn_of_keys_of_partitions(root: TableRoot, schema: TableSchema) -> None:
     Raises: PaimonWarning where warnings are errors.
     Source: Java `TableSchema.crossPartitionUpdate`, which takes such tables without a word.
     """
-    if not is_cross_partition(schema) or bucket_mode(schema) is BucketMode.MOVING:
+    if not is_cross_partition(schema) or bucket_mode(schema) is BucketMode.CROSS_PARTITION:
         return
     lacks = ", ".join(repr(name) for name in schema.partition_keys if name not in schema.primary_keys)
     warn(

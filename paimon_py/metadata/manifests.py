@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from paimon_py.codec.avro import MAGIC
+from paimon_py.codec.avro.container import MAGIC
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.codec.manifest.entries import read_manifests, read_with_counts, write_manifest
 from paimon_py.codec.manifest.lists import (

@@ -19,12 +19,12 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.codec.avro_data import DataFileEncoder, DataFileReader, plain_schema
+from paimon_py.codec.avro.data_files import DataFileEncoder, DataFileReader, plain_schema
 from paimon_py.codec.flipped import check_names
 from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.formats.base import WriteSettings, decoding
-from paimon_py.formats.orc import OrcFormat
-from paimon_py.formats.orc_footer import STRUCT, OrcType, read_tail
+from paimon_py.formats.orc.footer import STRUCT, OrcType, read_tail
+from paimon_py.formats.orc.format import OrcFormat
 from paimon_py.spec.types import BYTES, STRING, ArrayType, Atomic, DataType, Field, Root, RowType
 
 _ORC, _PARQUET = b"ORC", b"PAR1"

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from paimon_py.arguments import decoding_metadata
 from paimon_py.codec.json import decode_object, pretty
-from paimon_py.doors import decoding_metadata
 from paimon_py.errors import CorruptionError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import MAIN_BRANCH, origin_path

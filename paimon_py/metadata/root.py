@@ -25,11 +25,11 @@ from paimon_py.metadata.user_files import UserFiles
 from paimon_py.spec.layout import MAIN_BRANCH, branch_root
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.data_store import DataStore
-from paimon_py.storage.renewed_store import open_beside
+from paimon_py.storage.refreshing_store import open_beside
 from paimon_py.storage.store import FileMissingError, Store
 
 if TYPE_CHECKING:
-    from paimon_py.metadata.registration import Registration
+    from paimon_py.metadata.catalog_entry import CatalogEntry
     from paimon_py.spec.schema import TableSchema
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class TableRoot:
         options: Mapping[str, str] | None = None,
         *,
         branch: str = MAIN_BRANCH,
-        registration: Registration | None = None,
+        registration: CatalogEntry | None = None,
     ) -> None:
         """`options`: what the store was opened with; stores of external data files are opened alike."""
         self.store = store
@@ -201,6 +201,6 @@ class TableRoot:
 
 
 def _open(
-    store: Store, path: str, options: Mapping[str, str], branch: str, registration: Registration | None
+    store: Store, path: str, options: Mapping[str, str], branch: str, registration: CatalogEntry | None
 ) -> TableRoot:
     return TableRoot(store, path, Env(), options, branch=branch, registration=registration)

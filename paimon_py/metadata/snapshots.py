@@ -11,8 +11,8 @@ from typing import Protocol
 
 import msgspec
 
+from paimon_py.arguments import way_of
 from paimon_py.codec.snapshot_json import snapshot_from_json
-from paimon_py.doors import way_of
 from paimon_py.env import Env, is_distant
 from paimon_py.errors import (
     CorruptionError,
@@ -22,7 +22,7 @@ from paimon_py.errors import (
 )
 from paimon_py.metadata.hints import read_hint
 from paimon_py.metadata.id_runs import current_run
-from paimon_py.metadata.snapshots_ahead import WALK_MAX, SnapshotsAhead
+from paimon_py.metadata.snapshot_prefetch import WALK_MAX, SnapshotPrefetcher
 from paimon_py.spec.layout import (
     SNAPSHOT_PREFIX,
     earliest_hint_path,
@@ -72,7 +72,7 @@ class Snapshots:
         self._path = path
         self._env = env or Env()
         self._policy = policy or ReadPolicy()
-        self.ahead = SnapshotsAhead(store, path, self._env, self.find)
+        self.ahead = SnapshotPrefetcher(store, path, self._env, self.find)
 
     def ids(self) -> list[int]:
         """Ids of all snapshots, ascending. Cost: one list."""

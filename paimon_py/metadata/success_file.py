@@ -5,8 +5,8 @@ Source: Java `SuccessFile`.
 
 from __future__ import annotations
 
+from paimon_py.arguments import decoding_metadata
 from paimon_py.codec.json import decode_object, pretty
-from paimon_py.doors import decoding_metadata
 from paimon_py.errors import CorruptionError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bounds import is_long
@@ -43,7 +43,7 @@ def _creation_millis(root: TableRoot, path: str) -> int | None:
         found = decode_object(data, path).get(_CREATED)
         if not isinstance(found, int) or not is_long(found):
             raise CorruptionError(
-                f"{path} says {_CREATED} = {found!r}, which is no time; delete the file",
+                f"{path} says {_CREATED} = {found!r}, which is not a time; delete the file",
                 path=path,
             )
         return found

@@ -11,8 +11,8 @@ from typing import Protocol
 
 import msgspec
 
+from paimon_py.arguments import decoding_metadata
 from paimon_py.codec.json import decode_object, pretty
-from paimon_py.doors import decoding_metadata
 from paimon_py.errors import CorruptionError
 from paimon_py.spec.layout import join, user_directory
 from paimon_py.spec.snapshot import Snapshot

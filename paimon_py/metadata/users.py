@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from paimon_py.metadata.history import Chronicle
+from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.user_files import UserFiles
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.users import UserCommit, Users, users_of
@@ -33,7 +33,7 @@ class UserHistory:
         seen: what the last look found out about all users, and the mark of the snapshot that it is true of.
     """
 
-    def __init__(self, chronicle: Chronicle, files: UserFiles) -> None:
+    def __init__(self, chronicle: SnapshotLog, files: UserFiles) -> None:
         self._chronicle = chronicle
         self._files = files
         self.seen: tuple[str, Users] | None = None

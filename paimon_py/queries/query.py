@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from paimon_py.doors import names_place
+from paimon_py.arguments import with_location
 from paimon_py.errors import UsageError
 from paimon_py.queries.session import Parameters, Session
 from paimon_py.queries.statement import NamedTable, find_tables
@@ -27,7 +27,7 @@ class TableOpener(Protocol):
         """A table by its full name; system tables and branches, too."""
 
 
-@names_place(lambda query: query._place)
+@with_location(lambda query: query._place)
 class SqlQuery:
     """The rows that a SQL query gives. Nothing is read before rows are asked for, and each call reads anew.
 

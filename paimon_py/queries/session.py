@@ -91,7 +91,7 @@ class Session:
     def parse(self, query: str) -> dict[str, Any]:
         """The syntax tree of a query, as DuckDB writes it in JSON.
 
-        Raises: UsageError for what is no SQL, UnsupportedError for statements that do not only read.
+        Raises: UsageError for what is not SQL, UnsupportedError for statements that do not only read.
         """
         with self.translate_errors("sql"):
             for statement in self.connection.extract_statements(query):

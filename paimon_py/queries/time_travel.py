@@ -59,7 +59,7 @@ def with_states_in_names(query: str) -> str:
 
     `FOR` may be left out, as in Spark; an alias stands behind the clause.
 
-    Raises: UsageError for a state that is no number and no text.
+    Raises: UsageError for a state that is neither a number nor text.
     """
     if _MARK in query:
         raise UsageError("a query holds no control characters")

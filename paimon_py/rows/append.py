@@ -25,12 +25,13 @@ from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import Bucket, BucketChanges, Edit
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.expr.predicate import Predicate
-from paimon_py.files.alive import Living, living
+from paimon_py.files.deletion_filter import Living, living
 from paimon_py.files.physical import with_row_ids
 from paimon_py.formats.base import empty_rows
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import ProgressCounter, ProgressShare
 from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Operation
 from paimon_py.rows.evaluation import Evaluated, RowCounts, undone_by
 from paimon_py.rows.files_read import Files, files_of, with_new_files
@@ -42,7 +43,6 @@ from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.schema import ROW_ID, TableSchema
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.tally import Tally, TallyPart
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
 
@@ -87,7 +87,7 @@ class AppendRows:
         operations: Callable[[], Iterable[Operation]],
         *,
         alone: bool,
-        tally: Tally,
+        tally: ProgressCounter,
     ) -> None:
         """`predicate`: only rows for which it may be true can change; `alone`: there is one operation only; `tally`
         counts three steps of each row for each operation: the rehearsal, the decision, and the writing."""
@@ -213,7 +213,7 @@ class AppendRows:
         self, operation: Operation, split: Split, file: DataFile, dead: DeletionVector, *, steps: int
     ) -> tuple[Ints, Ints]:
         """The positions of the rows that go, and of those that are updated. So many steps of each row count."""
-        part = TallyPart(self._tally, file.row_count, steps=steps)
+        part = ProgressShare(self._tally, file.row_count, steps=steps)
         deleted: list[Ints] = [np.empty(0, np.int64)]
         updated: list[Ints] = [np.empty(0, np.int64)]
         if operation.names <= set(self._schema.partition_keys):
@@ -245,7 +245,7 @@ class AppendRows:
     def _write_updated(self, operation: Operation, touched: Touched, wanted: DeletionVector, writer: Writer) -> None:
         """Write the rows of a file at some positions as they are after the operation."""
         names = frozenset(self._stored.names)
-        part = self._share_of_writing(touched) if self._marks else TallyPart(self._tally, 0)
+        part = self._share_of_writing(touched) if self._marks else ProgressShare(self._tally, 0)
         for found in self._rows(touched.split, touched.file, names, touched.dead, self._predicate, wanted):
             places = found.find(wanted)
             if len(places):
@@ -262,10 +262,10 @@ class AppendRows:
         columns = [*updated.columns, rows.column(ROW_ID), pa.nulls(rows.num_rows, pa.int64())]
         return pa.RecordBatch.from_arrays(columns, schema=to_arrow_schema(self._stored.fields))
 
-    def _share_of_writing(self, touched: Touched) -> TallyPart:
+    def _share_of_writing(self, touched: Touched) -> ProgressShare:
         """The writing of a file, as a share of all there is to count."""
         owed, touched.owed = touched.owed, 0
-        return TallyPart(self._tally, touched.file.row_count, steps=owed)
+        return ProgressShare(self._tally, touched.file.row_count, steps=owed)
 
     def _write_all(
         self,

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from paimon_py.arguments import check_progress
 from paimon_py.codec.columns import Mask, numpy_values, validity_mask
-from paimon_py.doors import check_progress
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import Filter, prepare
 from paimon_py.expr.bind import all_of, bind, predicate_of
@@ -20,6 +20,7 @@ from paimon_py.expr.predicate import Predicate, col
 from paimon_py.expr.split import columns_of
 from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns, with_row_ids
 from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import Progress
 from paimon_py.rows.decide import UPDATE, Decision, UpdateWhere
 from paimon_py.rows.result import RowsResult
 from paimon_py.rows.rules import check_assigned, check_updatable
@@ -30,7 +31,6 @@ from paimon_py.scan.request import Request
 from paimon_py.scan.split import Section
 from paimon_py.spec.commit_label import NO_LABEL
 from paimon_py.spec.schema import ROW_ID, TableSchema
-from paimon_py.tally import Progress
 
 COMMIT_BYTES = 1 << 30
 """The files of rows that one commit fills; a range that is larger is filled alone."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 import pyarrow as pa
 
-from paimon_py.doors import as_list
+from paimon_py.arguments import as_list
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.bind import any_of
 from paimon_py.expr.predicate import Constant, Predicate

@@ -23,14 +23,15 @@ from paimon_py.commit.changes import Bucket, BucketChanges, Edit
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions, index_entries
 from paimon_py.errors import UnsupportedError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.files.alive import Living, living
 from paimon_py.files.column_files import ColumnFiles, Pieces
+from paimon_py.files.deletion_filter import Living, living
 from paimon_py.files.physical import with_row_ids
 from paimon_py.files.writer import whole_layout
 from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.new_files import NewFiles
 from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import ProgressCounter, ProgressShare
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
 from paimon_py.rows.evaluation import Evaluated, RowCounts, undone_by
 from paimon_py.rows.files_read import Files, files_of, with_new_files
@@ -44,7 +45,6 @@ from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.types import Field
-from paimon_py.tally import Tally, TallyPart
 from paimon_py.write.align import Alignment
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
@@ -98,7 +98,9 @@ class _Range:
 class ColumnRows:
     """One evaluation of operations on the rows of a table."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema, work: ColumnWork, *, alone: bool, tally: Tally) -> None:
+    def __init__(
+        self, root: TableRoot, schema: TableSchema, work: ColumnWork, *, alone: bool, tally: ProgressCounter
+    ) -> None:
         """`alone`: there is one operation only; `tally` counts three steps of each row for each operation: the
         rehearsal, the decision, and the writing."""
         self._root = root
@@ -232,7 +234,7 @@ class ColumnRows:
         self, operation: Operation, split: Split, section: Section, dead: DeletionVector, *, steps: int
     ) -> tuple[Ints, Ints]:
         """The positions of the rows that die, and of those that are updated. So many steps of each row count."""
-        part = TallyPart(self._tally, section.counted_files[0].row_count, steps=steps)
+        part = ProgressShare(self._tally, section.counted_files[0].row_count, steps=steps)
         deleted, updated = [_NO_ROWS], [_NO_ROWS]
         for found in self._living(split, section, operation.names, dead):
             actions = operation.decide(found.rows).actions

@@ -22,6 +22,7 @@ from paimon_py.lookup.keys import AskedKeys
 from paimon_py.lookup.lookups import Lookups
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.rows.evaluation import Evaluated, Evaluation, RowCounts
 from paimon_py.rows.files_read import Files, changed_buckets
 from paimon_py.rows.keys_written import late_keys
@@ -38,7 +39,6 @@ from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.tally import Progress, Tally
 from paimon_py.write.align import Alignment, kind_field
 from paimon_py.write.session import Writer
 from paimon_py.write.streams import number_pieces
@@ -69,7 +69,7 @@ def upsert_keeping(
     attempts = itertools.count(1)
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:  # noqa: ARG001
-        tally = Tally(progress, rows.count, "rows", steps=2, attempt=next(attempts))
+        tally = ProgressCounter(progress, rows.count, "rows", steps=2, attempt=next(attempts))
         return KeepingUpsert(root, schema, lacking, source, lookups, tally).evaluate(snapshot)
 
     try:
@@ -84,7 +84,7 @@ class KeepingUpsert:
 
     def __init__(
         self, root: TableRoot, schema: TableSchema, lacking: Sequence[LackingColumn], source: Source,
-        lookups: Lookups, tally: Tally,
+        lookups: Lookups, tally: ProgressCounter,
     ) -> None:  # fmt: skip
         """`tally` counts two steps of each row: that its key was looked up, and that it was written."""
         self._root, self._schema, self._source = root, schema, source
@@ -122,7 +122,7 @@ class KeepingUpsert:
 
     def _still_holds(self, later: Snapshot, splits: Sequence[Split], known: Files) -> bool:
         """Whether others have written none of the keys since the snapshot."""
-        if self._snapshot is None or bucket_mode(self._schema) is BucketMode.MOVING:
+        if self._snapshot is None or bucket_mode(self._schema) is BucketMode.CROSS_PARTITION:
             return False
         changed = changed_buckets(splits, known)
         late = late_keys(self._root, self._schema, self._snapshot, later, dict.fromkeys(changed, _LATE_MAX))

@@ -22,6 +22,7 @@ from paimon_py.files.physical import KIND_FIELD
 from paimon_py.lookup.lookups import Lookups
 from paimon_py.lsm.engines import combines_rows
 from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import ProgressCounter, ProgressShare, count_batches
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
 from paimon_py.rows.evaluation import Evaluated, RowCounts
 from paimon_py.rows.files_read import Files, changed_buckets
@@ -39,7 +40,6 @@ from paimon_py.spec.engine_rules import sequence_groups
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
-from paimon_py.tally import Tally, TallyPart, count_batches
 from paimon_py.write.align import kind_field
 from paimon_py.write.session import Writer
 
@@ -70,7 +70,7 @@ class KeyedRows:
 
     def __init__(
         self, root: TableRoot, request: Request, schema: TableSchema, operations: Callable[[], Iterable[Operation]],
-        tally: Tally,
+        tally: ProgressCounter,
     ) -> None:
         """`operations` gives them to be checked, to change rows, and to add rows. `tally`
         counts three steps of each row for each operation: the rehearsal, the decision, and the writing."""
@@ -120,7 +120,7 @@ class KeyedRows:
 
         Raises: as `evaluate`.
         """
-        if self._adds_rows or bucket_mode(self._schema) is BucketMode.MOVING:
+        if self._adds_rows or bucket_mode(self._schema) is BucketMode.CROSS_PARTITION:
             self._written.discard()
             return None
         changed = changed_buckets(splits, known)
@@ -217,7 +217,7 @@ class KeyedRows:
         )
 
     def _read(self, split: Split, steps: int) -> Iterator[pa.RecordBatch]:
-        part = TallyPart(self._tally, split.row_count, steps=steps)
+        part = ProgressShare(self._tally, split.row_count, steps=steps)
         yield from count_batches(read_split(self._root, self._request, split), part)
         part.end()
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.commit.changes import Bucket
 from paimon_py.metadata.bucket_files import TableFiles
-from paimon_py.metadata.history import Chronicle, Lost
+from paimon_py.metadata.history import Lost, SnapshotLog
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile, FileKind
 from paimon_py.spec.schema import TableSchema
@@ -47,7 +47,7 @@ def _files(
 ) -> dict[Bucket, list[DataFile]] | None:
     """The files with new rows, for each bucket."""
     found: dict[Bucket, list[DataFile]] = {bucket: [] for bucket in buckets}
-    history = Chronicle(root).after(Base.of(before), after)
+    history = SnapshotLog(root).after(Base.of(before), after)
     if isinstance(history, Lost):
         return None
     for step in history.each():

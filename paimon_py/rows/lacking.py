@@ -68,7 +68,7 @@ def _copied_columns(schema: TableSchema, given: Collection[str]) -> frozenset[st
     required = {field.name for field in schema.fields if not field.type.nullable}
     copied = {name for name in free if name in required or schema.field(name).default is not None}
     copied.add(Options(schema.options).find_str("rowkind.field") or "")
-    if bucket_mode(schema) is BucketMode.MOVING:
+    if bucket_mode(schema) is BucketMode.CROSS_PARTITION:
         copied.update(schema.partition_keys)
     for group in groups:
         is_touched = any(name in given for name in group.members) or not required.isdisjoint(group.fields)

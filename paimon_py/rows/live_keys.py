@@ -14,7 +14,7 @@ from paimon_py.scan.request import Request
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.write.moving import LiveKeys, ReadKeys
+from paimon_py.write.cross_partition import LiveKeys, ReadKeys
 
 
 def live_keys(root: TableRoot, schema: TableSchema) -> ReadKeys:

@@ -9,7 +9,7 @@ import numpy as np
 
 from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
 from paimon_py.errors import CommitConflictError
-from paimon_py.metadata.history import Chronicle, Lost
+from paimon_py.metadata.history import Lost, SnapshotLog
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.row_ranges import holders
 from paimon_py.rows.by_row_id import RowValues
@@ -28,7 +28,7 @@ def require_same_cells(
     Cost: a get for each snapshot in between, and two for its delta.
     Raises: CommitConflictError
     """
-    history = Chronicle(root).after(Base.of(read), latest)
+    history = SnapshotLog(root).after(Base.of(read), latest)
     if isinstance(history, Lost):
         raise CommitConflictError(
             f"nothing was committed: snapshot {read.id}, from which the values were made, or one after it is not in the"

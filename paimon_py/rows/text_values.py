@@ -88,7 +88,7 @@ def _reference(path: str, known: Mapping[str, str]) -> tuple[str, ...] | None:
 
 
 def _operands(text: str) -> list[tuple[str, bool]]:
-    """The columns of an expression and whether each stands inside a call; nothing if the text is no expression."""
+    """The columns of an expression and whether each stands inside a call; nothing if the text is not an expression."""
     found: list[tuple[str, bool]] = []
     calls: list[bool] = []
     depth_of_calls, position, before = 0, 0, "operator"

@@ -11,8 +11,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_py.arguments import check_progress
 from paimon_py.commit.commit import committed_before
-from paimon_py.doors import check_progress
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
@@ -21,6 +21,7 @@ from paimon_py.expr.split import columns_of
 from paimon_py.files.physical import evolves_columns, with_row_ids
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.rows.append import AppendRows
 from paimon_py.rows.by_row_id import RowValues, SetRows
 from paimon_py.rows.clauses import MergeClauses, clauses_of, join_keys
@@ -40,7 +41,6 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.types import Field
-from paimon_py.tally import Progress, Tally
 
 _SOURCE_MAX = 256 << 20
 _FEW = 200
@@ -246,7 +246,7 @@ def evaluator(root: TableRoot, schema: TableSchema, work: Work, progress: Progre
         only = list(work.operations()) if work.alone else None
         passes = work.operations if only is None else lambda: only
         count = work.passes * sum(split.row_count for split in splits)
-        tally = Tally(progress, count, "rows", steps=3, attempt=next(attempts))
+        tally = ProgressCounter(progress, count, "rows", steps=3, attempt=next(attempts))
         if schema.primary_keys:
             return KeyedRows(root, request, schema, passes, tally).evaluate(snapshot, splits)
         if evolves_columns(schema):

@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.files.alive import alive, select_rows
 from paimon_py.files.column_files import RANGE_BATCH_ROWS, ColumnFiles, Pieces
+from paimon_py.files.deletion_filter import alive, select_rows
 from paimon_py.files.file_index import MAX_ROWS, has_index
 from paimon_py.files.meter import Meter
 from paimon_py.metadata.bucket_files import BucketFiles

@@ -23,8 +23,8 @@ from paimon_py.env import SpillFile, SpillPlace
 from paimon_py.logs import SPILLS
 from paimon_py.lsm.row_hashes import row_hashes
 from paimon_py.lsm.same_values import same_values
+from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.lsm.spill_errors import spilling
-from paimon_py.lsm.words import combine_chunks
 from paimon_py.scan.diff_read import ReadRun
 from paimon_py.scan.request import Request
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, texts_of

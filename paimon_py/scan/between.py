@@ -7,8 +7,8 @@ from typing import Union
 
 import msgspec
 
+from paimon_py.arguments import way_of
 from paimon_py.commit.result import CommittedSnapshots
-from paimon_py.doors import way_of
 from paimon_py.errors import SnapshotExpiredError, SnapshotNotFoundError, UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.ends import Ends, mode_of

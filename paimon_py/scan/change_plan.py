@@ -20,8 +20,8 @@ from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import split_conjuncts
 from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.postponed_order import WAITING, oldest_first
 from paimon_py.metadata.root import TableRoot
-from paimon_py.metadata.waiting_order import WAITING, oldest_first
 from paimon_py.scan import prune_entries as prune
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Pushed, Skipped

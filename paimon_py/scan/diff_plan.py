@@ -175,7 +175,7 @@ class _Clusters:
         for number, part in enumerate(self._parts):
             stays = mode is BucketMode.FIXED and len(totals[part.partition]) == 1
             place = (part.partition, part.bucket) if stays else part.partition
-            groups.setdefault(None if mode is BucketMode.MOVING else place, []).append(number)
+            groups.setdefault(None if mode is BucketMode.CROSS_PARTITION else place, []).append(number)
         return list(groups.values())
 
     def _is_same(self, cluster: Sequence[int]) -> bool:

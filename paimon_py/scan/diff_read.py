@@ -23,7 +23,7 @@ from paimon_py.lsm.groups import Groups, Merged
 from paimon_py.lsm.merge import RunSource, merge
 from paimon_py.lsm.order import MergeOrder
 from paimon_py.lsm.same_values import same_values
-from paimon_py.lsm.words import combine_chunks
+from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.scan.request import Request, keep, keys_only
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds, texts_of
 from paimon_py.scan.split import Compared, Split
@@ -98,7 +98,7 @@ class _Difference(msgspec.Struct, frozen=True):
 
     `values`: the columns that are compared. `tell`: "net" gives one change a key. "old" gives the rows that were there
     and are gone or have changed, "new" those that are there now and were not. "stored" takes the kinds of the rows, and
-    what is gone is no change.
+    what is gone is not a change.
     """
 
     values: frozenset[str]

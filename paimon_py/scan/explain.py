@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from paimon_py.pages import preformat
+from paimon_py.html import preformat
 from paimon_py.scan.split import Split
 
 

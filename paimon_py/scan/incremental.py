@@ -155,7 +155,7 @@ def _to_auto_tag(root: TableRoot, name: str, options: Options) -> Ends | None:
     period = TagPeriod.of(options)
     named = period.begins(name)
     if named is None:
-        message = f"option {AUTO_TAG} names {name!r}, which is no automatic tag by tag.creation-period"
+        message = f"option {AUTO_TAG} names {name!r}, which is not an automatic tag by tag.creation-period"
         raise OptionError(message, option=AUTO_TAG, value=name)
     end = _tag(root, name)
     tags = [(when, tag) for tag in root.tags.list() if (when := period.begins(tag.name)) is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta, timezone
 from typing import Any, cast
 
-from paimon_py.doors import as_python
+from paimon_py.arguments import as_python
 from paimon_py.errors import OptionError, UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -36,7 +36,7 @@ def millis_of(name: str, moment: datetime | str | int) -> int:
     try:
         return (found.astimezone(timezone.utc) - _EPOCH) // timedelta(milliseconds=1)
     except (OverflowError, ValueError) as error:
-        raise UsageError(f"{name} {moment!r} is no time that this machine knows: {error}") from error
+        raise UsageError(f"{name} {moment!r} is not a time that this machine knows: {error}") from error
 
 
 def _datetime_of(name: str, moment: object) -> datetime:
@@ -51,7 +51,7 @@ def _datetime_of(name: str, moment: object) -> datetime:
         return datetime.combine(moment, time())
     if type(moment).__name__ == "datetime64":  # of NumPy
         return _datetime_of(name, str(moment)[:26])
-    if not isinstance(moment, datetime) or moment != moment:  # NaT of pandas is no time
+    if not isinstance(moment, datetime) or moment != moment:  # NaT of pandas is not a time
         raise UsageError(wrong)
     if type(moment) is not datetime and hasattr(moment, "to_pydatetime"):  # pandas takes no zone for local time
         return cast(datetime, cast(Any, moment).floor("us").to_pydatetime())

@@ -11,8 +11,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_py.arguments import as_list, as_names
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.doors import as_list, as_names
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind, near_names
 from paimon_py.expr.column_list import ColumnList

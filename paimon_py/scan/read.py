@@ -19,13 +19,13 @@ from paimon_py.errors import PaimonError
 from paimon_py.expr.arrow import Filter
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
-from paimon_py.files.ahead import FilesAhead
-from paimon_py.files.alive import alive, check_fits, select_rows
+from paimon_py.files.constant_columns import ConstantColumns
+from paimon_py.files.deletion_filter import alive, check_fits, select_rows
 from paimon_py.files.file_index import has_index
 from paimon_py.files.meter import Meter
 from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
+from paimon_py.files.prefetch import FilePrefetcher
 from paimon_py.files.reader import PAGED_ROWS, FileReader
-from paimon_py.files.stamps import Stamps
 from paimon_py.formats.base import empty_rows
 from paimon_py.formats.parts import Parts
 from paimon_py.lazy import lazy_property
@@ -42,8 +42,8 @@ from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.own_options import under
 from paimon_py.scan.request import Request, keep
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
+from paimon_py.scan.row_shape import without_row_ids
 from paimon_py.scan.split import Section, Split
-from paimon_py.scan.view import without_row_ids
 from paimon_py.scan.windows import read_plan
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
@@ -158,7 +158,7 @@ class _SplitReader:
         self._request = request
         self._split = split
         self._meter = meter
-        self._ahead = FilesAhead(root.files, root.env)
+        self._ahead = FilePrefetcher(root.files, root.env)
         self._store = self._ahead if meter is None else meter.watch(self._ahead)
         stored = TableFiles(root, without_row_ids(schema), self._store)
         self._files = stored.bucket(split.partition, split.bucket)
@@ -167,7 +167,7 @@ class _SplitReader:
         self._kinds: tuple[Field, ...] = ()
         if schema.primary_keys and (request.kinds or split.since is not None):
             self._kinds = (KIND_FIELD,)
-        self._stamps = Stamps.of(schema)
+        self._stamps = ConstantColumns.of(schema)
         self._raw_rows = RAW_BATCH_ROWS if split.since is None else _CHANGE_BATCH_ROWS
         self._beyond = request.beyond if split.since is None else None
 

@@ -21,7 +21,7 @@ def row_kinds(batch: pa.RecordBatch) -> pa.Array:
     """The kind of every row as a text; rows without stored kind are additions.
 
     Shapes: a batch with or without the column `_VALUE_KIND`.
-    Raises: CorruptionError for a number that is no kind.
+    Raises: CorruptionError for a number that is not a kind.
     """
     place = batch.schema.get_field_index(VALUE_KIND)
     if place < 0:
@@ -32,7 +32,7 @@ def row_kinds(batch: pa.RecordBatch) -> pa.Array:
 def kind_texts(kinds: pa.Array) -> pa.Array:
     """The texts of stored kinds.
 
-    Raises: CorruptionError for a number that is no kind.
+    Raises: CorruptionError for a number that is not a kind.
     """
     numbers = numpy_values(kinds)
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(ROW_KINDS):

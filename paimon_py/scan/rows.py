@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal, overload
 
 import pyarrow as pa
 
-from paimon_py.doors import NameList, check_flag, names_place
+from paimon_py.api_hints import no_items, unknown_attribute
+from paimon_py.arguments import NameList, check_flag, with_location
 from paimon_py.errors import UsageError
-from paimon_py.other_names import no_items, unknown_attribute
 from paimon_py.scan import convert
 from paimon_py.scan.shown_rows import ShownRows
 
@@ -36,7 +36,7 @@ def _require_table(rows: Rows) -> None:
         root.schemas.latest()
 
 
-@names_place(lambda rows: rows._place, _require_table)
+@with_location(lambda rows: rows._place, _require_table)
 class Rows(ShownRows):
     """Rows that are read when they are asked for, as batches of one schema."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
-from paimon_py.doors import NameList, check_flag, names_place
+from paimon_py.arguments import NameList, check_flag, with_location
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind, predicate_of
 from paimon_py.expr.column_list import ColumnList
@@ -24,16 +24,16 @@ from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.given_options import with_options
 from paimon_py.scan.measure import ScanMeter, row_groups_of
 from paimon_py.scan.of_commit import OfCommit
+from paimon_py.scan.parallel_read import count_together, read_together, small_pieces
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner
 from paimon_py.scan.projection import Projection, listed_names, projection_of, whole_columns, with_parts_of
 from paimon_py.scan.read import RAW_BATCH_ROWS, count_split, foresee, read_split
 from paimon_py.scan.request import FileChoice, Request, join_choices
 from paimon_py.scan.row_ids import RowIdList, in_order_of, names_row_ids, row_ids_of, with_row_id
+from paimon_py.scan.row_shape import PlainRows, RowShape, SameShape, WithKinds, WithRowIds
 from paimon_py.scan.rows import Rows, row_count
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
-from paimon_py.scan.together import count_together, read_together, small_pieces
-from paimon_py.scan.view import AsIs, SameRows, View, WithKinds, WithRowIds
 from paimon_py.spec.schema import ROW_ID, ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.supported import check_readable
 from paimon_py.spec.types import Field
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 Batches = Generator[pa.RecordBatch, None, None]
 
-_DERIVED = frozenset(("_planned", "_shown", "_asked", "_order"))
+_DERIVED = frozenset(("_whole_plan", "_projection_and_request", "_table_request", "_order"))
 
 
-@names_place(lambda scan: scan._root.path, lambda scan: scan._root.schemas.latest())
+@with_location(lambda scan: scan._root.path, lambda scan: scan._root.schemas.latest())
 class Scan(Rows):
     """Rows of a table as of one snapshot: some columns, the rows that match, perhaps at most so many.
 
@@ -74,7 +74,7 @@ class Scan(Rows):
         order_by: object = None,
         options: Mapping[str, str] | None = None,
         between: Between | OfCommit | None = None,
-        view: View | None = None,
+        view: RowShape | None = None,
         files: FileChoice | None = None,
         row_ids: RowIdList | None = None,
     ) -> None:
@@ -90,16 +90,16 @@ class Scan(Rows):
             snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark, options=options,
             stored=schema.options,
         )  # fmt: skip
-        self._view: View = view or AsIs()
+        self._view: RowShape = view or PlainRows()
         self._columns = listed_names(columns)
         self._where = None if where is None else predicate_of(where)
         self._limit, self._order_by = _limit_of(limit, order_by), order_by
         self._row_ids = None if row_ids is None else row_ids_of(row_ids, order_by)
         if self._row_ids is not None:
             self._where = with_row_id(self._where, self._row_ids)
-        if self._view == AsIs() and self.reads_changes:
+        if self._view == PlainRows() and self.reads_changes:
             self._view = WithKinds()
-        elif self._view == AsIs() and names_row_ids(self._columns, self._where):
+        elif self._view == PlainRows() and names_row_ids(self._columns, self._where):
             self._view = WithRowIds()
             self._columns = schema.names if self._columns is None else self._columns
         self._files = files
@@ -238,7 +238,7 @@ class Scan(Rows):
 
     def _check_extent(self) -> None:
         """What goes with states alone is refused for changes."""
-        of_table = isinstance(self._extent, Travel) and isinstance(self._view, SameRows)
+        of_table = isinstance(self._extent, Travel) and isinstance(self._view, SameShape)
         if not of_table and self._order_by is not None:
             raise UsageError("order_by goes with the rows of a table, not with changes or system tables")
 
@@ -409,7 +409,7 @@ class Scan(Rows):
         """The rows of splits that are read at the same time, unless a few rows of the first ones are enough."""
         if self._limit is not None and self._limit <= RAW_BATCH_ROWS:
             return self._one_by_one(splits)
-        if isinstance(self._view, SameRows):
+        if isinstance(self._view, SameShape):
             splits = small_pieces(splits)
         return read_together(
             self._root, self._table_schema, lambda split: self._one_by_one([split]), splits,
@@ -419,7 +419,7 @@ class Scan(Rows):
     def _limit_to(self, most: int) -> Scan:
         scan = object.__new__(type(self))
         scan.__dict__.update(self.__dict__)
-        scan.__dict__.pop("_planned", None)
+        scan.__dict__.pop("_whole_plan", None)
         scan._limit = most
         return scan
 

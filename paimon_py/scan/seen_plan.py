@@ -17,7 +17,7 @@ def seen_plan(scan: Scan) -> dict[str, object]:
 
     Cost: nothing if the scan was planned before; else the snapshot, its manifest lists, and at most four manifests.
     """
-    known = "_planned" in scan.__dict__
+    known = "_whole_plan" in scan.__dict__
     state = scan._state if known or not scan.reads_changes else None
     snapshot = state.snapshot if isinstance(state, FoundState) else None
     if not known and not scan.reads_changes:

@@ -11,7 +11,7 @@ from paimon_py.spec.bounds import BucketNumber, Count
 from paimon_py.spec.data_file import DataFile, anchor_of
 from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.manifest import DeletionPlace
-from paimon_py.spec.travelling import Travelling
+from paimon_py.spec.serializable import Serializable
 
 Run = Annotated[tuple[DataFile, ...], msgspec.Meta(min_length=1)]
 
@@ -54,7 +54,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     old_rows: bool = False
 
 
-class Split(Travelling, frozen=True, kw_only=True):
+class Split(Serializable, frozen=True, kw_only=True):
     """A part of a scan that can be read on its own, in any process.
 
     Files carry no keys, and short statistics only where a condition is evaluated: planning is done with them.

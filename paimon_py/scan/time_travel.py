@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from paimon_py.doors import way_of
+from paimon_py.arguments import way_of
 from paimon_py.errors import OptionError, SnapshotNotFoundError, TagNotFoundError, UnsupportedError, UsageError
-from paimon_py.metadata.history import Chronicle
+from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.incremental import INCREMENTAL, Incremental, incremental_of
 from paimon_py.scan.moments import millis_of, moment_of_text, wall_millis
@@ -181,7 +181,7 @@ def _last_compaction(root: TableRoot, latest: Snapshot | None, options: Options)
     every = None
     if options.get_enum("changelog-producer") == "full-compaction" or options.is_set("full-compaction.delta-commits"):
         every = options.find_int("full-compaction.delta-commits") or 1
-    for snapshot in Chronicle(root).newest_first(latest):
+    for snapshot in SnapshotLog(root).newest_first(latest):
         if snapshot.commit_kind is CommitKind.COMPACT:
             number = snapshot.commit_identifier
             if every is None or number == BATCH_COMMIT_IDENTIFIER or number % every == 0:

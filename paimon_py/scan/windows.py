@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paimon_py.lanes import lanes_here
 from paimon_py.lsm.groups import Engine
 from paimon_py.lsm.merge import WINDOW_BYTES, WINDOW_ROWS, Plan
 from paimon_py.lsm.order import MergeOrder
+from paimon_py.parallel import active_workers
 
 _LEAST_BYTES = 8 << 20
 _LEAST_ROWS = 32_768
@@ -15,7 +15,7 @@ _LEAST_ROWS = 32_768
 
 def read_plan(order: MergeOrder, engine: Engine, columns: Sequence[str], *, drop_deletes: bool) -> Plan:
     """How the calling thread merges what it reads: all lanes together take about what one would take alone."""
-    lanes = lanes_here()
+    lanes = active_workers()
     return Plan(
         order=order,
         engine=engine,

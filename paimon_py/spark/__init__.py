@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from paimon_py.catalog import Catalog
+from paimon_py.arguments import NameList
+from paimon_py.catalog.catalog import Catalog
 from paimon_py.commit.result import CommitResult
-from paimon_py.doors import NameList
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.maintain.expired import ExpiredSnapshots, RemovedOrphans
+from paimon_py.maintain.cleanup.expired import ExpiredSnapshots, RemovedOrphans
 from paimon_py.rows.result import RowsResult
 from paimon_py.spec.statistics import Statistics
-from paimon_py.table import Table
+from paimon_py.table.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from paimon_py.spark.views import SparkCatalog
+    from paimon_py.spark.temp_views import SparkCatalog
 else:
     DataFrame = SparkSession = SparkCatalog = object  # for `typing.get_type_hints`, which must not import PySpark
 

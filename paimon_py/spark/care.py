@@ -10,20 +10,20 @@ import msgspec
 from pyspark.sql import SparkSession
 
 from paimon_py import Changes, CommitResult, CompactionTask, ExpiredSnapshots, Predicate, Table
+from paimon_py.arguments import NameList, as_python, check_flag, check_progress
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.uncommitted import delete_compaction
 from paimon_py.compaction.compact import Overtaken
-from paimon_py.doors import NameList, as_python, check_flag, check_progress
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.maintain.analyze import Measured, columns_to_analyze, measure_splits
+from paimon_py.maintain.cleanup.expire_snapshots import expire_snapshots
+from paimon_py.maintain.cleanup.expired import RemovedOrphans
+from paimon_py.maintain.cleanup.file_directories import Directory
+from paimon_py.maintain.cleanup.remove_orphans import limit_of, remove_orphans
+from paimon_py.maintain.cleanup.retention import retention_of
 from paimon_py.maintain.compact_table import compact_table
-from paimon_py.maintain.expire_snapshots import expire_snapshots
-from paimon_py.maintain.expired import RemovedOrphans
-from paimon_py.maintain.file_directories import Directory
 from paimon_py.maintain.hands import Listed, Target, look_at, remains
-from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
 from paimon_py.maintain.rescale import Rewritten, rewrite_splits, rewriter
-from paimon_py.maintain.retention import retention_of
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.scan.split import Split
 from paimon_py.spark.jobs import Failed, run_tasks
@@ -31,8 +31,8 @@ from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.session import session
 from paimon_py.spec.statistics import Statistics
 from paimon_py.spec.types import Field
-from paimon_py.table_door import guard
-from paimon_py.table_writing import discard
+from paimon_py.table.verbs import guard
+from paimon_py.table.writing import discard
 
 Carried = Union[BucketChanges, Overtaken]
 Item = TypeVar("Item")

@@ -15,9 +15,9 @@ from paimon_py.scan.split import Split
 from paimon_py.spark.jobs import TellingErrors, errors_as_ours, map_batches, new_job, numbered_tasks
 from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.session import session
-from paimon_py.spark.sharing import shares
+from paimon_py.spark.split_groups import shares
 from paimon_py.spark.types import arrow_schema, spark_schemas
-from paimon_py.system.made_table import MadeTable
+from paimon_py.system.metadata_table import MadeTable
 from paimon_py.system.table import SystemTable
 
 _ROWS_PER_BATCH = 65_536

@@ -99,7 +99,7 @@ class Meaning(msgspec.Struct, frozen=True):
     def condition(self, where: object, fields: Sequence[Field]) -> Predicate:
         """A condition on rows of these columns.
 
-        Raises: UsageError for a text that is no condition, and one that the session cannot read.
+        Raises: UsageError for a text that is not a condition, and one that the session cannot read.
         """
         return self._reader({(field.name,): field.type for field in fields}).condition(predicate_of(where))
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from paimon_py import Catalog, CommitResult, Consumer, ExpiredSnapshots, Predicate, RolledBack, Table, Tag
 from paimon_py.errors import UsageError
-from paimon_py.maintain.expired import RemovedOrphans
+from paimon_py.maintain.cleanup.expired import RemovedOrphans
 from paimon_py.spark import care
 from paimon_py.spark.meaning import Meaning
 

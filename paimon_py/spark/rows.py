@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from paimon_py import Changes, Predicate, RowsResult, Table
 from paimon_py.errors import UsageError
-from paimon_py.maintain.after_commit import cared_for
+from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.maintain.observers import observed_again
 from paimon_py.rows import verbs
 from paimon_py.rows.clauses import MergeClauses, join_keys
@@ -26,16 +26,16 @@ from paimon_py.spark.assignment import assign_types
 from paimon_py.spark.care import require_table
 from paimon_py.spark.jobs import Failed, Results, gather, new_job, run_tasks
 from paimon_py.spark.meaning import Meaning
-from paimon_py.spark.parcels import open_parcels
-from paimon_py.spark.placing import TaskNumbers, places, send_to_tasks, tasks_of
+from paimon_py.spark.partitioner import TaskNumbers, places, send_to_tasks, tasks_of
 from paimon_py.spark.replays import label_of
 from paimon_py.spark.session import session, shuffle_tasks
+from paimon_py.spark.shuffle import open_parcels
 from paimon_py.spark.write import target_of
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.table_writing import discard
+from paimon_py.table.writing import discard
 
 Asked = tuple[Union[str, None], Union[int, None]]
 """The user and identifier that a call names."""
@@ -81,7 +81,7 @@ def _once(table: Table, label: CommitLabel, verb: Callable[[], RowsResult]) -> R
     done = verbs.once(table._root, table.schema, label, verb)
     if done.already_committed:
         return observed_again(table._root, table.schema, done)
-    return cared_for(table._root, table.schema, done, of_batch=True)
+    return run_auto_maintenance(table._root, table.schema, done, of_batch=True)
 
 
 def _merge(
@@ -141,7 +141,7 @@ def groups_of(schema: TableSchema, splits: Sequence[Split]) -> list[list[Split]]
 
     Rows whose keys move between partitions are all of one group, since a writer has to know where all keys are.
     """
-    if bucket_mode(schema) is BucketMode.MOVING:
+    if bucket_mode(schema) is BucketMode.CROSS_PARTITION:
         return [list(splits)] if splits else []
     groups: dict[object, list[Split]] = {}
     for number, split in enumerate(splits):

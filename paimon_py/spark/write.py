@@ -11,26 +11,26 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
 from paimon_py import Changes, CommitResult, Table
+from paimon_py.arguments import as_python
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.commit.commit import committed_before
 from paimon_py.commit.overwrite import overwrite_of
 from paimon_py.commit.uncommitted import discarding_on_failure
-from paimon_py.doors import as_python
 from paimon_py.errors import UsageError
 from paimon_py.spark.assignment import assign_types
 from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.convert import fit
 from paimon_py.spark.jobs import Failed, Results, gather, new_job
-from paimon_py.spark.parcels import open_parcels
-from paimon_py.spark.placing import places, send_to_tasks, tasks_of
+from paimon_py.spark.partitioner import places, send_to_tasks, tasks_of
 from paimon_py.spark.replays import label_of
 from paimon_py.spark.session import shuffle_tasks
+from paimon_py.spark.shuffle import open_parcels
 from paimon_py.spark.types import arrow_type
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.supported import check_writable
 from paimon_py.spec.types import Atomic, Root
-from paimon_py.table_writing import discard
+from paimon_py.table.writing import discard
 from paimon_py.write.align import Alignment
 from paimon_py.write.session import Writer
 

@@ -217,7 +217,7 @@ def _check_name(schema: TableSchema, column: str, function: str) -> None:
     if option not in schema.options:
         option = DEFAULT_AGGREGATE
     raise OptionError(
-        f"option {option!r} is {function!r}, which is no aggregate function; there are {', '.join(FUNCTIONS)}",
+        f"option {option!r} is {function!r}, which is not an aggregate function; there are {', '.join(FUNCTIONS)}",
         option=option,
         value=function,
     )

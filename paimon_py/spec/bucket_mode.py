@@ -18,14 +18,14 @@ UNAWARE = -1
 class BucketMode(enum.Enum):
     """How the rows of a table find their bucket.
 
-    FIXED: by a hash of the bucket key. DYNAMIC: where the key lies already, else where there is room. MOVING: as
-    DYNAMIC, and a key may lie in another partition than its row names. POSTPONED: a compaction decides. NONE: append
-    tables without buckets.
+    FIXED: by a hash of the bucket key. DYNAMIC: where the key is already, else where there is room.
+    CROSS_PARTITION: as DYNAMIC, and a key may be in another partition than its row names. POSTPONED: a compaction
+    decides. NONE: append tables without buckets.
     """
 
     FIXED = enum.auto()
     DYNAMIC = enum.auto()
-    MOVING = enum.auto()
+    CROSS_PARTITION = enum.auto()
     POSTPONED = enum.auto()
     NONE = enum.auto()
 
@@ -33,7 +33,7 @@ class BucketMode(enum.Enum):
 def bucket_mode(schema: TableSchema) -> BucketMode:
     """The mode of a table by its option `bucket` and its keys.
 
-    Raises: OptionError if the option is no number.
+    Raises: OptionError if the option is not a number.
     """
     buckets = Options(schema.options).get_int("bucket")
     if not schema.primary_keys:
@@ -42,7 +42,7 @@ def bucket_mode(schema: TableSchema) -> BucketMode:
         return BucketMode.POSTPONED
     if buckets != UNAWARE:
         return BucketMode.FIXED
-    return BucketMode.MOVING if is_cross_partition(schema) else BucketMode.DYNAMIC
+    return BucketMode.CROSS_PARTITION if is_cross_partition(schema) else BucketMode.DYNAMIC
 
 
 def is_cross_partition(schema: TableSchema) -> bool:

@@ -35,7 +35,7 @@ _POSTPONED = (
 
 
 def check_bucket_key(schema: TableSchema, options: Options) -> None:
-    """Refuse bucket keys that are no columns, or are columns that cannot be bucket keys.
+    """Refuse bucket keys that are not columns, or are columns that cannot be bucket keys.
 
     Raises: OptionError
     """

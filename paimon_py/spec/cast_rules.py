@@ -96,7 +96,7 @@ def _same(source: DataType, target: DataType) -> bool:
 def what_is_lost(source: DataType, target: DataType) -> str | None:
     """What becomes of values that a cast does not keep, for people; None where every value is kept but for rounding.
 
-    Of casts that `supports_cast` allows. Source: Java `CastExecutors`, as `files/cast.py` does them.
+    Of casts that `supports_cast` allows. Source: Java `CastExecutors`, as `files/casts/cast.py` does them.
     """
     if not isinstance(source, Atomic) or not isinstance(target, Atomic):
         return None

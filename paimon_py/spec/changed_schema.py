@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from paimon_py.doors import check_flag
+from paimon_py.arguments import check_flag
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.spec.cast_rules import supports_cast, what_is_lost
 from paimon_py.spec.column_paths import (

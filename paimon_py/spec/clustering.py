@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from paimon_py.doors import NameList, as_names
+from paimon_py.arguments import NameList, as_names
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.option_names import did_you_mean

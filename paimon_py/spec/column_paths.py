@@ -103,7 +103,7 @@ def modified_field(fields: tuple[Field, ...], path: tuple[str, ...], change: Fie
         return _with(fields, index, change(field, steps))
     row = at(field.type, steps)
     if not isinstance(row, RowType):
-        raise SchemaError(f"there is no column {path_text(path)}: {path_text(path[: 1 + len(steps)])} is no ROW")
+        raise SchemaError(f"there is no column {path_text(path)}: {path_text(path[: 1 + len(steps)])} is not a ROW")
     inner = msgspec.structs.replace(row, fields=modified_field(row.fields, below, change))
     return _with(fields, index, msgspec.structs.replace(field, type=replaced_at(field.type, steps, inner)))
 
@@ -112,7 +112,7 @@ def _row_below(field: Field, path: tuple[str, ...]) -> tuple[tuple[str, ...], Ro
     steps = _steps(field.type, path[1:-1])
     row = at(field.type, steps)
     if not isinstance(row, RowType):
-        raise SchemaError(f"there is no column {path_text(path)}: {path_text(path[: 1 + len(steps)])} is no ROW")
+        raise SchemaError(f"there is no column {path_text(path)}: {path_text(path[: 1 + len(steps)])} is not a ROW")
     return steps, row
 
 

@@ -35,7 +35,7 @@ def parse_default(data_type: DataType, text: str) -> DefaultValue:
     are read as UTC.
 
     Raises:
-        SchemaError: the text is no value of the type, or the type takes no default here.
+        SchemaError: the text is not a value of the type, or the type takes no default here.
     """
     if len(text) >= 2 and text.startswith("'") and text.endswith("'"):
         text = text[1:-1]

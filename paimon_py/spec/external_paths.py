@@ -12,7 +12,7 @@ import msgspec
 
 from paimon_py.errors import OptionError
 from paimon_py.spec.options import Options
-from paimon_py.spec.shown import shown_url
+from paimon_py.spec.redact import shown_url
 
 PATHS = "data-file.external-paths"
 STRATEGY = f"{PATHS}.strategy"
@@ -93,7 +93,7 @@ def external_paths(options: Options) -> ExternalPaths | None:
 
 
 def declared_roots(text: str | None) -> tuple[str, ...]:
-    """The directories that a value of `data-file.external-paths` allows; a part that is no plain URL allows nothing."""
+    """The directories that a value of `data-file.external-paths` allows; a part that is not a URL allows nothing."""
     found = []
     for part in text.split(",") if text else ():
         with suppress(OptionError):

@@ -290,7 +290,7 @@ def check_text(what: str, text: str | None) -> str | None:
     """`text` if it can stand in a metadata file.
 
     Raises:
-        UsageError: it is no text, or has lone surrogates.
+        UsageError: it is not text, or has lone surrogates.
     """
     if text is not None and (not isinstance(text, str) or any(unicodedata.category(char) == "Cs" for char in text)):
         raise UsageError(f"{what} is a text, not {text!r}")

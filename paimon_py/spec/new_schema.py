@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from paimon_py.doors import as_list
+from paimon_py.api_hints import explains_arguments
+from paimon_py.arguments import as_list
 from paimon_py.errors import OptionError, SchemaError, UsageError
-from paimon_py.other_names import explains_arguments
 from paimon_py.spec.layout import check_column_name, check_text
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import (

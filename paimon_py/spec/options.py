@@ -18,7 +18,7 @@ from paimon_py.errors import OptionError
 from paimon_py.spec.option_names import FALLBACKS, check_names
 from paimon_py.spec.option_rows import ROWS
 from paimon_py.spec.option_rows.kinds import BOOL, INT, LONG, MAP, REAL, SIZE, TEXT, TIME
-from paimon_py.spec.shown import shown_options
+from paimon_py.spec.redact import shown_options
 
 __all__ = ["OPTIONS", "Option", "Options", "check_names", "check_values", "is_default"]
 
@@ -174,7 +174,7 @@ class Options(Mapping[str, str]):
 
 
 def require_texts(options: Mapping[str, object]) -> None:
-    """Refuse values that are no texts.
+    """Refuse values that are not texts.
 
     Raises: OptionError with the text that a value would be, and for half of a surrogate pair.
     """
@@ -278,7 +278,7 @@ def _real(option: Option, text: str) -> float:
 
 
 def parse_size(text: str) -> int | None:
-    """The bytes that a text such as `16 kb` means; None if it is no size."""
+    """The bytes that a text such as `16 kb` means; None if it is not a size."""
     match = _QUANTITY.fullmatch(text.strip())
     factor = None if match is None else _SIZES.get(match.group(2).lower())
     if match is None or factor is None or int(match.group(1)) * factor >= 2**63:

@@ -14,5 +14,5 @@ REFERENCED = "paimon-py.referenced-paths"
 
 
 def referenced_paths(options: Mapping[str, str]) -> tuple[str, ...]:
-    """The directories that the options of a table name; a part that is no plain URL names nothing."""
+    """The directories that the options of a table name; a part that is not a plain URL names nothing."""
     return declared_roots(options.get(REFERENCED))

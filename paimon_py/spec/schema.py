@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from paimon_py.errors import SchemaError
-from paimon_py.pages import join_values
+from paimon_py.html import join_values
+from paimon_py.spec.redact import shown_options
 from paimon_py.spec.schema_page import schema_page
-from paimon_py.spec.shown import shown_options
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Field
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from paimon_py.other_names import explains_arguments
-from paimon_py.spec.shown import shown_option
+from paimon_py.api_hints import explains_arguments
+from paimon_py.spec.redact import shown_option
 
 Path: TypeAlias = str | Sequence[str]
 """A column, or the path to a nested one."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from paimon_py.pages import facts, grid, join_values, page, section
-from paimon_py.spec.shown import shown_options
+from paimon_py.html import facts, grid, join_values, page, section
+from paimon_py.spec.redact import shown_options
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Field
 

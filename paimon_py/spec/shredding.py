@@ -23,7 +23,7 @@ _SCALARS = frozenset((
 def shredded_columns(options: Mapping[str, str]) -> dict[str, DataType]:
     """The type that is wanted of each VARIANT column, by name.
 
-    Raises: OptionError for a text that is no ROW type of types that variants can be taken apart into.
+    Raises: OptionError for a text that is not a ROW type of types that variants can be taken apart into.
     """
     text = Options(options).find_str(OPTION)
     if text is None:
@@ -31,7 +31,7 @@ def shredded_columns(options: Mapping[str, str]) -> dict[str, DataType]:
     try:
         parsed = parse_type(json.loads(text))
     except (ValueError, SchemaError) as error:
-        raise _refusal(text, f"is no type of a schema file: {error}") from error
+        raise _refusal(text, f"is not a type of a schema file: {error}") from error
     if not isinstance(parsed, RowType):
         raise _refusal(text, "must be a ROW whose fields are VARIANT columns")
     for field in parsed.fields:

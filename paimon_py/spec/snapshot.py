@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import msgspec
 
 from paimon_py.spec.bounds import Count
+from paimon_py.spec.postponed import WaitingOrder
 from paimon_py.spec.users import Users
-from paimon_py.spec.waiting import WaitingOrder
 
 BATCH_COMMIT_IDENTIFIER = 9_223_372_036_854_775_807
 RESERVED_PROPERTIES = "paimon-py."

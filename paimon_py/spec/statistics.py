@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from paimon_py.pages import facts, grid, note, page
+from paimon_py.html import facts, grid, note, page
 from paimon_py.spec.types import Atomic, DataType, Root
 
 _SIZES = {

@@ -140,7 +140,7 @@ def _sequence_type(schema: TableSchema, options: Options) -> str | None:
 
 def _kept_twice(schema: TableSchema, options: Options) -> str | None:
     """Where a key that moves to another partition must be deleted from the old one, and deletes are ignored."""
-    if bucket_mode(schema) is not BucketMode.MOVING or options.get_enum("merge-engine") != "deduplicate":
+    if bucket_mode(schema) is not BucketMode.CROSS_PARTITION or options.get_enum("merge-engine") != "deduplicate":
         return None
     ignores = options.get_bool("ignore-delete")
     return "ignore-delete and keys that move between partitions" if ignores else None

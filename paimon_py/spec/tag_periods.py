@@ -43,7 +43,7 @@ class TagPeriod(msgspec.Struct, frozen=True):
         if duration is not None:
             if duration < 1:
                 name = "tag.creation-period-duration"
-                raise OptionError(f"option {name!r} is no time that tags could be made after", option=name)
+                raise OptionError(f"option {name!r} is not a time that tags could be made after", option=name)
             return cls(duration, _MINUTE)
         match options.get_enum("tag.creation-period"):
             case "daily":
@@ -53,7 +53,7 @@ class TagPeriod(msgspec.Struct, frozen=True):
         return cls(2 * _HOUR_MILLIS, _HOUR[0])
 
     def begins(self, name: str) -> int | None:
-        """The beginning of the period that a tag stands for; None if it is no automatic tag."""
+        """The beginning of the period that a tag stands for; None if it is not an automatic tag."""
         text = name.split(" ")[0] if self.daily else name
         try:
             found = datetime.strptime(text, self.pattern).replace(tzinfo=timezone.utc)

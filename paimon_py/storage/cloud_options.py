@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from paimon_py.errors import OptionError
 from paimon_py.spec.options import parse_duration
-from paimon_py.spec.shown import shown_url
+from paimon_py.spec.redact import shown_url
 
 SECRET_ARGUMENTS = frozenset(
     (

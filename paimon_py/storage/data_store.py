@@ -10,8 +10,8 @@ from typing import BinaryIO
 from paimon_py.env import Env
 from paimon_py.errors import CorruptionError
 from paimon_py.spec.external_paths import PATHS, declared_roots
-from paimon_py.spec.shown import harmless_options, shown_url
-from paimon_py.storage.renewed_store import open_beside
+from paimon_py.spec.redact import harmless_options, shown_url
+from paimon_py.storage.refreshing_store import open_beside
 from paimon_py.storage.store import FileStatus, Store, range_reader
 
 Opener = Callable[[str, Mapping[str, str]], tuple[Store, str]]

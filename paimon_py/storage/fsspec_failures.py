@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus
 
 from paimon_py.env import environment
 from paimon_py.errors import PaimonError, StorageError, StorageUnknownError
-from paimon_py.spec.shown import HIDDEN, shown_text
+from paimon_py.spec.redact import HIDDEN, shown_text
 from paimon_py.storage.cloud_options import secret_texts
 from paimon_py.storage.local_store import LocalStore
 from paimon_py.storage.store import FileMissingError

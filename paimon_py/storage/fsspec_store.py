@@ -21,11 +21,11 @@ import fsspec.asyn
 
 from paimon_py.env import Ids, SystemIds
 from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError, UsageError
-from paimon_py.spec.shown import shown_url, without_user
+from paimon_py.spec.redact import shown_url, without_user
 from paimon_py.storage import azure_session
 from paimon_py.storage.cloud_options import fsspec_arguments, harmless_arguments
+from paimon_py.storage.exclusive_create import KNOWN, LOCK_HINT, check_promise, is_known
 from paimon_py.storage.fsspec_failures import Failures, hide_causes, http_status
-from paimon_py.storage.promise import KNOWN, LOCK_HINT, check_promise, is_known
 from paimon_py.storage.store import FileMissingError, FileStatus, join
 
 ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paimon_py.errors import OptionError
-from paimon_py.spec.shown import is_harmless_hadoop
+from paimon_py.spec.redact import is_harmless_hadoop
 
 HADOOP_PREFIX = "hadoop."
 """Options with this prefix are Hadoop settings: `hadoop.dfs.nameservices`."""

@@ -162,7 +162,7 @@ class HdfsStore:
         with _translate_errors("rename_directory", source):
             client = self._client()
             if not client.get_file_info(_inner(source)).isdir:
-                raise FileNotFoundError(f"{source} is no directory")
+                raise FileNotFoundError(f"{source} is not a directory")
             client.mkdirs(_inner(target).rpartition("/")[0] or "/", _DIRECTORY_MODE, True)
             try:
                 client.rename(_inner(source), _inner(target), False)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
-from paimon_py.spec.shown import shown_url, without_user
+from paimon_py.spec.redact import shown_url, without_user
 from paimon_py.storage.local_store import LocalStore, absolute_path
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.oss_options import OssSettings

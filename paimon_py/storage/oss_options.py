@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from paimon_py.errors import OptionError
-from paimon_py.spec.shown import shown_url
+from paimon_py.spec.redact import shown_url
 
 PREFIX = "fs.oss."
 FORBID = "x-oss-forbid-overwrite"

@@ -24,10 +24,10 @@ from urllib3.util import Retry
 
 from paimon_py.env import Ids, SystemIds, environment
 from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError, UsageError
-from paimon_py.spec.shown import shown_url
+from paimon_py.spec.redact import shown_url
+from paimon_py.storage.exclusive_create import check_promise
 from paimon_py.storage.fsspec_failures import Failures, hide_causes
 from paimon_py.storage.oss_options import CLOUD, FORBID, OssSettings
-from paimon_py.storage.promise import check_promise
 from paimon_py.storage.store import FileMissingError, FileStatus, join
 
 _PART_BYTES = 8 << 20

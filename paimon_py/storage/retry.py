@@ -8,7 +8,7 @@ from typing import BinaryIO, TypeVar
 from paimon_py.env import Clock, Ids, SystemClock, SystemIds
 from paimon_py.errors import StorageError
 from paimon_py.logs import RETRIES
-from paimon_py.spec.shown import shown_text
+from paimon_py.spec.redact import shown_text
 from paimon_py.storage.store import FileStatus, ReadRange, Store, range_reader
 
 T = TypeVar("T")

@@ -142,7 +142,7 @@ _OF_ENVIRONMENT = {
     "azure_storage_account_key": "fs.azure.account.key", "azure_storage_sas_token": "fs.azure.sas.fixed.token",
     "oss_access_key_id": "fs.oss.accessKeyId", "oss_access_key_secret": "fs.oss.accessKeySecret",
 }  # fmt: skip
-"""Variables of the environment that are no options."""
+"""Variables of the environment that are not options."""
 
 _ALONE = frozenset(("hadoop-conf-dir",))
 _LETTERS = {

@@ -8,7 +8,7 @@ from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot
 from paimon_py.stream.end import End
-from paimon_py.stream.line import expired_error, require_following
+from paimon_py.stream.follower import expired_error, require_following
 from paimon_py.stream.position import Position, table_of
 from paimon_py.stream.start import Compacted, Earliest, FromSnapshot, FromTime, Full, Latest
 

@@ -14,13 +14,13 @@ from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.parallel_read import read_together
 from paimon_py.scan.projection import Projection, listed_names, projection_of, whole_columns, with_parts_of
 from paimon_py.scan.read import read_split
 from paimon_py.scan.request import FileChoice, Request
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
+from paimon_py.scan.row_shape import RowShape, WithKinds
 from paimon_py.scan.split import Split
-from paimon_py.scan.together import read_together
-from paimon_py.scan.view import View, WithKinds
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 
@@ -34,7 +34,7 @@ class Reading:
         schema: TableSchema,
         columns: ColumnList | None,
         where: Predicate | str | None,
-        view: View | None = None,
+        view: RowShape | None = None,
     ) -> None:
         """`view`: how rows are shown; None: as they are, with their kinds.
 
@@ -42,7 +42,7 @@ class Reading:
         """
         self._root = root
         self._table_schema = schema
-        self._view: View = view or WithKinds()
+        self._view: RowShape = view or WithKinds()
         self._is_plain = view is None
         self._columns = listed_names(columns)
         self._where = None if where is None else predicate_of(where)
@@ -127,4 +127,4 @@ class Reading:
         return (*self._columns, ROW_KIND_COLUMN)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_shown"}
+        return {name: value for name, value in self.__dict__.items() if name != "_projection_and_request"}

@@ -12,7 +12,7 @@ from typing import Union
 
 import msgspec
 
-from paimon_py.doors import way_of
+from paimon_py.arguments import way_of
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
 from paimon_py.scan.moments import as_moment, millis_of, moment_of_text
 from paimon_py.spec.options import Options

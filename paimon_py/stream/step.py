@@ -7,7 +7,7 @@ from typing import Union
 
 import pyarrow as pa
 
-from paimon_py.doors import check_flag
+from paimon_py.arguments import check_flag
 from paimon_py.errors import UsageError
 from paimon_py.scan.split import Split
 from paimon_py.spec.snapshot import MIN_LONG, Base, Snapshot

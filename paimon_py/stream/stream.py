@@ -10,20 +10,20 @@ from numbers import Integral
 import msgspec
 import pyarrow as pa
 
-from paimon_py.doors import names_place, way_of
+from paimon_py.api_hints import ApiHints
+from paimon_py.arguments import way_of, with_location
 from paimon_py.errors import UsageError
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
-from paimon_py.other_names import HasOtherNames
 from paimon_py.scan.change_plan import ChangeSource, plan_step, plan_waiting
 from paimon_py.scan.diff_plan import plan_diff
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.moments import as_moment, millis_of
 from paimon_py.scan.plan_snapshot import Planned, plan_snapshot
+from paimon_py.scan.row_shape import RowShape
 from paimon_py.scan.split import Split
 from paimon_py.scan.taken_away import require_nothing_taken
-from paimon_py.scan.view import View
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.spec.options import Options
@@ -33,7 +33,7 @@ from paimon_py.spec.supported import check_readable
 from paimon_py.stream.begin import follows, whole
 from paimon_py.stream.end import End
 from paimon_py.stream.follow import Follow, Reads, makes_changelog
-from paimon_py.stream.line import Line
+from paimon_py.stream.follower import SnapshotFollower
 from paimon_py.stream.position import Position, table_of
 from paimon_py.stream.progress import Progress
 from paimon_py.stream.reading import Reading
@@ -41,8 +41,8 @@ from paimon_py.stream.start import Compacted, FromSnapshot, Full, Latest, start_
 from paimon_py.stream.step import Step
 
 
-@names_place(lambda stream: stream._root.path)
-class Stream(HasOtherNames):
+@with_location(lambda stream: stream._root.path)
+class Stream(ApiHints):
     """The changes of a table, one step for each snapshot that brings some, in their order.
 
     `poll()` gives the next step or None and never waits. As an iterator, plain or async, a stream waits for the next
@@ -63,7 +63,7 @@ class Stream(HasOtherNames):
         until: object = None,
         options: Mapping[str, str] | None = None,
         consumer_id: str | None = None,
-        view: View | None = None,
+        view: RowShape | None = None,
     ) -> None:
         """See `Table.stream`. `view`: how rows are shown; None: as they are, with their kinds."""
         given, table_schema = _check_options(schema, options), schema
@@ -76,7 +76,7 @@ class Stream(HasOtherNames):
         self._follow = Follow.of(schema)
         self._reading = Reading(root, schema, columns, where, view)
         self._wait_seconds = stored.get_duration("continuous.discovery-interval") / 1000
-        self._line: Line | None = None
+        self._line: SnapshotFollower | None = None
         self._ended = False
         self._consumer_id: str | None = None
         self._progress = self._consumer(stored, consumer_id)
@@ -196,9 +196,9 @@ class Stream(HasOtherNames):
 
     def _go_on_after(self, base: Base) -> None:
         self._table = table_of(self._root)
-        self._line = Line(self._root, base, self._table, self._consumer_id)
+        self._line = SnapshotFollower(self._root, base, self._table, self._consumer_id)
 
-    def _next(self, line: Line) -> Snapshot | None:
+    def _next(self, line: SnapshotFollower) -> Snapshot | None:
         """The snapshot to look at next; None if there is none yet, or no more."""
         now = self._root.env.clock.millis()
         snapshot = line.peek()
@@ -208,7 +208,7 @@ class Stream(HasOtherNames):
         self._ended = self._end.is_before(snapshot)
         return None if self._ended or self._follow.is_too_new(snapshot, now) else snapshot
 
-    def _step(self, line: Line, snapshot: Snapshot) -> Step | None:
+    def _step(self, line: SnapshotFollower, snapshot: Snapshot) -> Step | None:
         """The step of a snapshot; None if it brings nothing. What counts is what files there are, as in Java."""
         if self._follow.refuses:
             require_nothing_taken(self._root, snapshot)

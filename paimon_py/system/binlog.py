@@ -15,9 +15,9 @@ from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.split import columns_of
 from paimon_py.lsm.same_values import same_values
-from paimon_py.lsm.words import combine_chunks
+from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.scan.request import Request, keep
-from paimon_py.scan.view import WithKinds
+from paimon_py.scan.row_shape import WithKinds
 from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
 from paimon_py.spec.types import ArrayType, Field
 

@@ -17,7 +17,7 @@ from paimon_py.codec.columns import Ints, Mask, from_numpy, text_array
 from paimon_py.codec.manifest.columns import ABSENT, EntryColumns, file_source
 from paimon_py.errors import SchemaError, UnsupportedError
 from paimon_py.expr.prune import Bounds
-from paimon_py.files.cast import cast
+from paimon_py.files.casts.cast import cast
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
@@ -27,7 +27,7 @@ from paimon_py.spec.manifest import DELETION_VECTORS, ManifestFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
-from paimon_py.system.made import CHUNK_ROWS, Asked, Columns, Made, TableState, exactly, fields_of
+from paimon_py.system.metadata_table_def import CHUNK_ROWS, Asked, Columns, Made, TableState, exactly, fields_of
 from paimon_py.system.texts import key_texts, named_texts, partition_names, partition_row_texts, value_texts
 
 _COMPRESSED = r"\.(?:gz|bz2|deflate|snappy|lz4|zst)$"

@@ -19,7 +19,7 @@ from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.snapshot import Base
 from paimon_py.storage.store import FileMissingError
 from paimon_py.system.file_tables import FilePart, file_parts
-from paimon_py.system.made import Asked, Columns, Made, TableState, fields_of
+from paimon_py.system.metadata_table_def import Asked, Columns, Made, TableState, fields_of
 
 
 class _Indexed(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,14 +9,14 @@ import difflib
 
 from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.view import AsIs, WithKinds, WithRowIds
+from paimon_py.scan.row_shape import PlainRows, WithKinds, WithRowIds
 from paimon_py.spec.schema import TableSchema
 from paimon_py.system.binlog import Binlog
 from paimon_py.system.file_tables import FILE_TABLES
 from paimon_py.system.index_tables import INDEX_TABLES
-from paimon_py.system.made import Made, TableSource
-from paimon_py.system.made_table import MadeTable
 from paimon_py.system.manifest_tables import MANIFEST_TABLES
+from paimon_py.system.metadata_table import MadeTable
+from paimon_py.system.metadata_table_def import Made, TableSource
 from paimon_py.system.metadata_tables import METADATA_TABLES
 from paimon_py.system.table import Kind, SystemTable
 
@@ -25,7 +25,7 @@ KINDS = {
     for kind in (
         Kind(name="audit_log", view=WithKinds("rowkind", first=True)),
         Kind(name="binlog", view=Binlog()),
-        Kind(name="ro", view=AsIs(), top_level=True),
+        Kind(name="ro", view=PlainRows(), top_level=True),
         Kind(name="row_tracking", view=WithRowIds()),
     )
 }

@@ -15,7 +15,7 @@ from paimon_py.spec.manifest import GlobalIndex, IndexEntry, ManifestFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
-from paimon_py.system.made import Asked, Columns, Made, TableState, chunks, fields_of
+from paimon_py.system.metadata_table_def import Asked, Columns, Made, TableState, chunks, fields_of
 from paimon_py.system.texts import partition_row_texts
 
 _RANGES = "ARRAY<ROW<f0 STRING NOT NULL, f1 INT NOT NULL, f2 INT NOT NULL, _CARDINALITY BIGINT>>"

@@ -20,7 +20,7 @@ from paimon_py.spec.snapshot import Snapshot, Tag
 from paimon_py.spec.type_text import print_field, sql_type
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileStatus
-from paimon_py.system.made import Asked, Columns, Made, TableState, chunks, fields_of, wall_time
+from paimon_py.system.metadata_table_def import Asked, Columns, Made, TableState, chunks, fields_of, wall_time
 
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 _FIELD_OPTION_PARTS = 3

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from paimon_py.arguments import NameList, as_mapping, with_location
 from paimon_py.commit.result import CommittedSnapshots
-from paimon_py.doors import NameList, as_mapping, names_place
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
@@ -17,8 +17,8 @@ from paimon_py.notebook import system_page
 from paimon_py.scan.between import between
 from paimon_py.scan.fallback import open_scan
 from paimon_py.scan.request import FileChoice
+from paimon_py.scan.row_shape import PlainRows, RowShape
 from paimon_py.scan.scan import Scan
-from paimon_py.scan.view import AsIs, View
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_readable
@@ -40,7 +40,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    view: View
+    view: RowShape
     top_level: bool = False
 
     def files(self, schema: TableSchema) -> FileChoice | None:
@@ -56,7 +56,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
         return not self.top_level or not schema.primary_keys
 
 
-@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
+@with_location(lambda table: table._root.path, lambda table: table._root.schemas.latest())
 class SystemTable:
     """A table seen in another way: read like a table, never written. Can be pickled; secrets are left out."""
 
@@ -66,7 +66,7 @@ class SystemTable:
         Raises: UnsupportedError for a table whose columns clash with those of the system table, or that asks for
             sequence numbers in it.
         """
-        if not isinstance(kind.view, AsIs):
+        if not isinstance(kind.view, PlainRows):
             _refuse_sequence_numbers(schema.options)
         self._root = root
         self._schema = schema
@@ -117,7 +117,7 @@ class SystemTable:
         Raises: as `Table.scan`, and UsageError for changes of a system table that shows states alone.
         """
         check_readable(self._schema)
-        if options and not isinstance(self._kind.view, AsIs):
+        if options and not isinstance(self._kind.view, PlainRows):
             _refuse_sequence_numbers(as_mapping("options", options))
         found = open_scan(
             self._root, self._schema, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
@@ -168,7 +168,7 @@ class SystemTable:
         self._require_changes()
         return Stream(
             self._root, self._schema, from_=from_, columns=columns, where=where, until=until, options=options,
-            consumer_id=consumer_id, view=None if isinstance(self._kind.view, AsIs) else self._kind.view,
+            consumer_id=consumer_id, view=None if isinstance(self._kind.view, PlainRows) else self._kind.view,
         )  # fmt: skip
 
     def _require_changes(self) -> None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import text_array
 from paimon_py.codec.partition_text import partition_texts
-from paimon_py.files.cast import cast
+from paimon_py.files.casts.cast import cast
 from paimon_py.spec.layout import is_blank
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -24,7 +24,7 @@ _NULL = "null"
 
 
 def partition_row_texts(rows: pa.Array, schema: TableSchema) -> pa.Array:
-    """`{2024-01-01, x}` of serialized partitions; null for what is no partition of this schema."""
+    """`{2024-01-01, x}` of serialized partitions; null for what is not a partition of this schema."""
     fields = schema.partition_fields
     arity = len(fields).to_bytes(4, "big")
     fits = pc.fill_null(pc.starts_with(rows, arity), False)

@@ -19,11 +19,11 @@ from paimon_py.logs import warn
 from paimon_py.metadata.partition_files import counted_files
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.moments import millis_of
+from paimon_py.spec.redact import shown_options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.shown import shown_options
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.system.made import Asked, Columns, Made, chunks, exactly, fields_of
-from paimon_py.system.made_table import MadeTable
+from paimon_py.system.metadata_table import MadeTable
+from paimon_py.system.metadata_table_def import Asked, Columns, Made, chunks, exactly, fields_of
 from paimon_py.system.texts import partition_names
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the wall clock of whoever wrote the file

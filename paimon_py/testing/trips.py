@@ -11,7 +11,7 @@ import io
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import BinaryIO, TypeVar
 
-from paimon_py.lanes import Budget, run_streams
+from paimon_py.parallel import Budget, run_streams
 from paimon_py.storage.store import FileStatus, Store
 
 T = TypeVar("T")

@@ -1,6 +1,7 @@
 """Writers: rows into data files, and data files into changes.
 
 Rows are aligned with the table's schema (`align.py`), routed to their partition and bucket a whole column at a time
-(`route.py`, or by the kind of bucket: `dynamic.py`, `moving.py`, `waiting.py`) and handed to one writer per bucket.
+(`route.py`, or by the kind of bucket: `dynamic.py`, `cross_partition.py`, `postponed_writer.py`) and handed to one
+writer per bucket.
 What never lives here: sorting and merging rows of a bucket (`lsm`), publishing changes (`commit`).
 """

@@ -113,7 +113,7 @@ class Alignment:
         Cost: no copy for columns that have the right type already; only bounded types look at lengths.
         Raises:
             SchemaError: a NULL in a NOT NULL column, a value that does not fit its type; the first one of each column.
-            UsageError: a value that is no row kind, or a kind that the table's merge engine can never merge.
+            UsageError: a value that is not a row kind, or a kind that the table's merge engine can never merge.
         """
         arrays: list[pa.Array] = []
         misfits: list[Misfit] = []

@@ -12,8 +12,8 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.write.routing import FixedBuckets, Routing, UnawareBuckets
 
 if TYPE_CHECKING:
+    from paimon_py.write.cross_partition import ReadKeys
     from paimon_py.write.dynamic import Share
-    from paimon_py.write.moving import ReadKeys
 
 
 def routing_of(
@@ -44,10 +44,10 @@ def routing_of(
         from paimon_py.write.dynamic import DynamicBuckets
 
         return DynamicBuckets(root, schema, live, share)
-    if mode is BucketMode.MOVING:
-        from paimon_py.write.moving import MovingKeys
+    if mode is BucketMode.CROSS_PARTITION:
+        from paimon_py.write.cross_partition import CrossPartitionRouting
 
-        return MovingKeys(root, schema, live.snapshot, read_keys)
-    from paimon_py.write.waiting import PostponedBuckets
+        return CrossPartitionRouting(root, schema, live.snapshot, read_keys)
+    from paimon_py.write.postponed_writer import PostponedBuckets
 
     return PostponedBuckets(schema)

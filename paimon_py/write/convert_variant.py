@@ -21,7 +21,7 @@ WAY = (
 def variant_step(source: pa.DataType, place: ColumnPlace) -> Step | None:
     """The step to variants from texts of JSON or from their own two parts; None for anything else.
 
-    The step raises Misfit for a text that is not JSON, and for bytes that are no variant.
+    The step raises Misfit for a text that is not JSON, and for bytes that are not a variant.
     """
     if is_pair(source):
         return lambda array: _check(array, place)
@@ -39,7 +39,7 @@ def _parse(array: pa.Array, place: ColumnPlace) -> pa.Array:
             made.append(from_json(text))
         except SchemaError as error:
             row = int(pc.index(texts.indices, number).as_py())
-            raise Misfit(place, row, ": the text (", f") is no variant: {error}; {WAY}") from error
+            raise Misfit(place, row, ": the text (", f") is not a variant: {error}; {WAY}") from error
     return of_encoded(made).take(texts.indices)
 
 
@@ -48,7 +48,7 @@ def _check(array: pa.Array, place: ColumnPlace) -> pa.Array:
         return as_variants(array)
     except CorruptionError as error:
         row = next(at for at in range(len(array)) if _is_damaged(array.slice(at, 1)))
-        raise Misfit(place, row, ": the value (", f") is no variant: {error}; {WAY}") from error
+        raise Misfit(place, row, ": the value (", f") is not a variant: {error}; {WAY}") from error
 
 
 def _is_damaged(array: pa.Array) -> bool:

@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from paimon_py.arguments import as_python
 from paimon_py.codec.columns import Int32s, Ints, Mask, distinct_integers, from_numpy
 from paimon_py.commit.changes import Bucket, BucketChanges, Changes
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.compaction.live_files import LiveFiles
-from paimon_py.doors import as_python
 from paimon_py.errors import CorruptionError, OptionError, SnapshotExpiredError, UsageError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.hash_files import key_hashes, read_hashes, write_hashes
@@ -50,7 +50,7 @@ class Share(msgspec.Struct, frozen=True):
         Raises: UsageError if buckets are not dynamic, or there is no such writer.
         """
         mode = bucket_mode(schema)
-        if mode is BucketMode.MOVING:
+        if mode is BucketMode.CROSS_PARTITION:
             raise UsageError("rows of a table whose keys move between partitions are written by one writer at a time")
         if mode is not BucketMode.DYNAMIC:
             raise UsageError("only the rows of a table with dynamic buckets are shared among writers by key")

@@ -43,7 +43,7 @@ def rows_of(items: Sequence[object], fields: Sequence[Field]) -> pa.Table:
     the values else.
 
     Raises:
-        UsageError: something is no mapping from names.
+        UsageError: something is not a mapping from names.
         SchemaError: a column cannot take a value; the first one of each such column is named.
     """
     names: dict[str, None] = {}
@@ -77,7 +77,7 @@ def open_items(items: Iterator[object], fields: Sequence[Field], opener: Opener)
     """A reader over an iterator of things with an Arrow stream, such as batches; items are taken one after the other.
 
     Raises:
-        UsageError: an item is no Arrow data, or has another schema than the first (then when the item is read).
+        UsageError: an item is not Arrow data, or has another schema than the first (then when the item is read).
     """
     first = next(items, _NOTHING)
     if first is _NOTHING:
@@ -151,7 +151,7 @@ def _variants(name: str, values: Sequence[object]) -> pa.Array:
         try:
             found.append(of_value(value))
         except SchemaError as error:
-            message = f"column {name}: {value!r:.200} (row {row}) is no variant: {error}; texts are JSON here"
+            message = f"column {name}: {value!r:.200} (row {row}) is not a variant: {error}; texts are JSON here"
             raise SchemaError(message, fields=(name,)) from error
     return of_encoded(found)
 

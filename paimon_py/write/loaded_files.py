@@ -21,10 +21,10 @@ import pyarrow.parquet
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.errors import SchemaError, StorageError, UnsupportedError, UsageError
+from paimon_py.progress import Progress
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.storage.open import open_store
 from paimon_py.storage.store import Store
-from paimon_py.tally import Progress
 from paimon_py.write.good_rows import GoodRows, OnBadRow
 
 _SUFFIXES = {"csv": "csv", "tsv": "csv", "parquet": "parquet", "json": "json", "jsonl": "json", "ndjson": "json"}
@@ -53,7 +53,7 @@ class LoadFormat(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, form: object, delimiter: object, nulls: object, on_bad_row: object = None) -> LoadFormat:
-        """Raises: UsageError for another format, a delimiter of several characters, nulls that are no texts, …"""
+        """Raises: UsageError for another format, a delimiter of several characters, nulls that are not texts, …"""
         if form is not None and form not in _FORMATS:
             raise UsageError(f"format is one of {', '.join(map(repr, _FORMATS))}, not {form!r}")
         if delimiter is not None and not (isinstance(delimiter, str) and len(delimiter) == 1):

@@ -10,8 +10,8 @@ from sortedcontainers import SortedSet
 from paimon_py.commit.changes import Bucket, Edit
 from paimon_py.env import Pool
 from paimon_py.errors import StorageError
-from paimon_py.lanes import Budget
 from paimon_py.lsm.merge import WINDOW_BYTES
+from paimon_py.parallel import Budget
 from paimon_py.spec.data_file import DataFile
 from paimon_py.write.bucket_writer import BucketWriter, Tell
 from paimon_py.write.route import Routed

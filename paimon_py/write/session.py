@@ -10,6 +10,8 @@ from weakref import WeakMethod
 
 import pyarrow as pa
 
+from paimon_py.api_hints import ApiHints
+from paimon_py.arguments import with_location
 from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.codec.partition_time import PartitionTime, time_texts
@@ -18,19 +20,17 @@ from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.uncommitted import delete_compaction, delete_handed_index, delete_made
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.writer_compaction import WriterCompaction
-from paimon_py.doors import names_place
 from paimon_py.env import SerialPool
 from paimon_py.errors import CorruptionError, SchemaError, UsageError
-from paimon_py.lanes import Budget
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
-from paimon_py.other_names import HasOtherNames
+from paimon_py.parallel import Budget
+from paimon_py.progress import ProgressCounter
 from paimon_py.spec.bounds import SEQUENCE_MAX, is_long
 from paimon_py.spec.bucket_mode import counts_anew
 from paimon_py.spec.clustering import is_incremental
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
-from paimon_py.tally import Tally
 from paimon_py.write.align import Alignment
 from paimon_py.write.bucket_kinds import routing_of
 from paimon_py.write.bucket_writer import BucketWriter
@@ -39,19 +39,19 @@ from paimon_py.write.open_buckets import Begin, OpenBuckets
 from paimon_py.write.route import Routed
 from paimon_py.write.settings import WriterSettings
 from paimon_py.write.streams import Piece, number_pieces, open_stream
-from paimon_py.write.unhanded import Unhanded
+from paimon_py.write.uncommitted_output import UncommittedOutput
 
 if TYPE_CHECKING:
+    from paimon_py.write.cross_partition import ReadKeys
     from paimon_py.write.dynamic import Share
-    from paimon_py.write.moving import ReadKeys
 
 
 _INNER = frozenset(("base", "keep_to", "write_again", "write_rows"))
 """What other modules ask a writer for; no completion offers these."""
 
 
-@names_place(lambda writer: writer._root.path)
-class Writer(HasOtherNames):
+@with_location(lambda writer: writer._root.path)
+class Writer(ApiHints):
     """Writes rows into files that nobody sees until their changes are committed.
 
     Use it in a `with` block: leaving it by an exception deletes what was not handed over by `changes()`. A writer that
@@ -81,12 +81,12 @@ class Writer(HasOtherNames):
         relieve = None if self._compaction is None else self._compaction.relieve
         limit = settings.buffer_bytes - self._routing.memory_bytes
         self._buckets = OpenBuckets(_weakly(self._open), limit, root.env.pool, relieve)
-        self._unhanded = Unhanded(root, self._buckets, self._compaction, self._routing)
+        self._unhanded = UncommittedOutput(root, self._buckets, self._compaction, self._routing)
         self._chosen = PartitionChoice()
         self._times = PartitionTime.required_by(schema)
         self._checked: set[bytes] = set()
         self._aligned: dict[bool, tuple[pa.Schema, Alignment]] = {}
-        self._tally = Tally(None, 0, "rows")
+        self._tally = ProgressCounter(None, 0, "rows")
         self._end: str | None = None
         self._unhanded.watch(self)
 
@@ -137,7 +137,7 @@ class Writer(HasOtherNames):
             self._give_up("failed")
             raise
 
-    def _count_by(self, tally: Tally) -> None:
+    def _count_by(self, tally: ProgressCounter) -> None:
         """Count rows that come from now on when they have gone to files, or were dropped.
 
         `changes` counts all that is left, and then the rows that are compacted, under another name.

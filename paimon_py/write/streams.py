@@ -12,9 +12,9 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import UsageError
+from paimon_py.progress import ProgressCounter, count_batches
 from paimon_py.spec.type_text import contains
 from paimon_py.spec.types import Atomic, DataType, Field, Root
-from paimon_py.tally import Tally, count_batches
 
 _PIECE_ROWS = 262_144
 _PIECE_BYTES = 64 << 20
@@ -63,7 +63,7 @@ def known_rows(data: object) -> int:
     return found if isinstance(found, int) else 0
 
 
-def counted_stream(data: object, fields: Sequence[Field], tally: Tally) -> pa.RecordBatchReader:
+def counted_stream(data: object, fields: Sequence[Field], tally: ProgressCounter) -> pa.RecordBatchReader:
     """The same rows, which count as they are taken.
 
     Raises: as `open_stream`.

@@ -25,9 +25,9 @@ from paimon_py import (
     UnsupportedError,
     UsageError,
 )
-from paimon_py.catalogs.jdbc import sql
-from paimon_py.catalogs.jdbc.urls import database_url
 from paimon_py.env import Env, SerialPool
+from paimon_py.metastores.jdbc import sql
+from paimon_py.metastores.jdbc.urls import database_url
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
 

@@ -10,8 +10,8 @@ from unit.catalogs import test_rest_programs as programs
 from unit.catalogs.rest_stub import StubServer, catalog_of
 
 from paimon_py import Catalog
-from paimon_py.catalogs.metastore import TableName
 from paimon_py.env import Env
+from paimon_py.metastores.metastore import TableName
 
 pytest.importorskip("urllib3")
 

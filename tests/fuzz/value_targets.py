@@ -34,7 +34,7 @@ from paimon_py.spec.file_indexes import IndexColumn
 from paimon_py.spec.layout import check_file_name, check_name, escape, is_plain_directory, partition_path, unescape
 from paimon_py.spec.options import OPTIONS, Options, check_names, check_values
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.travelling import _checksum
+from paimon_py.spec.serializable import _checksum
 from paimon_py.spec.type_text import parse_type, print_type, sql_type
 from paimon_py.spec.types import Field
 from paimon_py.storage.memory_store import MemoryStore

@@ -17,8 +17,8 @@ from paimon_py.codec.variant.arrays import of_encoded
 from paimon_py.codec.variant.shred import shred
 from paimon_py.codec.variant.unshred import unshred
 from paimon_py.files.variant_parts import cast_array
-from paimon_py.formats.parquet_shredding import with_groups
-from paimon_py.formats.parquet_variants import parts_of
+from paimon_py.formats.parquet.shredding import with_groups
+from paimon_py.formats.parquet.variants import parts_of
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.spec.variant_paths import part_of, with_parts

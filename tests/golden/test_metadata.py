@@ -11,7 +11,7 @@ import pytest
 from locate import CORPUS
 from unit.codec.manifest.manifest_entries import by_fastavro, fold, stats_by_fastavro
 
-from paimon_py.codec.avro import header_bytes, read_header
+from paimon_py.codec.avro.container import header_bytes, read_header
 from paimon_py.codec.manifest import entries as manifest_avro
 from paimon_py.codec.manifest import schemas as manifest_schemas
 from paimon_py.codec.manifest.copy import copy_manifests

@@ -14,7 +14,7 @@ DOORS = {
     "bucket_path": {BUCKET_FILES, PLACES},
     "relative_bucket_path": {PLACES},
     # to look for files that no metadata name
-    "index_directory": {BUCKET_FILES, "maintain/file_directories.py"},
+    "index_directory": {BUCKET_FILES, "maintain/cleanup/file_directories.py"},
     "data_file_path": {BUCKET_FILES, PLACES},
     "path_in": {BUCKET_FILES},
     # to delete a table, whatever its schema: files outside its directory, with those beside them

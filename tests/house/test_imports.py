@@ -24,20 +24,20 @@ RARE = {
     "paimon_py.imports.verb", "paimon_py.queries.query", "paimon_py.cli", "paimon_py.doctor.checks", "paimon_py.doctor.gather", "paimon_py.metadata.level_files",
     "paimon_py.codec.file_index.answer", "paimon_py.codec.manifest.copy", "paimon_py.commit.compact_manifests",
     "paimon_py.compaction.compact", "paimon_py.compaction.index_rewrite", "paimon_py.compaction.run",
-    "paimon_py.expr.sql", "paimon_py.files.cast_rules", "paimon_py.formats.avro", "paimon_py.formats.orc",
+    "paimon_py.expr.sql", "paimon_py.files.casts.rules", "paimon_py.formats.avro.format", "paimon_py.formats.orc.format",
     "paimon_py.lsm.aggregates", "paimon_py.lsm.engines.aggregation", "paimon_py.lsm.engines.first_row",
     "paimon_py.lsm.engines.lookup", "paimon_py.lsm.engines.partial_update", "paimon_py.lsm.external_sort",
-    "paimon_py.compaction.rewrite", "paimon_py.maintain.publish_waiting", "paimon_py.maintain.rescale",
+    "paimon_py.compaction.rewrite", "paimon_py.maintain.publish_postponed", "paimon_py.maintain.rescale",
     "paimon_py.rows.live_keys", "paimon_py.lookup.lookups", "paimon_py.iceberg.observer", "paimon_py.rows.verbs", "paimon_py.scan.top_n",
     "paimon_py.spark", "paimon_py.spec.changed_schema", "paimon_py.spec.validation", "paimon_py.storage.fsspec_store",
     "paimon_py.scan.change_plan", "paimon_py.scan.diff_plan", "paimon_py.scan.diff_read", "paimon_py.system.table",
     "paimon_py.expr.foreign", "paimon_py.expr.from_arrow", "paimon_py.scan.dataset", "paimon_py.scan.lazy_polars",
     "paimon_py.scan.seen_plan", "paimon_py.types", "paimon_py.write.listed_rows",
-    "paimon_py.testing", "paimon_py.write.dynamic", "paimon_py.write.moving", "paimon_py.write.waiting",
+    "paimon_py.testing", "paimon_py.write.dynamic", "paimon_py.write.cross_partition", "paimon_py.write.postponed_writer",
 }  # fmt: skip
 WRITING = {
-    "paimon_py.commit.commit", "paimon_py.compaction.plan", "paimon_py.files.writer", "paimon_py.formats.parquet_write",
-    "paimon_py.lsm.writer", "paimon_py.metadata.idle_warning", "paimon_py.table_writing", "paimon_py.write.session",
+    "paimon_py.commit.commit", "paimon_py.compaction.plan", "paimon_py.files.writer", "paimon_py.formats.parquet.write",
+    "paimon_py.lsm.writer", "paimon_py.metadata.idle_warning", "paimon_py.table.writing", "paimon_py.write.session",
 }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ MANY_METHODS: dict[str, str] = {
     "storage/fsspec_store.py:FsspecStore": "one method per verb of a store",
     "storage/hdfs_store.py:HdfsStore": "one method per verb of a store",
     "scan/scan.py:Scan": "the public ways to see rows, each short",
-    "table.py:Table": "the public verbs of a table, each short",
+    "table/table.py:Table": "the public verbs of a table, each short",
     "storage/oss_store.py:OssStore": "one method per verb of a store",
     "storage/memory_store.py:MemoryStore": "one method per verb of a store",
     "testing/store_suite.py:StoreSuite": "one method per promise of a store",

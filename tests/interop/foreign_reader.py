@@ -58,7 +58,7 @@ def main(library: str, warehouse: str, directory: str, *names: str) -> None:
         path = pathlib.Path(directory, name)
         try:
             table = LIBRARIES[library](warehouse, name)
-        except BaseException as error:  # noqa: BLE001 - panics of native code are no Exception; what a library cannot read is its answer
+        except BaseException as error:  # noqa: BLE001 - panics of native code are not Exception; what a library cannot read is its answer
             path.with_suffix(".txt").write_text(f"{type(error).__name__}: {error}")
             continue
         with pa.ipc.new_file(path.with_suffix(".arrow"), table.schema) as file:

@@ -8,7 +8,7 @@
     ("shared", rows, writers)                   one commit of several writers of ours; of one by Java
     ("sort", [column, …], strategy)             by us, whosever turn it is: Java's core cannot
     ("index",)                                  our rewrite of file indexes, likewise
-    ("resize", buckets)                         our rescaling where the number is no option, likewise
+    ("resize", buckets)                         our rescaling where the number is not an option, likewise
     ("look",)                                   both look up keys, we with one table object for the whole script
     ("ask", [tree, …])                          both filter
 

@@ -89,7 +89,7 @@ def main(library: str, warehouse: str) -> None:
     for line in sys.stdin:
         try:
             play(player, json.loads(line))
-        except BaseException as error:  # noqa: BLE001 - panics of native code are no Exception; the test reads the text
+        except BaseException as error:  # noqa: BLE001 - panics of native code are not Exception; the test reads the text
             answer = {"error": f"{type(error).__name__}: {error}"}
         else:
             answer = {"ok": True}

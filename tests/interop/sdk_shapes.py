@@ -57,7 +57,7 @@ def main(warehouse: str) -> None:
                 writer.write_arrow(pa.Table.from_pylist(rows, schema=columns(names, nullable=not not_null)))
                 build.new_commit().commit(writer.prepare_commit())
                 writer.close()
-        except Exception as error:  # noqa: BLE001 - what a release cannot do is no table
+        except Exception as error:  # noqa: BLE001 - what a release cannot do is not a table
             print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
 
 

@@ -13,7 +13,7 @@ from unit.formats.samples import every_type, make_batch
 from values import canonical_rows, difference, ours
 
 from paimon_py import Catalog, Schema
-from paimon_py.formats import parquet_write
+from paimon_py.formats.parquet import write as parquet_write
 from paimon_py.spec.type_text import print_type
 from paimon_py.spec.types import VectorType
 

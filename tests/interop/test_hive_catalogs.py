@@ -252,7 +252,7 @@ table = Catalog.open(warehouse, options).table("races.t")
 for number in range(count):
     print(table.write_arrow(pa.table({"k": pa.array([worker * 1000 + number], pa.int64())})).snapshot_id)
 """
-"""Commits of one process, in a store whose creation of files is no good: two may believe that they did it."""
+"""Commits of one process, in a store whose creation of files is not a good: two may believe that they did it."""
 
 
 def test_a_lock_makes_a_store_safe_that_is_not(tmp_path, servers):
@@ -502,7 +502,7 @@ def test_both_tell_the_metastore_of_partitions(java_with, tmp_path, servers):
     java = java_with("2.0.0")
     java.run(str(tmp_path / "w"), [{"op": "write", "table": "db.t", "rows": rows}], catalog_options=options)
     verbs, name = table._root.registration._verbs, table._root.registration._name
-    from paimon_py.catalogs.hive import thrift
+    from paimon_py.metastores.hive import thrift
 
     found = verbs.partitions(name)
     assert sorted(thrift.texts(one, 1) for one in found) == [["a b"], ["{new}"], ["ü/="]]

@@ -22,9 +22,9 @@ from test_hive_catalogs import opening, servers  # noqa: F401 - a fixture
 from toxic import FAULTS, Proxy
 
 from paimon_py import Catalog, CommitUnknownError, PaimonError, PaimonWarning, StorageError
-from paimon_py.catalogs.hive.lock import HiveLock
-from paimon_py.catalogs.jdbc.lock import JdbcLock
 from paimon_py.env import Env, SystemClock
+from paimon_py.metastores.hive.lock import HiveLock
+from paimon_py.metastores.jdbc.lock import JdbcLock
 
 PROCESSES = 3
 ANSWERS = 60

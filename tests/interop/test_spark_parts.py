@@ -14,8 +14,8 @@ import pytest
 pytest.importorskip("pyspark", reason="the Spark adapter needs pyspark")
 pytestmark = pytest.mark.spark
 
-from paimon_py.spark.parcels import Parcels, open_parcels  # noqa: E402
-from paimon_py.spark.sharing import share_splits  # noqa: E402
+from paimon_py.spark.shuffle import Parcels, open_parcels  # noqa: E402
+from paimon_py.spark.split_groups import share_splits  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 

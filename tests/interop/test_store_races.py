@@ -17,7 +17,7 @@ from catalogs.test_jdbc import mariadb, postgres  # noqa: F401 - fixtures
 from store_servers import running
 
 from paimon_py import Catalog, CommitRetriesExhaustedError, Table, UnsupportedError
-from paimon_py.storage import promise
+from paimon_py.storage import exclusive_create as promise
 
 PROCESSES = 8
 COMMITS = 50

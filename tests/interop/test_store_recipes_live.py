@@ -260,7 +260,7 @@ def test_gcs_a_machine_at_google(gcs, guard, monkeypatch):
     connect = GoogleCredentials._connect_cloud
 
     def connected(self):
-        """Emulators are no reason to ask the machine; this one is."""
+        """Emulators are not a reason to ask the machine; this one is."""
         self.on_google = True
         connect(self)
 

@@ -14,7 +14,7 @@ import pytest
 from store_servers import running
 
 from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError
-from paimon_py.storage import promise
+from paimon_py.storage import exclusive_create as promise
 from paimon_py.storage.open import open_store
 from paimon_py.testing.store_suite import StoreSuite
 

@@ -16,8 +16,8 @@ from paimon_py.codec.binary_row import decode
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.env import Env, SerialPool
+from paimon_py.metadata.postponed_order import WAITING
 from paimon_py.metadata.root import TableRoot
-from paimon_py.metadata.waiting_order import WAITING
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import parse_type
 from paimon_py.storage.memory_store import MemoryStore

@@ -25,8 +25,8 @@ from model.machine import PARTITIONS, Life, Mode
 
 import paimon_py.compaction.compact
 import paimon_py.compaction.run
-from paimon_py import table_writing
-from paimon_py.commit import numbering
+from paimon_py.commit import sequence_numbers as numbering
+from paimon_py.table import writing as table_writing
 
 TRIGGER = "num-sorted-run.compaction-trigger"
 VECTORS = "deletion-vectors.enabled"

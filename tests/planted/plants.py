@@ -424,7 +424,7 @@ COMMITTING = (
         "unit/rows/test_merge_limits.py",
     ),
     plant(
-        "a SAS token is no secret",
+        "a SAS token is not a secret",
         '"account_key", "sas_token", "connection_string", "client_secret",',
         '"account_key", "connection_string", "client_secret",',
         "unit/storage/test_fsspec_store.py",
@@ -464,7 +464,7 @@ TWELVE = (
     ),
     plant(
         "4: a retry deletes what the first call is about to publish",
-        "if self.request.label.identifier is not None and self.repeats.are_strangers():",
+        "if self.request.label.identifier is not None and self.repeats.are_foreign():",
         "if not self.request.is_new:",
         "simulation/test_the_twelve.py::test_4_a_retry_between_the_append_and_the_compact",
     ),

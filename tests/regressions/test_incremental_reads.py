@@ -74,7 +74,7 @@ def test_an_automatic_tag_gives_the_diff_from_the_one_before(table):
     assert rows(table, incremental_to_auto_tag="2024-01-03") == [(1, "d", "+I")]
     assert rows(table, incremental_to_auto_tag="2024-01-01") == []
     assert rows(table, incremental_to_auto_tag="2024-01-05") == []
-    with pytest.raises(OptionError, match="no automatic tag"):
+    with pytest.raises(OptionError, match="not an automatic tag"):
         rows(table, incremental_to_auto_tag="monday")
 
 

@@ -11,7 +11,7 @@ import pytest
 from unit.public import new_catalog
 
 from paimon_py import col
-from paimon_py.files.cast import cast
+from paimon_py.files.casts.cast import cast
 from paimon_py.spec.type_text import parse_type
 
 LONG = [Decimal("9999999999999999999999999999.9999999999"), Decimal("-1234567890123456789012345678.9012345678"),

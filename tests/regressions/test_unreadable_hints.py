@@ -1,4 +1,4 @@
-"""A hint that cannot be read is no hint: reads and commits go on by listing."""
+"""A hint that cannot be read is not a hint: reads and commits go on by listing."""
 
 from __future__ import annotations
 

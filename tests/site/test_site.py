@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from paimon_py.catalogs.options import OF_ALL, OF_KINDS
+from paimon_py.metastores.options import OF_ALL, OF_KINDS
 from paimon_py.spec.options import OPTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -115,3 +115,8 @@ def test_objects_that_calls_make_show_no_constructor(site):
 def test_the_page_of_options_is_the_one_that_is_made():
     made = runpy.run_path(str(ROOT / "docs" / "site" / "options.py"))
     assert made["PAGE"].read_text(encoding="utf-8") == made["page"](ROOT / "paimon_py"), "run python docs/site/options.py"
+
+
+def test_the_page_of_modules_is_the_one_that_is_made():
+    made = runpy.run_path(str(ROOT / "docs" / "site" / "modules.py"))
+    assert made["PAGE"].read_text(encoding="utf-8") == made["page"](), "run python docs/site/modules.py"

@@ -491,7 +491,7 @@ WRONG_SCANS = [
     ({"options": {"incremental-between": "2,1"}}, UsageError, "ends before it begins"),
     ({"options": {"incremental-between": "a,1"}}, UsageError, "neither two tags"),
     ({"options": {"incremental-between": "1,2", "incremental-between-scan-mode": "x"}}, OptionError, "one of"),
-    ({"options": {"incremental-to-auto-tag": "first"}}, OptionError, "no automatic tag"),
+    ({"options": {"incremental-to-auto-tag": "first"}}, OptionError, "not an automatic tag"),
 ]  # fmt: skip
 
 
@@ -597,7 +597,7 @@ def test_an_empty_table_has_nothing_to_tag(catalog):
         (pp.AddColumn(5, "INT"), UsageError, "a name or a list of names"),
         (pp.AddColumn("", "INT"), UsageError, "empty"),
         (pp.AddColumn([], "INT"), UsageError, "a name or a list of names"),
-        (pp.AddColumn(["v", "x"], "INT"), SchemaError, "'v' is no ROW"),
+        (pp.AddColumn(["v", "x"], "INT"), SchemaError, "'v' is not a ROW"),
         (pp.AddColumn("_KEY_k", "INT"), SchemaError, "must not start with _KEY_"),
         (pp.AddColumn("x", "INT", position=5), UsageError, "a position is First()"),
         (pp.AddColumn("x", "INT", position=pp.After("zz")), SchemaError, "there is no column 'zz'"),

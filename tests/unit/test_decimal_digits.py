@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_py.decimal_digits import quotient, quotient_type, scaled_down
-from paimon_py.files.cast_number import rescale
+from paimon_py.files.casts.numbers import rescale
 
 EXACT = decimal.Context(prec=200)
 WORDS = [2**32 - 1, 2**64 - 1, 2**96 - 1, 2**128 - 1, 2**32, 2**64, 2**64 - 2**32, 0, 1, 5]

@@ -10,7 +10,7 @@ import pytest
 
 from paimon_py.env import Env, SerialPool, ThreadPool, usable_cores
 from paimon_py.errors import UsageError
-from paimon_py.lanes import Budget, lanes_here, run_streams
+from paimon_py.parallel import Budget, active_workers, run_streams
 
 FREE = Budget(1 << 30, lambda item: 0, lambda result: 1)
 
@@ -196,7 +196,7 @@ def test_items_are_taken_in_the_calling_thread_and_few_ahead():
 
 def test_work_within_work_stays_in_its_thread():
     def inner(item):
-        yield threading.current_thread(), lanes_here()
+        yield threading.current_thread(), active_workers()
 
     def outer(item):
         pool = ThreadPool(2)
@@ -205,7 +205,7 @@ def test_work_within_work_stays_in_its_thread():
             yield item
 
     assert list(ThreadPool(2).streams(outer, range(5), FREE)) == [item for item in range(5) for _ in range(3)]
-    assert lanes_here() == 1
+    assert active_workers() == 1
 
 
 @pytest.mark.parametrize("pool", [SerialPool(), ThreadPool(1), Env(threads=1).pool])

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from unit.public import env, keyed_table, new_catalog
 
-from paimon_py import Catalog, Schema, SetOption, Table, col, pages
+from paimon_py import Catalog, Schema, SetOption, Table, col
+from paimon_py import html as pages
 from paimon_py.metadata.root import TableRoot
 from paimon_py.testing.counting_store import CountingStore
 from paimon_py.types import Statistics

@@ -21,7 +21,7 @@ from paimon_py.codec.manifest.lists import (
 )
 from paimon_py.errors import CorruptionError
 from paimon_py.scan.split import Split
-from paimon_py.spec.shown import shown_url
+from paimon_py.spec.redact import shown_url
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.counting_store import CountingStore
 

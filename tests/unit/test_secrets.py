@@ -27,10 +27,10 @@ from paimon_py.errors import CorruptionError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.new_schema import TableSpec, new_table_schema
 from paimon_py.spec.options import Options
-from paimon_py.spec.shown import harmless_options, shown_options, shown_text, shown_url, without_user
+from paimon_py.spec.redact import harmless_options, shown_options, shown_text, shown_url, without_user
+from paimon_py.storage.exclusive_create import KNOWN
 from paimon_py.storage.fsspec_store import FsspecStore
 from paimon_py.storage.open import open_store
-from paimon_py.storage.promise import KNOWN
 
 MARK = "sesame"
 """Part of every text that must stay in the process."""

@@ -12,7 +12,7 @@ from unit.public import new_catalog
 
 from paimon_py import Schema, Table, UsageError
 from paimon_py.env import Env
-from paimon_py.tally import Tally, TallyPart, count_batches
+from paimon_py.progress import ProgressCounter, ProgressShare, count_batches
 
 COLUMNS = [("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL"), ("v", "STRING")]
 ROWS = pa.table({"p": pa.array([1, 2] * 50, pa.int32()), "k": range(100), "v": ["x"] * 100})
@@ -55,18 +55,18 @@ def goes_up_to(told, total, what, end=None):
 
 
 def test_what_is_counted_is_told_at_once(told):
-    tally = Tally(told, 10, "rows")
+    tally = ProgressCounter(told, 10, "rows")
     for count in (3, 0, 4, 9):
         tally.add(count)
     assert told == [(3, 10, "rows"), (7, 10, "rows"), (10, 10, "rows")]
-    Tally(None, 10, "rows").add(3)
-    endless = Tally(told, 0, "rows")
+    ProgressCounter(None, 10, "rows").add(3)
+    endless = ProgressCounter(told, 0, "rows")
     endless.add(5)
     assert told[-1] == (5, 0, "rows")
 
 
 def test_a_thing_is_done_after_all_its_steps(told):
-    tally = Tally(told, 3, "rows", steps=2, attempt=2)
+    tally = ProgressCounter(told, 3, "rows", steps=2, attempt=2)
     for count in (1, 1, 3):
         tally.add(count)
     tally.end()
@@ -78,25 +78,25 @@ def test_a_thing_is_done_after_all_its_steps(told):
 
 
 def test_a_part_counts_no_more_than_all_of_it(told):
-    tally = Tally(told, 10, "rows")
-    part = TallyPart(tally, 6)
+    tally = ProgressCounter(told, 10, "rows")
+    part = ProgressShare(tally, 6)
     part.add(4)
     part.add(4)
     part.end()
-    TallyPart(tally, 4).end()
+    ProgressShare(tally, 4).end()
     assert [done for done, _, _ in told] == [4, 6, 10]
 
 
 def test_a_part_reaches_what_it_has_not_counted(told):
-    tally = Tally(told, 10, "rows", steps=2)
-    part = TallyPart(tally, 10, steps=2)
+    tally = ProgressCounter(told, 10, "rows", steps=2)
+    part = ProgressShare(tally, 10, steps=2)
     for place in (4, 3, 4, 30):
         part.reach(place)
     assert [done for done, _, _ in told] == [4, 10]
 
 
 def test_batches_count_when_they_were_used(told):
-    batches = count_batches(ROWS.to_batches(max_chunksize=40), Tally(told, 100, "rows"))
+    batches = count_batches(ROWS.to_batches(max_chunksize=40), ProgressCounter(told, 100, "rows"))
     next(batches)
     assert told == []
     next(batches)
@@ -113,7 +113,7 @@ def test_threads_tell_one_after_the_other_and_lose_nothing():
         last.append(done)
         inside.pop()
 
-    tally = Tally(progress, 8_000, "rows")
+    tally = ProgressCounter(progress, 8_000, "rows")
     threads = [threading.Thread(target=lambda: [tally.add(1) for _ in range(1_000)]) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -123,7 +123,7 @@ def test_threads_tell_one_after_the_other_and_lose_nothing():
 
 
 def test_a_count_that_comes_while_another_is_told_is_told_too(told):
-    tally = Tally(lambda *call: (told(*call), tally.add(2) if len(told) == 1 else None), 5, "rows")
+    tally = ProgressCounter(lambda *call: (told(*call), tally.add(2) if len(told) == 1 else None), 5, "rows")
     tally.add(3)
     assert told == [(3, 5, "rows"), (5, 5, "rows")]
 
@@ -133,7 +133,7 @@ def test_nothing_is_told_after_an_error_of_the_callers_function(told):
         told(*call)
         raise KeyError("stop")
 
-    tally = Tally(failing, 5, "rows")
+    tally = ProgressCounter(failing, 5, "rows")
     with pytest.raises(KeyError):
         tally.add(1)
     tally.add(1)

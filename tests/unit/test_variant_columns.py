@@ -1,4 +1,4 @@
-"""VARIANT columns: what goes in comes out, in tables of every kind, and what is no variant is refused."""
+"""VARIANT columns: what goes in comes out, in tables of every kind, and what is not a variant is refused."""
 
 from __future__ import annotations
 

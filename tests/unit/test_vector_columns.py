@@ -1,4 +1,4 @@
-"""VECTOR columns: what goes in comes out, in every format that holds them, and what is no vector is refused."""
+"""VECTOR columns: what goes in comes out, in every format that holds them, and what is not a vector is refused."""
 
 from __future__ import annotations
 

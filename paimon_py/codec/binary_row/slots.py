@@ -69,7 +69,7 @@ def is_wide_timestamp(kind: DataType) -> bool:
 
 
 def has_no_bounds(kind: DataType) -> bool:
-    """Whether only NULL stands for a column of the type in rows: statistics do not bound it, and it is no key."""
+    """Whether only NULL stands for a column of the type in rows: statistics do not bound it, and it is not a key."""
     return isinstance(kind, VectorType) or (isinstance(kind, Atomic) and kind.root is Root.VARIANT)
 
 

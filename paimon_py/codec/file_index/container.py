@@ -58,13 +58,13 @@ def encode(indexes: Mapping[str, Mapping[str, bytes | None]]) -> bytes:
 def head_bytes(prefix: bytes, path: str) -> int:
     """How many bytes the head has, from its first `PREFIX_BYTES`.
 
-    Raises: CorruptionError if this is no container, or one of an unknown version.
+    Raises: CorruptionError if this is not a container, or one of an unknown version.
     """
     if len(prefix) < PREFIX_BYTES:
         raise CorruptionError(f"{path} ends after {len(prefix)} bytes; it should be a file index", path=path)
     magic, version, size = _PREFIX.unpack_from(prefix)
     if magic != _MAGIC:
-        raise CorruptionError(f"{path} begins with {prefix[:8].hex()}, which is no file index", path=path, offset=0)
+        raise CorruptionError(f"{path} begins with {prefix[:8].hex()}, which is not a file index", path=path, offset=0)
     if version != _VERSION:
         raise CorruptionError(f"{path} is a file index of version {version}; only 1 is known", path=path, offset=8)
     if size < PREFIX_BYTES + 8:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.avro_shape import Shape, reader
+from paimon_py.codec.avro.shape import Shape, reader
 from paimon_py.codec.columns import Bytes, Ints, Mask, Slices, from_numpy, from_slices, numpy_values, word_view
 from paimon_py.errors import CorruptionError
 from paimon_py.lazy import lazy_property

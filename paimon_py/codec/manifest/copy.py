@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paimon_py.codec.avro import codec_name, deflater, header_bytes, pack, write_container
-from paimon_py.codec.avro_shape import Shape, shape_of, tail_nulls
+from paimon_py.codec.avro.container import codec_name, deflater, header_bytes, pack, write_container
+from paimon_py.codec.avro.shape import Shape, shape_of, tail_nulls
 from paimon_py.codec.columns import Ints
 from paimon_py.codec.manifest.columns import SHAPE_ROW, EntryColumns
 from paimon_py.codec.manifest.schemas import MANIFEST

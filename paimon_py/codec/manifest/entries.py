@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from paimon_py.codec.avro import (
+from paimon_py.codec.avro.container import (
     Inflate,
     codec_name,
     deflater,
@@ -23,8 +23,8 @@ from paimon_py.codec.avro import (
     read_header,
     write_container,
 )
-from paimon_py.codec.avro import write_long as _long
-from paimon_py.codec.avro_shape import Shape, field_names, least_bytes, shape_of
+from paimon_py.codec.avro.container import write_long as _long
+from paimon_py.codec.avro.shape import Shape, field_names, least_bytes, shape_of
 from paimon_py.codec.columns import Bytes, Ints
 from paimon_py.codec.flipped import check_names
 from paimon_py.codec.manifest.columns import ABSENT, ROW_COUNT, ROW_OF, SPARE_BYTES, EntryColumns

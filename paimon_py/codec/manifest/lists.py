@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from paimon_py.codec.avro import inflater, read_blocks, read_header, write_long
-from paimon_py.codec.avro_shape import Shape, encode, field_names, least_bytes, read_records, shape_of
+from paimon_py.arguments import UNFORESEEN
+from paimon_py.codec.avro.container import inflater, read_blocks, read_header, write_long
+from paimon_py.codec.avro.shape import Shape, encode, field_names, least_bytes, read_records, shape_of
 from paimon_py.codec.flipped import check_names
 from paimon_py.codec.manifest.entries import container, encode_stats
 from paimon_py.codec.manifest.schemas import INDEX_MANIFEST, INDEX_VERSION, MANIFEST_LIST, VERSION
-from paimon_py.doors import UNFORESEEN
 from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.spec.data_file import FileKind, Stats
 from paimon_py.spec.manifest import DELETION_VECTORS, DeletionVectorRange, GlobalIndex, IndexEntry, ManifestFile

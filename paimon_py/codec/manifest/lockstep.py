@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from paimon_py.codec.avro_shape import Shape, reader
+from paimon_py.codec.avro.shape import Shape, reader
 from paimon_py.codec.columns import Bytes, Ints, Mask, Words, distinct_integers, word_view
 from paimon_py.codec.manifest.columns import ABSENT, NUMBERS, ROW_COUNT, ROW_OF, SHAPE_ROW, SPARE_BYTES
 from paimon_py.codec.manifest.program import Instruction, Records, program

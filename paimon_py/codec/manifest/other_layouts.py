@@ -5,11 +5,11 @@ Lists may hold NULL where Java's hold none, or the other way round, and unions m
 
 from __future__ import annotations
 
-from paimon_py.codec.avro import Header, header_bytes, inflater, read_blocks, write_container
-from paimon_py.codec.avro_shape import Shape, encode, field_names, least_bytes, read_records, shape_of
+from paimon_py.arguments import decoding_metadata
+from paimon_py.codec.avro.container import Header, header_bytes, inflater, read_blocks, write_container
+from paimon_py.codec.avro.shape import Shape, encode, field_names, least_bytes, read_records, shape_of
 from paimon_py.codec.flipped import check_names
 from paimon_py.codec.manifest.schemas import MANIFEST
-from paimon_py.doors import decoding_metadata
 
 
 def is_other_layout(shape: Shape, known: Shape) -> bool:

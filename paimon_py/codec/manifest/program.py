@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
-from paimon_py.codec.avro import read_long
-from paimon_py.codec.avro_shape import Shape, reader
+from paimon_py.codec.avro.container import read_long
+from paimon_py.codec.avro.shape import Shape, reader
 from paimon_py.codec.columns import Ints
 from paimon_py.codec.manifest.columns import ABSENT, ARRAYS, NUMBERS, OPTIONAL, ROW_COUNT, ROW_OF, SHAPE_ROW, SPANS
 from paimon_py.errors import CorruptionError

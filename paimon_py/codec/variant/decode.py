@@ -67,7 +67,7 @@ def plain_decimal(value: Decimal) -> Decimal:
 
 
 def scalar_text(found: Scalar, *, single: bool) -> str:
-    """A value that is no text as a text, as Java prints it. `single`: of four bytes, if it is a float."""
+    """A value that is not text as a text, as Java prints it. `single`: of four bytes, if it is a float."""
     if isinstance(found, bool):
         return "true" if found else "false"
     if isinstance(found, float):

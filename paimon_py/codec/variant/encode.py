@@ -255,7 +255,7 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise SchemaError(f"{_excerpt(text)} holds half of a pair of UTF-16, which is no text") from error
+        raise SchemaError(f"{_excerpt(text)} holds half of a pair of UTF-16, which is not text") from error
 
 
 def _check(found: Encoded) -> Encoded:

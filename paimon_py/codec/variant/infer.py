@@ -104,7 +104,7 @@ def infer(variants: Iterable[tuple[bytes, bytes] | None], rules: InferRules) -> 
     """The type to take a column apart into; None if it is to stay whole.
 
     Cost: some microseconds a row and key.
-    Raises: CorruptionError for bytes that are no variants.
+    Raises: CorruptionError for bytes that are not variants.
     """
     seen, rows = _Seen(), 0
     for one in variants:

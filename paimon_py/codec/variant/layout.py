@@ -48,7 +48,7 @@ Scalar = None | bool | int | float | Decimal | str | bytes | date | datetime
 
 
 def damage(reason: str) -> CorruptionError:
-    """The error for bytes that are no variant."""
+    """The error for bytes that are not a variant."""
     return CorruptionError(f"a variant is damaged: {reason}")
 
 
@@ -167,7 +167,7 @@ def key_at(keys: Sequence[str], number: int) -> str:
 
 
 def field_at(value: bytes, at: int, key: str, keys: tuple[str, ...]) -> int | None:
-    """The field of an object by its key; None if there is none, or if the node is no object."""
+    """The field of an object by its key; None if there is none, or if the node is not an object."""
     if basic_type(value, at) != OBJECT:
         return None
     found = children_at(value, at)
@@ -175,7 +175,7 @@ def field_at(value: bytes, at: int, key: str, keys: tuple[str, ...]) -> int | No
 
 
 def element_at(value: bytes, at: int, index: int) -> int | None:
-    """An element of an array by its number; None if there is none, or if the node is no array."""
+    """An element of an array by its number; None if there is none, or if the node is not an array."""
     if basic_type(value, at) != ARRAY:
         return None
     places = children_at(value, at).places

@@ -46,7 +46,7 @@ def shred(array: pa.Array, wanted: DataType, target: pa.DataType) -> pa.Array:
     """A column of variants as groups of the type `target`.
 
     Cost: some microseconds a row and key.
-    Raises: CorruptionError for bytes that are no variants.
+    Raises: CorruptionError for bytes that are not variants.
     """
     array = as_variants(array)
     valid = nulls_or_none(array)

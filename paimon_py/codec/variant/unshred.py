@@ -153,7 +153,7 @@ def _add_fields(value: bytes, keys: RowKeys, into: tuple[list[str], list[int], l
     """Add the fields of an object that were not shredded."""
     texts, ids, parts = into
     if basic_type(value, 0) != OBJECT:
-        raise damage("what is beside the columns of an object is no object")
+        raise damage("what is beside the columns of an object is not an object")
     rest, known = children_at(value, 0), set(texts)
     check_apart(value, rest.places)
     for number, place in zip(rest.ids, rest.places, strict=True):

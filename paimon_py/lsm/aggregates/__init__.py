@@ -29,7 +29,7 @@ _EXTREMES: Mapping[str, Pick] = {
     "min": Pick(extremes.smallest_row, newest=False),
     "max": Pick(extremes.largest_row, newest=False),
 }
-"""Smallest and largest of values that are no single number."""
+"""Smallest and largest of values that are not a single number."""
 
 _FUNCTIONS: Mapping[str, Callable[[Aggregate, pa.Array, Fold], pa.Array]] = {
     "min": extremes.minimum,

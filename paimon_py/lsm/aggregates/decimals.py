@@ -142,7 +142,7 @@ def _ends(top: int, bottom: int) -> bool:
 def _endless(made: Aggregate) -> SchemaError:
     name = made.field.name
     return SchemaError(
-        f"aggregate function product of column {name!r} cannot retract a value: the quotient is no decimal fraction "
+        f"aggregate function product of column {name!r} cannot retract a value: the quotient is not a decimal fraction "
         f"that ends; set 'fields.{name}.ignore-retract' = 'true' to leave retracted values out",
         fields=(name,),
     )

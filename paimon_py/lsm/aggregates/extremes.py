@@ -16,7 +16,7 @@ import pyarrow as pa
 from paimon_py.codec.columns import AnyArray, Ints, Words, numpy_values, validity_mask
 from paimon_py.lsm.aggregates.base import Fold, Steps, take_or_null
 from paimon_py.lsm.aggregates.numbers import present, spread_results
-from paimon_py.lsm.words import Fixed, Text, parts_of, words_at
+from paimon_py.lsm.sort_encoding import Fixed, Text, parts_of, words_at
 from paimon_py.spec.aggregate_rules import Aggregate
 
 

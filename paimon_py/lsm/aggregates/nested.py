@@ -23,7 +23,7 @@ from paimon_py.lsm.aggregates.elements import assemble, elements_of, rebuilt
 from paimon_py.lsm.aggregates.texts import in_rank
 from paimon_py.lsm.codes import codes_of
 from paimon_py.lsm.order import sort_parts
-from paimon_py.lsm.words import parts_of
+from paimon_py.lsm.sort_encoding import parts_of
 from paimon_py.spec.aggregate_rules import Aggregate, nested_row
 from paimon_py.spec.types import MapType, RowType
 

@@ -15,7 +15,7 @@ from paimon_py.errors import SchemaError
 from paimon_py.lsm.aggregates import aggregator_of
 from paimon_py.lsm.aggregates.base import ADD, RETRACT, SET, Actions, Aggregator, Fold, Pick, take_or_null
 from paimon_py.lsm.groups import Groups, Merged
-from paimon_py.lsm.words import combine_chunks
+from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.spec.aggregate_rules import column_function
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
 

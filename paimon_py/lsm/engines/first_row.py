@@ -14,7 +14,7 @@ import pyarrow as pa
 from paimon_py.codec.columns import Mask, numpy_values
 from paimon_py.errors import UsageError
 from paimon_py.lsm.groups import Groups, Merged
-from paimon_py.lsm.words import combine_chunks
+from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.spec.engine_rules import NO_RETRACTS
 from paimon_py.spec.schema import VALUE_KIND
 

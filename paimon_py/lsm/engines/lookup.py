@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import numpy_values, ranges
 from paimon_py.lsm.groups import Engine, Groups, Merged
-from paimon_py.lsm.words import combine_chunks
+from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.spec.schema import LEVEL
 
 

@@ -22,8 +22,8 @@ from paimon_py.lazy import lazy_property
 from paimon_py.lsm.aggregates.base import ADD, ADD_REVERSED, RETRACT, SET, SKIP, Aggregator, Fold
 from paimon_py.lsm.groups import Groups, Merged
 from paimon_py.lsm.order import comparable
+from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.lsm.versions import Versions
-from paimon_py.lsm.words import combine_chunks
 from paimon_py.spec.engine_rules import NO_RETRACTS, SequenceGroup
 from paimon_py.spec.schema import LEVEL, SEQUENCE_NUMBER, VALUE_KIND
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import types as st
 
-from paimon_py.catalog import Catalog, check_new, first_schema
+from paimon_py.catalog.catalog import Catalog, check_new, first_schema
 from paimon_py.env import env_of
 from paimon_py.errors import AlreadyExistsError, TableNotFoundError
 from paimon_py.metadata.root import TableRoot
@@ -16,8 +16,8 @@ from paimon_py.spec.layout import branch_directory, snapshot_directory
 from paimon_py.spec.new_schema import Schema, TableSpec
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 from paimon_py.spec.spark_types import columns_of_spark
-from paimon_py.storage.renewed_store import open_renewed
-from paimon_py.table import Table
+from paimon_py.storage.refreshing_store import open_renewed
+from paimon_py.table.table import Table
 
 
 def written_to(asked: SourceOptions, given: st.StructType) -> Table:

@@ -28,9 +28,9 @@ from paimon_py.stream.position import Position, parse_position, table_of
 from paimon_py.stream.start import Compacted, FromSnapshot, Full, start_of
 from paimon_py.stream.step import Step
 from paimon_py.stream.stream import Stream
-from paimon_py.system.made_table import MadeTable
+from paimon_py.system.metadata_table import MadeTable
 from paimon_py.system.table import SystemTable
-from paimon_py.table import Table
+from paimon_py.table.table import Table
 
 _STARTS = (
     "scan.mode", "scan.snapshot-id", "scan.timestamp-millis", "scan.timestamp", "consumer-id", "consumer.mode",

@@ -49,7 +49,7 @@ class Offset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         try:
             found = msgspec.convert(dict(value), cls)
         except msgspec.ValidationError as error:
-            raise UsageError(f"{value!r} is no offset of paimon_py: {error}; {NEW_CHECKPOINT}") from error
+            raise UsageError(f"{value!r} is not an offset of paimon_py: {error}; {NEW_CHECKPOINT}") from error
         if value.get("edition") != _EDITION or set(value) - set(cls.__struct_fields__):
             raise UsageError(f"{value!r} is an offset of another paimon_py, or of Java's connector; {NEW_CHECKPOINT}")
         return found

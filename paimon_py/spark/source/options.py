@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from paimon_py.catalogs.options import METASTORE, OF_ALL, OF_KINDS, WAREHOUSE
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
+from paimon_py.metastores.options import METASTORE, OF_ALL, OF_KINDS, WAREHOUSE
 from paimon_py.spark.source.limits import LIMITS
 from paimon_py.spec.idle_options import idle_options
 from paimon_py.spec.option_names import FALLBACKS, FIELDS_PREFIX, nearest
@@ -101,7 +101,7 @@ class SourceOptions(msgspec.Struct, frozen=True, kw_only=True):
         try:
             names = json.loads(text)
         except ValueError as error:
-            raise OptionError(f"option {COLUMNS} is no JSON list: {error}", option=COLUMNS, value=text) from error
+            raise OptionError(f"option {COLUMNS} is not a JSON list: {error}", option=COLUMNS, value=text) from error
         if not all(isinstance(name, str) for name in names):
             raise OptionError(f"option {COLUMNS} is a list of names, not {text!r}", option=COLUMNS, value=text)
         return list(names)

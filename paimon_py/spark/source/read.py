@@ -12,11 +12,11 @@ from paimon_py.errors import SchemaError, SnapshotNotFoundError, UsageError
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD
 from paimon_py.scan.scan import Scan
 from paimon_py.spark.convert import fit
-from paimon_py.spark.sharing import shares_of_source
 from paimon_py.spark.source.opening import Source, read_from, where_of
 from paimon_py.spark.source.options import BATCH_READS, COLUMNS, KINDS, TRUNCATE, SourceOptions, asked_of
+from paimon_py.spark.split_groups import shares_of_source
 from paimon_py.spark.types import arrow_schema, spark_schemas
-from paimon_py.system.made_scan import MadeScan
+from paimon_py.system.metadata_scan import MadeScan
 
 Readable = Union[Scan, MadeScan]
 

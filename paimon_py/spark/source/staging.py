@@ -19,13 +19,13 @@ from paimon_py.spark.write import Overwrite
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.schema import VALUE_KIND
-from paimon_py.table import Table
+from paimon_py.table.table import Table
 from paimon_py.write.session import Writer
 
 
 def waits(table: Table) -> bool:
     """Whether rows of several tasks have to wait for one writer."""
-    return bucket_mode(table.schema) in (BucketMode.DYNAMIC, BucketMode.MOVING)
+    return bucket_mode(table.schema) in (BucketMode.DYNAMIC, BucketMode.CROSS_PARTITION)
 
 
 def stage(table: Table) -> Table:

@@ -13,12 +13,12 @@ from pyspark.sql import types as st
 from paimon_py.errors import UsageError
 from paimon_py.spark.convert import fit
 from paimon_py.spark.entry import travelling
-from paimon_py.spark.sharing import shares_of_source
 from paimon_py.spark.source.following import Follower
 from paimon_py.spark.source.limits import LIMITS, BatchLimits
 from paimon_py.spark.source.offsets import Offset
 from paimon_py.spark.source.options import CHANGELOG, KINDS, STREAMS, TRUNCATE, asked_of
 from paimon_py.spark.source.read import projection
+from paimon_py.spark.split_groups import shares_of_source
 from paimon_py.spark.types import arrow_schema
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 from paimon_py.stream.reading import Reading

@@ -36,8 +36,8 @@ from paimon_py.spark.source.staging import place, stage, waits
 from paimon_py.spark.write import Overwrite, WriteRows, nothing, taken_columns, target_of
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.schema import ROW_KIND_COLUMN
-from paimon_py.table import Table
-from paimon_py.table_writing import discard
+from paimon_py.table.table import Table
+from paimon_py.table.writing import discard
 
 
 class Handed(msgspec.Struct, frozen=True):

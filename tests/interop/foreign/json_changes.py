@@ -391,7 +391,7 @@ def option_more(place: Place) -> str | None:
 
 
 def option_value(place: Place) -> str | None:
-    """Options that are no texts."""
+    """Options that are not texts."""
     if (chosen := _chosen(place, "schema")) is None:
         return None
     path, value = chosen

@@ -10,9 +10,9 @@ import socket
 import threading
 from copy import deepcopy
 
-from paimon_py.catalogs.hive import thrift
-from paimon_py.catalogs.hive.calls import ALREADY_EXISTS, CALLS, INVALID_OPERATION, NO_SUCH_LOCK, NO_SUCH_OBJECT
-from paimon_py.catalogs.hive.thrift import BOOL, I32, I64, STRUCT, MessageReader
+from paimon_py.metastores.hive import thrift
+from paimon_py.metastores.hive.calls import ALREADY_EXISTS, CALLS, INVALID_OPERATION, NO_SUCH_LOCK, NO_SUCH_OBJECT
+from paimon_py.metastores.hive.thrift import BOOL, I32, I64, STRUCT, MessageReader
 
 ONLY_IN_4 = {"get_table_req", "get_table_objects_by_name_req"}
 NOT_IN_4 = {"get_table", "get_table_objects_by_name"}

@@ -15,11 +15,6 @@ import msgspec
 from unit.commit.support import Clock
 
 from paimon_py import Catalog, PaimonError, Schema, Table
-from paimon_py.catalogs.directories import DirectoryMetastore
-from paimon_py.catalogs.metastore import Database, TableName
-from paimon_py.catalogs.rest.client import RestClient
-from paimon_py.catalogs.rest.http import Answer, Unanswered, Unsent
-from paimon_py.catalogs.rest.metastore import RestMetastore
 from paimon_py.codec.snapshot_json import snapshot_from_json, snapshot_to_json
 from paimon_py.env import Env, SerialPool
 from paimon_py.errors import AlreadyExistsError, BranchNotFoundError, NotFoundError, TagNotFoundError, UsageError
@@ -27,6 +22,11 @@ from paimon_py.maintain import branches as branch_work
 from paimon_py.maintain.fast_forward import fast_forward
 from paimon_py.maintain.rollback import rollback
 from paimon_py.metadata.schemas import alter
+from paimon_py.metastores.directories import DirectoryMetastore
+from paimon_py.metastores.metastore import Database, TableName
+from paimon_py.metastores.rest.client import RestClient
+from paimon_py.metastores.rest.http import Answer, Unanswered, Unsent
+from paimon_py.metastores.rest.metastore import RestMetastore
 from paimon_py.spec import schema_changes as changes
 from paimon_py.spec.layout import latest_hint_path, snapshot_path
 from paimon_py.spec.new_schema import TableSpec, new_table_schema

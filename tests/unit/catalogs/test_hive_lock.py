@@ -10,8 +10,8 @@ from unit.catalogs.hive_stub import Refuse, StubMetastore
 from unit.commit.support import Clock
 
 from paimon_py import AddColumn, Catalog, LockTimeoutError, PaimonWarning, StorageError
-from paimon_py.catalogs.hive import thrift
 from paimon_py.env import Env, SerialPool
+from paimon_py.metastores.hive import thrift
 
 ROWS = pa.table({"k": pa.array([1, 2], pa.int64())})
 

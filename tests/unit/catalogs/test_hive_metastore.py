@@ -28,9 +28,9 @@ from paimon_py import (
     UnsupportedError,
     UsageError,
 )
-from paimon_py.catalogs.hive import thrift
-from paimon_py.catalogs.hive.places import Places
 from paimon_py.errors import StorageUnknownError
+from paimon_py.metastores.hive import thrift
+from paimon_py.metastores.hive.places import Places
 from paimon_py.storage.memory_store import MemoryStore
 
 COLUMNS = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.string())])

@@ -8,10 +8,10 @@ import random
 import pytest
 
 from paimon_py import StorageError
-from paimon_py.catalogs.hive import thrift
-from paimon_py.catalogs.hive.records import is_external, is_paimon, location_of, parameters
-from paimon_py.catalogs.hive.registration import keys_of
-from paimon_py.catalogs.hive.thrift import Items, MalformedError, MessageReader, Pairs
+from paimon_py.metastores.hive import thrift
+from paimon_py.metastores.hive.records import is_external, is_paimon, location_of, parameters
+from paimon_py.metastores.hive.registration import keys_of
+from paimon_py.metastores.hive.thrift import Items, MalformedError, MessageReader, Pairs
 
 RECORD = {
     1: thrift.of_text("tü"), 4: (thrift.I32, -5), 5: (thrift.I64, 2**62), 6: (thrift.DOUBLE, 1.5), 14: (thrift.BOOL, True),

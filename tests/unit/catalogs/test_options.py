@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from paimon_py import Catalog
-from paimon_py.catalogs.options import check_catalog_options
 from paimon_py.errors import OptionError, PaimonWarning, UnsupportedError
+from paimon_py.metastores.options import check_catalog_options
 
 
 @pytest.mark.parametrize("name, meant", [("metastor", "metastore"), ("lock.enable", "lock.enabled"), ("client-poolsize", "client-pool-size")])

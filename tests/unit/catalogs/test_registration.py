@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from paimon_py import AddColumn, Catalog, CommitRetriesExhaustedError, LockTimeoutError, SetOption
-from paimon_py.catalogs.directories import DirectoryMetastore
 from paimon_py.env import Env, SerialPool
-from paimon_py.metadata.registration import LockedRegistration
+from paimon_py.metadata.catalog_entry import LockedRegistration
+from paimon_py.metastores.directories import DirectoryMetastore
 from paimon_py.storage.memory_store import MemoryStore
 
 ROWS = pa.table({"a": pa.array([1, 2], pa.int64())})

@@ -11,7 +11,7 @@ from unit.catalogs.rest_stub import StubServer, catalog_of
 from unit.catalogs.test_rest_programs import with_function, with_view
 
 from paimon_py import AddColumn, CommitUnknownError, PaimonError, Schema
-from paimon_py.catalogs.rest.http import Answer
+from paimon_py.metastores.rest.http import Answer
 
 COLUMNS = Schema([("k", "BIGINT NOT NULL"), ("v", "STRING")])
 BODIES = (b"", b"null", b"[]", b"{}", b"7", b'"x"', b"{", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 50_000, b"1e999")

@@ -35,8 +35,8 @@ from paimon_py import (
     UpdateComment,
     UsageError,
 )
-from paimon_py.catalogs.metastore import TableName
 from paimon_py.errors import StorageUnknownError
+from paimon_py.metastores.metastore import TableName
 from paimon_py.spec.schema_changes import After, Before, First, Last
 
 COLUMNS = Schema([("p", "INT"), ("k", "BIGINT NOT NULL"), ("v", "STRING", "a comment")])

@@ -13,10 +13,12 @@ from unit.catalogs.rest_stub import OPTIONS, TOKEN
 from unit.commit.support import Clock
 
 from paimon_py import Catalog, OptionError, StorageError, UnsupportedError, UsageError
-from paimon_py.catalogs.rest.client import RestClient
-from paimon_py.catalogs.rest.http import Answer, HttpSender, Unanswered, Unsent
-from paimon_py.catalogs.rest.messages import DatabaseAnswer, DatabasePage
-from paimon_py.catalogs.rest.signing import (
+from paimon_py.env import Env, SerialPool
+from paimon_py.errors import StorageUnknownError
+from paimon_py.metastores.rest.client import RestClient
+from paimon_py.metastores.rest.http import Answer, HttpSender, Unanswered, Unsent
+from paimon_py.metastores.rest.messages import DatabaseAnswer, DatabasePage
+from paimon_py.metastores.rest.signing import (
     AccessKeys,
     HttpRequest,
     default_headers,
@@ -24,9 +26,7 @@ from paimon_py.catalogs.rest.signing import (
     openapi_headers,
     region_in,
 )
-from paimon_py.catalogs.rest.transport import RestRefusedError
-from paimon_py.env import Env, SerialPool
-from paimon_py.errors import StorageUnknownError
+from paimon_py.metastores.rest.transport import RestRefusedError
 
 DLF = {"metastore": "rest", "uri": "https://cn-hangzhou-vpc.dlf.aliyuncs.com", "token.provider": "dlf"}
 
@@ -95,7 +95,7 @@ def test_an_address_needs_no_scheme_and_no_slash():
     ({"token.provider": "dlf", "uri": "http://127.0.0.1", "dlf.access-key-id": "a", "dlf.access-key-secret": "b"}, OptionError, "'dlf.region'"),
     ({"token.provider": "dlf", "dlf.region": "r", "dlf.token-loader": "vault"}, UnsupportedError, "'local_file' and 'ecs'"),
     ({"token.provider": "dlf", "dlf.region": "r", "dlf.token-loader": "local_file"}, OptionError, "dlf.token-path"),
-    ({"header.a": "x\ny"}, OptionError, "is no header"),
+    ({"header.a": "x\ny"}, OptionError, "is not a header"),
 ])  # fmt: skip
 def test_who_asks_is_checked_before_anything_is_sent(options, error, match):
     given = {name: text for name, text in {**OPTIONS, **options}.items() if text is not None}

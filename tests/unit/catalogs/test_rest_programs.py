@@ -23,7 +23,7 @@ from paimon_py import (
     UsageError,
 )
 from paimon_py.errors import StorageUnknownError
-from paimon_py.spec.programs import (
+from paimon_py.spec.views_and_functions import (
     AddDefinition,
     AddDialect,
     DropDefinition,

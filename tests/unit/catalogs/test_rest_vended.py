@@ -12,7 +12,7 @@ import pytest
 from unit.catalogs.rest_stub import StubServer, catalog_of
 
 from paimon_py import OptionError, Schema, StorageError, UsageError
-from paimon_py.catalogs.rest import vended
+from paimon_py.metastores.rest import vended
 from paimon_py.storage.open import open_store
 
 COLUMNS = Schema([("k", "BIGINT NOT NULL"), ("v", "STRING")])
@@ -110,7 +110,7 @@ def test_a_token_comes_before_the_options_and_our_endpoint_before_all(table, ser
 
 
 def test_reading_and_writing_go_on_for_minutes_with_tokens_of_a_minute(table, server, monkeypatch):
-    monkeypatch.setattr("paimon_py.files.ahead.SMALL_BYTES", 0)  # small files would all be fetched with one token
+    monkeypatch.setattr("paimon_py.files.prefetch.SMALL_BYTES", 0)  # small files would all be fetched with one token
     for number in range(8):
         table.write_arrow(rows(*range(100 * number, 100 * number + 100)))
     reader = table.scan().to_reader()
@@ -148,7 +148,7 @@ class SigningServer(StubServer):
 
 @pytest.mark.parametrize("server", [SigningServer], indirect=True)
 def test_keys_that_sign_and_data_tokens_of_a_minute_outlive_a_scan_of_minutes(server, monkeypatch):
-    monkeypatch.setattr("paimon_py.files.ahead.SMALL_BYTES", 0)
+    monkeypatch.setattr("paimon_py.files.prefetch.SMALL_BYTES", 0)
     server.keys = []
     role = {
         "token.provider": "dlf", "dlf.token-loader": "ecs", "dlf.token-ecs-metadata-url": "http://metadata/x/", "dlf.token-ecs-role-name": "r",

@@ -142,7 +142,7 @@ def test_a_registry_that_fails_stops_the_step_and_buries_nothing(catalog, server
     server.failing = False
     assert target.write(given, identifier=1).rows == {"t": 1}
     for answer in (b"<html>", b"{}"):
-        with pytest.raises(StorageError, match="no registry"):
+        with pytest.raises(StorageError, match="not a registry"):
             registry("http://r", send=lambda address, headers, answer=answer: answer)(1)
     with pytest.raises(UsageError):
         registry("r:8081")

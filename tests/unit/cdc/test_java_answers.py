@@ -18,7 +18,7 @@ from paimon_py.cdc.columns import MISFITS, build
 from paimon_py.cdc.computed import STRING, compute, parse
 from paimon_py.cdc.shaping import Shaping
 from paimon_py.codec.arrow_types import to_arrow_type
-from paimon_py.files.cast import cast
+from paimon_py.files.casts.cast import cast
 from paimon_py.spec.type_text import parse_type, sql_type
 
 ANSWERS = json.loads(Path(__file__).with_name("java-answers.json").read_text(encoding="utf-8"), parse_float=Decimal)

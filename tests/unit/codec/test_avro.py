@@ -11,7 +11,7 @@ import fastavro
 import pytest
 import zstandard
 
-from paimon_py.codec import avro
+from paimon_py.codec.avro import container as avro
 from paimon_py.errors import CorruptionError, UnsupportedError
 
 SCHEMA = b'{"type":"record","name":"r","fields":[{"name":"a","type":"long"}]}'
@@ -143,7 +143,7 @@ def test_codec_that_is_not_handled_is_named():
 
 
 def test_reading_metadata_does_not_load_fastavro():
-    code = "import sys; import paimon_py.metadata.root, paimon_py.codec.avro; print('fastavro' in sys.modules)"
+    code = "import sys; import paimon_py.metadata.root, paimon_py.codec.avro.container; print('fastavro' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "False"
     assert avro.fastavro() is fastavro

@@ -6,7 +6,7 @@ import json
 import fastavro
 import pytest
 
-from paimon_py.codec.avro_shape import encode, read_records, shape_of, tail_nulls
+from paimon_py.codec.avro.shape import encode, read_records, shape_of, tail_nulls
 from paimon_py.codec.manifest import schemas as manifest_schemas
 from paimon_py.errors import CorruptionError
 

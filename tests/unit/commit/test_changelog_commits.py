@@ -21,7 +21,7 @@ from unit.commit.support import (
 
 from paimon_py.commit.changes import Changes, Edit
 from paimon_py.commit.commit import CommitRequest, commit
-from paimon_py.commit.numbering import offsets
+from paimon_py.commit.sequence_numbers import offsets
 from paimon_py.errors import CommitConflictError, CorruptionError, UsageError
 from paimon_py.spec.snapshot import CommitKind
 

@@ -4,8 +4,8 @@ from unit.commit.support import bucket_changes, changes_of, data_file
 from paimon_py.commit.attempts import PATIENCE_SECONDS, Limits
 from paimon_py.commit.changes import Edit
 from paimon_py.commit.next_snapshot import Author, ManifestLists, batch_user, next_snapshot
-from paimon_py.commit.numbering import offsets
-from paimon_py.commit.parts import Part, compact_part, upgrade, write_part
+from paimon_py.commit.sequence_numbers import offsets
+from paimon_py.commit.snapshot_delta import SnapshotDelta, compact_part, upgrade, write_part
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -49,7 +49,7 @@ def test_the_first_snapshot_has_id_one_and_counts_its_rows():
 
 
 def following(latest, part=None, author=AUTHOR, schema_id=2, time_millis=5, **changes):
-    part = part or Part(kind=CommitKind.APPEND)
+    part = part or SnapshotDelta(kind=CommitKind.APPEND)
     latest = msgspec.structs.replace(latest, **changes)
     return next_snapshot(latest, part, WRITTEN, author, schema=msgspec.structs.replace(SCHEMA, id=schema_id), uuid="y", time_millis=time_millis)
 
@@ -71,7 +71,7 @@ def test_time_never_goes_back():
     assert (
         next_snapshot(
             msgspec.structs.replace(a_snapshot(), time_millis=100),
-            Part(kind=CommitKind.APPEND),
+            SnapshotDelta(kind=CommitKind.APPEND),
             WRITTEN,
             AUTHOR,
             schema=SCHEMA,

@@ -10,7 +10,7 @@ import pytest
 from paimon_py.codec.binary_row import encode
 from paimon_py.compaction.by_lookup import LevelsAbove, LookupRules
 from paimon_py.compaction.rewrite import Merging
-from paimon_py.files.alive import POSITION
+from paimon_py.files.deletion_filter import POSITION
 from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.engines.first_row import FirstRow
 from paimon_py.lsm.order import MergeOrder

@@ -8,8 +8,8 @@ import pytest
 
 from paimon_py.env import Env, SerialPool, ThreadPool
 from paimon_py.errors import StorageError
-from paimon_py.files import ahead
-from paimon_py.files.ahead import FilesAhead
+from paimon_py.files import prefetch as ahead
+from paimon_py.files.prefetch import FilePrefetcher
 
 
 class Eager(SerialPool):
@@ -43,7 +43,7 @@ class Files:
 
 def foreseen(count, size=10, pool=None, **faults):
     store = Files({f"memory://x/{number}": bytes([number % 256]) * size for number in range(count)}, **faults)
-    files = FilesAhead(store, Env(pool=pool or Eager()))
+    files = FilePrefetcher(store, Env(pool=pool or Eager()))
     files.foresee((path, len(data)) for path, data in store.files.items())
     return store, files
 

@@ -14,8 +14,8 @@ import pytest
 from unit.files.notation import arrow_array, canonical
 
 from paimon_py.errors import SchemaError, UnsupportedError
-from paimon_py.files.cast import cast
-from paimon_py.files.cast_rules import is_supported
+from paimon_py.files.casts.cast import cast
+from paimon_py.files.casts.rules import is_supported
 from paimon_py.spec.type_text import parse_type
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "casts_of_java.jsonl").read_text("utf-8").splitlines()]

@@ -15,8 +15,8 @@ import pytest
 from paimon_py import Catalog, col
 from paimon_py.env import Env, SerialPool, ThreadPool
 from paimon_py.files.ranged import RangedFile, join_ranges
-from paimon_py.formats import parquet_fetch
-from paimon_py.formats.parquet import ParquetFormat
+from paimon_py.formats.parquet import fetch as parquet_fetch
+from paimon_py.formats.parquet.format import ParquetFormat
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
 from paimon_py.storage.memory_store import MemoryStore

@@ -8,7 +8,7 @@ from paimon_py.errors import CorruptionError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col
 from paimon_py.expr.prune import may_match
-from paimon_py.files.cast_types import keeps_order
+from paimon_py.files.casts.types import keeps_order
 from paimon_py.files.stats_evolution import evolved_bounds
 from paimon_py.spec.data_file import FileKind, ManifestEntry
 from paimon_py.spec.type_text import parse_type

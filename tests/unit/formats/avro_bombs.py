@@ -20,12 +20,12 @@ from typing import Any
 import pyarrow as pa
 import zstandard
 
-from paimon_py.codec.avro import header_bytes, write_container, write_long
+from paimon_py.codec.avro.container import header_bytes, write_container, write_long
 from paimon_py.codec.manifest.entries import read_manifests
 from paimon_py.codec.manifest.lists import read_index_manifest, read_manifest_list
 from paimon_py.codec.manifest.schemas import INDEX_MANIFEST, MANIFEST, MANIFEST_LIST
 from paimon_py.errors import PaimonError
-from paimon_py.formats.avro import AvroFormat
+from paimon_py.formats.avro.format import AvroFormat
 from paimon_py.formats.base import ReadSettings
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field

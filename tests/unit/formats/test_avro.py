@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from unit.formats.samples import batches_of, fields_of, make_batch, read, rows_of, write
 
 from paimon_py.errors import CorruptionError, UnsupportedError
-from paimon_py.formats.avro import AvroFormat
-from paimon_py.formats.avro_schema import record_schema
+from paimon_py.formats.avro.format import AvroFormat
+from paimon_py.formats.avro.schema import record_schema
 from paimon_py.formats.decimal_bytes import from_bytes, to_bytes
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import ArrayType, Field, RowType

@@ -13,9 +13,9 @@ import pytest
 from unit.formats.samples import fields_of, read, write
 
 from paimon_py import Catalog, col
-from paimon_py.codec import avro
+from paimon_py.codec.avro import container as avro
 from paimon_py.errors import CorruptionError, ResourceError, SchemaError
-from paimon_py.formats.avro import AvroFormat
+from paimon_py.formats.avro.format import AvroFormat
 from paimon_py.formats.base import ReadSettings, decoding
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
@@ -76,7 +76,7 @@ def test_blocks_are_not_unpacked_when_their_counts_are_too_many(monkeypatch):
     data, _ = write("avro", fields, [pa.record_batch({"c0": pa.array(range(500), pa.int64())})])
     opened = AvroFormat().open(io.BytesIO(data), "/t/f", fields, len(data), ReadSettings(row_count=499))
     unpacked = []
-    monkeypatch.setattr("paimon_py.codec.avro._inflate_zstd", lambda *args: unpacked.append(args))
+    monkeypatch.setattr("paimon_py.codec.avro.container._inflate_zstd", lambda *args: unpacked.append(args))
     with pytest.raises(CorruptionError, match="500 rows or more, its manifest entry says 499"):
         list(opened.positioned_batches(["c0"], batch_rows=100))
     assert not unpacked

@@ -8,10 +8,10 @@ import random
 import pyarrow as pa
 import pytest
 
-from paimon_py.codec import avro_columns
+from paimon_py.codec.avro import columns as avro_columns
 from paimon_py.errors import CorruptionError
-from paimon_py.formats import avro
-from paimon_py.formats.avro import AvroFormat
+from paimon_py.formats.avro import format as avro
+from paimon_py.formats.avro.format import AvroFormat
 from paimon_py.formats.base import ReadSettings, WriteSettings
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paimon_py import Catalog, CorruptionError, Table, col
-from paimon_py.formats.avro import AvroFormat
+from paimon_py.formats.avro.format import AvroFormat
 from paimon_py.formats.base import ReadSettings, WriteSettings
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field

@@ -24,7 +24,7 @@ from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col
 from paimon_py.formats.base import ReadSettings
-from paimon_py.formats.orc_footer import read_tail
+from paimon_py.formats.orc.footer import read_tail
 
 ROOT = Path(__file__).parents[3]
 FIELDS = fields_of("INT NOT NULL", "STRING", "DECIMAL(9, 2)", "DECIMAL(30, 5)", "DOUBLE", "ARRAY<INT>")

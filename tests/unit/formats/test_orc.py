@@ -9,8 +9,8 @@ from unit.formats.samples import fields_of, read, rows_of, write
 
 from paimon_py.errors import OptionError, UnsupportedError
 from paimon_py.formats.base import WriteSettings
-from paimon_py.formats.orc import OrcFormat
-from paimon_py.formats.orc_footer import read_tail
+from paimon_py.formats.orc.footer import read_tail
+from paimon_py.formats.orc.format import OrcFormat
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import ArrayType, Field, MapType, RowType
 

@@ -11,9 +11,8 @@ from unit.formats.samples import fields_of, read, write
 
 from paimon_py.errors import UnsupportedError
 from paimon_py.formats.base import WriteSettings
-from paimon_py.formats.orc import OrcFormat
-from paimon_py.formats.orc_chunks import join
-from paimon_py.formats.orc_footer import (
+from paimon_py.formats.orc.chunks import join
+from paimon_py.formats.orc.footer import (
     SECONDARY_STREAM,
     TIMESTAMP_KINDS,
     parts,
@@ -21,8 +20,9 @@ from paimon_py.formats.orc_footer import (
     read_stripe_footer,
     read_tail,
 )
-from paimon_py.formats.orc_rle import RUN, decode_v2, encode_v2, to_zigzag
-from paimon_py.formats.orc_timestamps import codes_of, nanos_of
+from paimon_py.formats.orc.format import OrcFormat
+from paimon_py.formats.orc.rle import RUN, decode_v2, encode_v2, to_zigzag
+from paimon_py.formats.orc.timestamps import codes_of, nanos_of
 
 CODECS = ["none", "zstd", "snappy", "lz4", "zlib"]
 UNITS = {0: ("s", 1), 3: ("ms", 10**3), 6: ("us", 10**6), 9: ("ns", 10**9)}

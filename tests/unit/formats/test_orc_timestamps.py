@@ -15,12 +15,12 @@ from unit.formats.samples import batches_of
 
 from paimon_py.errors import CorruptionError, PaimonError, UnsupportedError
 from paimon_py.formats.base import decoding
-from paimon_py.formats.orc import OrcFormat
-from paimon_py.formats.orc_chunks import LZ4, LZO, NONE, SNAPPY, ZLIB, ZSTD, Chunks, frame, join
-from paimon_py.formats.orc_footer import SECONDARY_STREAM, TIMESTAMP_KINDS, read_stripe_footer, read_tail
-from paimon_py.formats.orc_rle import decode_v1, decode_v2
-from paimon_py.formats.orc_timestamps import LongTimestamps, as_timestamps, long_timestamps
-from paimon_py.formats.orc_zones import base_seconds, wall_seconds
+from paimon_py.formats.orc.chunks import LZ4, LZO, NONE, SNAPPY, ZLIB, ZSTD, Chunks, frame, join
+from paimon_py.formats.orc.footer import SECONDARY_STREAM, TIMESTAMP_KINDS, read_stripe_footer, read_tail
+from paimon_py.formats.orc.format import OrcFormat
+from paimon_py.formats.orc.rle import decode_v1, decode_v2
+from paimon_py.formats.orc.timestamps import LongTimestamps, as_timestamps, long_timestamps
+from paimon_py.formats.orc.zones import base_seconds, wall_seconds
 from paimon_py.formats.reshape import reshape
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field

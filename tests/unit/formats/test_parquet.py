@@ -13,11 +13,11 @@ from unit.formats.samples import batches_of, every_type, fields_of, make_batch, 
 from paimon_py.errors import CorruptionError, OptionError, UnsupportedError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col
-from paimon_py.formats import parquet_write
 from paimon_py.formats.base import ReadSettings, WriteSettings
-from paimon_py.formats.int96 import from_int96, to_int96
-from paimon_py.formats.parquet import ParquetFormat
-from paimon_py.formats.parquet_footer import fixed_to_int96, int96_to_fixed, split_tail, tail, with_root_name
+from paimon_py.formats.parquet import write as parquet_write
+from paimon_py.formats.parquet.footer import fixed_to_int96, int96_to_fixed, split_tail, tail, with_root_name
+from paimon_py.formats.parquet.format import ParquetFormat
+from paimon_py.formats.parquet.int96 import from_int96, to_int96
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import ArrayType, Field, MapType, RowType
 

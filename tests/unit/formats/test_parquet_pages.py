@@ -11,7 +11,7 @@ import pytest
 from unit.formats.samples import fields_of, read, write
 
 from paimon_py.errors import CorruptionError
-from paimon_py.formats.thrift import Reader
+from paimon_py.formats.parquet.thrift import Reader
 
 ROWS = 3000
 FIELDS = fields_of("INT NOT NULL", "STRING", "DOUBLE", "ARRAY<STRING>", "TIMESTAMP(9)", "BOOLEAN", "STRING")

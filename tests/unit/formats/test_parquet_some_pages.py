@@ -16,9 +16,11 @@ from unit.formats.samples import ATOMIC, fields_of, make_batch, open_bytes, read
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col
-from paimon_py.formats import parquet_pages, parquet_write, thrift
 from paimon_py.formats.base import ReadSettings
-from paimon_py.formats.parquet import ParquetFormat
+from paimon_py.formats.parquet import pages as parquet_pages
+from paimon_py.formats.parquet import thrift
+from paimon_py.formats.parquet import write as parquet_write
+from paimon_py.formats.parquet.format import ParquetFormat
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field, RowType
 

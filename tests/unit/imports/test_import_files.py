@@ -222,7 +222,7 @@ def test_partition_keys(catalog, tmp_path):
     with pytest.raises(UsageError, match="partition_by says"):
         catalog.import_files("d.t", tmp_path / "l", partition_by=["kind"])
     write_parquet(tmp_path / "l" / "month=x" / "kind=y" / "x.parquet", rows(0))
-    with pytest.raises(SchemaError, match="'x' is no INT"):
+    with pytest.raises(SchemaError, match="'x' is not of type INT"):
         catalog.import_files("d.t", tmp_path / "l")
     write_parquet(tmp_path / "l" / "month=x" / "kind=y" / "x.parquet", rows(0).append_column("kind", pa.array(["y"] * 3)))
     with pytest.raises(SchemaError, match="in the file and in the names"):

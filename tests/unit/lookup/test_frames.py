@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paimon_py.lookup.frames import FrameId, Frames, Stretch
+from paimon_py.lookup.frames import FrameId, Frames, RowRange
 from paimon_py.lookup.key_index import KeyIndex
 
 
 def stretch(start, count):
-    return Stretch(start, pa.record_batch({"n": pa.array(range(start, start + count), pa.int64())}))
+    return RowRange(start, pa.record_batch({"n": pa.array(range(start, start + count), pa.int64())}))
 
 
 def index(count):
@@ -44,7 +44,7 @@ def held(count, rows=20, max_bytes=1 << 20):
     frames = Frames(max_bytes)
     files = [FrameId(f"t/b/{name}", 0) for name in LIVING[:count]]
     for at, file in enumerate(files):
-        frames.add(file, [Stretch(0, stretch(100 * at, rows).rows)])
+        frames.add(file, [RowRange(0, stretch(100 * at, rows).rows)])
     return frames, dict.fromkeys(files, rows)
 
 

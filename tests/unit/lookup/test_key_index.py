@@ -1,4 +1,4 @@
-"""Keys of many files in one list, against a dict; and hashes that are no proof."""
+"""Keys of many files in one list, against a dict; and hashes that are not proof."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unit.scan.build import opened, table
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.lookup import key_index
-from paimon_py.lookup.key_index import Worded, can_index, extend, key_words
+from paimon_py.lookup.key_index import EncodedKeys, can_index, extend, key_words
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
 
@@ -60,7 +60,7 @@ def test_an_index_that_files_come_to_and_go_from_finds_every_row_of_every_key(ki
             del files[name]
         new = {f"file {step} {at}": [key for key in ordered if draw.random() < 0.3] for at in range(draw.randrange(1, 3))}
         files |= new
-        index = extend(index, [Worded(name, words_of(held, fields)) for name, held in new.items()], files, fields)
+        index = extend(index, [EncodedKeys(name, words_of(held, fields)) for name, held in new.items()], files, fields)
         assert set(index.names) == set(files)
         assert index.row_count == sum(map(len, files.values()))
         assert index.is_sure == sure
@@ -79,7 +79,7 @@ def test_cells_say_where_words_are_however_they_lie(spread, monkeypatch):
     fields = fields_of(["BIGINT"])
     near = np.unique(draw.integers(0, spread, 300))
     names = {name: np.sort(np.append(draw.choice(near, len(near) // 2, replace=False), 2**32 - 1 - at)) for at, name in enumerate("ab")}
-    index = extend(None, [Worded(name, words.astype(np.uint64)) for name, words in names.items()], names, fields)
+    index = extend(None, [EncodedKeys(name, words.astype(np.uint64)) for name, words in names.items()], names, fields)
     assert (index.cells is None) == (index.words.dtype != np.uint32)
     asked = np.unique(np.concatenate([near, near + 1, draw.integers(0, 2**33, 50), [0, 2**32 - 1, 2**32 - 2]])).astype(np.uint64)
     found = index.locate(asked)
@@ -95,10 +95,10 @@ def test_words_of_keys_grow_with_them_from_the_smallest_to_the_largest():
         words = words_of([(value,) for value in VALUES[kind]], fields)
         assert (words[1:] > words[:-1]).all()
     ends = [(-(2**63),), (-1,), (0,), (2**63 - 1,)]
-    index = extend(None, [Worded("a", words_of(ends, fields_of(["BIGINT"])))], [], fields_of(["BIGINT"]))
+    index = extend(None, [EncodedKeys("a", words_of(ends, fields_of(["BIGINT"])))], [], fields_of(["BIGINT"]))
     assert index.locate(words_of(ends, fields_of(["BIGINT"])))["a"].positions.tolist() == [0, 1, 2, 3]
     near = [(2**63 - 2,), (2**63 - 1,)]
-    index = extend(None, [Worded("a", words_of(near, fields_of(["BIGINT"])))], [], fields_of(["BIGINT"]))
+    index = extend(None, [EncodedKeys("a", words_of(near, fields_of(["BIGINT"])))], [], fields_of(["BIGINT"]))
     assert index.words.dtype == np.uint32
     far = [(-(2**63),), (2**63 - 2 - 2**32,), (2**63 - 1,)]
     assert index.locate(words_of(far, fields_of(["BIGINT"])))["a"].keys.tolist() == [2]

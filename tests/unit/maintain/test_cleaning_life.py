@@ -11,7 +11,7 @@ from unit.maintain.test_remove_orphans import PATH, World, rows
 
 from paimon_py import PaimonError
 from paimon_py.env import Env, SerialPool
-from paimon_py.maintain.reachable import homes
+from paimon_py.maintain.cleanup.references import homes
 from paimon_py.metadata.changelogs import Changelogs
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import Snapshots

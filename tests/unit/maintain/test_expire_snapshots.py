@@ -11,7 +11,7 @@ from unit.public import KEYED
 
 from paimon_py import Catalog, PaimonError, UsageError
 from paimon_py.env import Env, SerialPool
-from paimon_py.maintain.retention import FirstKept, Retention, first_kept
+from paimon_py.maintain.cleanup.retention import FirstKept, Retention, first_kept
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.memory_store import MemoryStore

@@ -12,7 +12,7 @@ from unit.public import KEYED
 
 from paimon_py import Catalog, CorruptionError, PaimonError, UnsupportedError, UsageError
 from paimon_py.env import Env, SerialPool
-from paimon_py.maintain.remove_orphans import remove_orphans
+from paimon_py.maintain.cleanup.remove_orphans import remove_orphans
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.table import Table

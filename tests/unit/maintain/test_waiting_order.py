@@ -11,11 +11,11 @@ from unit.commit.support import Clock, Ids
 
 from paimon_py import Catalog, Changes, CorruptionError, Table
 from paimon_py.commit import attempts
-from paimon_py.commit.parts import with_growing_times
+from paimon_py.commit.snapshot_delta import with_growing_times
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry
-from paimon_py.spec.waiting import WaitingOrder
+from paimon_py.spec.postponed import WaitingOrder
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.counting_store import CountingStore
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_py import Catalog, col
-from paimon_py.codec.avro import read_header
+from paimon_py.codec.avro.container import read_header
 from paimon_py.codec.file_index import container
 from paimon_py.codec.file_index.answer import Indexed, matching_rows, writer_of
 from paimon_py.codec.hash_index import decode_hashes, encode_hashes, name_for

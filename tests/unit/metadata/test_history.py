@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from unit.commit.support import APPEND, TABLE, changes_of, data_file, do_commit, new_store, root_on, unaware
 
-from paimon_py.metadata.history import Chronicle, History, Lost
+from paimon_py.metadata.history import History, Lost, SnapshotLog
 from paimon_py.spec.layout import snapshot_path
 from paimon_py.spec.snapshot import Base
 from paimon_py.testing.counting_store import CountingStore
@@ -30,12 +30,12 @@ def fetched(counting):
 
 def test_the_steps_after_a_base_are_in_order_and_say_what_they_added(store):
     root = root_on(store)
-    found = Chronicle(root).after(base_of(root, 2), root.snapshots.latest())
+    found = SnapshotLog(root).after(base_of(root, 2), root.snapshots.latest())
     assert [snapshot.id for snapshot in found.snapshots] == [3, 4, 5, 6]
     assert found.added_names().to_pylist() == ["f2", "f3", "f4", "f5"]
     assert [one.added_names().to_pylist() for one in found.each()] == [["f2"], ["f3"], ["f4"], ["f5"]]
     assert found.index_names() == set()
-    whole = Chronicle(root).after(Base(0), root.snapshots.latest())
+    whole = SnapshotLog(root).after(Base(0), root.snapshots.latest())
     assert [snapshot.id for snapshot in whole.snapshots] == list(range(1, COUNT + 1))
 
 
@@ -43,7 +43,7 @@ def test_no_snapshot_is_fetched_twice_whoever_asks(store):
     root = root_on(store)
     base, latest = base_of(root, 2), root.snapshots.latest()
     counting = CountingStore(store)
-    chronicle = Chronicle(root_on(counting))
+    chronicle = SnapshotLog(root_on(counting))
     for start in (4, 2, 3):
         assert isinstance(chronicle.after(base_of(root, start), latest), History)
     assert chronicle.at(base, latest).id == 2
@@ -55,7 +55,7 @@ def test_after_a_lost_race_only_what_is_new_is_fetched_and_the_last_one_looked_a
     root = root_on(store)
     base = base_of(root, 2)
     counting = CountingStore(store)
-    chronicle = Chronicle(root_on(counting))
+    chronicle = SnapshotLog(root_on(counting))
     chronicle.after(base, root.snapshots.latest())
     for name in ("late", "later"):
         do_commit(root_on(store, name), APPEND, changes_of(unaware(data_file(name))), is_new=True)
@@ -70,7 +70,7 @@ def test_a_base_that_is_the_latest_costs_nothing(store):
     root = root_on(counting)
     latest = root.snapshots.latest()
     counting.paths.clear()
-    assert Chronicle(root).after(Base.of(latest), latest).snapshots == ()
+    assert SnapshotLog(root).after(Base.of(latest), latest).snapshots == ()
     assert counting.paths == []
 
 
@@ -78,24 +78,24 @@ def test_what_came_after_an_expired_base_is_lost(store):
     root = root_on(store)
     base, latest = base_of(root, 2), root.snapshots.latest()
     store.delete(snapshot_path(TABLE, 2))
-    assert Chronicle(root).after(base, latest) == Lost(base)
-    assert isinstance(Chronicle(root).after(Base(3), latest), History)
+    assert SnapshotLog(root).after(base, latest) == Lost(base)
+    assert isinstance(SnapshotLog(root).after(Base(3), latest), History)
     store.delete(snapshot_path(TABLE, 4))
-    assert Chronicle(root).after(Base(3), latest) == Lost(Base(3))
-    assert [snapshot.id for snapshot in Chronicle(root).newest_first(latest)] == [6, 5]
+    assert SnapshotLog(root).after(Base(3), latest) == Lost(Base(3))
+    assert [snapshot.id for snapshot in SnapshotLog(root).newest_first(latest)] == [6, 5]
 
 
 def test_another_snapshot_of_the_same_number_is_not_the_base(store):
     root = root_on(store)
     base = msgspec.structs.replace(base_of(root, 3), mark="another")
-    assert Chronicle(root).after(base, root.snapshots.latest()) == Lost(base)
-    assert Chronicle(root).after(Base(99), root.snapshots.latest()) == Lost(Base(99))
-    assert Chronicle(root).after(Base(1), None) == Lost(Base(1))
+    assert SnapshotLog(root).after(base, root.snapshots.latest()) == Lost(base)
+    assert SnapshotLog(root).after(Base(99), root.snapshots.latest()) == Lost(Base(99))
+    assert SnapshotLog(root).after(Base(1), None) == Lost(Base(1))
 
 
 def test_a_rollback_makes_a_chronicle_begin_anew(store):
     root = root_on(store)
-    chronicle, base = Chronicle(root), base_of(root, 2)
+    chronicle, base = SnapshotLog(root), base_of(root, 2)
     chronicle.after(base, root.snapshots.latest())
     for number in (6, 5, 4):
         store.delete(snapshot_path(TABLE, number))
@@ -110,7 +110,7 @@ def test_tags_are_among_all_that_is_left(store):
     root.tags.create("kept", root.snapshots.find(2))
     for number in (1, 2, 3, 4):
         store.delete(snapshot_path(TABLE, number))
-    left = Chronicle(root).all_left(root.snapshots.latest())
+    left = SnapshotLog(root).all_left(root.snapshots.latest())
     assert [snapshot.id for snapshot in left.snapshots] == [2, 5, 6]
     assert left.added_names().to_pylist() == ["f1", "f4", "f5"]
 
@@ -118,7 +118,7 @@ def test_tags_are_among_all_that_is_left(store):
 def test_manifests_that_are_gone_are_lost_too(store):
     root = root_on(store)
     latest = root.snapshots.latest()
-    found = Chronicle(root_on(store)).after(base_of(root, 4), latest)
+    found = SnapshotLog(root_on(store)).after(base_of(root, 4), latest)
     store.delete(f"{TABLE}/manifest/{latest.delta_manifest_list}")
     assert isinstance(found.entries(), Lost) and isinstance(found.added_names(), Lost)
 

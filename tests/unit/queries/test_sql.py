@@ -183,7 +183,7 @@ def test_wrong_arguments(catalog):
     with pytest.raises(UsageError):
         catalog.sql(7)
     x = pa.table({"a": [1]})
-    with pytest.raises(TableNotFoundError):  # a variable of Python is no table
+    with pytest.raises(TableNotFoundError):  # a variable of Python is not a table
         catalog.sql("SELECT * FROM x", database="shop").to_arrow()
     assert x.num_rows == 1
 

@@ -9,7 +9,7 @@ import pytest
 
 from paimon_py import Catalog, OptionError, StorageError, col
 from paimon_py.env import Env, SerialPool, ThreadPool
-from paimon_py.scan.together import small_pieces
+from paimon_py.scan.parallel_read import small_pieces
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.counting_store import CountingStore
 

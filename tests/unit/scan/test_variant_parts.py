@@ -22,7 +22,7 @@ from paimon_py import (
     col,
     variant,
 )
-from paimon_py.formats.parquet_variant_paths import part_paths
+from paimon_py.formats.parquet.variant_paths import part_paths
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Atomic, Root
 from paimon_py.spec.variant_paths import part_of, with_parts

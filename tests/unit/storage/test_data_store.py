@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from paimon_py.errors import CorruptionError
-from paimon_py.spec.shown import shown_url
+from paimon_py.spec.redact import shown_url
 from paimon_py.storage.data_store import DataStore
 from paimon_py.storage.local_store import LocalStore
 from paimon_py.storage.memory_store import MemoryStore

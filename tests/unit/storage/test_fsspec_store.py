@@ -6,9 +6,9 @@ import pytest
 from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError, UsageError
 from paimon_py.storage import fsspec_store
 from paimon_py.storage.cloud_options import fsspec_arguments
+from paimon_py.storage.exclusive_create import KNOWN
 from paimon_py.storage.fsspec_store import FsspecStore
 from paimon_py.storage.open import open_store
-from paimon_py.storage.promise import KNOWN
 from paimon_py.storage.store import FileMissingError
 
 

@@ -9,9 +9,9 @@ from unit.storage.object_server import ObjectServer
 from paimon_py import Catalog, Schema, StorageError, Table, UnsupportedError
 from paimon_py.errors import StorageUnknownError
 from paimon_py.metadata.root import TableRoot
-from paimon_py.storage import promise
+from paimon_py.storage import exclusive_create as promise
 from paimon_py.storage.fsspec_store import FsspecStore
-from paimon_py.storage.guarded_store import GuardedStore
+from paimon_py.storage.locked_store import GuardedStore
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.open import open_store
 from paimon_py.testing.store_suite import StoreSuite

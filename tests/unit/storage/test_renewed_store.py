@@ -13,7 +13,7 @@ from unit.storage.object_server import ObjectServer
 from paimon_py import Catalog, Schema, StorageError, Table, UsageError
 from paimon_py.env import Env, SystemClock
 from paimon_py.spec.credentials import Credentials
-from paimon_py.storage.renewed_store import RenewedStore, open_renewed
+from paimon_py.storage.refreshing_store import RenewedStore, open_renewed
 
 MINUTE = 60_000
 

@@ -14,7 +14,7 @@ from paimon_py import AddColumn, Catalog, RenameColumn, Schema, SetOption, Table
 from paimon_py.env import Env
 from paimon_py.metadata.root import TableRoot
 from paimon_py.system.kinds import MADE
-from paimon_py.system.made_scan import MadeSplit
+from paimon_py.system.metadata_scan import MadeSplit
 from paimon_py.testing.counting_store import CountingStore
 
 

@@ -8,20 +8,12 @@ import pyarrow as pa
 import pytest
 from unit.commit.support import Clock, Ids, below
 
-from paimon_py import (
-    Catalog,
-    Changes,
-    CommitConflictError,
-    PaimonError,
-    Table,
-    UnsupportedError,
-    UsageError,
-    table_writing,
-)
+from paimon_py import Catalog, Changes, CommitConflictError, PaimonError, Table, UnsupportedError, UsageError
 from paimon_py.commit.commit import commit
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.table import writing as table_writing
 from paimon_py.testing.store_spill import StoreSpill
 
 WAREHOUSE = "memory://moving"

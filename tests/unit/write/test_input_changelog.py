@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from unit.write.support import data_files, root_of, schema_of
 
-from paimon_py.commit.renumber import renumber
+from paimon_py.commit.reassign_sequences import renumber
 from paimon_py.errors import StorageError
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
 from paimon_py.metadata.bucket_files import TableFiles

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paimon_py.write.bucket_counts import BucketCounts
-from paimon_py.write.moves import BY_ENGINE, Batch, KeyCounts, packed_places
+from paimon_py.write.cross_partition_moves import BY_ENGINE, Batch, KeyCounts, packed_places
 
 
 class OneByOne:

@@ -6,7 +6,7 @@ import pytest
 from unit.write.support import data_files, root_of, rows_of, schema_of
 
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.renumber import renumber
+from paimon_py.commit.reassign_sequences import renumber
 from paimon_py.errors import SchemaError, StorageError, UsageError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.spec.data_file import EMPTY_ROW

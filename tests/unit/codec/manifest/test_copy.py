@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from unit.codec.manifest.manifest_entries import by_fastavro, entry
 
-from paimon_py.codec.avro import read_header
+from paimon_py.codec.avro.container import read_header
 from paimon_py.codec.manifest import schemas as manifest_schemas
 from paimon_py.codec.manifest.copy import copy_manifests
 from paimon_py.codec.manifest.entries import container, encode_entry, read_manifests, write_manifest

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from unit.codec.manifest.manifest_entries import added, by_fastavro, entry, row
 
-from paimon_py.codec import avro
-from paimon_py.codec.avro_shape import shape_of
+from paimon_py.codec.avro import container as avro
+from paimon_py.codec.avro.shape import shape_of
 from paimon_py.codec.manifest import entries as manifest_avro
 from paimon_py.codec.manifest import schemas as manifest_schemas
 from paimon_py.codec.manifest.columns import EntryColumns, concat

@@ -1,0 +1,484 @@
+"""A catalog: names to tables, over a metastore that keeps the names.
+
+Source: format.md §1; Java `Catalog`, `AbstractCatalog`, release 2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import PurePath
+from typing import cast
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.api_hints import ApiHints
+from paimon_py.arguments import NameList, as_mapping, as_names, check_flag, way_of, with_location
+from paimon_py.catalog.imports import CatalogImports
+from paimon_py.catalog.maintenance import CatalogCare
+from paimon_py.catalog.server import CatalogServer
+from paimon_py.catalog.sql import CatalogSql
+from paimon_py.catalog.views_and_functions import CatalogPrograms
+from paimon_py.codec.arrow_types import from_arrow_schema
+from paimon_py.env import Env, env_of
+from paimon_py.errors import (
+    AlreadyExistsError,
+    DatabaseNotFoundError,
+    OptionError,
+    StorageError,
+    TableNotFoundError,
+    UnsupportedError,
+    UsageError,
+)
+from paimon_py.expr.bind import near_names
+from paimon_py.metadata.branches import check_branch_options
+from paimon_py.metadata.root import TableRoot
+from paimon_py.metastores.directories import DirectoryMetastore
+from paimon_py.metastores.metastore import Database, Metastore, TableName
+from paimon_py.metastores.open import open_metastore
+from paimon_py.metastores.options import METASTORE, TABLE_DEFAULT_PREFIX
+from paimon_py.spec.file_rules import names_codecs
+from paimon_py.spec.layout import check_name, database_path
+from paimon_py.spec.new_schema import Schema, TableSpec, new_table_schema
+from paimon_py.spec.option_names import check_names
+from paimon_py.spec.options import check_values, require_texts
+from paimon_py.spec.redact import harmless_options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.supported import check_writable
+from paimon_py.storage.store import Store
+from paimon_py.table.table import Table
+
+_PLACED = (("path", "hive"),)
+"""Options of new tables that only some kinds of metastore take."""
+
+SYSTEM_DATABASE = "sys"
+BRANCH_MARK = "branch_"
+
+
+@with_location(lambda catalog: catalog.warehouse)
+class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, CatalogSql, ApiHints):
+    """The databases and tables of one warehouse.
+
+    Can be pickled (secrets are left out) and used from several threads.
+    """
+
+    __slots__ = ("_env", "_metastore", "_table_defaults")
+
+    def __init__(
+        self,
+        store: Store,
+        warehouse: str = "",
+        *,
+        table_defaults: Mapping[str, str] | None = None,
+        env: Env | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        if not hasattr(store, "put_new") or not isinstance(warehouse, str) or not warehouse:
+            shown = repr(str(store)) if isinstance(store, (str, PurePath)) else "path"
+            raise UsageError(f"Catalog takes a store and the directory of a warehouse; Catalog.open({shown}) opens one")
+        self._env = env_of(env)
+        self._table_defaults = as_mapping("table_defaults", table_defaults)
+        self._metastore: Metastore = DirectoryMetastore(
+            store, warehouse, env=self._env, options=as_mapping("options", options)
+        )
+
+    @classmethod
+    def of(
+        cls, metastore: Metastore, *, table_defaults: Mapping[str, str] | None = None, env: Env | None = None
+    ) -> Catalog:
+        """The catalog of a metastore that is open."""
+        if not hasattr(metastore, "create_table"):
+            raise UsageError(f"Catalog.of takes an open metastore, not {metastore!r}; Catalog.open(path) opens one")
+        made = cls.__new__(cls)
+        made._env = env_of(env)
+        made._table_defaults = as_mapping("table_defaults", table_defaults)
+        made._metastore = metastore
+        return made
+
+    @classmethod
+    def open(
+        cls,
+        path: str | PurePath | None = None,
+        options: Mapping[str, str] | None = None,
+        *,
+        create: bool = True,
+        env: Env | None = None,
+    ) -> Catalog:
+        """Open a catalog: a warehouse, or what the option `metastore` names.
+
+        Args:
+            path: directory or URL of the warehouse, which is made when missing; the option `warehouse` says the same.
+                With `metastore` = `rest` the name of the warehouse at the server.
+            options: settings of the catalog and the store, credentials among them, by Paimon's option names.
+            create: False makes no directory, and refuses a path that is not a warehouse.
+            env: clock, ids and threads to use instead of the machine's.
+
+        Raises:
+            UnsupportedError: a kind of metastore that is not known, or whose package is not installed.
+            UsageError: no path, or one that is not a path; or the metastore is given nothing to connect to.
+            OptionError: an option's value is not allowed, or its name is nearly one of a catalog.
+            NotFoundError: there is no such directory, and `create` is False.
+            StorageError: the metastore cannot be reached.
+        """
+        settings, used = as_mapping("options", options), env_of(env)
+        check_flag("create", create)
+        require_texts(settings)
+        size = len(TABLE_DEFAULT_PREFIX)
+        defaults = {name[size:]: value for name, value in settings.items() if name.startswith(TABLE_DEFAULT_PREFIX)}
+        return cls.of(open_metastore(path, settings, used, create=create), table_defaults=defaults, env=used)
+
+    @property
+    def warehouse(self) -> str:
+        """Directory or URL of the warehouse."""
+        return self._metastore.warehouse
+
+    # -- databases --------------------------------------------------------------------------------------------------
+
+    def create_database(
+        self,
+        name: str,
+        *,
+        exist_ok: bool = False,
+        comment: str | None = None,
+        location: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        """Make a database.
+
+        Args:
+            exist_ok: do nothing if there is one.
+            comment, location, options: for metastores that keep them; `location` is where its tables will lie.
+
+        Raises:
+            AlreadyExistsError: there is one of this name, unless `exist_ok`.
+            UsageError: a hostile name, one with a dot, or `sys`, which is kept for the system.
+            UnsupportedError: the metastore does not keep a location, comment or options.
+        """
+        self._check_database(name)
+        check_flag("exist_ok", exist_ok)
+        if "." in name:
+            raise UsageError(f"database name {name!r} must not contain a dot: its tables could not be named")
+        database = Database(name, location, comment, as_mapping("options", options))
+        if not self._metastore.create_database(database) and not exist_ok:
+            raise AlreadyExistsError(f"database {name!r} exists already")
+
+    def databases(self) -> list[str]:
+        """Names of all databases, sorted. Cost: one list of the warehouse, or one question to the metastore."""
+        return self._metastore.databases()
+
+    def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
+        """Remove a database, with its tables if `cascade`.
+
+        Raises:
+            DatabaseNotFoundError: there is none, unless `missing_ok`.
+            UsageError: it has tables and `cascade` is not given.
+        """
+        self._check_database(name)
+        check_flag("cascade", cascade)
+        check_flag("missing_ok", missing_ok)
+        if self._metastore.database(name) is None:
+            if missing_ok:
+                return
+            raise self._no_database(name)
+        tables = self._metastore.tables(name)
+        if tables and not cascade:
+            raise UsageError(
+                f"database {name!r} has tables ({', '.join(tables[:5])}{', …' if len(tables) > 5 else ''}); "
+                "cascade=True drops them too"
+            )
+        for table in tables:
+            self._metastore.drop_table(TableName(name, table))
+        self._metastore.drop_database(name)
+
+    # -- tables -----------------------------------------------------------------------------------------------------
+
+    def create_table(
+        self,
+        name: str,
+        schema: Schema | pa.Schema | Iterable[object],
+        *,
+        primary_key: NameList = (),
+        partition_by: NameList = (),
+        options: Mapping[str, str] | None = None,
+        comment: str | None = None,
+        exist_ok: bool = False,
+    ) -> Table:
+        """Create a table.
+
+        Args:
+            name: `database.table`.
+            schema: columns as a pyarrow schema or a `Schema`, which can say every Paimon type; or a DataFrame of Spark,
+                pandas or polars, or a table of pyarrow, whose columns the table gets, and no rows.
+            primary_key: columns whose values identify a row; they become NOT NULL.
+            partition_by: columns whose values are directories.
+            options: table options by Paimon's names, as text.
+            comment: the table's comment.
+            exist_ok: return the table that is there, whatever its schema.
+
+        Raises:
+            AlreadyExistsError: the table exists, or somebody else created it first.
+            DatabaseNotFoundError: there is no such database.
+            SchemaError, OptionError: columns, keys or options break a rule; the message names it.
+            UnsupportedError: a feature that paimon_py cannot write yet.
+
+        Warns: PaimonWarning for options that paimon_py does nothing for yet, and for a primary key that is unique in
+            each partition only.
+        """
+        full = self._split(name, "create_table")
+        check_flag("exist_ok", exist_ok)
+        first = self._new_schema(schema, primary_key, partition_by, options, comment)
+        if names_codecs(first.options):
+            from paimon_py.files.codecs import check_codecs
+
+            check_codecs(first)
+        self._require_database(full.database)
+        root = self._metastore.create_table(full, first, partial(check_new, first))
+        if root is not None:
+            return Table(root, first if root.registration is None else root.schemas.latest(), name)
+        if not exist_ok:
+            raise AlreadyExistsError(f"table {name!r} exists already", table=name)
+        return self.table(name)
+
+    def tables(self, database: str) -> list[str]:
+        """Names of all tables of a database, sorted. Cost: one list, and one per directory in it.
+
+        Raises:
+            DatabaseNotFoundError: there is no such database.
+        """
+        self._require_database(database)
+        return self._metastore.tables(database)
+
+    def table(self, name: str) -> Table:
+        """Open a table, a branch of one (`db.t$branch_b1`), a system table of either (`db.t$files`), or one of all
+        tables (`sys.tables`).
+
+        A system table has the reading verbs of a table, and no others.
+
+        Cost: one list and one get.
+
+        Raises:
+            TableNotFoundError: there is none.
+            DatabaseNotFoundError: there is not even the database.
+            UnsupportedError, UsageError: a system table that is not built, or that does not exist.
+        """
+        if isinstance(name, str) and "$" in name:
+            base, _, rest = name.partition("$")
+            branch, _, system = rest.partition("$")
+            if not branch.startswith(BRANCH_MARK):
+                return cast("Table", self.table(base).system(rest))
+            found = self.table(base).branch(branch[len(BRANCH_MARK) :])
+            return cast("Table", found.system(system)) if system else found
+        if isinstance(name, str) and name.startswith(f"{SYSTEM_DATABASE}."):
+            from paimon_py.system.warehouse_tables import warehouse_table
+
+            return cast("Table", warehouse_table(_Warehouse(self), name.partition(".")[2]))
+        full = self._split(name, "table")
+        root = self._metastore.find(full)
+        try:
+            if root is not None:
+                return Table(root, root.latest_schema_to_open(), name)
+        except TableNotFoundError as error:
+            raise self._no_table(full, name, error.path) from error
+        raise self._no_table(full, name)
+
+    def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
+        """Remove a table with all its data.
+
+        The schemas go first, the newest of them last, so that others see the whole table or none. What an interrupted
+        drop has left is removed by dropping again. Of external paths only the files that a snapshot or tag names go,
+        and of them only those below the table's external roots that lie in no other table of the warehouse.
+
+        Raises:
+            TableNotFoundError: there is none, unless `missing_ok`.
+
+        Warns: PaimonWarning for files that a snapshot names and that are not deleted.
+        """
+        full = self._split(name, "drop_table")
+        check_flag("missing_ok", missing_ok)
+        if not self._metastore.drop_table(full) and not missing_ok:
+            raise self._no_table(full, name)
+
+    def rename_table(self, name: str, new_name: str) -> None:
+        """Give a table another name, perhaps in another database.
+
+        Raises:
+            TableNotFoundError, DatabaseNotFoundError: there is no such table or target database.
+            AlreadyExistsError: there is a table of the new name.
+            UnsupportedError: the store cannot move a directory in one step (object stores).
+        """
+        full, target = self._split(name, "rename_table"), self._split(new_name, "rename_table")
+        self._require_database(target.database)
+        self._metastore.rename_table(full, target)
+
+    # -- parts ------------------------------------------------------------------------------------------------------
+
+    def __reduce__(self) -> tuple[object, ...]:
+        known = harmless_options({TABLE_DEFAULT_PREFIX + name: text for name, text in self._table_defaults.items()})
+        defaults = {name.removeprefix(TABLE_DEFAULT_PREFIX): text for name, text in known.items()}
+        return _reopen, (self._metastore, defaults)
+
+    def __repr__(self) -> str:
+        return f"Catalog({self.warehouse!r})"
+
+    def _new_schema(
+        self,
+        columns: Schema | pa.Schema | Iterable[object],
+        primary_key: NameList,
+        partition_by: NameList,
+        options: Mapping[str, str] | None,
+        comment: str | None,
+    ) -> TableSchema:
+        if options is not None and not isinstance(options, Mapping):
+            raise UsageError(f"options map names to texts, got a {type(options).__name__}")
+        spec = TableSpec(
+            primary_keys=_names("primary_key", primary_key),
+            partition_keys=_names("partition_by", partition_by),
+            options={**self._table_defaults, **(options or {})},
+            comment=comment,
+        )
+        kind = str(self._metastore.options.get(METASTORE, "")).lower()
+        for option in ("path", "auto-create"):
+            if spec.options.get(option, "false") != "false" and (option, kind) not in _PLACED:
+                raise OptionError(f"option {option!r} is not for tables of a catalog", option=option)
+        return first_schema(_as_schema(columns), spec, self._env.clock.millis())
+
+    def _check_database(self, name: str) -> None:
+        if check_name("database", name) == SYSTEM_DATABASE:
+            message = f"the database {SYSTEM_DATABASE!r} holds tables of the system, such as sys.tables, and no others"
+            raise UnsupportedError(message, feature="system database")
+
+    def _require_database(self, name: str) -> None:
+        self._check_database(name)
+        if self._metastore.database(name) is None:
+            raise self._no_database(name)
+
+    def _no_database(self, name: str) -> DatabaseNotFoundError:
+        hint = _meant(name, self._metastore.databases)
+        return DatabaseNotFoundError(f"there is no database {name!r}{hint}", path=database_path(self.warehouse, name))
+
+    def _no_table(self, full: TableName, name: str, path: str | None = None) -> TableNotFoundError:
+        """The error of a table that is not there, with the names that are like it. Raises: DatabaseNotFoundError"""
+        self._require_database(full.database)
+        hint = _meant(full.table, partial(self._metastore.tables, full.database), f"{full.database}.")
+        return TableNotFoundError(f"there is no table {name!r}{hint}", path=path, table=name)
+
+    def _split(self, name: str, verb: str) -> TableName:
+        """Database and table of a full name; system tables and branches are refused by name."""
+        if not isinstance(name, str):
+            raise UsageError(f"a table is named 'database.table', got {name!r}{way_of(name)}")
+        database, dot, table = name.partition(".")
+        if not dot:
+            raise UsageError(f"a table is named 'database.table', got {name!r}")
+        if f"${BRANCH_MARK}" in table:
+            raise UsageError(
+                f"{verb} is not for branches such as {name!r}: create_branch, delete_branch and rename_branch of the"
+                " table are"
+            )
+        if "$" in table:
+            system = table.partition("$")[2]
+            raise UnsupportedError(
+                f"{verb}: a system table is not made or changed: {name!r}", feature=f"system table ${system}"
+            )
+        self._check_database(database)
+        return TableName(database, check_name("table", table))
+
+
+class _Warehouse(msgspec.Struct, frozen=True):
+    """What system tables of all tables see of a catalog."""
+
+    catalog: Catalog
+
+    @property
+    def warehouse(self) -> str:
+        return self.catalog.warehouse
+
+    def options(self) -> Mapping[str, str]:
+        return self.catalog._metastore.options
+
+    def databases(self) -> list[str]:
+        return self.catalog.databases()
+
+    def tables(self, database: str) -> list[str]:
+        return self.catalog.tables(database)
+
+    def root(self, database: str, table: str) -> TableRoot:
+        root = self.catalog._metastore.find(TableName(database, table))
+        if root is None:
+            raise TableNotFoundError(f"there is no table '{database}.{table}'", table=f"{database}.{table}")
+        return root
+
+
+def _meant(name: str, known: Callable[[], list[str]], before: str = "") -> str:
+    try:
+        near = near_names(name, known())
+    except StorageError:  # who may open a table may not list all
+        return ""
+    return f"; did you mean {' or '.join(repr(before + each) for each in near)}?" if near else ""
+
+
+def _as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
+    if isinstance(columns, Schema):
+        return columns
+    if isinstance(columns, pa.Schema):
+        return Schema(from_arrow_schema(columns))
+    if hasattr(columns, "__arrow_c_schema__") and not isinstance(columns, (pa.DataType, pa.Field)):
+        return Schema(from_arrow_schema(pa.schema(columns)))
+    library = type(columns).__module__.partition(".")[0]
+    if library == "pyspark":
+        struct = getattr(columns, "schema", columns)
+        if hasattr(struct, "jsonValue") and hasattr(struct, "fields"):
+            from paimon_py.spec.spark_types import columns_of_spark
+
+            return Schema(columns_of_spark(struct.jsonValue()))
+    if isinstance(columns, (pa.Table, pa.RecordBatch)):
+        return Schema(from_arrow_schema(columns.schema))
+    if library in ("pandas", "polars") and type(columns).__name__ == "DataFrame":
+        from paimon_py.write.streams import open_stream
+
+        return Schema(from_arrow_schema(open_stream(columns).schema))
+    way = ""
+    if isinstance(columns, TableSchema):
+        way = "; Schema(schema.fields) has its columns"
+    elif hasattr(columns, "schema"):
+        way = "; give its .schema"
+    elif hasattr(columns, "dtypes"):
+        way = "; pyarrow.Schema.from_pandas(frame) makes one of a frame's columns"
+    elif isinstance(columns, (Mapping, list, tuple)):
+        way = '; Schema([("id", "BIGINT"), ("name", "STRING")]) names columns and types'
+    raise UsageError(f"a table's schema is a pyarrow.Schema or a paimon_py.Schema, not {type(columns).__name__}{way}")
+
+
+def first_schema(columns: Schema, spec: TableSpec, time_millis: int) -> TableSchema:
+    """The first schema of a table, by all rules for new ones.
+
+    Raises: SchemaError, OptionError, UnsupportedError
+    """
+    from paimon_py.spec.validation import validate
+
+    check_names(spec.options)
+    check_values(spec.options)
+    schema = new_table_schema(columns, spec, time_millis=time_millis)
+    validate(schema)
+    check_writable(schema)
+    return schema
+
+
+def check_new(schema: TableSchema, root: TableRoot) -> None:
+    """Refuse options that name branches which are not there, and warn of what a new table does not do."""
+    from paimon_py.metadata.idle_warning import warn_of_iceberg, warn_of_idle_options, warn_of_keys_of_partitions
+
+    check_branch_options(root, schema.options)
+    warn_of_idle_options(root, schema.options)
+    warn_of_keys_of_partitions(root, schema)
+    warn_of_iceberg(root, schema)
+
+
+def _names(argument: str, names: NameList) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise UsageError(f"{argument} is a list of column names; write [{names!r}]")
+    return () if names is None else as_names(f"{argument} is a list of column names", names)
+
+
+def _reopen(metastore: Metastore, table_defaults: Mapping[str, str]) -> Catalog:
+    return Catalog.of(metastore, table_defaults=table_defaults)

@@ -1,0 +1,199 @@
+"""The verbs of a catalog that bring tables and files of others in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from paimon_py.arguments import NameList, as_mapping, as_names, check_flag, check_progress, with_location
+from paimon_py.env import Env
+from paimon_py.errors import UsageError
+from paimon_py.metastores.metastore import Metastore
+from paimon_py.progress import Progress
+from paimon_py.spec.new_schema import Schema
+from paimon_py.table.table import Table
+
+if TYPE_CHECKING:
+    from paimon_py.imports.foreign import ForeignRequest
+    from paimon_py.imports.result import ImportResult
+
+
+@with_location(lambda catalog: catalog.warehouse)
+class CatalogImports(ABC):
+    """What `Catalog` offers to bring in what others wrote."""
+
+    __slots__ = ()
+
+    _env: Env
+    _metastore: Metastore
+
+    @property
+    @abstractmethod
+    def warehouse(self) -> str:
+        """Directory or URL of the warehouse."""
+
+    @abstractmethod
+    def table(self, name: str) -> Table:
+        """Open a table."""
+
+    @abstractmethod
+    def create_table(
+        self,
+        name: str,
+        schema: Schema | pa.Schema | Iterable[object],
+        *,
+        primary_key: NameList = (),
+        partition_by: NameList = (),
+        options: Mapping[str, str] | None = None,
+        comment: str | None = None,
+        exist_ok: bool = False,
+    ) -> Table:
+        """Create a table."""
+
+    def import_files(  # noqa: PLR0913
+        self,
+        name: str,
+        source: str | PurePath,
+        *,
+        format: str | None = None,
+        partition_by: Sequence[str] | Mapping[str, str] | None = None,
+        copy: bool = False,
+        dry_run: bool = False,
+        primary_key: NameList = (),
+        table_options: Mapping[str, str] | None = None,
+        options: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> ImportResult:
+        """Bring the Parquet, ORC and Avro files of a directory into a table, which is made if it is not there.
+
+        Files stay where they are and become files of the table (`copy=False`), or their rows are written anew. Called
+        again, it brings the files that came since, each file once; an interrupted call can be repeated. Nothing is
+        renamed, changed or deleted at the source, now or later, by paimon_py.
+
+        Args:
+            name: `database.table`. A new table gets the columns of the files, all of which may be NULL, and then the
+                partition keys.
+            source: a directory or URL; hidden files and `_SUCCESS` are left out.
+            format: `"parquet"`, `"orc"` or `"avro"`; left out, the names of the files say.
+            partition_by: partition keys, as a list (their values are STRING) or with types; left out, directories
+                named `key=value` say. The table's own types count where there is a table.
+            copy: write the rows anew: into any table, with types converted as `write_arrow` does.
+            dry_run: look into the files and say what would be done, and what does not fit.
+            primary_key, table_options: for a new table.
+            options: of the source's store, beside those of the catalog.
+            progress: called with files that were brought, how many there are, and "files".
+
+        Cost: a list for each directory and the footer of each file; a copy reads all rows, in the memory of a writer.
+        Raises:
+            SchemaError: files that do not fit, each with its reason; nothing was imported.
+            UsageError: no files, or directories that say other partition keys than the table has.
+            UnsupportedError: references into a table with a primary key, with buckets, or that tracks rows.
+            CommitConflictError: another import into the table is at work.
+        """
+        from paimon_py.imports.verb import ImportRequest, import_files
+
+        for flag, given in (("copy", copy), ("dry_run", dry_run)):
+            check_flag(flag, given)
+        check_progress(progress)
+        if not isinstance(source, (str, PurePath)):
+            raise UsageError(f"import_files takes the path or URL of a directory, not {source!r}")
+        if primary_key and not copy:
+            raise UsageError("files stay as they are, and a table with a primary key sorts its own: copy=True")
+        asked = ImportRequest(
+            source=str(source), format=format, partition_by=partition_by, copy=copy, dry_run=dry_run,
+            primary_key=as_names("primary_key is a list of column names", primary_key),
+            table_options=as_mapping("table_options", table_options),
+            options={**self._metastore.options, **as_mapping("options", options)},
+        )  # fmt: skip
+        return import_files(self, name, asked, self._env, progress)
+
+    def import_delta(
+        self,
+        name: str,
+        source: object,
+        *,
+        version: int | None = None,
+        copy: bool | None = None,
+        dry_run: bool = False,
+        primary_key: NameList = (),
+        table_options: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> ImportResult:
+        """Bring a version of a Delta table into a table, which is made if it is not there.
+
+        Files stay where they are if the version has no deletion vectors and they fit; else the rows that are not
+        deleted are written anew, as a stream. Called again it does nothing, or brings files that came since. Nothing
+        at the source is changed or deleted, as with `import_files`.
+
+        Args:
+            name: `database.table`. A new table has the columns and partition keys of the source.
+            source: a `deltalake.DeltaTable`, or the path or URL of one.
+            version: of a path; the latest if left out.
+            copy: True writes rows anew in any case, False refuses where that would be necessary.
+            dry_run: say what would be done.
+            primary_key, table_options: for a new table; one with a primary key is written anew.
+            storage_options: of the store, by the names of deltalake.
+
+        Raises:
+            UnsupportedError: deltalake is not installed; or `copy` is False, and files cannot be referenced.
+            UsageError: the source cannot be read, or has rewritten files that were imported before.
+        """
+        from paimon_py.imports.delta import open_delta
+        from paimon_py.imports.foreign import import_table
+
+        asked = self._foreign_request(copy, dry_run, primary_key, table_options)
+        foreign = open_delta(source, version, as_mapping("storage_options", storage_options))
+        return import_table(self, name, foreign, asked, self._env, None)
+
+    def import_iceberg(
+        self,
+        name: str,
+        source: object,
+        *,
+        snapshot_id: int | None = None,
+        copy: bool | None = None,
+        dry_run: bool = False,
+        primary_key: NameList = (),
+        table_options: Mapping[str, str] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> ImportResult:
+        """Bring a snapshot of an Iceberg table into a table, which is made if it is not there.
+
+        As `import_delta`: files stay where they are if no row of them is deleted and they fit, else rows are written
+        anew. Columns that Iceberg partitions by as they are become partition keys; other transforms do not.
+
+        Args:
+            name: `database.table`.
+            source: a `pyiceberg.table.Table`, or the path or URL of a metadata file.
+            snapshot_id: the current one if left out.
+            copy, dry_run, primary_key, table_options: as in `import_delta`.
+            properties: of the store, by the names of pyiceberg, for a path.
+
+        Raises:
+            UnsupportedError: pyiceberg is not installed, or does not read the deletes of the snapshot; or `copy` is
+                False, and files cannot be referenced.
+            UsageError: the source cannot be read, or has rewritten files that were imported before.
+        """
+        from paimon_py.imports.foreign import import_table
+        from paimon_py.imports.iceberg import open_iceberg
+
+        asked = self._foreign_request(copy, dry_run, primary_key, table_options)
+        foreign = open_iceberg(source, snapshot_id, as_mapping("properties", properties))
+        return import_table(self, name, foreign, asked, self._env, None)
+
+    def _foreign_request(
+        self, copy: bool | None, dry_run: bool, primary_key: NameList, table_options: Mapping[str, str] | None
+    ) -> ForeignRequest:
+        from paimon_py.imports.foreign import ForeignRequest
+
+        if copy is not None:
+            check_flag("copy", copy)
+        check_flag("dry_run", dry_run)
+        return ForeignRequest(
+            copy=copy, dry_run=dry_run, primary_key=as_names("primary_key is a list of column names", primary_key),
+            table_options=as_mapping("table_options", table_options), options=self._metastore.options,
+        )  # fmt: skip

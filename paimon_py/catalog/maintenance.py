@@ -1,0 +1,113 @@
+"""The verbs of a catalog that care for all tables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from paimon_py.arguments import check_flag, check_progress, way_of, with_location
+from paimon_py.env import Env
+from paimon_py.errors import CorruptionError, StorageError, TableNotFoundError, UnsupportedError, UsageError
+from paimon_py.logs import warn
+from paimon_py.maintain.cleanup.expired import RemovedOrphans
+from paimon_py.metastores.metastore import Metastore
+from paimon_py.notebook import catalog_page
+from paimon_py.progress import Progress, ProgressCounter
+from paimon_py.table.table import Table
+
+
+@with_location(lambda catalog: catalog.warehouse)
+class CatalogCare(ABC):
+    """What `Catalog` offers to keep its tables in shape."""
+
+    __slots__ = ()
+
+    _env: Env
+    _metastore: Metastore
+
+    @property
+    @abstractmethod
+    def warehouse(self) -> str:
+        """Directory or URL of the warehouse."""
+
+    @abstractmethod
+    def databases(self) -> list[str]:
+        """Names of all databases, sorted."""
+
+    @abstractmethod
+    def tables(self, database: str) -> list[str]:
+        """Names of all tables of a database, sorted."""
+
+    @abstractmethod
+    def table(self, name: str) -> Table:
+        """Open a table."""
+
+    def _repr_html_(self) -> str:
+        return catalog_page(self.warehouse, self.databases, self.tables)
+
+    def remove_orphans(
+        self,
+        database: str | None = None,
+        *,
+        older_than: datetime | timedelta | int | None = None,
+        dry_run: bool = True,
+        progress: Callable[[int, int, str], object] | None = None,
+    ) -> dict[str, RemovedOrphans]:
+        """Do `Table.remove_orphans` for all tables, or those of one database. A dry run unless told otherwise.
+
+        Args:
+            progress: called as by `Table.remove_orphans`, with the name of the table ("directories of d.t"), and after
+                each table with how many are done, how many there are, and "tables".
+
+        Returns: what was found, by the name of the table.
+
+        Raises:
+            DatabaseNotFoundError: there is no such database.
+            UsageError: `older_than` is not in the past.
+            CorruptionError, StorageError: what a table names cannot be read. All other tables were cleaned before.
+
+        Warns: PaimonWarning for each table that a later release made and that cannot be read; it is left alone.
+        """
+        from paimon_py.maintain.cleanup.remove_orphans import limit_of, remove_orphans
+
+        check_progress(progress)
+        check_flag("dry_run", dry_run)
+        limit = limit_of(self._env.clock, older_than)
+        databases = self.databases() if database is None else [database]
+        names = [f"{one}.{table}" for one in databases for table in self.tables(one)]
+        found: dict[str, RemovedOrphans] = {}
+        failed: CorruptionError | StorageError | None = None
+        tally = ProgressCounter(progress, len(names), "tables")
+        for name in names:
+            try:
+                found[name] = remove_orphans(
+                    self.table(name)._root, limit, dry_run=dry_run, progress=_about(name, progress)
+                )
+            except TableNotFoundError:
+                pass
+            except UnsupportedError as error:
+                warn(f"the orphans of {name} were left alone: {error}")
+            except (CorruptionError, StorageError) as error:
+                failed = failed or error
+            tally.add(1)
+        if failed is not None:
+            raise failed
+        return found
+
+    def repair(self, name: str | None = None) -> None:
+        """Make the metastore say what the file system says: of all tables, a database, or one table.
+
+        Raises:
+            UnsupportedError: a catalog of directories, where nothing else says anything.
+            TableNotFoundError: there is no such table in the file system.
+        """
+        if name is not None and not isinstance(name, str):
+            raise UsageError(f"repair takes 'database', 'database.table' or nothing, not {name!r}{way_of(name)}")
+        database, _, table = (name or "").partition(".")
+        self._metastore.repair(database or None, table or None)
+
+
+def _about(name: str, progress: Progress | None) -> Progress | None:
+    """The same function, told of one table."""
+    return None if progress is None else lambda done, total, what: progress(done, total, f"{what} of {name}")

@@ -1,0 +1,161 @@
+"""The verbs of a catalog that only a server answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from paimon_py.arguments import as_list, as_mapping, with_location
+from paimon_py.errors import (
+    AlreadyExistsError,
+    DatabaseNotFoundError,
+    TableNotFoundError,
+    UnsupportedError,
+    UsageError,
+)
+from paimon_py.metastores.metastore import Metastore, TableName
+from paimon_py.metastores.server import KeptPartition, ServerMetastore
+from paimon_py.spec.new_schema import Schema
+from paimon_py.spec.redact import shown_url
+from paimon_py.spec.schema import TableSchema
+from paimon_py.table.table import Table
+
+
+@with_location(lambda catalog: catalog.warehouse)
+class CatalogServer(ABC):
+    """What `Catalog` offers where a server keeps the names. All verbs raise UnsupportedError elsewhere."""
+
+    __slots__ = ()
+
+    _metastore: Metastore
+
+    @property
+    @abstractmethod
+    def warehouse(self) -> str:
+        """Directory or URL of the warehouse."""
+
+    @abstractmethod
+    def table(self, name: str) -> Table:
+        """Open a table."""
+
+    @abstractmethod
+    def _split(self, name: str, verb: str) -> TableName:
+        """Database and object of a full name."""
+
+    @abstractmethod
+    def _new_schema(
+        self,
+        columns: Schema | pa.Schema | Iterable[object],
+        primary_key: Sequence[str],
+        partition_by: Sequence[str],
+        options: Mapping[str, str] | None,
+        comment: str | None,
+    ) -> TableSchema:
+        """The first schema of a table, with the defaults of the catalog."""
+
+    def replace_table(
+        self,
+        name: str,
+        schema: Schema | pa.Schema | Iterable[object],
+        *,
+        primary_key: Sequence[str] = (),
+        partition_by: Sequence[str] = (),
+        options: Mapping[str, str] | None = None,
+        comment: str | None = None,
+    ) -> Table:
+        """Give a table new columns, keys and options, and no rows: the server empties the table and adds a schema. What
+        the table was stays in its snapshots. Arguments are those of `create_table`.
+
+        Raises:
+            TableNotFoundError: there is no such table.
+            UnsupportedError: the server replaces no tables (those before Paimon 2.0), or not with other partition keys.
+            SchemaError, OptionError: columns, keys or options break a rule; the message names the rule.
+        """
+        server, full = self._server("replace_table"), self._split(name, "replace_table")
+        wanted = self._new_schema(schema, primary_key, partition_by, options, comment)
+        root = server.replace_table(full, wanted)
+        if root is None:
+            raise TableNotFoundError(f"there is no table {name!r}", table=name)
+        return Table(root, root.schemas.latest(), name)
+
+    def register_table(self, name: str, path: str) -> Table:
+        """Give a name to a table that lies at a path or URL.
+
+        Raises:
+            AlreadyExistsError: there is a table of this name.
+            DatabaseNotFoundError: there is no such database.
+            UsageError, UnsupportedError: the server does not take the table.
+        """
+        server, full = self._server("register_table"), self._split(name, "register_table")
+        if not isinstance(path, str) or not path:
+            raise UsageError(f"a table lies at a path or URL, not at {path!r}")
+        if shown_url(path) != path:
+            raise UsageError(f"the URL of a table holds no password and no query: {shown_url(path)}")
+        if not server.register_table(full, path):
+            raise AlreadyExistsError(f"table {name!r} exists already", table=name)
+        return self.table(name)
+
+    def table_by_id(self, table_id: str) -> Table:
+        """Open a table by the id that its server gave it, whatever its name is now.
+
+        Raises: TableNotFoundError
+        """
+        if not isinstance(table_id, str) or not table_id:
+            raise UsageError(f"the id of a table is a text, not {table_id!r}")
+        found = self._server("table_by_id").find_by_id(table_id)
+        if found is None:
+            raise TableNotFoundError(f"there is no table of id {table_id!r}")
+        name, root = found
+        return Table(root, root.schemas.latest(), str(name))
+
+    def partitions(self, name: str) -> list[KeptPartition]:
+        """The partitions of a table as its server counts them from what commits told.
+
+        `Table.partitions` reads them from the table itself, whether a server counts them or not.
+
+        Raises:
+            TableNotFoundError: there is no such table.
+            UnsupportedError: the server counts none for this table (option `metastore.partitioned-table`).
+        """
+        found = self._server("partitions").partitions(self._split(name, "partitions"))
+        if found is None:
+            raise UnsupportedError(
+                f"the server counts no partitions of {name!r}: set 'metastore.partitioned-table', or ask"
+                " Table.partitions()",
+                feature="partitions in the metastore",
+            )
+        return found
+
+    def mark_partitions_done(self, name: str, partitions: Sequence[Mapping[str, str]]) -> None:
+        """Tell the server that partitions are complete; `Table.mark_partitions_done` writes files instead.
+
+        Args:
+            partitions: the texts of their values, such as `[{"month": "3"}]`.
+
+        Raises: TableNotFoundError, UnsupportedError, UsageError
+        """
+        server, full = self._server("mark_partitions_done"), self._split(name, "mark_partitions_done")
+        specs = [as_mapping("partitions", one) for one in as_list("partitions come as a list of mappings", partitions)]
+        if not specs or any(not spec or not all(isinstance(text, str) for text in spec.values()) for spec in specs):
+            raise UsageError("partitions are given as texts by key, such as [{'month': '3'}], and at least one")
+        server.mark_partitions_done(full, specs)
+
+    def alter_database(
+        self, name: str, *, options: Mapping[str, str] | None = None, remove: Sequence[str] = ()
+    ) -> None:
+        """Set options of a database, and remove some.
+
+        Raises: DatabaseNotFoundError, UsageError
+        """
+        updates, removals = as_mapping("options", options), as_list("remove is a list of names", remove)
+        if not updates and not removals:
+            raise UsageError("alter_database needs options to set, or names to remove")
+        if not self._server("alter_database").alter_database(name, updates, removals):
+            raise DatabaseNotFoundError(f"there is no database {name!r}")
+
+    def _server(self, verb: str) -> ServerMetastore:
+        if not isinstance(self._metastore, ServerMetastore):
+            raise UnsupportedError(f"{verb}: this catalog has no server; a REST catalog has", feature=verb)
+        return self._metastore

@@ -1,0 +1,77 @@
+"""The verb of a catalog that answers SQL."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from paimon_py.arguments import as_mapping, with_location
+from paimon_py.env import Env
+from paimon_py.errors import UsageError
+from paimon_py.table.table import Table
+
+if TYPE_CHECKING:
+    from paimon_py.queries.query import SqlQuery
+
+
+@with_location(lambda catalog: catalog.warehouse)
+class CatalogSql(ABC):
+    """What `Catalog` offers to query its tables."""
+
+    __slots__ = ()
+
+    _env: Env
+
+    @property
+    @abstractmethod
+    def warehouse(self) -> str:
+        """Directory or URL of the warehouse."""
+
+    @abstractmethod
+    def table(self, name: str) -> Table:
+        """Open a table."""
+
+    @abstractmethod
+    def _require_database(self, name: str) -> None:
+        """Raises: DatabaseNotFoundError"""
+
+    def sql(
+        self,
+        query: str,
+        *,
+        parameters: Sequence[object] | Mapping[str, object] | None = None,
+        database: str | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> SqlQuery:
+        """A query over the tables of the catalog, carried out by DuckDB; it reads and does nothing else.
+
+        Tables are `db.t`, `db."t$files"` (system tables), `db."t$branch_b"` (branches) or `sys.tables`. A state of a
+        table is `db.t FOR VERSION AS OF 3` (a snapshot or, in quotes, a tag) or `FOR TIMESTAMP AS OF '2024-01-31'`,
+        before its alias. Columns, conditions and limits go into the scans; rows stream through DuckDB. All tables are
+        read in the state in which they are now.
+
+        Args:
+            query: one `SELECT`, in the dialect of DuckDB.
+            parameters: values for `?`, or by name for `$name`.
+            database: where tables without a database are.
+            settings: of DuckDB, such as `{"memory_limit": "1GB", "threads": "2"}`.
+
+        Cost: the schema and latest snapshot of each table that the query names; no row is read yet.
+
+        Raises:
+            UsageError: what DuckDB does not understand: syntax, columns, functions, settings.
+            TableNotFoundError, DatabaseNotFoundError: a table that is not there.
+            UnsupportedError: a statement that is not a query, by its name; DuckDB is not installed.
+            SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: when rows of such a state are asked for.
+        """
+        from paimon_py.queries.query import check_parameters, open_query
+
+        if not isinstance(query, str) or not query.strip():
+            raise UsageError(f"sql takes the text of a query, not {query!r}")
+        if database is not None:
+            self._require_database(database)
+        return open_query(
+            self, query, parameters=check_parameters(parameters), database=database,
+            settings=as_mapping("settings", settings), spill=self._env.spill.create().path, place=self.warehouse,
+        )  # fmt: skip

@@ -1,0 +1,261 @@
+"""The verbs of a catalog for views and functions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
+
+from paimon_py.arguments import as_mapping, check_flag, with_location
+from paimon_py.codec.arrow_types import from_arrow_schema
+from paimon_py.errors import AlreadyExistsError, NotFoundError, UnsupportedError, UsageError
+from paimon_py.metastores.metastore import Metastore, TableName
+from paimon_py.metastores.views_and_functions import KeepsPrograms, ProgramKeeper
+from paimon_py.spec.layout import check_text
+from paimon_py.spec.new_schema import Schema
+from paimon_py.spec.types import Field
+from paimon_py.spec.views_and_functions import (
+    CatalogFunction,
+    CatalogView,
+    Definition,
+    FunctionChange,
+    ViewChange,
+    check_function_name,
+)
+
+
+@with_location(lambda catalog: catalog.warehouse)
+class CatalogPrograms(ABC):
+    """What `Catalog` offers for the views and functions of a metastore that keeps them.
+
+    paimon_py runs neither; engines do. All verbs raise UnsupportedError for a catalog that keeps none.
+    """
+
+    __slots__ = ()
+
+    _metastore: Metastore
+
+    @property
+    @abstractmethod
+    def warehouse(self) -> str:
+        """Directory or URL of the warehouse."""
+
+    @abstractmethod
+    def _require_database(self, name: str) -> None:
+        """Make sure that there is a database."""
+
+    @abstractmethod
+    def _split(self, name: str, verb: str) -> TableName:
+        """Database and object of a full name."""
+
+    # -- views ------------------------------------------------------------------------------------------------------
+
+    def views(self, database: str) -> list[str]:
+        """Names of all views of a database, sorted.
+
+        Raises: DatabaseNotFoundError
+        """
+        keeper = self._keeper("views")
+        self._require_database(database)
+        return keeper.views(database)
+
+    def view(self, name: str) -> CatalogView:
+        """A view.
+
+        Raises: NotFoundError
+        """
+        found = self._keeper("view").view(self._split(name, "view"))
+        if found is None:
+            raise _missing("view", name)
+        return found
+
+    def create_view(
+        self,
+        name: str,
+        schema: Schema | pa.Schema,
+        query: str,
+        *,
+        dialects: Mapping[str, str] | None = None,
+        comment: str | None = None,
+        options: Mapping[str, str] | None = None,
+        exist_ok: bool = False,
+    ) -> None:
+        """Make a view.
+
+        Args:
+            schema: the columns that the query gives.
+            dialects: the query as some engines want it, such as `{"spark": "SELECT …"}`.
+            exist_ok: leave a view of this name as it is.
+
+        Raises:
+            AlreadyExistsError, DatabaseNotFoundError: a view of this name is there, or no database.
+            UsageError: not a view.
+        """
+        keeper, full = self._keeper("create_view"), self._split(name, "create_view")
+        check_flag("exist_ok", exist_ok)
+        if not isinstance(query, str) or not query.strip():
+            raise UsageError(f"a view needs a query as text, not {query!r}")
+        view = CatalogView(
+            name=str(full),
+            fields=_fields(schema),
+            query=query,
+            dialects=as_mapping("dialects", dialects),
+            comment=check_text("comment", comment),
+            options=as_mapping("options", options),
+        )
+        self._require_database(full.database)
+        if not keeper.create_view(full, view) and not exist_ok:
+            raise AlreadyExistsError(f"view {name!r} exists already", table=name)
+
+    def alter_view(self, name: str, *changes: ViewChange) -> CatalogView:
+        """Apply changes to a view: SetOption, RemoveOption, UpdateComment, AddDialect, UpdateDialect, DropDialect.
+
+        Returns: the view as it is now.
+
+        Raises:
+            NotFoundError: there is none.
+            UsageError: a change does not fit.
+        """
+        _require_some(changes)
+        changed = self._keeper("alter_view").alter_view(self._split(name, "alter_view"), changes)
+        if changed is None:
+            raise _missing("view", name)
+        return changed
+
+    def drop_view(self, name: str, *, missing_ok: bool = False) -> None:
+        """Remove a view.
+
+        Raises: NotFoundError unless `missing_ok`
+        """
+        keeper, full = self._keeper("drop_view"), self._split(name, "drop_view")
+        check_flag("missing_ok", missing_ok)
+        if not keeper.drop_view(full) and not missing_ok:
+            raise _missing("view", name)
+
+    def rename_view(self, name: str, new_name: str) -> None:
+        """Give a view another name, perhaps in another database.
+
+        Raises: NotFoundError, DatabaseNotFoundError, AlreadyExistsError
+        """
+        keeper = self._keeper("rename_view")
+        full, target = self._split(name, "rename_view"), self._split(new_name, "rename_view")
+        self._require_database(target.database)
+        if not keeper.rename_view(full, target):
+            raise _missing("view", name)
+
+    # -- functions --------------------------------------------------------------------------------------------------
+
+    def functions(self, database: str) -> list[str]:
+        """Names of all functions of a database, sorted.
+
+        Raises: DatabaseNotFoundError
+        """
+        keeper = self._keeper("functions")
+        self._require_database(database)
+        return keeper.functions(database)
+
+    def function(self, name: str) -> CatalogFunction:
+        """A function.
+
+        Raises: NotFoundError
+        """
+        found = self._keeper("function").function(self._function_name(name, "function"))
+        if found is None:
+            raise _missing("function", name)
+        return found
+
+    def create_function(
+        self,
+        name: str,
+        definitions: Mapping[str, Definition],
+        *,
+        parameters: Schema | pa.Schema | None = None,
+        returns: Schema | pa.Schema | None = None,
+        deterministic: bool = False,
+        comment: str | None = None,
+        options: Mapping[str, str] | None = None,
+        exist_ok: bool = False,
+    ) -> None:
+        """Make a function.
+
+        Args:
+            definitions: for each engine a SqlDefinition, LambdaDefinition or FileDefinition.
+            exist_ok: leave a function of this name as it is.
+
+        Raises:
+            AlreadyExistsError, DatabaseNotFoundError: a function of this name is there, or no database.
+            UsageError: not a function.
+        """
+        keeper, full = self._keeper("create_function"), self._function_name(name, "create_function")
+        check_flag("deterministic", deterministic)
+        check_flag("exist_ok", exist_ok)
+        function = CatalogFunction(
+            name=str(full),
+            parameters=None if parameters is None else _fields(parameters),
+            returns=None if returns is None else _fields(returns),
+            definitions=as_mapping("definitions", definitions),
+            deterministic=deterministic,
+            comment=check_text("comment", comment),
+            options=as_mapping("options", options),
+        )
+        self._require_database(full.database)
+        if not keeper.create_function(full, function) and not exist_ok:
+            raise AlreadyExistsError(f"function {name!r} exists already", table=name)
+
+    def alter_function(self, name: str, *changes: FunctionChange) -> CatalogFunction:
+        """Apply changes to a function: SetOption, RemoveOption, UpdateComment, AddDefinition, UpdateDefinition,
+        DropDefinition.
+
+        Returns: the function as it is now.
+
+        Raises:
+            NotFoundError: there is none.
+            UsageError: a change does not fit.
+        """
+        _require_some(changes)
+        changed = self._keeper("alter_function").alter_function(self._function_name(name, "alter_function"), changes)
+        if changed is None:
+            raise _missing("function", name)
+        return changed
+
+    def drop_function(self, name: str, *, missing_ok: bool = False) -> None:
+        """Remove a function.
+
+        Raises: NotFoundError unless `missing_ok`
+        """
+        keeper, full = self._keeper("drop_function"), self._function_name(name, "drop_function")
+        check_flag("missing_ok", missing_ok)
+        if not keeper.drop_function(full) and not missing_ok:
+            raise _missing("function", name)
+
+    # -- parts ------------------------------------------------------------------------------------------------------
+
+    def _keeper(self, verb: str) -> ProgramKeeper:
+        if not isinstance(self._metastore, KeepsPrograms):
+            raise UnsupportedError(
+                f"{verb}: this catalog keeps no views and functions; a REST catalog does", feature="views and functions"
+            )
+        return self._metastore.programs
+
+    def _function_name(self, name: str, verb: str) -> TableName:
+        full = self._split(name, verb)
+        check_function_name(full.table)
+        return full
+
+
+def _fields(schema: Schema | pa.Schema) -> tuple[Field, ...]:
+    if isinstance(schema, pa.Schema):
+        return Schema(from_arrow_schema(schema)).fields
+    if not isinstance(schema, Schema):
+        raise UsageError(f"columns are a pyarrow.Schema or a paimon_py.Schema, not {type(schema).__name__}")
+    return schema.fields
+
+
+def _require_some(changes: Iterable[object]) -> None:
+    if not changes:
+        raise UsageError("give at least one change, such as UpdateComment('…')")
+
+
+def _missing(kind: str, name: str) -> NotFoundError:
+    return NotFoundError(f"there is no {kind} {name!r}", table=name)

@@ -1,0 +1,1 @@
+"""Avro containers and records, of metadata and of data."""

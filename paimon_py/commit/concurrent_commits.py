@@ -1,0 +1,89 @@
+"""What others committed since writers began: the largest sequence numbers, and numbers of buckets.
+
+Source: docs/reliability.md §3 (b), (c).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.codec.partition_choice import PartitionChoice
+from paimon_py.commit.changes import Bucket, Changes
+from paimon_py.commit.state import State
+from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.history import History, SnapshotLog
+from paimon_py.spec.data_file import FileKind
+from paimon_py.spec.snapshot import Base, Snapshot
+
+_STEPS_MAX = 32
+"""Up to so many snapshots are looked at one by one; beyond that the live files say the same for less."""
+
+_NOWHERE = ""
+"""A mark that no snapshot has."""
+
+
+def joint_base(chronicle: SnapshotLog, changes: Changes, latest: Snapshot | None) -> Base:
+    """The snapshot that changes are based on; if one of several is there no more, one that is nowhere.
+
+    Cost: one get for each base but the first.
+    """
+    for base in changes.further_bases:
+        if base.id and chronicle.at(base, latest) is None:
+            return Base(changes.base.id, _NOWHERE)
+    return changes.base
+
+
+class ConcurrentCommits:
+    """Follows the snapshots after a base, for some partitions.
+
+    Attributes:
+        highest: largest sequence number committed since the base, per bucket of those partitions.
+        bucket_counts: number of buckets of partitions in which files were added, where it is fixed.
+    """
+
+    def __init__(self, changes: Changes, partitions: frozenset[bytes]) -> None:
+        self._changes = changes
+        self._partitions = PartitionChoice.of_rows(partitions)
+        self._position: Base | None = None
+        self.highest: dict[Bucket, int] = {}
+        self.bucket_counts: dict[bytes, int] = {}
+
+    def follow(self, state: State) -> None:
+        """Look at everything between the last position and the latest snapshot.
+
+        What came after a snapshot that is there no more is not known; then all live files count.
+
+        Cost: a get for each snapshot not known yet, and two for its delta; or once the live files.
+        """
+        latest = state.latest
+        position = self._position or joint_base(state.chronicle, self._changes, latest)
+        if latest is None or position.is_of(latest):
+            return
+        wanted = EntryFilter(partitions=self._partitions)
+        entries = None
+        if latest.id - position.id <= _STEPS_MAX:
+            history = state.chronicle.after(position, latest)
+            entries = history.entries(wanted) if isinstance(history, History) else None
+        if isinstance(entries, EntryColumns):
+            self._take(entries.take(entries.kind == FileKind.ADD))
+        else:
+            self._take(state.live_columns(wanted))
+        self._position = Base.of(latest)
+
+    def _take(self, adds: EntryColumns) -> None:
+        if not len(adds):
+            return
+        codes, values = adds.distinct("partition")
+        partitions = values.to_pylist()
+        pairs = np.stack([codes, adds.bucket])
+        buckets, places = np.unique(pairs, axis=1, return_inverse=True)
+        highest = np.full(buckets.shape[1], np.iinfo(np.int64).min)
+        np.maximum.at(highest, places.reshape(-1), adds.max_sequence)
+        for code, bucket, number in zip(*buckets.tolist(), highest.tolist(), strict=True):
+            key = (partitions[code], bucket)
+            self.highest[key] = max(number, self.highest.get(key, number))
+        for code, partition in enumerate(partitions):
+            counts = adds.total_buckets[codes == code]
+            if int(counts[-1]) > 0:
+                self.bucket_counts[partition] = int(counts[-1])

@@ -1,0 +1,46 @@
+"""Times of new files that wait for their bucket: a commit lets none be older than what was committed before.
+
+The later commit is the newer row, whatever the clocks of the machines say. A compaction, Java's too, replays waiting
+files in the order of these times (`metadata/postponed_order.py`).
+
+Source: docs/reliability.md §3 (c), (i); format.md §7.3.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from paimon_py.commit.snapshot_delta import SnapshotDelta, with_growing_times
+from paimon_py.commit.state import State
+from paimon_py.metadata.postponed_order import WAITING, latest_time
+from paimon_py.spec.data_file import ManifestEntry
+from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.postponed import WaitingOrder
+
+_BEFORE_ALL = -1
+"""What the times of a table in which nothing waits are later than."""
+
+
+def in_waiting_order(part: SnapshotDelta, state: State, now_millis: int) -> SnapshotDelta:
+    """The part with times for its waiting files, and what its snapshot is to say of their order.
+
+    Args:
+        now_millis: wall clock of the committer's zone; no file is made later.
+
+    Cost: none, unless files wait and the latest snapshot was committed by another kind of writer: then the live files
+        that wait.
+    Raises: SnapshotExpiredError
+    """
+    order = None if state.latest is None else state.latest.waiting
+    if not any(_waits(entry) for entry in part.adds):
+        return msgspec.structs.replace(part, waiting=order)
+    if order is None:
+        known = latest_time(state.live_columns(WAITING))
+        since = _BEFORE_ALL if known is None else max(known, _BEFORE_ALL)
+        order = WaitingOrder(since, since)
+    adds, until = with_growing_times(part.adds, order.until_millis, now_millis, _waits)
+    return msgspec.structs.replace(part, adds=adds, waiting=WaitingOrder(order.since_millis, until))
+
+
+def _waits(entry: ManifestEntry) -> bool:
+    return entry.bucket == POSTPONE_BUCKET

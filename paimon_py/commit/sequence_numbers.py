@@ -1,0 +1,102 @@
+"""Sequence numbers of a commit's new rows: after those of everything that was committed before them.
+
+A writer counts on from what it found. If others committed meanwhile, the new files are written again with larger
+numbers, so that the later commit is also the newer row.
+
+Source: docs/reliability.md §3 (b).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from paimon_py.commit.changes import Bucket, BucketChanges, Changes, Edit
+from paimon_py.commit.reassign_sequences import renumber
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.spec.layout import POSTPONE_BUCKET
+
+Renumber = Callable[[TableFiles, BucketChanges, int], Edit]
+
+
+class SequenceAssignment:
+    """The changes of one commit, as often as they must be written again.
+
+    Attributes:
+        current: the changes with the files that take the place of renumbered ones.
+        moved: positions of the buckets whose new files were written again, and by how much their numbers grew.
+    """
+
+    def __init__(self, files: TableFiles, changes: Changes, rewrite: Renumber | None = None) -> None:
+        """`rewrite`: writes new files again, by default `renumber`."""
+        self._files = files
+        self._rewrite = rewrite or renumber
+        self._changes = changes
+        self.current = changes
+        self.moved: dict[int, int] = {}
+
+    def follow(self, highest: Mapping[Bucket, int]) -> None:
+        """Let new rows come after these numbers. A bucket that moves loses its compaction.
+
+        Raises: what `renumber` raises; what was written before stays `discard`'s.
+        """
+        for position, offset in enumerate(offsets(self._changes.buckets, highest)):
+            if offset == self.moved.get(position, 0):
+                continue
+            original = self._changes.buckets[position]
+            written = self._rewrite(self._files, original, offset)
+            self._delete(position)
+            self.moved[position] = offset
+            self._replace(position, msgspec.structs.replace(original.without_compaction(), written=written))
+
+    def discard(self) -> None:
+        """Delete the files that were written here; no snapshot names them."""
+        for position in self.moved:
+            self._delete(position)
+
+    def delete_replaced(self) -> None:
+        """Delete the writers' files that others have taken the place of, and what was compacted of them."""
+        for position in self.moved:
+            bucket = self._changes.buckets[position]
+            kept = {file.name for file in self.current.buckets[position].made_files}
+            place = self._files.bucket(*bucket.place)
+            place.delete([file for file in bucket.made_files if file.name not in kept])
+            self._files.delete_index(bucket.compacted.made_index)
+
+    def _replace(self, position: int, bucket: BucketChanges) -> None:
+        buckets = (*self.current.buckets[:position], bucket, *self.current.buckets[position + 1 :])
+        self.current = msgspec.structs.replace(self.current, buckets=buckets)
+
+    def _delete(self, position: int) -> None:
+        """Delete what was written for a bucket before."""
+        original = self._changes.buckets[position]
+        old = {file.name for file in original.made_files}
+        made = [file for file in self.current.buckets[position].written.made_files if file.name not in old]
+        self._files.bucket(*original.place).delete(made)
+
+
+def offsets(buckets: Sequence[BucketChanges], highest: Mapping[Bucket, int]) -> list[int]:
+    """Offsets that lift the sequence numbers of each value above all that was committed before.
+
+    Values of one bucket are taken in order, so that of two writers the later one in `buckets` wins. Rows that wait for
+    their bucket have no sequence numbers yet.
+
+    Args:
+        buckets: changes, in the order in which they count.
+        highest: largest sequence number that others have committed, per bucket.
+    """
+    seen = dict(highest)
+    result = []
+    for changes in buckets:
+        files = changes.written.added
+        if not files or changes.bucket == POSTPONE_BUCKET:
+            result.append(0)
+            continue
+        key = changes.place
+        numbered = (*files, *changes.written.changelog)
+        lowest = min(file.min_sequence for file in numbered)
+        offset = max(0, seen[key] + 1 - lowest) if key in seen else 0
+        result.append(offset)
+        seen[key] = max(file.max_sequence for file in numbered) + offset
+    return result

@@ -1,0 +1,192 @@
+"""What a snapshot holds that a commit publishes: from edits to manifest entries. Pure.
+
+Source: docs/format.md §5.4, §15; Java `FileStoreCommitImpl`, `ManifestEntryChanges`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+
+from paimon_py.commit.changes import Bucket, BucketChanges, Edit
+from paimon_py.spec.data_file import DataFile, FileKind, FileSource, ManifestEntry
+from paimon_py.spec.manifest import DELETION_VECTORS, IndexEntry
+from paimon_py.spec.postponed import WaitingOrder
+from paimon_py.spec.schema import ROW_ID
+from paimon_py.spec.snapshot import CommitKind
+
+_BEFORE_ALL = -1
+"""An earlier time than any that files of one snapshot are given."""
+
+
+class SnapshotDelta(msgspec.Struct, frozen=True, kw_only=True):
+    """One snapshot's worth of changes; DELETEs stand before ADDs in its manifest (format.md §5.4).
+
+    `index`: the table's index files from now on, None if they stay what they are. `statistics`: name of the table's
+    statistics from now on, None if they stay. `waiting`: how far the times of waiting files tell their order, None
+    where that is not known, or none waits. `next_row_id`: the row id that is given next, None if it stays.
+    """
+
+    kind: CommitKind
+    deletes: tuple[ManifestEntry, ...] = ()
+    adds: tuple[ManifestEntry, ...] = ()
+    changelog: tuple[ManifestEntry, ...] = ()
+    index: tuple[IndexEntry, ...] | None = None
+    statistics: str | None = None
+    waiting: WaitingOrder | None = None
+    next_row_id: int | None = None
+
+    @property
+    def entries(self) -> tuple[ManifestEntry, ...]:
+        """The delta in the order of its manifest."""
+        return self.deletes + self.adds
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it changes nothing."""
+        return not (self.deletes or self.adds or self.changelog)
+
+    @property
+    def is_manifest_merge(self) -> bool:
+        """Whether all it does is to merge manifests."""
+        return self.kind is CommitKind.COMPACT and self.is_empty and self.index is None
+
+    @property
+    def buckets(self) -> frozenset[Bucket]:
+        """The buckets it touches."""
+        return frozenset((entry.partition, entry.bucket) for entry in self.entries + self.changelog)
+
+    @property
+    def partitions(self) -> frozenset[bytes]:
+        """The partitions it touches."""
+        return frozenset(partition for partition, _ in self.buckets)
+
+
+def write_part(buckets: Iterable[BucketChanges]) -> SnapshotDelta:
+    """What was written: kind APPEND, or OVERWRITE if files or rows of files are deleted."""
+    edits = [(bucket, bucket.written) for bucket in buckets]
+    kills = any(entry.index_type == DELETION_VECTORS for _, edit in edits for entry in edit.added_index)
+    deletes = any(edit.deleted for _, edit in edits)
+    return _part(CommitKind.OVERWRITE if deletes or kills else CommitKind.APPEND, edits)
+
+
+def compact_part(buckets: Iterable[BucketChanges]) -> SnapshotDelta:
+    """What was compacted; may be empty."""
+    return _part(CommitKind.COMPACT, [(bucket, bucket.compacted) for bucket in buckets])
+
+
+def _part(kind: CommitKind, edits: Sequence[tuple[BucketChanges, Edit]]) -> SnapshotDelta:
+    return SnapshotDelta(
+        kind=kind,
+        deletes=tuple(entry for bucket, edit in edits for entry in entries_of(bucket, FileKind.DELETE, edit.deleted)),
+        adds=tuple(entry for bucket, edit in edits for entry in entries_of(bucket, FileKind.ADD, edit.added)),
+        changelog=tuple(entry for bucket, edit in edits for entry in entries_of(bucket, FileKind.ADD, edit.changelog)),
+    )
+
+
+def entries_of(bucket: BucketChanges, kind: FileKind, files: Iterable[DataFile]) -> list[ManifestEntry]:
+    """The entries that add or delete files of a bucket."""
+    partition, number, count = bucket.partition, bucket.bucket, bucket.total_buckets
+    return [
+        ManifestEntry(kind=kind, partition=partition, bucket=number, total_buckets=count, file=file) for file in files
+    ]
+
+
+def stamp(part: SnapshotDelta, snapshot_id: int, now_millis: int) -> SnapshotDelta:
+    """The part with its snapshot as the sequence number of files that were written (`sequence.snapshot-ordering`).
+
+    Files of one snapshot have one number then; the times at which they were made tell which is newer, so these follow
+    the order of the files. Compacted files hold such numbers already.
+    Source: Java `FileStoreCommitImpl.stampSequenceWithSnapshotId`.
+    """
+    if part.kind is CommitKind.COMPACT:
+        return part
+    adds, _ = with_growing_times(part.adds, _BEFORE_ALL, now_millis, lambda _: True)
+    return msgspec.structs.replace(part, adds=tuple(_stamp_entry(entry, snapshot_id) for entry in adds))
+
+
+def track_rows(part: SnapshotDelta, snapshot_id: int, first_row_id: int, *, grouped: bool) -> SnapshotDelta:
+    """The part with its snapshot as the number of rows that were written, and with ids for new rows.
+
+    Args:
+        first_row_id: the id that the next new row gets.
+        grouped: put the files of a partition together first, so that its ids run through.
+
+    Source: format.md §23; Java `FileStoreCommitImpl`, `RowTrackingCommitUtils.assignRowTracking`.
+    """
+    adds = list(part.adds)
+    if grouped:
+        order = {partition: number for number, partition in enumerate(dict.fromkeys(add.partition for add in adds))}
+        adds.sort(key=lambda add: order[add.partition])
+    for number, entry in enumerate(adds):
+        file = entry.file
+        low = file.min_sequence or snapshot_id
+        high = snapshot_id if not file.min_sequence else file.max_sequence or snapshot_id
+        first = file.first_row_id
+        if first is None and file.source is FileSource.APPEND and ROW_ID not in (file.write_columns or ()):
+            first, first_row_id = first_row_id, first_row_id + file.row_count
+        file = msgspec.structs.replace(file, min_sequence=low, max_sequence=high, first_row_id=first)
+        adds[number] = msgspec.structs.replace(entry, file=file)
+    return msgspec.structs.replace(part, adds=tuple(adds), next_row_id=first_row_id)
+
+
+def with_growing_times(
+    adds: tuple[ManifestEntry, ...], after_millis: int, now_millis: int, chosen: Callable[[ManifestEntry], bool]
+) -> tuple[tuple[ManifestEntry, ...], int]:
+    """New files; those that are chosen have times of creation that grow in their order, near the times they had.
+
+    Args:
+        after_millis: what all times are later than.
+        now_millis: no time is later than this one, unless the others ask for it.
+
+    Returns: the entries, and the last time that was given.
+    """
+    result = []
+    for entry in adds:
+        if chosen(entry):
+            made = entry.file.creation_time_millis
+            after_millis = max(after_millis + 1, min(after_millis if made is None else made, now_millis))
+            file = msgspec.structs.replace(entry.file, creation_time_millis=after_millis)
+            entry = msgspec.structs.replace(entry, file=file)
+        result.append(entry)
+    return tuple(result), after_millis
+
+
+def _stamp_entry(entry: ManifestEntry, number: int) -> ManifestEntry:
+    file = msgspec.structs.replace(entry.file, min_sequence=number, max_sequence=number)
+    return msgspec.structs.replace(entry, file=file)
+
+
+def overwrite_part(
+    adds: tuple[ManifestEntry, ...], live: Iterable[ManifestEntry], index: tuple[IndexEntry, ...] | None
+) -> SnapshotDelta:
+    """New files in place of live ones. Overwrites carry no changelog."""
+    deletes = tuple(msgspec.structs.replace(entry, kind=FileKind.DELETE) for entry in live)
+    return SnapshotDelta(kind=CommitKind.OVERWRITE, deletes=deletes, adds=adds, index=index)
+
+
+def upgrade(
+    adds: Sequence[ManifestEntry], ranks: Mapping[str, tuple[int, int]], level_max: int
+) -> tuple[ManifestEntry, ...]:
+    """New files of an overwrite, moved to the top level in buckets where they do not overlap.
+
+    `ranks`: ranks of the smallest and largest key by file name. Only if all files are of level 0 and of fixed buckets.
+    """
+    if any(entry.file.level > 0 or entry.bucket < 0 for entry in adds):
+        return tuple(adds)
+    buckets: dict[Bucket, list[ManifestEntry]] = {}
+    for entry in adds:
+        buckets.setdefault((entry.partition, entry.bucket), []).append(entry)
+    result: list[ManifestEntry] = []
+    for entries in buckets.values():
+        ranges = sorted(ranks[entry.file.name] for entry in entries)
+        if all(before[1] < after[0] for before, after in itertools.pairwise(ranges)):
+            entries = [_at_level(entry, level_max) for entry in entries]
+        result += entries
+    return tuple(result)
+
+
+def _at_level(entry: ManifestEntry, level: int) -> ManifestEntry:
+    return msgspec.structs.replace(entry, file=msgspec.structs.replace(entry.file, level=level))

@@ -1,0 +1,338 @@
+"""Whether changes that come from elsewhere say what a snapshot may say; asked before anything is written.
+
+An entry that lies about its file is not found here: whether the file has so many rows, and such bounds, is known to
+whoever reads it. Everything that can be told from the changes and the table's schemas is; numbers that no field of the
+format holds are refused when bytes become values (`spec/bounds.py`).
+
+Source: docs/decisions/0019-travelling-values.md; docs/format.md §5.3, §10.1, §12.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.codec.binary_row import decode, encode
+from paimon_py.codec.columns import binary_array
+from paimon_py.codec.file_index.container import decode as decode_indexes
+from paimon_py.commit.changes import BucketChanges, Changes, Edit
+from paimon_py.errors import CorruptionError, PaimonError
+from paimon_py.files.physical import evolves_columns
+from paimon_py.lsm.order import key_ranks
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.deletion_files import read_deletions
+from paimon_py.spec.bounds import SEQUENCE_MAX
+from paimon_py.spec.bucket_mode import UNAWARE, BucketMode, bucket_mode
+from paimon_py.spec.data_file import EMPTY_ROW, DataFile, FileKind, FileSource, Stats
+from paimon_py.spec.engine_rules import needs_lookup
+from paimon_py.spec.layout import POSTPONE_BUCKET, check_file_name
+from paimon_py.spec.manifest import DELETION_VECTORS, HASH, IndexEntry
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import ROW_ID, TableSchema
+from paimon_py.spec.types import Atomic, DataType, Field
+from paimon_py.storage.store import FileMissingError
+
+SchemaOf = Callable[[int], TableSchema]
+
+_ROWS_MAX = 2**40
+_FIRST_MILLIS, _LAST_MILLIS = -62_135_596_800_000, 253_402_300_799_999
+_ARITY_BYTES = 4
+_HASH_BYTES = 4
+
+
+def validate_changes(files: TableFiles, changes: Changes) -> None:
+    """Refuse changes with values that no snapshot of the table may hold.
+
+    Cost: a few µs per file; a list of schemas if files are of others than the table's own, and one small read per new
+        deletion vector.
+    Raises:
+        CorruptionError: they have such values; nothing was written.
+    """
+    try:
+        _check(files, changes)
+    except FileMissingError:
+        raise
+    except PaimonError as error:
+        raise CorruptionError(
+            f"nothing was committed: {error}. No snapshot of {files.root.path} may say so: the changes are of another "
+            "table, or whoever made them is in error; write the rows again",
+            path=files.root.path,
+            table=files.root.path,
+        ) from error
+
+
+def _check(files: TableFiles, changes: Changes) -> None:
+    schema = files.schema
+    _check_partitions(schema, changes)
+    made: list[DataFile] = []
+    for bucket in changes.buckets:
+        _check_place(schema, bucket)
+        _check_changelog(schema, bucket)
+        for edit in (bucket.written, bucket.compacted):
+            new = _check_edit(schema, edit)
+            _check_numbers(schema, bucket, edit, new)
+            made += new
+        _check_index(files, bucket)
+    schema_of = _known_schemas(files, {file.schema_id for file in made})
+    _check_counts(schema, schema_of, changes)
+    _check_keys(schema_of, made, changes)
+    _check_stats(schema_of, made)
+
+
+def _require(holds: bool, otherwise: str, *words: object) -> None:
+    """Refuse what does not hold; the text is made only then."""
+    if not holds:
+        raise CorruptionError(otherwise.format(*words))
+
+
+# -- buckets --------------------------------------------------------------------------------------------------------
+
+
+def _check_partitions(schema: TableSchema, changes: Changes) -> None:
+    """Partitions are rows of the partition keys, and new rows lie where writers put them."""
+    types = [field.type for field in schema.partition_fields]
+    written = sorted({bucket.partition for bucket in changes.buckets if bucket.written.added})
+    others = sorted({bucket.partition for bucket in changes.buckets} - set(written))
+    _rows(others, types, "partitions", again=False)
+    _rows(written, types, "partitions")
+
+
+def _check_place(schema: TableSchema, bucket: BucketChanges) -> None:
+    mode, number, total = bucket_mode(schema), bucket.bucket, bucket.total_buckets
+    if mode is BucketMode.NONE:
+        fits = (number, total) == (0, UNAWARE)
+    elif mode in (BucketMode.DYNAMIC, BucketMode.CROSS_PARTITION):
+        fits = total == UNAWARE and number >= 0
+    else:
+        fits = 0 <= number < total
+        fits = fits or (mode is BucketMode.POSTPONED and number == total == POSTPONE_BUCKET)
+    _require(fits, "the changes name bucket {} of {}", number, total)
+
+
+def _check_changelog(schema: TableSchema, bucket: BucketChanges) -> None:
+    """Changelog files are new, and of rows with a key that have their bucket."""
+    for edit in (bucket.written, bucket.compacted):
+        if not edit.changelog:
+            continue
+        others = {file.name for file in (*edit.added, *edit.deleted)}
+        again = next((file.name for file in edit.changelog if file.name in others), None)
+        _require(again is None, "file {} is a changelog and holds rows of the table", again)
+        fits = bool(schema.primary_keys) and bucket.bucket != POSTPONE_BUCKET
+        _require(fits, "bucket {} has a changelog", bucket.bucket)
+
+
+def _check_counts(schema: TableSchema, schema_of: SchemaOf, changes: Changes) -> None:
+    """New rows lie in as many fixed buckets as the table has, or had when they were written."""
+    if bucket_mode(schema) is not BucketMode.FIXED:
+        return
+    for bucket in changes.buckets:
+        schemas = (schema, *map(schema_of, {file.schema_id for file in bucket.written.added}))
+        counts = {Options(one.options).get_int("bucket") for one in schemas}
+        fits = not bucket.written.added or bucket.total_buckets in counts
+        _require(fits, "new rows lie in {} buckets, where there are {}", bucket.total_buckets, max(counts))
+
+
+def _check_edit(schema: TableSchema, edit: Edit) -> list[DataFile]:
+    """The new files of an edit, of which each value by itself is possible; files that move stay what they are."""
+    gone = {file.name: file for file in edit.deleted}
+    _require(len(gone) == len(edit.deleted), "the changes delete a file twice")
+    top = max([_top_level(schema), *(file.level for file in edit.deleted)])
+    made = []
+    for file in (*edit.added, *edit.changelog):
+        _require(file.level <= top, "file {} is of level {}", file.name, file.level)
+        before = gone.get(file.name)
+        if before is None:
+            _check_file(file, ranged=evolves_columns(schema) and file.source is FileSource.COMPACT)
+            made.append(file)
+        elif file != _file_after_move(before, file):
+            raise CorruptionError(f"file {file.name} is not described as it was")
+        _check_beside(file)
+    return made
+
+
+def _file_after_move(before: DataFile, after: DataFile) -> DataFile:
+    """What a file that moves to another level, or gets other indexes, is called then."""
+    return msgspec.structs.replace(
+        before, level=after.level, extra_files=after.extra_files, embedded_index=after.embedded_index
+    )
+
+
+def _top_level(schema: TableSchema) -> int:
+    options = Options(schema.options)
+    if not schema.primary_keys and not options.get_bool("clustering.incremental"):
+        return 0
+    return (options.find_int("num-levels") or options.get_int("num-sorted-run.compaction-trigger") + 1) - 1
+
+
+# -- files ----------------------------------------------------------------------------------------------------------
+
+
+def _check_file(file: DataFile, *, ranged: bool) -> None:
+    """`ranged`: the rows have the ids of those that a compaction joined."""
+    name, rows = check_file_name(file.name), file.row_count
+    dead, time, where = file.delete_row_count, file.creation_time_millis, file.external_path
+    _require(file.size_bytes > 0, "file {} has no bytes", name)
+    _require(0 < rows <= _ROWS_MAX, "file {} has {} rows", name, rows)
+    _require(dead is None or 0 <= dead <= rows, "of the {} rows of file {} {} are deletes", rows, name, dead)
+    _require(time is None or _FIRST_MILLIS <= time <= _LAST_MILLIS, "file {} was made at {}", name, time)
+    parts = file.write_columns is not None and ROW_ID not in file.write_columns
+    fits = (file.first_row_id is not None) is ranged and not parts
+    _require(fits, "file {} holds a part of its rows' columns", name)
+    _require(where is None or where.rpartition("/")[2] == name, "file {} lies at {}", name, where)
+
+
+def _check_beside(file: DataFile) -> None:
+    """Files beside a data file, and the index in its entry."""
+    for name in file.extra_files:
+        _require(check_file_name(name).startswith(file.name), "file {} lies beside {}", name, file.name)
+    if file.embedded_index is not None:
+        decode_indexes(file.embedded_index, f"the index of {file.name}")
+
+
+def _check_numbers(schema: TableSchema, bucket: BucketChanges, edit: Edit, made: Sequence[DataFile]) -> None:
+    """Counts of rows and sequence numbers of the new files of an edit; a compaction makes neither more."""
+    keyed, waits = bool(schema.primary_keys), bucket.bucket == POSTPONE_BUCKET
+    for file in made:
+        low, high, rows = file.min_sequence, file.max_sequence, file.row_count
+        fits = low == high == -1 if waits else 0 <= low <= high < SEQUENCE_MAX
+        _require(fits, "file {} has sequence numbers from {} to {}", file.name, low, high)
+        if edit is bucket.written and not waits:
+            span = high - low + 1
+            fits = rows <= span if keyed else rows == span
+            _require(fits, "the {} rows of file {} have {} sequence numbers", rows, file.name, span)
+    if edit is not bucket.compacted or not edit.added:
+        return
+    before, after = (sum(file.row_count for file in files) for files in (edit.deleted, edit.added))
+    _require(after <= before, "a compaction makes {} rows of {}", after, before)
+    if keyed and not needs_lookup(Options(schema.options)):
+        low, high = min(file.min_sequence for file in edit.deleted), max(file.max_sequence for file in edit.deleted)
+        for file in edit.added:
+            fits = low <= file.min_sequence <= file.max_sequence <= high
+            _require(
+                fits, "a compaction of sequence numbers from {} to {} makes others in file {}", low, high, file.name
+            )
+
+
+# -- rows in metadata -----------------------------------------------------------------------------------------------
+
+
+def _known_schemas(files: TableFiles, wanted: set[int]) -> SchemaOf:
+    schemas, own = files.root.schemas, files.schema
+    unknown = wanted - {own.id}
+    if unknown:
+        unknown -= set(schemas.ids())
+    _require(not unknown, "files are of schema {}, which there is not", min(unknown, default=0))
+    return lambda number: own if number == own.id else schemas.get(number)
+
+
+def _check_keys(schema_of: SchemaOf, made: Iterable[DataFile], changes: Changes) -> None:
+    """The key range of every new file: rows as writers make them, the smaller first, nothing in append tables.
+
+    Files of rows that wait for their bucket are not sorted: they name the keys of their first and last row.
+    """
+    waiting = {
+        file.name for bucket in changes.buckets if bucket.bucket == POSTPONE_BUCKET for file in bucket.written.added
+    }  # fmt: skip
+    for number, files in _by_schema(made).items():
+        fields = schema_of(number).key_fields if schema_of(number).primary_keys else ()
+        types = [field.type for field in fields]
+        if not types:
+            fits = all(file.min_key == EMPTY_ROW == file.max_key for file in files)
+            _require(fits, "files of a table without primary key have keys")
+            continue
+        files = [file for file in files if file.name not in waiting or file.min_key != EMPTY_ROW]
+        lows, highs = [file.min_key for file in files], [file.max_key for file in files]
+        columns = _rows([*lows, *highs], types, "keys")
+        _require(not any(column.null_count for column in columns), "a key is NULL")
+        for file, low, high in zip(files, *(ranks.tolist() for ranks in key_ranks(lows, highs, types)), strict=True):
+            fits = low <= high or file.name in waiting
+            _require(fits, "the smallest key of file {} is larger than the largest", file.name)
+
+
+def _check_stats(schema_of: SchemaOf, made: Iterable[DataFile]) -> None:
+    """Statistics have a slot for each column that they are of, and bounds that can be read."""
+    for number, files in _by_schema(made).items():
+        schema = schema_of(number)
+        named: dict[tuple[str, ...] | None, list[DataFile]] = {}
+        for file in files:
+            named.setdefault(file.value_stats_columns, []).append(file)
+        _check_bounds([file.key_stats for file in files], schema.key_fields, files)
+        for names, same in named.items():
+            known = schema.fields if names is None else [schema.field(name) for name in names]
+            _check_bounds([file.value_stats for file in same], known, same)
+
+
+def _check_bounds(stats: Sequence[Stats], fields: Sequence[Field], files: Sequence[DataFile]) -> None:
+    known: list[bytes] = []
+    whole, nothing = len(fields).to_bytes(_ARITY_BYTES, "big"), bytes(_ARITY_BYTES)
+    for one, file in zip(stats, files, strict=True):
+        low, high, counts = one.min_values, one.max_values, one.null_counts
+        arity = low[:_ARITY_BYTES]
+        fits = high.startswith(arity) and arity in (whole, nothing)
+        fits = fits and (counts is None or len(counts) == int.from_bytes(arity, "big"))
+        _require(fits, "the statistics of file {} are not of {} columns", file.name, len(fields))
+        told = [count for count in counts or () if count is not None]
+        fits = not told or (min(told) >= 0 and max(told) <= file.row_count)
+        _require(fits, "the statistics of file {} count more NULLs than rows", file.name)
+        if arity == whole:
+            known += (low, high)
+    types = [field.type for field in fields]
+    decode(known, types, [at for at, kind in enumerate(types) if isinstance(kind, Atomic)])
+
+
+def _by_schema(files: Iterable[DataFile]) -> dict[int, list[DataFile]]:
+    found: dict[int, list[DataFile]] = {}
+    for file in files:
+        found.setdefault(file.schema_id, []).append(file)
+    return found
+
+
+def _rows(rows: Sequence[bytes], types: Sequence[DataType], what: str, *, again: bool = True) -> list[pa.Array]:
+    """The columns of rows; with `again` they must be the bytes that their values have."""
+    columns = decode(rows, types)
+    try:
+        for column in columns:
+            column.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise CorruptionError(f"{what} cannot be read: {error}") from error
+    if again and rows:
+        same = encode(columns, types, count=len(rows)).equals(binary_array(rows))
+        _require(same, "{} are not the bytes that their values have", what)
+    return columns
+
+
+# -- index files ----------------------------------------------------------------------------------------------------
+
+
+def _check_index(files: TableFiles, bucket: BucketChanges) -> None:
+    """The new index files of a bucket; those of deletion vectors are read."""
+    for edit in (bucket.written, bucket.compacted):
+        before = {entry.name: entry for entry in edit.deleted_index}
+        for entry in edit.added_index:
+            was = before.get(entry.name, entry)
+            fits = entry == msgspec.structs.replace(was, kind=entry.kind)
+            _require(fits, "index file {} is not described as it was", entry.name)
+        new = [entry for entry in edit.made_index if entry.name not in before]
+        for entry in new:
+            _check_index_entry(bucket, entry)
+        vectors = [entry for entry in new if entry.index_type == DELETION_VECTORS]
+        for places in files.deletion_places(vectors).values():
+            try:
+                read_deletions(files.root.files, places)
+            except FileMissingError:  # a file of changes that were committed before may be gone
+                continue
+
+
+def _check_index_entry(bucket: BucketChanges, entry: IndexEntry) -> None:
+    name, size, count = check_file_name(entry.name), entry.size_bytes, entry.row_count
+    _require((entry.partition, entry.bucket) == bucket.place, "index file {} is of another bucket", name)
+    fits = entry.kind is FileKind.ADD and entry.external_path is None and entry.global_index is None
+    if entry.index_type == HASH:
+        fits = fits and size == _HASH_BYTES * count and entry.deletion_vectors is None
+    else:
+        parts = entry.deletion_vectors
+        fits = fits and entry.index_type == DELETION_VECTORS and parts is not None and len(parts) == count
+        fits = fits and all(part.offset >= 1 and 0 < part.length <= size - part.offset for part in parts or ())
+    _require(fits, "index file {} cannot be as it is described", name)

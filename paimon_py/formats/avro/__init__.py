@@ -1,0 +1,1 @@
+"""The Avro format for data files."""

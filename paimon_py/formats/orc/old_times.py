@@ -1,0 +1,294 @@
+"""Times before 1970 with fractions of a second, in the bytes that Java writes for them.
+
+pyarrow stores such a time as the second after it and negative nanoseconds. Java reads that right for whole milliseconds
+only, and fails on the file otherwise; Trino always fails. Here the two streams of such columns are written anew, with
+what says where they lie and what they hold: positions, statistics, footers.
+
+Java's own rule makes times of the last second before 1970, but for its first millisecond, a second late. Whole
+milliseconds there stay as pyarrow wrote them, which Java reads right; nothing that Java reads right says finer digits.
+
+Source: ORC v1 specification; ORC `TimestampTreeWriter`, `TimestampTreeReader`.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from paimon_py.codec.columns import Ints
+from paimon_py.formats.orc.chunks import Chunks, Packed, join, pack
+from paimon_py.formats.orc.footer import (
+    SECONDARY_STREAM,
+    TIMESTAMP_KINDS,
+    MessageField,
+    Stripe,
+    Tail,
+    parts,
+    read_at,
+    read_stripe_footer,
+    read_tail,
+    unzigzag,
+    varint,
+    varint_bytes,
+)
+from paimon_py.formats.orc.rle import Runs, decode_v2, encode_v2, to_zigzag
+from paimon_py.formats.orc.timestamps import codes_of, nanos_of
+from paimon_py.formats.orc.zones import base_seconds
+
+_DATA_STREAM, _ROW_INDEX_STREAM = 1, 6
+_TIMES = 9
+_NANOS = 1_000_000_000
+_MILLI_NANOS = 1_000_000
+_BASE = base_seconds("")
+_METADATA_LENGTH = 5
+
+_Bounds = tuple[int, int, int, int]
+"""Least and greatest time: milliseconds, nanoseconds of the least, milliseconds, nanoseconds of the greatest."""
+
+
+class _Column(NamedTuple):
+    """The streams of a column in one stripe, and what they say: milliseconds since 1970 and nanoseconds beside them."""
+
+    seconds: Runs
+    nanos: Runs
+    seconds_bytes: Packed
+    nanos_bytes: Packed
+    millis: Ints
+    rest: Ints
+
+    def positions(self, chunks: Chunks, value: int) -> list[int]:
+        """Where a reader finds the value with this number, in both streams."""
+        found = []
+        for runs, data in ((self.seconds, self.seconds_bytes), (self.nanos, self.nanos_bytes)):
+            at, inside = runs.place(value)
+            found += [*data.place(chunks, at), inside]
+        return found
+
+    def bounds(self, first: int, last: int) -> _Bounds:
+        """Bounds of the values from `first` to `last`; there is at least one."""
+        millis, rest = self.millis[first:last], self.rest[first:last]
+        low, high = int(millis.min()), int(millis.max())
+        return low, int(rest[millis == low].min()), high, int(rest[millis == high].max())
+
+
+class _Behind(io.RawIOBase):
+    """The end of a file at its place in the file; zeros stand for what lies before."""
+
+    def __init__(self, start: int, end: bytes) -> None:
+        self._start = start
+        self._end = end
+        self._at = 0
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + (self._start + len(self._end) if whence == io.SEEK_END else 0)
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        total = self._start + len(self._end)
+        last = total if size < 0 else min(self._at + size, total)
+        before = max(min(last, self._start) - self._at, 0)
+        data = bytes(before) + self._end[max(self._at - self._start, 0) : max(last - self._start, 0)]
+        self._at += len(data)
+        return data
+
+
+class _Made(NamedTuple):
+    """One stripe of the new file, and the bounds of the columns that were written anew."""
+
+    data: bytes
+    place: Stripe
+    bounds: dict[int, _Bounds]
+
+
+def with_old_times(start: int, end: bytes, level: int) -> bytes:
+    """The end of a file that pyarrow wrote, with the times before 1970 as Java writes them.
+
+    Args:
+        start: how many bytes of the file lie before `end`; the times there stay as they are.
+        end: whole stripes, statistics and the footer.
+        level: of the codec, for what is written anew.
+
+    Cost: the timestamps of one column and stripe decoded in memory; the streams of other columns are copied.
+    """
+    file = _Behind(start, end)
+    tail = read_tail(file)
+    length = next((part.value for part in parts(tail.postscript) if part.number == _METADATA_LENGTH), 0)
+    content = tail.footer_at - length
+    metadata = join(tail.chunks, read_at(file, content, length))
+    statistics = [[column.data for column in parts(stripe.data)] for stripe in parts(metadata)]
+    behind = [stripe for stripe in tail.stripes if stripe.offset >= start]
+    out = [read_at(file, start, (behind[0].offset if behind else content) - start)]
+    at = start + len(out[0])
+    places: list[Stripe] = []
+    bounded: set[int] = set()
+    for stripe, columns in zip(tail.stripes, statistics, strict=True):
+        if stripe.offset < start:
+            places.append(stripe)
+            continue
+        made = _stripe(file, tail, stripe, [_count(column) for column in columns], level)
+        for column, bounds in made.bounds.items():
+            columns[column] = _with_bounds(columns[column], bounds)
+        bounded |= made.bounds.keys()
+        places.append(made.place._replace(offset=at))
+        out.append(made.data)
+        at += len(made.data)
+    if not bounded:
+        return end
+    whole = {column: _unite([_bounds(stripe[column]) for stripe in statistics]) for column in bounded}
+    footer = _file_footer(tail.footer, places, whole, at - content)
+    message = b"".join(_bytes(1, b"".join(_bytes(1, column) for column in stripe)) for stripe in statistics)
+    ends = [pack(tail.chunks, each, level).data for each in (message, footer)]
+    lengths = {_METADATA_LENGTH: len(ends[0]), 1: len(ends[1])}
+    postscript = _with_numbers(tail.postscript, lengths)
+    return b"".join([*out, *ends, postscript, bytes([len(postscript)])])
+
+
+def _stripe(file: _Behind, tail: Tail, stripe: Stripe, counts: Sequence[int], level: int) -> _Made:
+    """A stripe with other streams where a column needs them; `counts` are the values of each column."""
+    streams = read_stripe_footer(file, tail, stripe).streams
+    data = [read_at(file, stream.offset, stream.length) for stream in streams]
+    places = {(stream.kind, stream.column): place for place, stream in enumerate(streams)}
+    bounds = {}
+    for column, count in enumerate(counts):
+        if tail.types[column].kind not in TIMESTAMP_KINDS or not count:
+            continue
+        at, behind = places[_DATA_STREAM, column], places[SECONDARY_STREAM, column]
+        made = _column(tail.chunks, data[at], data[behind], count, level)
+        if made is None:
+            continue
+        bounds[column] = made.bounds(0, count)
+        data[at], data[behind] = made.seconds_bytes.data, made.nanos_bytes.data
+        index = places.get((_ROW_INDEX_STREAM, column))
+        if index is not None:
+            entries = _index(join(tail.chunks, data[index]), made, tail.chunks)
+            data[index] = pack(tail.chunks, entries, level).data
+    if not bounds:
+        raw = read_at(file, stripe.offset, stripe.index_bytes + stripe.data_bytes + stripe.footer_bytes)
+        return _Made(raw, stripe, bounds)
+    old = read_at(file, stripe.offset + stripe.index_bytes + stripe.data_bytes, stripe.footer_bytes)
+    sizes = iter([len(each) for each in data])
+    footer = _remade(
+        join(tail.chunks, old),
+        lambda part: _bytes(1, _with_numbers(part.data, {3: next(sizes)})) if part.number == 1 else None,
+    )
+    ending = pack(tail.chunks, footer, level).data
+    index_end = stripe.offset + stripe.index_bytes
+    index_bytes = sum(len(each) for each, stream in zip(data, streams, strict=True) if stream.offset < index_end)
+    place = stripe._replace(
+        index_bytes=index_bytes,
+        data_bytes=sum(map(len, data)) - index_bytes,
+        footer_bytes=len(ending),
+    )
+    return _Made(b"".join([*data, ending]), place, bounds)
+
+
+def _column(chunks: Chunks, data: bytes, secondary: bytes, count: int, level: int) -> _Column | None:
+    """The streams of a column anew; None where none of its times needs it."""
+    nanos = nanos_of(decode_v2(join(chunks, secondary), count))
+    old = nanos < 0
+    if not bool(old.any()):
+        return None
+    seconds = decode_v2(join(chunks, data), count, signed=True) + _BASE
+    seconds[old] -= 1
+    nanos[old] += _NANOS
+    millis, rest = seconds * 1000 + nanos // _MILLI_NANOS, nanos % _MILLI_NANOS
+    late = old & (nanos >= _MILLI_NANOS)
+    nanos[late & (seconds == -1)] -= _NANOS
+    seconds[late] += 1
+    whole, fractions = encode_v2(to_zigzag(seconds - _BASE)), encode_v2(codes_of(nanos))
+    seconds_bytes, nanos_bytes = pack(chunks, whole.data, level), pack(chunks, fractions.data, level)
+    return _Column(whole, fractions, seconds_bytes, nanos_bytes, millis, rest)
+
+
+def _index(message: bytes, column: _Column, chunks: Chunks) -> bytes:
+    """A row index with the positions and the bounds of what a column's streams are now.
+
+    The positions of both streams are the last ones of every entry.
+    """
+    entries, first = [], 0
+    for entry in parts(message):
+        fields = {part.number: part.data for part in parts(entry.data)}
+        last = first + _count(fields[2])
+        places = column.positions(chunks, first)
+        kept = _numbers(fields[1])[: -len(places)]
+        statistics = _with_bounds(fields[2], column.bounds(first, last)) if last > first else fields[2]
+        entries.append(_bytes(1, _bytes(1, b"".join(map(varint_bytes, kept + places))) + _bytes(2, statistics)))
+        first = last
+    return b"".join(entries)
+
+
+def _file_footer(footer: bytes, stripes: Sequence[Stripe], bounds: Mapping[int, _Bounds], longer: int) -> bytes:
+    """A footer with other places of stripes and other bounds, for a file that got `longer`."""
+    places, columns = iter(stripes), itertools.count()
+
+    def make(part: MessageField) -> bytes | None:
+        if part.number == 2:
+            return _number(2, part.value + longer)
+        if part.number == 3:
+            return _bytes(3, _with_numbers(part.data, dict(enumerate(next(places), 1))))
+        if part.number == 7:
+            column = next(columns)
+            return _bytes(7, _with_bounds(part.data, bounds[column])) if column in bounds else None
+        return None
+
+    return _remade(footer, make)
+
+
+def _count(statistics: bytes) -> int:
+    return next((part.value for part in parts(statistics) if part.number == 1), 0)
+
+
+def _bounds(statistics: bytes) -> _Bounds | None:
+    """The bounds that stand in the statistics of a column, if any do."""
+    for part in parts(statistics):
+        if part.number == _TIMES:
+            found = {inner.number: inner.value for inner in parts(part.data)}
+            if 3 in found and 4 in found:
+                low, high = unzigzag(found[3]), unzigzag(found[4])
+                return low, found.get(5, 1) - 1, high, found.get(6, _MILLI_NANOS) - 1
+    return None
+
+
+def _with_bounds(statistics: bytes, bounds: _Bounds) -> bytes:
+    low, low_rest, high, high_rest = bounds
+    message = b"".join(
+        [
+            *(_number(number, (value << 1) ^ (value >> 63)) for number, value in ((3, low), (4, high))),
+            *(_number(number, value + 1) for number, value in ((5, low_rest), (6, high_rest))),
+        ]
+    )
+    return _remade(statistics, lambda part: _bytes(_TIMES, message) if part.number == _TIMES else None)
+
+
+def _unite(bounds: Sequence[_Bounds | None]) -> _Bounds:
+    known = [each for each in bounds if each is not None]
+    return (*min(each[:2] for each in known), *max(each[2:] for each in known))
+
+
+def _with_numbers(message: bytes, numbers: Mapping[int, int]) -> bytes:
+    kept = _remade(message, lambda part: b"" if part.number in numbers else None)
+    return kept + b"".join(_number(number, value) for number, value in numbers.items())
+
+
+def _remade(message: bytes, make: Callable[[MessageField], bytes | None]) -> bytes:
+    """A message with what `make` gives in place of its fields; a field stays where `make` gives None."""
+    made = [(part, make(part)) for part in parts(message)]
+    return b"".join(message[part.begin : part.end] if new is None else new for part, new in made)
+
+
+def _numbers(data: bytes) -> list[int]:
+    found, at = [], 0
+    while at < len(data):
+        value, at = varint(data, at)
+        found.append(value)
+    return found
+
+
+def _number(number: int, value: int) -> bytes:
+    return varint_bytes(number << 3) + varint_bytes(value)
+
+
+def _bytes(number: int, data: bytes) -> bytes:
+    return varint_bytes(number << 3 | 2) + varint_bytes(len(data)) + data

@@ -1,0 +1,1 @@
+"""The Parquet format: footers, pages, statistics and variants around pyarrow's reader and writer."""

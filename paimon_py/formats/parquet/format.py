@@ -1,0 +1,385 @@
+"""Parquet data files.
+
+Source: format.md §8.3; Java `ParquetFileFormat`, `ParquetReaderFactory`.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from functools import partial
+from typing import BinaryIO, cast
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyroaring import BitMap
+
+from paimon_py.codec.arrow_types import to_arrow_field
+from paimon_py.codec.columns import Ints, combine
+from paimon_py.errors import CorruptionError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.formats.base import (
+    CastArray,
+    FileWriter,
+    OpenFile,
+    ReadSettings,
+    WriteSettings,
+    decoding,
+    empty_rows,
+    next_or_none,
+    row_batches,
+)
+from paimon_py.formats.parquet.fetch import GroupsTogether
+from paimon_py.formats.parquet.footer import MAGIC, int96_to_fixed, read_footer, tail
+from paimon_py.formats.parquet.int96 import INT96_STORAGE, from_int96
+from paimon_py.formats.parquet.match import ChosenPages, ParquetMatcher
+from paimon_py.formats.parquet.pages import PageReader, rows_between
+from paimon_py.formats.parquet.schema import is_variant_type
+from paimon_py.formats.parquet.variant_paths import part_paths
+from paimon_py.formats.parts import Parts
+from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, leaves, reshape
+from paimon_py.formats.stored import check_absent, check_stored
+from paimon_py.lazy import lazy_property
+from paimon_py.parallel import active_workers
+from paimon_py.spec.schema import SYSTEM_FIELD_ID_START
+from paimon_py.spec.types import Atomic, Field, RowType, VariantParts
+
+_DEFAULT_READ = ReadSettings()
+
+_TOGETHER = 8
+"""Row groups of which all pages are needed that are decoded at once, where others are not."""
+
+_THREADED_VALUES = 65_536
+"""Values from which on several threads decode; handing fewer to threads costs more than decoding."""
+
+
+class ParquetFormat:
+    """Format `parquet`."""
+
+    name = "parquet"
+
+    def open(
+        self,
+        source: BinaryIO,
+        path: str,
+        fields: Sequence[Field],
+        size_bytes: int,  # noqa: ARG002
+        settings: ReadSettings = _DEFAULT_READ,
+    ) -> OpenFile:
+        return ParquetOpenFile(source, path, fields, settings)
+
+    def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
+        from paimon_py.formats.parquet.write import ParquetFileWriter
+
+        return ParquetFileWriter(sink, fields, settings)
+
+
+class _Column(msgspec.Struct, frozen=True):
+    """How one column of the result comes out of the file's batches."""
+
+    field: Field
+    target: pa.Field
+    as_is: bool
+    is_absent: bool = False
+
+
+class ParquetOpenFile:
+    """See `OpenFile`. Pages are checked against their checksums where the file has them."""
+
+    def __init__(self, source: BinaryIO, path: str, fields: Sequence[Field], settings: ReadSettings) -> None:
+        self._source = source
+        self._path = path
+        self._fields = {field.name: field for field in fields}
+        self._settings = settings
+        with decoding(path):
+            self._file = self._open(None)
+            self._footer: bytes | None = None
+            if _has_int96(self._file.metadata):
+                self._footer = int96_to_fixed(read_footer(source))  # 12-byte binaries, which no reading can wrap around
+                self._file = self._open(pq.read_metadata(pa.BufferReader(MAGIC + tail(self._footer))))
+            self._schema: pa.Schema = self._file.schema_arrow
+            self._check_rows()
+            self._columns = {field.name: self._column(field) for field in fields}
+
+    @property
+    def row_count(self) -> int:
+        count: int = self._file.metadata.num_rows
+        return count
+
+    def positioned_batches(
+        self,
+        columns: Sequence[str],
+        *,
+        batch_rows: int,
+        predicate: Predicate | None = None,
+        rows: BitMap | None = None,
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        plan = [self._columns[name] for name in columns]
+        schema = pa.schema([column.target for column in plan])
+        stored = [column for column in plan if not column.is_absent]
+        for position, batch in self._decode(stored, batch_rows, predicate, rows):
+            yield position, self._result(batch, plan, schema)
+
+    def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:
+        return Parts.of(self._group_rows(), self._matching_groups(predicate), rows)
+
+    def close(self) -> None:
+        self._file.close()
+        self._source.close()
+
+    def _open(self, metadata: pq.FileMetaData | None) -> pq.ParquetFile:
+        return pq.ParquetFile(
+            self._source,
+            metadata=metadata,
+            pre_buffer=False,
+            buffer_size=self._settings.buffer_size_bytes,
+            page_checksum_verification=True,
+        )
+
+    def _check_rows(self) -> None:
+        rows, stated = sum(self._group_rows()), self._file.metadata.num_rows
+        if rows != stated:
+            raise ValueError(f"{rows} rows in row groups, {stated} by the footer")
+
+    def _group_rows(self) -> list[int]:
+        metadata = self._file.metadata
+        return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+
+    def _column(self, field: Field) -> _Column:
+        target = to_arrow_field(field)
+        index = self._schema.get_field_index(field.name)
+        if index < 0:
+            check_absent(self._path, field, self._schema.names, self._settings)
+            return _Column(field, target, as_is=False, is_absent=True)
+        stored = self._schema.field(index)
+        is_system = field.id >= SYSTEM_FIELD_ID_START  # row ids, which some writers take for NOT NULL
+        if field.type.nullable and not stored.nullable and not is_system and not self._is_meant_required(field, stored):
+            raise ValueError(f"column {field.name} has no nulls by the file, which its schema allows")
+        as_is = stored.type.equals(target.type) and not any(map(is_variant_type, leaves(field.type)))
+        if not as_is:
+            check_stored(stored.type, field.type, _stamps)
+        return _Column(field, target, as_is)
+
+    def _is_meant_required(self, field: Field, stored: pa.Field) -> bool:
+        """Whether the writer took a column for NOT NULL though its table does not, as the official SDK does.
+
+        Paimon's own writers never do, but for maps to which an SDK gave another type than it meant: of their files,
+        which have ids of fields and no Arrow schema, a column without levels is damage, and its values would be read
+        from the wrong place.
+        """
+        if not isinstance(field.type, Atomic):
+            return True
+        text = (self._file.metadata.metadata or {}).get(b"ARROW:schema")
+        if text is None:
+            return b"PARQUET:field_id" not in (stored.metadata or {})
+        schema = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(text)))
+        index = schema.get_field_index(stored.name)
+        return index >= 0 and not schema.field(index).nullable
+
+    def _stored_paths(self, column: _Column) -> list[str]:
+        """The part of a column to decode: the wanted fields alone of a ROW."""
+        name = column.field.name
+        stored = self._schema.field(name).type
+        if isinstance(column.field.type, VariantParts):
+            return part_paths(name, column.field.type, stored)
+        if column.as_is or not isinstance(column.field.type, RowType) or not pa.types.is_struct(stored):
+            return [name]
+        return _inner_paths(name, column.field.type, stored) or [name]
+
+    def _decode(
+        self, plan: Sequence[_Column], batch_rows: int, predicate: Predicate | None, rows: BitMap | None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The stored columns that are needed, as the file has them, with the position of the first row."""
+        stretches = list(self.parts(predicate, rows).stretches())
+        if self._settings.by_page:
+            stretches = yield from self._decoded_by_page(stretches, plan, batch_rows, predicate, rows)
+        paths = {path for column in plan for path in self._stored_paths(column)}
+        together = GroupsTogether(self._file.metadata, self._source, paths)
+        for position, part, will_follow in together.of(stretches):
+            for batch in self._stretch(part, plan, batch_rows):
+                yield position, batch
+                position += batch.num_rows
+                will_follow()
+
+    def _decoded_by_page(
+        self,
+        stretches: list[tuple[int, list[int]]],
+        plan: Sequence[_Column],
+        batch_rows: int,
+        predicate: Predicate | None,
+        rows: BitMap | None,
+    ) -> Generator[tuple[int, pa.RecordBatch], None, list[tuple[int, list[int]]]]:
+        """The same without pages that are not needed.
+
+        Returns: what is left to decode: everything if the first row group needs all its pages, since the rows of the
+            file are then in no order that the predicate knows.
+        """
+        counts, names = self._group_rows(), [column.field.name for column in plan]
+        whole: list[tuple[int, list[int]]] = []
+        for place, (position, group) in enumerate(_one_by_one(stretches, counts)):
+            wanted = None if rows is None else _between(rows, position, position + counts[group])
+            with decoding(self._path):
+                chosen = self._matcher.pages(group, counts[group], names, predicate, wanted)
+            if chosen is None and rows is None and not place:
+                return stretches
+            if chosen is None or 2 * chosen.row_count > counts[group]:
+                whole = _with_group(whole, position, group)
+                if len(whole[-1][1]) < _TOGETHER:
+                    continue
+                chosen = None
+            for start, groups in whole:
+                yield from _with_positions(self._stretch(groups, plan, batch_rows), start)
+            whole = []
+            for start, batch in [] if chosen is None else self._pages_of(group, plan, chosen):
+                for begin in range(0, batch.num_rows, batch_rows):
+                    yield position + start + begin, batch.slice(begin, batch_rows)
+        return whole
+
+    @lazy_property
+    def _pages(self) -> PageReader:
+        footer = read_footer(self._source) if self._footer is None else self._footer
+        return PageReader(self._source, footer, self._file.metadata.schema, self._group_rows())
+
+    @lazy_property
+    def _matcher(self) -> ParquetMatcher:
+        return ParquetMatcher(self._pages, self._fields, self._schema)
+
+    def _pages_of(
+        self, group: int, plan: Sequence[_Column], chosen: ChosenPages
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows of chosen pages; columns that have no pages by themselves, as nested ones, are decoded whole."""
+        with decoding(self._path):
+            found = list(rows_between(self._pages, list(chosen.pages.values()), chosen.cuts, chosen.wanted))
+        others = [column for column in plan if column.field.name not in chosen.pages]
+        beside: dict[str, pa.Array] = {}
+        if others and found:
+            whole = pa.Table.from_batches(self._stretch([group], others, self._group_rows()[group]))
+            beside = {name: combine(whole.column(name)) for name in whole.column_names}
+        for start, columns in found:
+            taken = dict(zip(chosen.pages, columns, strict=True))
+            arrays = [
+                taken[name] if name in taken else beside[name].slice(start, len(columns[0]))
+                for name in (column.field.name for column in plan)
+            ]
+            yield start, pa.RecordBatch.from_arrays(arrays, [column.field.name for column in plan])
+
+    def _stretch(self, groups: list[int], plan: Sequence[_Column], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        names = [path for column in plan for path in self._stored_paths(column)]
+        expected = sum(self._file.metadata.row_group(group).num_rows for group in groups)
+        if not names:
+            yield from row_batches(empty_rows(expected), batch_rows)
+            return
+        with decoding(self._path):
+            batches = self._file.iter_batches(
+                batch_rows,
+                row_groups=groups,
+                columns=names,
+                use_threads=_may_use_threads(min(batch_rows, expected) * len(names)),
+            )
+        rows = 0
+        while (batch := next_or_none(batches, self._path)) is not None:
+            rows += batch.num_rows
+            yield batch
+        if rows != expected:
+            message = f"{self._path} has {rows} rows where its footer says {expected}"
+            raise CorruptionError(message, path=self._path)
+
+    def _result(self, batch: pa.RecordBatch, plan: Sequence[_Column], schema: pa.Schema) -> pa.RecordBatch:
+        if not plan:
+            return batch.select([])
+        arrays = []
+        leaf = partial(_leaf, cast=self._settings.cast)
+        with decoding(self._path):
+            for column in plan:
+                if column.is_absent:
+                    arrays.append(pa.nulls(batch.num_rows, column.target.type))
+                    continue
+                array = batch.column(column.field.name)
+                if not column.as_is or not array.type.equals(column.target.type):
+                    array = reshape(array, column.field.type, column.target.type, leaf)
+                arrays.append(array)
+            return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _matching_groups(self, predicate: Predicate | None) -> list[bool] | None:
+        """Which row groups may hold a match; None for all."""
+        groups = self._file.metadata.num_row_groups
+        if predicate is None or groups == 0 or (groups == 1 and self._settings.is_planned):
+            return None
+        with decoding(self._path):
+            return self._matcher.groups(predicate, self._group_rows(), self._settings.whole)
+
+
+def _may_use_threads(values: int) -> bool:
+    """Whether columns are decoded at the same time: never beside other work of a pool that keeps all cores busy."""
+    return values >= _THREADED_VALUES and active_workers() == 1 and pa.cpu_count() > 1
+
+
+def _one_by_one(stretches: Iterable[tuple[int, list[int]]], counts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Each row group of stretches, with the position of its first row."""
+    for position, groups in stretches:
+        for group in groups:
+            yield position, group
+            position += counts[group]
+
+
+def _with_group(stretches: list[tuple[int, list[int]]], position: int, group: int) -> list[tuple[int, list[int]]]:
+    """Stretches of neighbouring row groups, with one more, whose first row lies at a position."""
+    if stretches and stretches[-1][1][-1] == group - 1:
+        return [*stretches[:-1], (stretches[-1][0], [*stretches[-1][1], group])]
+    return [*stretches, (position, [group])]
+
+
+def _with_positions(batches: Iterable[pa.RecordBatch], position: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Batches of neighbouring rows, each with the position of its first one."""
+    for batch in batches:
+        yield position, batch
+        position += batch.num_rows
+
+
+def _between(rows: BitMap, start: int, stop: int) -> Ints:
+    """Positions in a stretch of the file, counted from its beginning."""
+    return np.array((rows & BitMap(range(start, stop))).to_array(), np.int64) - start
+
+
+def _inner_paths(path: str, kind: RowType, stored: pa.DataType) -> list[str]:
+    """The paths of the fields of a ROW that the file has, as deep as ROWs go."""
+    found: list[str] = []
+    for field in kind.fields:
+        index = stored.get_field_index(field.name)
+        if index >= 0:
+            inner, there = f"{path}.{field.name}", stored.field(index).type
+            if isinstance(field.type, VariantParts):
+                found += part_paths(inner, field.type, there)
+                continue
+            deeper = isinstance(field.type, RowType) and pa.types.is_struct(there)
+            found += (_inner_paths(inner, cast(RowType, field.type), there) if deeper else []) or [inner]
+    return found
+
+
+def _has_int96(metadata: pq.FileMetaData) -> bool:
+    schema = metadata.schema
+    return any(schema.column(index).physical_type == "INT96" for index in range(metadata.num_columns))
+
+
+def _stamps(kind: Atomic) -> list[pa.DataType]:
+    """The layouts of a timestamp; Java takes the unit from the file for more than six digits alone."""
+    digits = kind.precision or 0
+    units = ("ms",) if digits <= 3 else ("us",) if digits <= 6 else ("ns", "us", "ms")
+    return [INT96_STORAGE, *(pa.timestamp(unit, zone) for unit in units for zone in (None, "UTC"))]
+
+
+def _leaf(array: pa.Array, kind: Atomic | VariantParts, target: pa.DataType, cast: CastArray | None) -> pa.Array:
+    if isinstance(kind, VariantParts):
+        from paimon_py.formats.parquet.variants import parts_of
+
+        assert cast is not None
+        return parts_of(array, kind, cast)
+    if is_variant_type(kind):
+        from paimon_py.formats.parquet.variants import variants_of
+
+        return variants_of(array)
+    if array.type == INT96_STORAGE and kind.root in TIMESTAMPS:
+        return from_int96(array, target)
+    return as_leaf(array, target)

@@ -1,0 +1,272 @@
+"""Some pages of a Parquet row group without the others.
+
+pyarrow decodes a column chunk from its beginning. But a chunk that has only some of its pages is a chunk, too: with a
+footer that says so it is a file of one column, and decoded as one. Which pages, their headers tell: how many rows each
+has, and, in files by Arrow's writer, the smallest and the largest of their values.
+
+Source: parquet-format `parquet.thrift`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paimon_py.codec.columns import Ints, Mask, combine, from_numpy
+from paimon_py.formats.parquet import thrift
+from paimon_py.formats.parquet.chunks import NO_STATISTICS, Chunk, chunk_statistics, flat_chunks, raw_bounds
+from paimon_py.formats.parquet.footer import MAGIC, leaf_elements, tail
+from paimon_py.formats.parquet.statistics import GroupStatistics
+from paimon_py.formats.parquet.thrift import Struct
+from paimon_py.lazy import lazy_property
+
+_HEADER_BYTES = 512
+_DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
+_CODECS = frozenset({0, 1, 2, 4, 6})
+"""No compression, Snappy, GZIP, Brotli and ZSTD; two kinds of LZ4 are left to row groups."""
+_ORDERED = frozenset({"INT32", "INT64", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"})
+"""Physical types whose bounds in the headers of pages are used."""
+_ENCODINGS = thrift.Sequence(thrift.I32, [0, 3 << 1, 8 << 1])
+"""PLAIN, RLE, RLE_DICTIONARY; only the headers of pages count."""
+
+# Field numbers of parquet.thrift.
+_PAGE_TYPE, _PAGE_COMPRESSED, _PAGE_DATA, _PAGE_DATA_V2 = 1, 3, 5, 8
+_DATA_VALUES, _DATA_STATISTICS, _DATA_V2_STATISTICS = 1, 5, 8
+_FILE_VERSION, _FILE_SCHEMA, _FILE_ROWS, _FILE_GROUPS = 1, 2, 3, 4
+_ELEMENT_TYPE, _ELEMENT_NAME, _ELEMENT_CHILDREN = 1, 4, 5
+_GROUP_COLUMNS, _GROUP_BYTES, _GROUP_ROWS, _CHUNK_OFFSET, _CHUNK_METADATA = 1, 2, 3, 2, 3
+_COLUMN_TYPE, _COLUMN_ENCODINGS, _COLUMN_PATH, _COLUMN_CODEC, _COLUMN_VALUES = 1, 2, 3, 4, 5
+_COLUMN_SIZE, _COLUMN_COMPRESSED, _COLUMN_DATA, _COLUMN_DICTIONARY = 6, 7, 9, 11
+
+
+class Page(NamedTuple):
+    """A page: first byte and length of header and body, rows, and what its header says of their values."""
+
+    start: int
+    size: int
+    rows: int
+    statistics: GroupStatistics
+
+
+class Pages(NamedTuple):
+    """The pages of one column in one row group.
+
+    `number`: of the column. `starts`: how many rows of the group come before each page, and before its end.
+    """
+
+    number: int
+    chunk: Chunk
+    dictionary: Page | None
+    data: tuple[Page, ...]
+    starts: Ints
+
+    def at(self, rows: Ints) -> Ints:
+        """The pages of rows."""
+        pages: Ints = np.searchsorted(self.starts, rows, side="right") - 1
+        return pages
+
+    def statistics(self, cuts: Ints) -> list[GroupStatistics]:
+        """What is known of the values between each cut and the next."""
+        return [self.data[page].statistics for page in self.at(cuts[:-1]).tolist()]
+
+    def place(self, row: int, kept: Ints) -> int:
+        """Where a row lies among the rows of some pages, of which one has it."""
+        page = int(self.at(np.array([row]))[0])
+        before = kept[kept < page]
+        return int((self.starts[before + 1] - self.starts[before]).sum()) + row - int(self.starts[page])
+
+
+class PageReader:
+    """The pages of the top-level columns of a file that are not nested."""
+
+    def __init__(self, source: BinaryIO, footer: bytes, schema: pq.ParquetSchema, rows: Sequence[int]) -> None:
+        """Pages of a file with this footer; `rows` are those of its row groups."""
+        self._source = source
+        self._file_footer = footer
+        self._rows = rows
+        columns = [schema.column(index) for index in range(len(schema))]
+        self._columns = {
+            column.name: (index, column.physical_type)
+            for index, column in enumerate(columns)
+            if column.path == column.name and column.max_repetition_level == 0
+        }
+        self._chunks: dict[str, list[Chunk]] = {}
+
+    def flat_columns(self, names: Iterable[str]) -> list[str]:
+        """Columns among `names` that the file has, not nested."""
+        return [name for name in names if name in self._columns]
+
+    def chunks(self, name: str) -> list[Chunk]:
+        """The chunks of a column that is not nested, one for each row group. See `flat_chunks`."""
+        found = self._chunks.get(name)
+        if found is None:
+            found = self._chunks[name] = flat_chunks(self._file_footer, name, self._rows)
+        return found
+
+    def statistics(self, name: str) -> list[GroupStatistics]:
+        """What the footer says of a column that is not nested, by row group. Raises: as `chunk_statistics`."""
+        _, physical = self._columns[name]
+        return [chunk_statistics(chunk, physical) for chunk in self.chunks(name)]
+
+    def can_read(self, group: int, names: Sequence[str]) -> bool:
+        """Whether pages of these columns can be told apart, and decoded alone."""
+        return all(name in self._columns and self.chunks(name)[group].codec in _CODECS for name in names)
+
+    def pages(self, group: int, name: str) -> Pages:
+        """The pages of a column in a row group.
+
+        Cost: a small read and 10 µs a page; no page is decoded.
+        Raises: ValueError or IndexError for damaged bytes.
+        """
+        number, physical = self._columns[name]
+        chunk = self.chunks(name)[group]
+        dictionary, data = None, []
+        for kind, page in _walk(self._source, chunk, physical):
+            if kind == _DICTIONARY:
+                dictionary = page
+            elif page.rows:
+                data.append(page)
+        starts = np.cumsum([0, *(page.rows for page in data)], dtype=np.int64)
+        if starts[-1] != chunk.values:
+            raise ValueError(f"the pages of {name} do not have the rows of their row group")
+        return Pages(number, chunk, dictionary, tuple(data), starts)
+
+    def decode(self, pages: Pages, kept: Sequence[int]) -> pa.Array:
+        """The rows of some data pages, in the type that the file's column has by itself.
+
+        Raises: what pyarrow raises for damaged pages.
+        """
+        data = [pages.data[number] for number in kept]
+        dictionary = [] if pages.dictionary is None else [pages.dictionary]
+        body = b"".join(_read(self._source, page.start, page.size) for page in (*dictionary, *data))
+        footer = self._footer(pages, len(body), sum(page.rows for page in data))
+        file = pa.BufferReader(MAGIC + body + tail(footer))
+        table = pq.ParquetFile(file, page_checksum_verification=True).read(use_threads=False)
+        return combine(table.column(0))
+
+    def _footer(self, pages: Pages, size: int, rows: int) -> bytes:
+        """The footer of a file that has `size` bytes of pages after its magic."""
+        root, element = self._elements[pages.number]
+        first_data = len(MAGIC) + (0 if pages.dictionary is None else pages.dictionary.size)
+        column: Struct = {
+            _COLUMN_TYPE: element[_ELEMENT_TYPE],
+            _COLUMN_ENCODINGS: (thrift.LIST, _ENCODINGS),
+            _COLUMN_PATH: (thrift.LIST, thrift.Sequence(thrift.BINARY, [element[_ELEMENT_NAME][1]])),
+            _COLUMN_CODEC: (thrift.I32, pages.chunk.codec << 1),
+            _COLUMN_VALUES: (thrift.I64, rows << 1),
+            _COLUMN_SIZE: (thrift.I64, size << 1),
+            _COLUMN_COMPRESSED: (thrift.I64, size << 1),
+            _COLUMN_DATA: (thrift.I64, first_data << 1),
+        }
+        if pages.dictionary is not None:
+            column[_COLUMN_DICTIONARY] = (thrift.I64, len(MAGIC) << 1)
+        chunk: Struct = {_CHUNK_OFFSET: (thrift.I64, len(MAGIC) << 1), _CHUNK_METADATA: (thrift.STRUCT, column)}
+        group: Struct = {
+            _GROUP_COLUMNS: (thrift.LIST, thrift.Sequence(thrift.STRUCT, [chunk])),
+            _GROUP_BYTES: (thrift.I64, size << 1),
+            _GROUP_ROWS: (thrift.I64, rows << 1),
+        }
+        return thrift.encode(
+            {
+                _FILE_VERSION: (thrift.I32, 2 << 1),
+                _FILE_SCHEMA: (thrift.LIST, thrift.Sequence(thrift.STRUCT, [root, element])),
+                _FILE_ROWS: (thrift.I64, rows << 1),
+                _FILE_GROUPS: (thrift.LIST, thrift.Sequence(thrift.STRUCT, [group])),
+            }
+        )
+
+    @lazy_property
+    def _elements(self) -> Sequence[tuple[Struct, Struct]]:
+        """The root of a schema of one column, and the element of that column, for every column."""
+        reader = thrift.Reader(self._file_footer)
+        kind = reader.find(_FILE_SCHEMA)
+        elements = thrift.items({_FILE_SCHEMA: (kind, reader.value(kind))}, _FILE_SCHEMA)
+        root = {**elements[0], _ELEMENT_CHILDREN: (thrift.I32, 1 << 1)}
+        return [(root, element) for _, element in leaf_elements(elements)]
+
+
+def cuts_of(pages: Sequence[Pages]) -> Ints:
+    """The rows of a row group at which a page begins, of one column or another, and their count."""
+    return np.array(sorted({start for each in pages for start in each.starts.tolist()}), np.int64)
+
+
+def rows_between(
+    reader: PageReader, pages: Sequence[Pages], cuts: Ints, wanted: Mask
+) -> Iterator[tuple[int, list[pa.Array]]]:
+    """The rows of a row group between wanted cuts, and those beside them that are decoded anyway.
+
+    Shapes: `wanted` — a slot for the rows from each of `cuts` to the next. Out — the number of the first row of a
+        stretch, and a column for each of `pages`.
+    Cost: pages with a wanted row are decoded.
+    """
+    decoded = np.ones(len(wanted), np.bool_)
+    kept = []
+    for each in pages:
+        at = each.at(cuts[:-1])
+        is_kept = np.zeros(len(each.data), np.bool_)
+        is_kept[at[wanted]] = True
+        kept.append(np.flatnonzero(is_kept))
+        decoded &= is_kept[at]
+    if not wanted.any():
+        return
+    columns = [reader.decode(each, numbers.tolist()) for each, numbers in zip(pages, kept, strict=True)]
+    edges = np.flatnonzero(np.diff(decoded, prepend=False, append=False))
+    for start, stop in cuts[edges].reshape(-1, 2).tolist():
+        yield start, [
+            _part(column, each.place(start, numbers), stop - start)
+            for column, each, numbers in zip(columns, pages, kept, strict=True)
+        ]
+
+
+def _part(column: pa.Array, start: int, count: int) -> pa.Array:
+    """A copy of some rows, so that the column they are cut from can go."""
+    if count == len(column):
+        return column
+    return column.take(from_numpy(np.arange(start, start + count), pa.int64()))
+
+
+def _walk(source: BinaryIO, chunk: Chunk, physical: str) -> Iterator[tuple[int, Page]]:
+    """The pages of a chunk, with their kinds."""
+    start, end = chunk.start, chunk.start + chunk.size
+    knows = physical in _ORDERED and chunk_statistics(chunk, physical).low is not None
+    while start < end:
+        header, length = _header(source, start, end - start)
+        kind, compressed = thrift.number(header, _PAGE_TYPE), thrift.number(header, _PAGE_COMPRESSED)
+        if kind is None or compressed is None or compressed < 0 or start + length + compressed > end:
+            raise ValueError(f"no page begins at byte {start}")
+        size, rows, said = length + compressed, 0, NO_STATISTICS
+        if kind in (_DATA, _DATA_V2):
+            data = thrift.inner(header, _PAGE_DATA if kind == _DATA else _PAGE_DATA_V2) or {}
+            rows = thrift.number(data, _DATA_VALUES) or 0
+            inner = thrift.inner(data, _DATA_STATISTICS if kind == _DATA else _DATA_V2_STATISTICS)
+            if knows and inner is not None:
+                # what holds for the rows of a page holds for some of them, but not how many are null
+                low, high = raw_bounds(inner, physical)
+                said = GroupStatistics(low, high, None, True)
+        yield kind, Page(start, size, rows, said)
+        start += size
+
+
+def _header(source: BinaryIO, start: int, most: int) -> tuple[Struct, int]:
+    """The header at a byte, and its length."""
+    window = _HEADER_BYTES
+    while True:
+        reader = thrift.Reader(_read(source, start, min(window, most)))
+        try:
+            return reader.struct(), reader.position
+        except (ValueError, IndexError):
+            if window >= most:
+                raise
+        window *= 64
+
+
+def _read(source: BinaryIO, start: int, length: int) -> bytes:
+    source.seek(start)
+    data = source.read(length)
+    if len(data) != length:
+        raise ValueError(f"the file ends before byte {start + length}")
+    return data

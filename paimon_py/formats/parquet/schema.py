@@ -1,0 +1,87 @@
+"""The Arrow schema that makes pyarrow write Java's Parquet layout, and how its leaf columns are called.
+
+Source: format.md §8.3; Java `ParquetSchemaConverter`, `SpecialFields`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.codec.variant.form import ARROW, METADATA, VALUE
+from paimon_py.formats.field_ids import identified_schema
+from paimon_py.formats.parquet.int96 import INT96_STORAGE
+from paimon_py.formats.reshape import TIMESTAMPS, map_parts
+from paimon_py.spec.types import MAX_LENGTH, ArrayType, Atomic, DataType, Field, Root, RowType, VectorType
+
+FIELD_ID = b"PARQUET:field_id"
+_PART = Atomic(Root.VARBINARY, nullable=False, length=MAX_LENGTH)
+_FLOATS = frozenset({Root.FLOAT, Root.DOUBLE})
+
+
+class LeafColumn(NamedTuple):
+    """A column of values: its path in the file, its type, and whether it is a column of the table itself."""
+
+    path: tuple[str, ...]
+    type: Atomic
+    flat: bool
+
+    @property
+    def dotted_path(self) -> str:
+        """The path as pyarrow's settings spell it."""
+        return ".".join(self.path)
+
+
+def physical_schema(fields: Sequence[Field]) -> pa.Schema:
+    """Arrow schema of a file with the columns `fields`, field ids on every node.
+
+    Raises:
+        UnsupportedError: a type that cannot be written.
+    """
+    return identified_schema(fields, FIELD_ID, _layout)
+
+
+def leaf_columns(fields: Sequence[Field]) -> list[LeafColumn]:
+    """Leaf columns of a file that pyarrow writes, in file order."""
+    return [leaf for field in fields for leaf in _leaves((field.name,), field.type)]
+
+
+def is_int96(kind: Atomic) -> bool:
+    """Whether Parquet files hold the type as INT96: timestamps with more than six digits."""
+    return kind.root in TIMESTAMPS and (kind.precision or 0) > 6
+
+
+def has_footer_bounds(kind: Atomic) -> bool:
+    """Whether minimum and maximum may stand in the footer.
+
+    Not for floating point: pyarrow leaves NaN out of the bounds, and Java then skips row groups that hold NaN. Not
+    for INT96, whose bytes have no order.
+    """
+    return kind.root not in _FLOATS and not is_int96(kind)
+
+
+def is_variant_type(kind: DataType) -> bool:
+    """Whether the type is VARIANT, which is a group of two columns."""
+    return isinstance(kind, Atomic) and kind.root is Root.VARIANT
+
+
+def _layout(kind: Atomic) -> pa.DataType:
+    if is_variant_type(kind):
+        return pa.struct([field.with_metadata({FIELD_ID: b"%d" % at}) for at, field in enumerate(ARROW)])
+    return INT96_STORAGE if is_int96(kind) else to_arrow_type(kind)
+
+
+def _leaves(path: tuple[str, ...], kind: DataType) -> list[LeafColumn]:
+    if is_variant_type(kind):
+        return [LeafColumn((*path, part), _PART, flat=False) for part in (VALUE, METADATA)]
+    if isinstance(kind, Atomic):
+        return [LeafColumn(path, kind, flat=len(path) == 1)]
+    if isinstance(kind, RowType):
+        return [leaf for field in kind.fields for leaf in _leaves((*path, field.name), field.type)]
+    if isinstance(kind, (ArrayType, VectorType)):
+        return _leaves((*path, "list", "element"), kind.element)
+    key, value = map_parts(kind)
+    return [*_leaves((*path, "key_value", "key"), key), *_leaves((*path, "key_value", "value"), value)]

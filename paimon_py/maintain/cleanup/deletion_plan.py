@@ -1,0 +1,362 @@
+"""Files that go with snapshots or changelogs: collected by name, spared by what still names them, deleted last.
+
+Source: format.md §16.1, §16.2; Java `FileDeletionBase`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.errors import StorageError
+from paimon_py.maintain.hands import Hands, OwnHands
+from paimon_py.metadata.branches import other_branches
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.id_runs import runs_of_ids
+from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import Progress, ProgressCounter
+from paimon_py.spec.data_file import FileKind, FileSource, ManifestEntry
+from paimon_py.spec.layout import MAIN_BRANCH, manifest_path, statistics_path
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.storage.store import FileMissingError
+
+_TOLD = 64
+"""Files that are deleted before a caller is told again."""
+
+
+class OtherReferences(NamedTuple):
+    """Snapshots that name files of the table and that expiry does not reach, by what keeps them.
+
+    `branches`: of each other branch those that may name files of what goes, and those of its tags.
+    `changelogs`: those that other branches keep and that may tell by files of what goes.
+    """
+
+    tags: tuple[Snapshot, ...]
+    branches: tuple[Snapshot, ...]
+    changelogs: tuple[Snapshot, ...]
+
+    def near(self, begin: int, end: int) -> list[Snapshot]:
+        """Snapshots that may name files of which the last snapshot lies from `begin` up to `end`.
+
+        A file is named by snapshots that follow each other: of the tags before `begin` the newest knows them all.
+        """
+        newest = max((snapshot.id for snapshot in self.tags if snapshot.id <= begin), default=0)
+        tags = [one for one in self.tags if one.id < end and (one.id > begin or one.id == newest)]
+        return [*tags, *self.branches]
+
+    def without(self, others: OtherReferences) -> list[Snapshot]:
+        """Snapshots that the others do not have."""
+        known = {snapshot.mark for snapshot in (*others.tags, *others.branches)}
+        return [snapshot for snapshot in (*self.tags, *self.branches) if snapshot.mark not in known]
+
+
+def other_references(root: TableRoot, going: Sequence[Snapshot]) -> OtherReferences:
+    """What tags and the other branches keep. `going`: what goes of this branch, ascending.
+
+    Cost: a list for tags and one for branches, a get per tag; per branch three lists, its tags, a snapshot or some, and
+        its kept changelogs up to what goes.
+    Raises: CommitConflictError if the history of this branch is being cut.
+    """
+    tags, is_cut = root.tags.beside_cut()
+    if is_cut:
+        root.cuts.refuse()
+    branches: list[Snapshot] = []
+    changelogs: list[Snapshot] = []
+    for other in other_branches(root):
+        branches += _sharing(other, going)
+        branches += _snapshots_of_tags(other)
+        changelogs += _changelogs_sharing(other, going)
+    return OtherReferences(tuple(tag.snapshot for tag in tags), tuple(branches), tuple(changelogs))
+
+
+def _snapshots_of_tags(other: TableRoot) -> list[Snapshot]:
+    """The snapshots that the tags of another branch keep, and a rollback or fast-forward that is at work on it."""
+    tags, is_cut = other.tags.beside_cut()
+    cut = other.cuts.find() if is_cut else None
+    return [*(tag.snapshot for tag in tags), *(() if cut is None else cut.snapshots)]
+
+
+def _sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
+    """The snapshots of another branch that may name files which go here.
+
+    Two branches have their first snapshots in common, up to where they part, and a file is named by snapshots that
+    follow each other. So what both share and goes here is named there by a snapshot that goes here; or by the oldest
+    one there, if that is as young or younger; or, where the branches parted before all that goes, by an older one.
+    """
+    sharing = [one for run in runs_of_ids(other.snapshots.ids()) if going for one in _sharing_run(other, run, going)]
+    latest = other.snapshots.latest() if going and other.branch == MAIN_BRANCH else None
+    return sharing if latest is None or latest in sharing else [*sharing, latest]
+
+
+def _sharing_run(other: TableRoot, ids: range, going: Sequence[Snapshot]) -> list[Snapshot]:
+    """The same of snapshots without a gap: what lies behind a gap may come from another history."""
+    here = {snapshot.id: snapshot.mark for snapshot in going}
+    begin, end = going[0].id, going[-1].id
+    if ids[0] <= begin:
+        first = other.snapshots.find(begin) if begin in ids else None
+        if first is None or first.mark != here[begin]:
+            return _find_snapshots(other, [number for number in ids if number < begin] or ids[:1])
+    sharing: list[Snapshot] = []
+    for number in ids:
+        if number < begin or (number > end and sharing):
+            continue
+        found = _find_snapshots(other, [number])
+        if sharing and any(here.get(one.id) != one.mark for one in found):
+            break
+        sharing += found
+    return sharing
+
+
+def _changelogs_sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
+    """The changelogs that another branch keeps of snapshots which both had, as far as can be told."""
+    here = {snapshot.id: snapshot.mark for snapshot in going}
+    sharing: list[Snapshot] = []
+    for number in other.changelogs.ids() if going else []:
+        found = other.changelogs.find(number) if number <= going[-1].id else None
+        if found is None:
+            continue
+        if here.get(number, found.mark) != found.mark:
+            break
+        sharing.append(found)
+    return sharing
+
+
+def _find_snapshots(other: TableRoot, numbers: Iterable[int]) -> list[Snapshot]:
+    return [found for number in numbers if (found := other.snapshots.find(number)) is not None]
+
+
+class Counts(NamedTuple):
+    """Numbers of files. `spared_files`: nothing but a tag or branch keeps them."""
+
+    data_files: int
+    index_files: int
+    metadata_files: int
+    spared_files: int
+
+
+class DeletionPlan:
+    """Files that go: their paths by name."""
+
+    def __init__(self, root: TableRoot, schema: TableSchema) -> None:
+        self._root = root
+        self._files = TableFiles(root, schema)
+        self._data: dict[str, tuple[str, ...]] = {}
+        self._ending: set[str] = set()  # manifests that tell of the end of data files
+        self._index: dict[str, str] = {}
+        self._metadata: dict[str, str] = {}
+        self._spared = 0
+        self._removes_directories = Options(schema.options).get_bool("snapshot.clean-empty-directories")
+        self._partition_keys = len(schema.partition_keys)
+
+    @property
+    def has_data(self) -> bool:
+        """Whether data files are to be deleted."""
+        return bool(self._data)
+
+    @property
+    def counts(self) -> Counts:
+        """How many files go."""
+        return Counts(sum(map(len, self._data.values())), len(self._index), len(self._metadata), self._spared)
+
+    # -- collecting: what is gone already went with an expiry that died here ------------------------------------------
+
+    def add_deleted(self, snapshot: Snapshot, *, written: bool = True) -> None:
+        """Data files that a snapshot took away and did not give another level or index.
+
+        `written`: also those that writers made, not only compactions.
+        """
+        try:
+            manifests = self._root.manifests.read_list(snapshot.delta_manifest_list)
+            if not any(manifest.deleted_files for manifest in manifests):
+                return
+            entries = self._root.manifests.read_entries(manifests)
+        except FileMissingError:
+            return
+        deletes = entries.kind == FileKind.DELETE
+        if not bool(deletes.any()):
+            return
+        self._ending.update(manifest.name for manifest in manifests if manifest.deleted_files)
+        names = entries.names()
+        returned = numpy_values(pc.is_in(names, value_set=names.filter(from_numpy(~deletes, pa.bool_()))))
+        for entry in entries.take(np.flatnonzero(deletes & ~returned)).entries():
+            if written or entry.file.source is FileSource.COMPACT:
+                self._add(entry)
+
+    def add_live(self, snapshot: Snapshot) -> None:
+        """All data files of a snapshot. Raises: as `spare`"""
+        for entry in self._root.manifests.live_entries(snapshot).entries():
+            self._add(entry)
+
+    def add_changelog(self, snapshot: Snapshot) -> None:
+        """The changelog files of a snapshot."""
+        if snapshot.changelog_manifest_list is None:
+            return
+        try:
+            manifests = self._root.manifests.read_list(snapshot.changelog_manifest_list)
+            entries = self._root.manifests.read_entries(manifests)
+        except FileMissingError:
+            return
+        for entry in entries.entries():
+            self._add(entry)
+
+    def add_lists(self, *lists: str | None) -> None:
+        """Manifest lists, and the manifests that they name."""
+        for name in self._manifest_names(lists, missing_ok=True):
+            self._metadata[name] = manifest_path(self._root.path, name)
+
+    def add_indexes(self, snapshot: Snapshot) -> None:
+        """The index manifest of a snapshot, the index files that it names, and the statistics."""
+        if snapshot.statistics is not None:
+            self._metadata[snapshot.statistics] = statistics_path(self._root.path, snapshot.statistics)
+        if snapshot.index_manifest is None:
+            return
+        try:
+            entries = self._root.manifests.read_index(snapshot.index_manifest)
+        except FileMissingError:
+            return
+        self._metadata[snapshot.index_manifest] = manifest_path(self._root.path, snapshot.index_manifest)
+        for entry in entries:
+            self._index[entry.name] = self._files.index_path(entry)
+
+    # -- sparing ------------------------------------------------------------------------------------------------------
+
+    def spare(self, kept: Iterable[Snapshot]) -> None:
+        """Keep all that these snapshots name.
+
+        Raises: StorageError, CorruptionError: who knows what they name? Nothing may be deleted then.
+        """
+        for snapshot in kept:
+            if self._data:
+                for name in self._root.manifests.live_entries(snapshot).names().to_pylist():
+                    self._spared += len(self._data.pop(name, ()))
+            self.spare_metadata(snapshot)
+
+    def spare_later(self, later: Snapshot) -> None:
+        """Keep all that a snapshot names which should come after those that took data files away.
+
+        Where its lists name the manifests that tell of the end of these files, they are not among its own.
+
+        Cost: its lists; all its manifests if some of these were merged, or it does not come from those snapshots.
+        Raises: as `spare`
+        """
+        lists = (later.base_manifest_list, later.delta_manifest_list)
+        if self._ending <= set(self._manifest_names(lists, missing_ok=False)):
+            self.spare_metadata(later)
+        else:
+            self.spare([later])
+
+    def spare_changes(self, beside: OtherReferences) -> None:
+        """Keep what tells the changes of snapshots that other branches may have in common with this one.
+
+        Raises: as `spare`
+        """
+        for changelog in beside.changelogs:
+            self.spare_written(changelog)
+        for snapshot in (*beside.branches, *beside.changelogs):
+            if snapshot.changelog_manifest_list not in self._metadata:
+                continue
+            try:
+                manifests = self._root.manifests.read_list(snapshot.changelog_manifest_list)
+                names = self._root.manifests.read_entries(manifests).names()
+            except FileMissingError:
+                continue  # the changes went with the snapshot, of which a tag or branch was made
+            for name in (snapshot.changelog_manifest_list, *(manifest.name for manifest in manifests)):
+                self._metadata.pop(name, None)
+            for name in names.to_pylist():
+                self._spared += len(self._data.pop(name, ()))
+
+    def spare_metadata(self, snapshot: Snapshot, *, missing_ok: bool = False) -> None:
+        """Keep all but the data files that a snapshot names. `missing_ok`: its lists may be gone.
+
+        Raises: as `spare`
+        """
+        lists = (snapshot.base_manifest_list, snapshot.delta_manifest_list)
+        for name in (*self._manifest_names(lists, missing_ok=missing_ok), snapshot.statistics, snapshot.index_manifest):
+            if name is not None:
+                self._metadata.pop(name, None)
+        if snapshot.index_manifest is not None and self._index:
+            for entry in self._root.manifests.read_index(snapshot.index_manifest):
+                self._index.pop(entry.name, None)
+
+    def spare_written(self, changelog: Snapshot) -> None:
+        """Keep what a kept changelog tells the changes by, where the files that were written do.
+
+        Changes that are gone already, of a snapshot that a rollback took from a tag, keep nothing. No changelog needs
+        indexes or statistics: they go with the snapshot.
+
+        Raises: as `spare`
+        """
+        if changelog.changelog_manifest_list is not None:
+            return
+        lists = (changelog.base_manifest_list, changelog.delta_manifest_list)
+        for name in self._manifest_names(lists, missing_ok=True):
+            self._metadata.pop(name, None)
+        try:
+            manifests = self._root.manifests.read_list(changelog.delta_manifest_list)
+            names = self._root.manifests.read_entries(manifests).names()
+        except FileMissingError:
+            return
+        for name in names.to_pylist():
+            self._data.pop(name, None)
+
+    # -- deleting -----------------------------------------------------------------------------------------------------
+
+    def delete(self, hands: Hands | None = None, progress: Progress | None = None) -> int:
+        """Delete manifests first, then the files they name. What cannot be deleted stays as an orphan.
+
+        `hands`: who deletes; None: this process, which tells `progress` of files.
+
+        With the option `snapshot.clean-empty-directories` the directories go that this leaves empty.
+
+        Returns: how many those are.
+        """
+        data = [path for part in self._data.values() for path in part]
+        paths = [*self._metadata.values(), *self._index.values(), *data]
+        targets = [(self._root.files, path) for path in paths]
+        step = max(1, len(targets)) if hands is not None or progress is None else _TOLD
+        tally, remaining = ProgressCounter(progress, len(targets), "files"), 0
+        for start in range(0, len(targets), step):
+            part = targets[start : start + step]
+            remaining += (hands or OwnHands(self._root)).delete(part)
+            tally.add(len(part))
+        if self._removes_directories:
+            below = self._root.path + "/"
+            self._remove_directories({path.rpartition("/")[0] for path in data if path.startswith(below)})
+        return remaining
+
+    def _remove_directories(self, buckets: set[str]) -> None:
+        """Remove the directories of some buckets that are empty, and then those of partitions. Others may fill them."""
+        emptied = buckets
+        for _ in range(1 + self._partition_keys):
+            found = sorted(emptied)
+            gone = self._root.env.pool.map(self._remove_directory, found)
+            emptied = {path.rpartition("/")[0] for path, is_gone in zip(found, gone, strict=True) if is_gone}
+
+    def _remove_directory(self, directory: str) -> bool:
+        try:
+            return self._root.files.remove_directory(directory)
+        except StorageError:
+            return False
+
+    def _add(self, entry: ManifestEntry) -> None:
+        self._data[entry.file.name] = self._files.bucket(entry.partition, entry.bucket).paths(entry.file)
+
+    def _manifest_names(self, lists: Sequence[str | None], *, missing_ok: bool) -> list[str]:
+        names: list[str] = []
+        for one in lists:
+            if one is None:
+                continue
+            names.append(one)
+            try:
+                names += [manifest.name for manifest in self._root.manifests.read_list(one)]
+            except FileMissingError:
+                if not missing_ok:
+                    raise
+        return names

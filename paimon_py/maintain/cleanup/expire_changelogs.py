@@ -1,0 +1,91 @@
+"""Expiry of changelogs that outlived their snapshots: old ones go, and with them the files that only they name.
+
+Source: format.md §16.2; Java `ExpireChangelogImpl`, `ChangelogDeletion`.
+"""
+
+from __future__ import annotations
+
+from paimon_py.logs import EXPIRY
+from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, other_references
+from paimon_py.maintain.cleanup.expired import ExpiredChangelogs
+from paimon_py.maintain.cleanup.retention import Retention, first_kept_changelog
+from paimon_py.metadata.branches import other_branches
+from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import Progress, ProgressCounter
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+
+
+def expire_changelogs(
+    root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool, progress: Progress | None = None
+) -> ExpiredChangelogs:
+    """Let kept changelogs go, and the files that only they name; the newest one stays.
+
+    Args:
+        progress: is told of changelogs that are looked at, then of files that are deleted.
+
+    Cost: two lists, a get for each changelog that goes and for its list and manifests; a delete per file.
+    Raises:
+        CorruptionError, StorageError: a changelog, tag, branch or consumer cannot be read; nothing was deleted.
+    """
+    ids, earliest = root.changelogs.ids(), root.snapshots.earliest_id()
+    latest = root.snapshots.latest_id()
+    if latest is None:
+        root.schemas.latest()
+    if not ids or latest is None or earliest is None:
+        return ExpiredChangelogs(reason="no changelog is kept longer than its snapshot", dry_run=dry_run)
+    found: dict[int, Snapshot | None] = {}
+
+    def get(number: int) -> Snapshot | None:
+        if number not in found:
+            found[number] = root.changelogs.find(number)
+        return found[number]
+
+    def time_of(number: int) -> int | None:
+        changelog = get(number)
+        return None if changelog is None else changelog.time_millis
+
+    consumers = {consumer.name: consumer.next_snapshot_id for consumer in root.consumers.all()}
+    kept = first_kept_changelog(ids, latest, retention, consumers, time_of)
+    going = [one for number in ids if number < kept.snapshot_id and (one := get(number)) is not None]
+    doomed, tally = DeletionPlan(root, schema), ProgressCounter(progress, len(going), "changelogs")
+    for changelog in going:
+        if changelog.changelog_manifest_list is None:
+            doomed.add_deleted(changelog)
+            doomed.add_lists(changelog.delta_manifest_list, changelog.base_manifest_list)
+        else:
+            doomed.add_changelog(changelog)
+            doomed.add_lists(changelog.changelog_manifest_list)
+        tally.add(1)
+    beside = other_references(root, going)
+    if going:
+        following, oldest = get(kept.snapshot_id), root.snapshots.find(earliest)
+        if following is not None:
+            doomed.spare_metadata(following, missing_ok=True)
+        doomed.spare([] if oldest is None else [oldest])
+        # what the first one took away was last named by the snapshot before
+        doomed.spare(beside.near(going[0].id - 1, kept.snapshot_id))
+        before = [other.snapshots.find(going[0].id - 1) for other in other_branches(root)]
+        doomed.spare([one for one in before if one is not None])
+        doomed.spare_changes(beside)
+    left_files = 0
+    if going and not dry_run:
+        root.changelogs.forget(range(going[0].id, kept.snapshot_id))
+        doomed.spare(other_references(root, going).without(beside))
+        left_files = doomed.delete(progress=progress)
+        EXPIRY.info(
+            "%s: changelogs %d to %d went, with %d data files; %s", root.path, going[0].id, going[-1].id,
+            doomed.counts.data_files, kept.reason,
+        )  # fmt: skip
+    counts = doomed.counts
+    return ExpiredChangelogs(
+        snapshot_ids=tuple(one.id for one in going),
+        earliest_id=kept.snapshot_id,
+        latest_id=ids[-1],
+        reason=kept.reason,
+        data_files=counts.data_files,
+        metadata_files=counts.metadata_files,
+        left_files=left_files,
+        dry_run=dry_run,
+    )
+

@@ -1,0 +1,240 @@
+"""Expiry of snapshots: old snapshots go, and with them the files that nothing else names.
+
+First everything is read that tells what goes. Then the snapshots go, oldest first, then their manifests, then data
+files: whoever dies on the way leaves files that nobody names, never a snapshot without its files.
+
+Source: format.md §16.1, §16.2; docs/reliability.md §3 (d); Java `ExpireSnapshotsImpl`, `SnapshotDeletion`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgspec
+
+from paimon_py.errors import CommitConflictError, PaimonError, StorageError
+from paimon_py.logs import EXPIRY
+from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, other_references
+from paimon_py.maintain.cleanup.expired import ExpiredSnapshots
+from paimon_py.maintain.cleanup.retention import FirstKept, Lasting, Retention, first_kept, lasting_changes
+from paimon_py.maintain.hands import Hands
+from paimon_py.metadata.id_runs import current_run
+from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import Progress, ProgressCounter
+from paimon_py.spec.layout import earliest_hint_path, snapshot_path
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import CommitKind, Snapshot
+
+
+def expire_snapshots(
+    root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool, hands: Hands | None = None,
+    progress: Progress | None = None, seen: Snapshot | None = None,
+) -> ExpiredSnapshots:
+    """Let snapshots go, and the files that only they name.
+
+    The EARLIEST hint is raised before tags and branches are listed: a rollback looks at it once its file is there, and
+    expiry sees that file beside the tags, so that one of the two refuses; of one that is over by then it tells that the
+    first snapshot that stays is gone. Tags, branches and consumers are spared. A tag that is made meanwhile, too: tags
+    are listed again once the snapshots are gone.
+
+    Args:
+        schema: the latest one.
+        hands: who deletes files; None: this process.
+        progress: is told of snapshots that are looked at, then of files that are deleted.
+        seen: a snapshot that was looked at just now.
+
+    Cost: one list, a get for each snapshot that goes and for its lists, each manifest of its delta, and of its
+        changelog; the manifests of tags among or right before them, and of each branch; those of the first snapshot
+        that stays and of the latest one if data files go; a delete per file.
+    Raises:
+        CommitConflictError: a rollback or fast-forward is at work, or was meanwhile; nothing was deleted.
+        CorruptionError, StorageError: a snapshot, tag, branch or consumer cannot be read; nothing was deleted.
+    """
+    ids = list(current_run(root.check_listed(root.snapshots.ids()) or [0], root.snapshots.earliest_hint))
+    if ids == [0]:
+        return ExpiredSnapshots(reason="the table is empty", dry_run=dry_run)
+    known = _Known(root, seen)
+    lasting = lasting_changes(schema.options)
+    kept = _first_kept(ids, retention, _consumer_positions(root, schema, lasting), known)
+    going = [snapshot for number in ids if number < kept.snapshot_id for snapshot in known.get(number)]
+    if not going:
+        return _result(ids, kept, [], None, dry_run=dry_run)
+    if not dry_run:
+        root.store.put(earliest_hint_path(root.branch_path), str(kept.snapshot_id).encode(), within=root.path)
+    try:
+        beside = other_references(root, going)
+        following = _following(root, kept.snapshot_id, known)
+        chain = Chain((*going, following), [following] if following.id == ids[-1] else known.get(ids[-1]))
+        doomed = _plan_deletion(root, schema, chain, lasting, ProgressCounter(progress, len(going), "snapshots"))
+        doomed.spare(beside.near(going[0].id, kept.snapshot_id))
+        doomed.spare_changes(beside)
+    except PaimonError:
+        if not dry_run:
+            with suppress(StorageError):  # a hint
+                root.store.put(earliest_hint_path(root.branch_path), str(ids[0]).encode(), within=root.path)
+        raise
+    if dry_run:
+        return _result(ids, kept, going, doomed, dry_run=True)
+    if lasting is not Lasting.NOTHING:
+        for snapshot in going:
+            root.changelogs.keep(snapshot)
+    for snapshot in going:
+        root.store.delete(snapshot_path(root.branch_path, snapshot.id))
+    doomed.spare(other_references(root, going).without(beside))
+    done = _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete(hands, progress))
+    EXPIRY.info(
+        "%s: snapshots %d to %d went, with %d data files; %s", root.path, done.snapshot_ids[0], done.snapshot_ids[-1],
+        done.data_files, done.reason,
+    )  # fmt: skip
+    return done
+
+
+class Chain(NamedTuple):
+    """Snapshots that follow each other by their ids: those that go and the first that stays; and the latest one."""
+
+    snapshots: tuple[Snapshot, ...]
+    latest: list[Snapshot]
+
+
+def _following(root: TableRoot, number: int, known: _Known) -> Snapshot:
+    """The first snapshot that stays, looked at now that no rollback begins any more.
+
+    Raises: CommitConflictError if it was rolled back since it was seen, or others let it expire.
+    """
+    found = root.snapshots.find(number)
+    if found is None or known.has_other(found):
+        raise CommitConflictError(
+            f"nothing was deleted: snapshot {number} of {root.path} was rolled back meanwhile, or expired; call again",
+            table=root.path,
+            snapshot_id=number,
+        )
+    return found
+
+
+def _first_kept(ids: Sequence[int], retention: Retention, held: Mapping[str, int], known: _Known) -> FirstKept:
+    """The first snapshot that stays. A consumer that stands at an overwrite needs the snapshot before, too: its stream
+    compares them.
+    """
+    kept = first_kept(ids[0], ids[-1], retention, held, known.time_of)
+    if kept.snapshot_id == ids[0] or kept.snapshot_id not in held.values():
+        return kept
+    overwrites = any(one.commit_kind is CommitKind.OVERWRITE for one in known.get(kept.snapshot_id))
+    return FirstKept(kept.snapshot_id - 1, kept.reason) if overwrites else kept
+
+
+def _consumer_positions(root: TableRoot, schema: TableSchema, lasting: Lasting) -> dict[str, int]:
+    """The next snapshot of each consumer; of none where kept changelogs are all that consumers need."""
+    if lasting is not Lasting.NOTHING and Options(schema.options).get_bool("consumer.changelog-only"):
+        return {}
+    return {consumer.name: consumer.next_snapshot_id for consumer in root.consumers.all()}
+
+
+def _plan_deletion(
+    root: TableRoot, schema: TableSchema, chain: Chain, lasting: Lasting, tally: ProgressCounter
+) -> DeletionPlan:
+    """All that snapshots name and the one that follows them does not, but for what tells of changes kept longer.
+
+    What the first snapshot that stays and the latest one name is spared whatever deltas say; and where a snapshot may
+    not come from the one before, what it names.
+    """
+    doomed = DeletionPlan(root, schema)
+    *going, following = chain.snapshots
+    kept_as = [_kept_as(root, snapshot, lasting) for snapshot in going]
+    for snapshot in (*going[1:], following):
+        doomed.add_deleted(snapshot, written=Lasting.WRITTEN not in kept_as)
+        tally.add(1)
+    for snapshot, kept in zip(going, kept_as, strict=True):
+        doomed.add_indexes(snapshot)
+        if kept is not Lasting.WRITTEN:
+            doomed.add_lists(snapshot.base_manifest_list, snapshot.delta_manifest_list)
+        if kept is Lasting.NOTHING:
+            doomed.add_changelog(snapshot)
+            doomed.add_lists(snapshot.changelog_manifest_list)
+    doomed.spare_metadata(following)
+    if doomed.has_data:
+        for later in (following, *(one for one in chain.latest if one != following)):
+            doomed.spare_later(later)
+        doomed.spare(after for before, after in pairwise(chain.snapshots) if not _is_child(root, before, after))
+    if schema.id:
+        _spare_older_changelogs(root, doomed)
+    return doomed
+
+
+def _kept_as(root: TableRoot, snapshot: Snapshot, lasting: Lasting) -> Lasting:
+    """What stays of a snapshot's changes: its changelog files if the table made some then, else what was written."""
+    if lasting is Lasting.NOTHING:
+        return lasting
+    producer = Options(root.schemas.get(snapshot.schema_id).options).get_enum("changelog-producer")
+    return Lasting.WRITTEN if producer == "none" else Lasting.CHANGELOG
+
+
+def _is_child(root: TableRoot, before: Snapshot, after: Snapshot) -> bool:
+    """Whether a snapshot certainly comes from the one before, as far as both and their lists say."""
+    said = after.follows(before)
+    if said is not None:
+        return said
+    base, whole = (
+        {file.name for name in names for file in root.manifests.read_list(name)}
+        for names in ((after.base_manifest_list,), (before.base_manifest_list, before.delta_manifest_list))
+    )
+    return whole <= base
+
+
+def _spare_older_changelogs(root: TableRoot, doomed: DeletionPlan) -> None:
+    """Keep what kept changelogs tell the changes by that were kept as the files that were written.
+
+    The options may have been others when they were kept.
+    """
+    for number in root.changelogs.ids() if doomed.has_data else ():
+        changelog = root.changelogs.find(number)
+        if changelog is not None:
+            doomed.spare_written(changelog)
+
+
+def _result(
+    ids: Sequence[int],
+    kept: FirstKept,
+    going: Sequence[Snapshot],
+    doomed: DeletionPlan | None,
+    *,
+    dry_run: bool,
+    left_files: int = 0,
+) -> ExpiredSnapshots:
+    found = ExpiredSnapshots(
+        snapshot_ids=tuple(snapshot.id for snapshot in going),
+        earliest_id=kept.snapshot_id if going else ids[0],
+        latest_id=ids[-1],
+        reason=kept.reason,
+        left_files=left_files,
+        dry_run=dry_run,
+    )
+    if doomed is None:
+        return found
+    return msgspec.structs.replace(found, **doomed.counts._asdict())
+
+
+class _Known:
+    """Snapshots, each fetched once."""
+
+    def __init__(self, root: TableRoot, seen: Snapshot | None) -> None:
+        self._root = root
+        self._found: dict[int, Snapshot | None] = {} if seen is None else {seen.id: seen}
+
+    def has_other(self, snapshot: Snapshot) -> bool:
+        """Whether another snapshot was seen under the same id."""
+        before = self._found.get(snapshot.id)
+        return before is not None and before.mark != snapshot.mark
+
+    def get(self, number: int) -> list[Snapshot]:
+        """The snapshot, or none if others expired it meanwhile."""
+        if number not in self._found:
+            self._found[number] = self._root.snapshots.find(number)
+        found = self._found[number]
+        return [] if found is None else [found]
+
+    def time_of(self, number: int) -> int | None:
+        return next((snapshot.time_millis for snapshot in self.get(number)), None)

@@ -1,0 +1,160 @@
+"""What expiry, cleaning and rollbacks did, for whoever asked for them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from paimon_py.html import AsPage
+
+
+class ExpiredSnapshots(AsPage, msgspec.Struct, frozen=True, kw_only=True):
+    """What expiry did, or would do.
+
+    Attributes:
+        snapshot_ids: the snapshots that went.
+        earliest_id, latest_id: the snapshots that are left, None in an empty table.
+        reason: what keeps the earliest one.
+        data_files: data and changelog files that went, with those beside them.
+        index_files: deletion vectors and hash indexes that went.
+        metadata_files: manifests, manifest lists, index manifests and statistics that went.
+        spared_files: files that no snapshot needs any more, and that a tag or branch keeps.
+        left_files: files that the store did not delete; they are orphans now.
+        dry_run: nothing was deleted, all of this is what would happen.
+    """
+
+    snapshot_ids: tuple[int, ...] = ()
+    earliest_id: int | None = None
+    latest_id: int | None = None
+    reason: str = ""
+    data_files: int = 0
+    index_files: int = 0
+    metadata_files: int = 0
+    spared_files: int = 0
+    left_files: int = 0
+    dry_run: bool = False
+
+
+class ExpiredChangelogs(AsPage, msgspec.Struct, frozen=True, kw_only=True):
+    """What expiry of changelogs did, or would do.
+
+    Attributes:
+        snapshot_ids: the snapshots whose kept changelogs went.
+        earliest_id, latest_id: the kept changelogs that are left, None if there are none.
+        reason: what keeps the earliest one.
+        data_files: files of changes that went, with those beside them.
+        metadata_files: manifests and manifest lists that went.
+        left_files: files that the store did not delete; they are orphans now.
+        dry_run: nothing was deleted, all of this is what would happen.
+    """
+
+    snapshot_ids: tuple[int, ...] = ()
+    earliest_id: int | None = None
+    latest_id: int | None = None
+    reason: str = ""
+    data_files: int = 0
+    metadata_files: int = 0
+    left_files: int = 0
+    dry_run: bool = False
+
+
+class ExpiredPartitions(AsPage, msgspec.Struct, frozen=True, kw_only=True):
+    """What expiry of partitions did, or would do.
+
+    Attributes:
+        partitions: the values by key of the partitions that went, in their order.
+        snapshot_ids: the snapshots that dropped them, one for each batch.
+        left: how many more have expired and wait for the next call (`partition.expiration-max-num`).
+        undated: partitions that never expire by their values, which say no time: `update-time` lets them go.
+        dry_run: nothing was dropped, all of this is what would happen.
+    """
+
+    partitions: tuple[dict[str, object], ...] = ()
+    snapshot_ids: tuple[int, ...] = ()
+    left: int = 0
+    undated: tuple[dict[str, object], ...] = ()
+    dry_run: bool = False
+
+
+class FastForwarded(AsPage, msgspec.Struct, frozen=True, kw_only=True):
+    """What moving main on to a branch did.
+
+    Attributes:
+        snapshot_id: the latest snapshot from now on.
+        gone_ids: the snapshots of main that were deleted.
+        new_ids: the snapshots of the branch that were added; those that both had already are not among them.
+        tags: the tags of main that named deleted snapshots, and were deleted with them.
+        consumers: those that have read deleted snapshots; their streams are refused until `reset_consumer`.
+        warnings: what those who follow the table could not do, such as writing Iceberg metadata; this stands.
+    """
+
+    snapshot_id: int
+    gone_ids: tuple[int, ...] = ()
+    new_ids: tuple[int, ...] = ()
+    tags: tuple[str, ...] = ()
+    consumers: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class RemovedEntries(AsPage, msgspec.Struct, frozen=True, kw_only=True):
+    """What a search for data files that are missing found and took out of the table, or would take out.
+
+    Attributes:
+        paths: where the files should be.
+        rows: how many rows they held.
+        snapshot_id: the snapshot without them, None if there is none.
+        dry_run: nothing was changed.
+    """
+
+    paths: tuple[str, ...] = ()
+    rows: int = 0
+    snapshot_id: int | None = None
+    dry_run: bool
+
+
+class RemovedOrphans(AsPage, msgspec.Struct, frozen=True, kw_only=True):
+    """What a search for orphans found and deleted, or would delete.
+
+    Attributes:
+        files: files that nothing names and that are older than the limit.
+        size_bytes: how many bytes they have.
+        paths: the paths of the first thousand.
+        young_files: files that nothing names and that are younger: a writer may still commit them.
+        left_files: files that the store did not delete; they are among `files`.
+        directories: how many directories were listed.
+        users: those whose last number is forgotten: idle for longer than `commit.user-retention`, and nothing names
+            them. Their files are not among `files`.
+        removed_directories: buckets and partitions that went since nothing is in them; a dry run does not count them.
+        shared_roots: external directories that were left alone, since other tables may have files there.
+        older_than_millis: the limit, by the clock of the store.
+        dry_run: nothing was deleted, all of this is what would happen.
+    """
+
+    files: int = 0
+    size_bytes: int = 0
+    paths: tuple[str, ...] = ()
+    young_files: int = 0
+    left_files: int = 0
+    users: tuple[str, ...] = ()
+    directories: int = 0
+    removed_directories: int = 0
+    shared_roots: tuple[str, ...] = ()
+    older_than_millis: int
+    dry_run: bool
+
+
+class RolledBack(AsPage, msgspec.Struct, frozen=True, kw_only=True):
+    """What a rollback did.
+
+    Attributes:
+        snapshot_id: the latest snapshot from now on.
+        snapshot_ids: the snapshots that went.
+        tags: the tags of later snapshots, which went with them.
+        consumers: those that have read deleted snapshots; their streams are refused until `reset_consumer`.
+        warnings: what those who follow the table could not do, such as writing Iceberg metadata; this stands.
+    """
+
+    snapshot_id: int
+    snapshot_ids: tuple[int, ...] = ()
+    tags: tuple[str, ...] = ()
+    consumers: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,190 @@
+"""The directories in which the files of a table lie, and which files there may be orphans.
+
+Only directories are looked at that Paimon makes: metadata, and buckets below partitions, in the table and below its
+external roots. What lies elsewhere is not the table's own, or nobody's business.
+
+Source: format.md §1, §16.6; Java `OrphanFilesClean.listPaimonFileDirs`, `FileStorePathFactory`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from paimon_py.maintain.cleanup.references import Home
+from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.schemas import Schemas
+from paimon_py.spec.layout import (
+    CHANGELOG_PREFIX,
+    DATABASE_SUFFIX,
+    EARLIEST,
+    LATEST,
+    PATH_DIRECTORY,
+    POSTPONE_BUCKET,
+    SNAPSHOT_PREFIX,
+    bucket_dir,
+    changelog_directory,
+    consumer_directory,
+    escape,
+    index_directory,
+    is_plain_directory,
+    is_temporary,
+    join,
+    manifest_directory,
+    parse_number,
+    schema_directory,
+    snapshot_directory,
+    statistics_directory,
+    tag_directory,
+    user_directory,
+)
+from paimon_py.storage.store import Store
+
+_MANAGED_BLOBS = ".managed.blob"
+"""Packs of blobs: other files name them than metadata do, and Java's cleaner leaves them alone, too."""
+
+_ENTROPY = tuple(re.compile(f"[01]{{{size}}}") for size in (4, 4, 4, 8))
+"""Directories below a bucket by which the external path strategy `entropy-inject` spreads files."""
+
+_BUCKET = "bucket-"
+
+
+class Content(Enum):
+    """What a directory holds, and so which of its files may be orphans."""
+
+    NAMED = "files that states name"
+    SNAPSHOTS = "snapshots and their hints"
+    CHANGELOGS = "changelogs that outlive their snapshots, and their hints"
+    KEPT = "files that nothing names, and those that never became complete"
+
+
+class Directory(NamedTuple):
+    """A directory of a store. `levels`: so many directories, this one and those above, may go when they are empty."""
+
+    store: Store
+    path: str
+    content: Content
+    levels: int = 0
+
+    def may_hold(self, name: str) -> bool:
+        """Whether a file of this name may be an orphan."""
+        if self.content is Content.KEPT:
+            return is_temporary(name)
+        if name.endswith(_MANAGED_BLOBS) or self.content is Content.NAMED:
+            return not name.endswith(_MANAGED_BLOBS)
+        prefix = SNAPSHOT_PREFIX if self.content is Content.SNAPSHOTS else CHANGELOG_PREFIX
+        return not name.startswith(prefix) and name not in (EARLIEST, LATEST)
+
+
+def metadata_directories(root: TableRoot, homes: Iterable[Home]) -> Iterator[Directory]:
+    """Where metadata lie, of all branches."""
+    for home in homes:
+        yield Directory(root.store, snapshot_directory(home.path), Content.SNAPSHOTS)
+        yield Directory(root.store, changelog_directory(home.path), Content.CHANGELOGS)
+        own = (schema_directory, tag_directory, consumer_directory, user_directory)
+        for path in (*(directory(home.path) for directory in own), *([] if home.path == root.path else [home.path])):
+            yield Directory(root.store, path, Content.KEPT)
+    for path in (manifest_directory(root.path), index_directory(root.path), statistics_directory(root.path)):
+        yield Directory(root.store, path, Content.NAMED)
+
+
+def bucket_directories(
+    root: TableRoot, homes: Sequence[Home], keys: Sequence[str], external: Iterable[str]
+) -> Iterator[Directory]:
+    """Where data files lie, below the table and below some external roots.
+
+    `keys`: the partition keys. Cost: a list for the table and for each partition and part of one; with external paths
+        that spread files, for each bucket and each of its parts, too.
+    Raises: StorageError
+    """
+    below = sorted({where for home in homes for where in _data_directories(home.schemas)})
+    places = [(root.store, root.path, False)]
+    for url in external:
+        store, place = root.files.place(f"{url}/{_BUCKET}")
+        places.append((store, place.removesuffix(f"/{_BUCKET}"), True))
+    for store, path, is_external in places:
+        for where in below:
+            for bucket in _buckets(store, join(path, where), keys, 0):
+                yield bucket
+                if is_external and bucket.content is Content.NAMED:
+                    yield from _spread_directories(bucket, _ENTROPY)
+
+
+def external_roots(root: TableRoot, homes: Iterable[Home]) -> tuple[list[str], list[str]]:
+    """The external roots of a table, of all branches: those of the table alone, and those that others may use.
+
+    Other tables of the same warehouse are asked, and directories of tables count as theirs.
+
+    Cost: nothing without external roots; else the schemas of all tables of the warehouse.
+    """
+    mine = sorted({*root.files.external_roots(), *(url for home in homes for url in home.schemas.external_roots())})
+    if not mine:
+        return [], []
+    warehouse = _warehouse(root.path)
+    theirs = set() if warehouse is None else set(_roots_of_others(root, warehouse))
+    shared = [url for url in mine if any(_overlap(url, other) for other in theirs) or _in_a_table(root, warehouse, url)]
+    return [url for url in mine if url not in shared], shared
+
+
+def _data_directories(schemas: Schemas) -> Iterator[str]:
+    """Where buckets and partitions lie below a root, by each version of the schema."""
+    for number in schemas.ids():
+        found = schemas.get(number).options.get(PATH_DIRECTORY, "")
+        yield found if found and is_plain_directory(found) else ""
+
+
+def _buckets(store: Store, path: str, keys: Sequence[str], depth: int) -> Iterator[Directory]:
+    """The buckets of all partitions below a directory, and partitions without any."""
+    below = [status for status in store.list(path) if status.is_directory]
+    found = 0
+    for status in below:
+        if keys and status.name.startswith(f"{escape(keys[0])}="):
+            found += 1
+            yield from _buckets(store, status.path, keys[1:], depth + 1)
+        elif not keys and _is_bucket(status.name):
+            found += 1
+            yield Directory(store, status.path, Content.NAMED, depth + 1)
+    if depth and not found:
+        yield Directory(store, path, Content.KEPT, depth)
+
+
+def _is_bucket(name: str) -> bool:
+    return parse_number(_BUCKET, name) is not None or name == bucket_dir(POSTPONE_BUCKET)
+
+
+def _spread_directories(above: Directory, parts: Sequence[re.Pattern[str]]) -> Iterator[Directory]:
+    """The directories by which files of a bucket are spread."""
+    for status in above.store.list(above.path):
+        if status.is_directory and parts[0].fullmatch(status.name):
+            below = Directory(above.store, status.path, Content.NAMED, above.levels + 1)
+            yield from _spread_directories(below, parts[1:]) if len(parts) > 1 else (below,)
+
+
+def _warehouse(path: str) -> str | None:
+    """The warehouse that a table lies in, by its path."""
+    database = path.rpartition("/")[0]
+    return database.rpartition("/")[0] if database.endswith(DATABASE_SUFFIX) else None
+
+
+def _roots_of_others(root: TableRoot, warehouse: str) -> Iterator[str]:
+    """The external roots of all other tables of a warehouse."""
+    listed = root.store.list(warehouse)
+    databases = [status for status in listed if status.is_directory and status.name.endswith(DATABASE_SUFFIX)]
+    tables = [status for database in databases for status in root.store.list(database.path) if status.is_directory]
+    for table in tables:
+        if table.path != root.path:
+            yield from Schemas(root.store, table.path).external_roots()
+
+
+def _overlap(one: str, other: str) -> bool:
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+
+
+def _in_a_table(root: TableRoot, warehouse: str | None, url: str) -> bool:
+    """Whether an external root lies in the directory of a table of the warehouse."""
+    store, place = root.files.place(f"{url}/x")
+    if warehouse is None or store is not root.store or not place.startswith(f"{warehouse}/"):
+        return False
+    return f"{DATABASE_SUFFIX}/" in place[len(warehouse) :]

@@ -1,0 +1,52 @@
+"""All that a table holds goes, but for its schemas and one empty snapshot.
+
+Source: Java `FileStoreTable.purgeFiles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from paimon_py.errors import UsageError
+from paimon_py.maintain.branches import delete_branch
+from paimon_py.maintain.cleanup.expire_snapshots import expire_snapshots
+from paimon_py.maintain.cleanup.expired import RemovedOrphans
+from paimon_py.maintain.cleanup.remove_orphans import remove_orphans
+from paimon_py.maintain.cleanup.retention import Retention
+from paimon_py.metadata.branches import branch_directories
+from paimon_py.metadata.catalog_entry import keeper_of
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.layout import MAIN_BRANCH, changelog_directory
+from paimon_py.spec.schema import TableSchema
+
+_ALL = 2**31 - 1
+
+
+def purge_files(root: TableRoot, schema: TableSchema, truncate: Callable[[], object]) -> RemovedOrphans:
+    """Delete branches, tags and consumers, truncate the table, and delete all files that its last snapshot lacks.
+
+    Snapshots, changelogs and files follow once nothing names them but the past. A call that died can be repeated.
+
+    Returns: what the last step found.
+    Raises:
+        UsageError: this is a branch.
+        CommitError: the table could not be truncated; branches, tags and consumers are gone.
+        StorageError, CorruptionError: see `remove_orphans`.
+    """
+    if root.branch != MAIN_BRANCH:
+        raise UsageError(f"purge_files works on a table, not on its branch {root.branch!r}: delete_branch deletes that")
+    for name in branch_directories(root):
+        delete_branch(root, name)
+    keeper = keeper_of(root)
+    for name in root.tags.names():
+        root.tags.delete(name)
+        if keeper is not None:
+            keeper.tag_gone(root, name)
+    for consumer in root.consumers.all():
+        root.consumers.delete(consumer.name)
+    truncate()
+    now = root.env.clock.millis()
+    everything = Retention(count_min=1, count_max=1, older_than_millis=now, limit=_ALL)
+    expire_snapshots(root, schema, everything, dry_run=False)
+    root.store.delete_tree(changelog_directory(root.path))
+    return remove_orphans(root, root.env.clock.millis(), dry_run=False)

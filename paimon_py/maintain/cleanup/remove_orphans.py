@@ -1,0 +1,245 @@
+"""Orphans: files of a table that nothing names any more, found and deleted.
+
+What states name is read first, then directories are listed one by one. Before files of some directories are deleted,
+states that have come meanwhile are read, so that the candidates are always older than what is known of names.
+
+Source: format.md §16.6; docs/reliability.md §3 (e); Java `OrphanFilesClean`, `LocalOrphanFilesClean`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+import numpy as np
+
+from paimon_py.arguments import as_python
+from paimon_py.env import Clock
+from paimon_py.errors import StorageError, UsageError
+from paimon_py.logs import EXPIRY
+from paimon_py.maintain.cleanup.expired import RemovedOrphans
+from paimon_py.maintain.cleanup.file_directories import (
+    Directory,
+    bucket_directories,
+    external_roots,
+    metadata_directories,
+)
+from paimon_py.maintain.cleanup.references import Home, Reachable, homes
+from paimon_py.maintain.hands import Hands, OwnHands, Target, is_older
+from paimon_py.maintain.idle_users import forget_user, idle_users
+from paimon_py.metadata.consumers import Consumers
+from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.store_clock import store_lag
+from paimon_py.progress import Progress, ProgressCounter
+from paimon_py.scan.moments import limit_before
+from paimon_py.spec.iceberg import writes_iceberg
+from paimon_py.storage.store import FileStatus
+
+Candidate = tuple[Directory, FileStatus]
+
+DAY = timedelta(days=1)
+_HOUR_MILLIS = 3_600_000
+_NEVER = 0
+"""A limit that no file is older than."""
+_SHOWN = 1000
+_DELETED_AT_ONCE = 20_000
+_TOLD = 500
+"""Files that this process deletes before it tells of them."""
+
+
+def limit_of(clock: Clock, older_than: datetime | timedelta | int | None) -> int:
+    """The time that files must be older than, in epoch milliseconds; a day ago if nothing is said.
+
+    Raises: UsageError if it is not in the past.
+    """
+    now = clock.millis()
+    older_than = DAY if older_than is None else as_python(older_than)
+    limit = limit_before("older_than", older_than, now)
+    if limit >= now:
+        raise UsageError(
+            f"older_than = {older_than!r} is not in the past: files that writers are about to commit would go. Say an"
+            " age above 0 or a time before now; without older_than it is a day"
+        )
+    return limit
+
+
+def remove_orphans(
+    root: TableRoot, limit_millis: int, *, dry_run: bool, progress: Progress | None = None, hands: Hands | None = None
+) -> RemovedOrphans:
+    """Delete the files of a table that nothing names and that are older than a limit, and forget idle users.
+
+    Args:
+        hands: who lists directories and deletes files; None: this process.
+
+    Cost: every state, manifest list, manifest and index manifest once, a list for each directory, a delete for each
+        file; a list for each branch and three calls for each idle user; three calls to learn the time of the store.
+        Memory: 8 bytes for each name, and the largest directory.
+    Raises:
+        CorruptionError, StorageError: something that may name files cannot be read, or a directory not be listed; what
+            was deleted before was an orphan.
+        TableNotFoundError: there is no table (any more).
+    """
+    root.schemas.latest()
+    lag = 0 if dry_run else store_lag(root)
+    limit_millis = _NEVER if lag is None else limit_millis - lag
+    settled = root.env.clock.millis() - (lag or 0) - _HOUR_MILLIS
+    search = _Search(root, limit_millis, min(limit_millis, settled), hands, progress, dry_run=dry_run)
+    search.run()
+    if lag is not None:
+        search.forget_users(root.env.clock.millis() - lag)
+    found = search.result()
+    if not dry_run:
+        gone = found.files - found.left_files
+        EXPIRY.info("%s: %d orphans were deleted, %d bytes", root.path, gone, found.size_bytes)
+    return found
+
+
+class _Search:
+    """One search. Candidates are gathered up to a number, then looked at again and deleted."""
+
+    def __init__(
+        self, root: TableRoot, limit: int, settled: int, hands: Hands | None, progress: Progress | None, *,
+        dry_run: bool,
+    ) -> None:  # fmt: skip
+        """`limit`, `settled`: what files must be older than to go, and for a state not to be read again."""
+        self._root = root
+        self._limit = limit
+        self._hands = hands or OwnHands(root)
+        self._at_once = _DELETED_AT_ONCE if hands else _TOLD
+        self._progress = progress
+        self._deleted = ProgressCounter(progress, 0, "files")
+        self._dry_run = dry_run
+        self._reachable = Reachable(root, settled)
+        self._candidates: list[Candidate] = []
+        self._empty: set[Directory] = set()
+        self._found = RemovedOrphans(older_than_millis=limit, dry_run=dry_run)
+
+    def run(self) -> None:
+        self._reachable.read(self._progress)
+        branches = homes(self._root)
+        external, shared = external_roots(self._root, branches)
+        keys = self._root.schemas.latest().partition_keys
+        directories = [
+            *metadata_directories(self._root, branches),
+            *dict.fromkeys(bucket_directories(self._root, branches, keys, external)),
+        ]
+        self._count(directories=len(directories), shared_roots=tuple(shared))
+        tally = ProgressCounter(self._progress, len(directories), "directories")
+        for place, (directory, old, young) in enumerate(self._looked_at(directories)):
+            tally.add(min(place, 1))  # the one before
+            self._count(young_files=self._found.young_files + young)
+            self._candidates += [(directory, status) for status in old]
+            while len(self._candidates) >= _DELETED_AT_ONCE:
+                self._clean()
+        self._clean()
+        self._clean_marks(branches)
+        self._clean_iceberg()
+        self._remove_directories()
+        tally.end()
+
+    def forget_users(self, now_millis: int) -> None:
+        """Forget users that have been idle for long and that no state names, not even one that came meanwhile."""
+        branches = homes(self._root)
+        if not list(idle_users(self._root, branches, now_millis, self._reachable.users)):
+            return
+        self._reachable.read()
+        idle = idle_users(self._root, branches, now_millis, self._reachable.users)
+        gone = [user.name for user in idle if self._dry_run or forget_user(self._root, user)]
+        self._count(users=tuple(sorted(gone)))
+
+    def result(self) -> RemovedOrphans:
+        """What was found."""
+        return self._found
+
+    def _looked_at(self, directories: Sequence[Directory]) -> Iterator[tuple[Directory, list[FileStatus], int]]:
+        """What may be an orphan in each directory, and how many files are too young for that."""
+        limit = None if self._dry_run else self._limit
+        for directory, found in zip(directories, self._hands.list_directories(directories, limit), strict=True):
+            if found.is_left:
+                self._empty.add(directory)
+            lacking = np.flatnonzero(self._reachable.lack([status.name for status in found.files])).tolist()
+            old = [found.files[at] for at in lacking if is_older(found.files[at], self._limit)]
+            yield directory, old, len(lacking) - len(old)
+
+    def _clean(self) -> None:
+        """Delete the first candidates that states which came meanwhile do not name, either."""
+        part, self._candidates = self._candidates[:_DELETED_AT_ONCE], self._candidates[_DELETED_AT_ONCE:]
+        if not part:
+            return
+        self._reachable.read()
+        lacking = self._reachable.lack([status.name for _, status in part]).tolist()
+        going = [one for one, lacks in zip(part, lacking, strict=True) if lacks]
+        left = 0
+        if not self._dry_run:
+            left = self._delete([(directory.store, status.path) for directory, status in going])
+            self._empty.update(directory for directory, _ in going if directory.levels)
+        self._count(
+            files=self._found.files + len(going),
+            size_bytes=self._found.size_bytes + sum(status.size_bytes for _, status in going),
+            paths=(*self._found.paths, *(status.path for _, status in going))[:_SHOWN],
+            left_files=self._found.left_files + left,
+        )
+
+    def _clean_marks(self, branches: Sequence[Home]) -> None:
+        """Delete the marks of consumers that are gone, but for one that is made again meanwhile."""
+        marks = [mark for home in branches for mark in Consumers(self._root.store, home.path).left_marks()]
+        for mark in marks:
+            status = self._root.store.stat(mark.path) if is_older(mark, self._limit) else None
+            if status is None or not is_older(status, self._limit):
+                continue
+            left = 0 if self._dry_run else self._delete([(self._root.store, mark.path)])
+            self._count(
+                files=self._found.files + 1,
+                size_bytes=self._found.size_bytes + mark.size_bytes,
+                paths=(*self._found.paths, mark.path)[:_SHOWN],
+                left_files=self._found.left_files + left,
+            )
+
+    def _clean_iceberg(self) -> None:
+        """Delete files of Iceberg metadata that no version names, not even one that came meanwhile."""
+        schema = self._root.schemas.latest()
+        if not writes_iceberg(schema):
+            return
+        from paimon_py.iceberg.state import iceberg_orphans
+
+        first = {status.path for status in iceberg_orphans(self._root, schema) if is_older(status, self._limit)}
+        going = [status for status in iceberg_orphans(self._root, schema) if status.path in first] if first else []
+        left = 0 if self._dry_run else self._delete([(self._root.store, status.path) for status in going])
+        self._count(
+            files=self._found.files + len(going),
+            size_bytes=self._found.size_bytes + sum(status.size_bytes for status in going),
+            paths=(*self._found.paths, *(status.path for status in going))[:_SHOWN],
+            left_files=self._found.left_files + left,
+        )
+
+    def _delete(self, targets: Sequence[Target]) -> int:
+        """Delete files, and tell of them as they go. Gives how many are left."""
+        left = 0
+        for start in range(0, len(targets), self._at_once):
+            part = targets[start : start + self._at_once]
+            left += self._hands.delete(part)
+            self._deleted.add(len(part))
+        return left
+
+    def _remove_directories(self) -> None:
+        """Remove buckets that have been empty for long or that have become so, and then the partitions above them."""
+        found = self._empty
+        while found:
+            in_order = sorted(found, key=lambda one: one.path)
+            removed = list(self._root.env.pool.map(_is_removed, in_order))
+            self._count(removed_directories=self._found.removed_directories + sum(removed))
+            gone = [directory for directory, is_gone in zip(in_order, removed, strict=True) if is_gone]
+            above = (one._replace(path=one.path.rpartition("/")[0], levels=one.levels - 1) for one in gone)
+            found = {directory for directory in above if directory.levels}
+
+    def _count(self, **changes: object) -> None:
+        self._found = msgspec.structs.replace(self._found, **changes)
+
+
+def _is_removed(directory: Directory) -> bool:
+    """Remove a directory if it is empty; whether it was."""
+    try:
+        return directory.store.remove_directory(directory.path)
+    except StorageError:
+        return False

@@ -1,0 +1,120 @@
+"""Entries of data files that are not there any more, taken out of the table by a commit.
+
+Source: Java `ListUnexistingFiles`, `RemoveUnexistingFilesAction`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paimon_py.commit.changes import BucketChanges, Changes, Edit
+from paimon_py.commit.commit import commit
+from paimon_py.commit.request import CommitRequest
+from paimon_py.commit.rounds import ROUNDS, on_latest
+from paimon_py.errors import SnapshotExpiredError, UnsupportedError
+from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns
+from paimon_py.maintain.cleanup.expired import RemovedEntries
+from paimon_py.maintain.observers import tell_commits
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import Progress, ProgressCounter
+from paimon_py.spec.data_file import ManifestEntry
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base, Snapshot
+
+_AT_ONCE = 1000
+
+
+def remove_unexisting_files(
+    root: TableRoot, schema: TableSchema, *, dry_run: bool, progress: Progress | None = None
+) -> RemovedEntries:
+    """Delete the entries of data files that are not there from the latest snapshot. Their rows are lost already.
+
+    Deletion vectors of such files stay, as in Java, and say nothing then.
+
+    Cost: a stat for each data file of the latest snapshot, two for those that are missing.
+    Raises:
+        CommitConflictError, CommitRetriesExhaustedError, CommitUnknownError: see `commit`.
+        UnsupportedError: of some rows only some columns are missing.
+        StorageError, CorruptionError: the store failed, or metadata cannot be read; nothing was changed.
+    """
+
+    def work(latest: Snapshot | None, number: int) -> RemovedEntries:
+        return _remove(root, schema, latest, number, dry_run=dry_run, progress=progress)
+
+    return on_latest(root, work, rounds=ROUNDS)
+
+
+def _remove(
+    root: TableRoot, schema: TableSchema, latest: Snapshot | None, attempt: int, *, dry_run: bool,
+    progress: Progress | None,
+) -> RemovedEntries:  # fmt: skip
+    if latest is None:
+        return RemovedEntries(dry_run=dry_run)
+    files = TableFiles(root, schema)
+    entries = root.manifests.live_entries(latest).entries()
+    missing = _missing(files, entries, ProgressCounter(progress, len(entries), "files", attempt=attempt))
+    if missing and root.snapshots.find(latest.id) != latest:
+        raise SnapshotExpiredError(
+            f"snapshot {latest.id} of {root.path} expired while its files were looked for", path=root.path,
+            snapshot_id=latest.id,
+        )  # fmt: skip
+    paths = tuple(files.bucket(entry.partition, entry.bucket).path(entry.file) for entry in missing)
+    rows = sum(entry.file.row_count for entry in missing)
+    if dry_run or not missing:
+        return RemovedEntries(paths=paths, rows=rows, dry_run=dry_run)
+    if evolves_columns(schema):
+        _require_whole_rows(entries, missing)
+    changes = Changes(schema_id=schema.id, base=Base.of(latest), buckets=_without(missing), branch=root.branch)
+    done = commit(root, schema, changes, CommitRequest(is_new=True))
+    tell_commits(root, root.newest(schema), done.snapshot_ids)
+    return RemovedEntries(paths=paths, rows=rows, snapshot_id=done.snapshot_id, dry_run=False)
+
+
+def _require_whole_rows(entries: Sequence[ManifestEntry], missing: Sequence[ManifestEntry]) -> None:
+    """Refuse to leave rows of which some columns are there.
+
+    Raises: UnsupportedError
+    """
+    gone = {entry.file.name for entry in missing}
+    lost = {(entry.partition, entry.file.first_row_id) for entry in missing}
+    left = [one for one in entries if (one.partition, one.file.first_row_id) in lost and one.file.name not in gone]
+    if left:
+        raise UnsupportedError(
+            f"nothing was removed: file {left[0].file.name} holds other columns of rows whose files are missing, and"
+            " their deletion vector may name one of these; roll back to a snapshot that has them, or drop the"
+            " partition",
+            feature=f"removing some columns of rows ({DATA_EVOLUTION})",
+        )
+
+
+def _missing(files: TableFiles, entries: Sequence[ManifestEntry], tally: ProgressCounter) -> list[ManifestEntry]:
+    """The entries whose file is not there, also when the store is asked again."""
+
+    def is_missing(entry: ManifestEntry) -> bool:
+        place = files.bucket(entry.partition, entry.bucket)
+        return place.stat(entry.file) is None and place.stat(entry.file) is None
+
+    missing: list[ManifestEntry] = []
+    for start in range(0, len(entries), _AT_ONCE):
+        part = entries[start : start + _AT_ONCE]
+        gone = files.root.env.pool.map(is_missing, part)
+        missing += [entry for entry, is_gone in zip(part, gone, strict=True) if is_gone]
+        tally.add(len(part))
+    return missing
+
+
+def _without(missing: Sequence[ManifestEntry]) -> tuple[BucketChanges, ...]:
+    """The edits that delete entries."""
+    buckets: dict[tuple[bytes, int, int], list[ManifestEntry]] = {}
+    for entry in missing:
+        buckets.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry)
+    return tuple(
+        BucketChanges(
+            partition=partition,
+            bucket=bucket,
+            total_buckets=total,
+            written=Edit(deleted=tuple(entry.file for entry in entries)),
+        )
+        for (partition, bucket, total), entries in sorted(buckets.items())
+    )

@@ -1,0 +1,177 @@
+"""How many snapshots a table keeps, and how long: which is the first that stays, and why. Pure.
+
+Source: format.md §16.1; Java `ExpireSnapshotsImpl`, `CoreOptions.expireConfig`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from paimon_py.arguments import as_python
+from paimon_py.errors import UsageError
+from paimon_py.scan.moments import limit_before
+from paimon_py.spec.options import Options
+
+
+class Retention(msgspec.Struct, frozen=True, kw_only=True):
+    """What expiry must leave.
+
+    Attributes:
+        count_min: so many of the newest snapshots stay in any case.
+        count_max: older ones than so many go whatever their age.
+        older_than_millis: of the others those go whose successor is older than this time, in epoch milliseconds.
+        limit: the most snapshots that go at once.
+    """
+
+    count_min: int
+    count_max: int
+    older_than_millis: int
+    limit: int
+
+
+def retention_of(
+    options: Mapping[str, str],
+    now_millis: int,
+    what: str,
+    *,
+    count_min: int | None = None,
+    count_max: int | None = None,
+    older_than: datetime | timedelta | int | None = None,
+    limit: int | None = None,
+) -> Retention:
+    """What a caller says, and of what the caller does not say, what the options of the table say.
+
+    `what`: 'snapshot', or 'changelog', whose options are by default those of snapshots.
+
+    Raises: UsageError for numbers that contradict each other.
+    """
+    table = Options(options)
+    numbers = {
+        "retain_min": table.get_int(_option(table, what, "num-retained.min")) if count_min is None else count_min,
+        "retain_max": table.get_int(_option(table, what, "num-retained.max")) if count_max is None else count_max,
+        "max_deletes": table.get_int("snapshot.expire.limit") if limit is None else limit,
+    }
+    numbers = {name: as_python(number) for name, number in numbers.items()}
+    for name, number in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise UsageError(f"{name} must be a whole number of at least 1, not {number!r}")
+    least, most = numbers["retain_min"], numbers["retain_max"]
+    retained = table.get_duration(_option(table, what, "time-retained"))
+    if most < least:
+        raise UsageError(
+            f"retain_max = {most} is less than retain_min = {least}; what is not given comes from the options "
+            f"{what}.num-retained.max and {what}.num-retained.min: give both"
+        )
+    return Retention(
+        count_min=least,
+        count_max=most,
+        older_than_millis=_older_than(older_than, now_millis, retained),
+        limit=numbers["max_deletes"],
+    )
+
+
+def _option(table: Options, what: str, name: str) -> str:
+    return f"{what}.{name}" if table.is_set(f"{what}.{name}") else f"snapshot.{name}"
+
+
+def _older_than(given: datetime | timedelta | int | None, now_millis: int, retained_millis: int) -> int:
+    if given is None:
+        return now_millis - retained_millis
+    return limit_before("older_than", as_python(given), now_millis)
+
+
+class FirstKept(msgspec.Struct, frozen=True):
+    """The oldest snapshot that stays, and what keeps that one."""
+
+    snapshot_id: int
+    reason: str
+
+
+def first_kept(
+    earliest: int,
+    latest: int,
+    retention: Retention,
+    consumers: Mapping[str, int],
+    time_of: Callable[[int], int | None],
+) -> FirstKept:
+    """The first snapshot that stays; all from `earliest` up to that one go.
+
+    Args:
+        consumers: the next snapshot of each consumer, by name.
+        time_of: the time of a snapshot in epoch milliseconds, None if there is no such snapshot any more.
+
+    Cost: a time for each snapshot that goes by its age, and for the first that stays.
+    """
+    ends = [(latest - retention.count_min + 1, f"the newest {retention.count_min} stay (retain_min)")]
+    ends.append((earliest + retention.limit, f"at most {retention.limit} go at once (snapshot.expire.limit)"))
+    ends += [(following, f"consumer {name!r} has not read it") for name, following in sorted(consumers.items())]
+    end, reason = min(ends, key=lambda found: found[0])
+    for number in range(max(latest - retention.count_max + 1, earliest), end):
+        following = time_of(number + 1)
+        if following is not None and retention.older_than_millis <= following:
+            return FirstKept(number, "the snapshot after it is too young (snapshot.time-retained)")
+    return FirstKept(max(end, earliest), reason)
+
+
+def may_go(oldest: int, millis: int | None, latest: int, retention: Retention) -> bool | None:
+    """Whether numbers and times let the oldest snapshot, or kept changelog, go; None if only the time can tell.
+
+    `millis`: the time that decides: of the snapshot that follows, or of the changelog itself.
+    """
+    if oldest > latest - retention.count_min:
+        return False
+    if oldest <= latest - retention.count_max:
+        return True
+    return None if millis is None else millis < retention.older_than_millis
+
+
+def first_kept_changelog(
+    ids: Sequence[int],
+    latest: int,
+    retention: Retention,
+    consumers: Mapping[str, int],
+    time_of: Callable[[int], int | None],
+) -> FirstKept:
+    """The first kept changelog that stays; those of `ids`, ascending, up to that one go. `latest`: newest snapshot.
+
+    Unlike snapshots changelogs go by their own time, and the newest one always stays.
+
+    Source: Java `ExpireChangelogImpl`.
+    """
+    ends = [(latest - retention.count_min + 1, f"the newest {retention.count_min} changes stay (retain_min)")]
+    ends.append((ids[0] + retention.limit, f"at most {retention.limit} go at once (snapshot.expire.limit)"))
+    ends.append((ids[-1], "the newest kept changelog stays"))
+    ends += [(following, f"consumer {name!r} has not read it") for name, following in sorted(consumers.items())]
+    end, reason = min(ends, key=lambda found: found[0])
+    if end <= ids[0]:
+        return FirstKept(ids[0], reason)
+    for number in range(max(latest - retention.count_max + 1, ids[0]), end + 1):
+        time = time_of(number)
+        if time is not None and retention.older_than_millis <= time:
+            return FirstKept(number, "the changelog is too young (changelog.time-retained)")
+    return FirstKept(end, reason)
+
+
+class Lasting(enum.Enum):
+    """What stays of the changes of snapshots that go: nothing, changelog files, or the files that were written."""
+
+    NOTHING = 0
+    CHANGELOG = 1
+    WRITTEN = 2
+
+
+def lasting_changes(options: Mapping[str, str]) -> Lasting:
+    """What the options of a table say: whether changes are kept longer than snapshots, and which files tell of them."""
+    table = Options(options)
+    kept_longer = (
+        (table.find_int("changelog.num-retained.min") or 0) > table.get_int("snapshot.num-retained.min")
+        or (table.find_int("changelog.num-retained.max") or 0) > table.get_int("snapshot.num-retained.max")
+        or (table.find_duration("changelog.time-retained") or 0) > table.get_duration("snapshot.time-retained")
+    )
+    if not kept_longer:
+        return Lasting.NOTHING
+    return Lasting.WRITTEN if table.get_enum("changelog-producer") == "none" else Lasting.CHANGELOG

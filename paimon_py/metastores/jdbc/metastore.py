@@ -1,0 +1,293 @@
+"""A metastore in a SQL database, with Java's tables and keys: both may work on one database at the same time.
+
+A row says that a table exists; its schemas and data lie below the warehouse as with a file system catalog. A table is
+made by its `schema-0`, which exactly one creator can publish, and then named in the database. What lies there without a
+name is taken up by `repair`.
+
+Source: Java `JdbcCatalog`, release 2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+
+from paimon_py.env import Env
+from paimon_py.errors import (
+    AlreadyExistsError,
+    OptionError,
+    PaimonError,
+    StorageError,
+    StorageUnknownError,
+    TableNotFoundError,
+    UnsupportedError,
+)
+from paimon_py.metadata.catalog_entry import LockedRegistration
+from paimon_py.metadata.root import TableRoot
+from paimon_py.metastores.directories import DirectoryMetastore, delete_table, refuse_remains
+from paimon_py.metastores.jdbc import sql
+from paimon_py.metastores.jdbc.database import SqlDatabase, TakenError
+from paimon_py.metastores.jdbc.lock import KEY_LENGTH, JdbcLock
+from paimon_py.metastores.jdbc.names import SYNC, Names
+from paimon_py.metastores.metastore import BeforeCreation, Database, TableName
+from paimon_py.metastores.options import LockOptions, flag
+from paimon_py.metastores.warehouse import open_warehouse
+from paimon_py.spec.layout import MAIN_BRANCH, database_path, table_path
+from paimon_py.spec.redact import harmless_options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema_changes import SchemaChange
+from paimon_py.storage.locked_store import GuardedStore
+from paimon_py.storage.store import Store
+
+CATALOG_KEY = "catalog-key"
+_EXISTS = "exists"
+_LOCATION = "location"
+
+
+class JdbcMetastore:
+    """The databases and tables that a SQL database names, below one warehouse."""
+
+    __slots__ = ("_env", "_key_length", "_locks", "_names", "_options", "_store", "_warehouse")
+
+    def __init__(
+        self, sql_database: SqlDatabase, store: Store, warehouse: str, options: Mapping[str, str], env: Env
+    ) -> None:
+        self._names = Names(sql_database, options.get(CATALOG_KEY, "jdbc"), flag(options, SYNC, default=True))
+        self._store = store
+        self._warehouse = warehouse
+        self._options = options
+        self._env = env
+        self._locks = LockOptions.of(options, warehouse)
+        length = options.get(KEY_LENGTH, "255").strip()
+        if not length.isdecimal() or int(length) < 1:
+            raise OptionError(f"option {KEY_LENGTH} must be a whole number above 0, not {length!r}", option=KEY_LENGTH)
+        self._key_length = int(length)
+
+    @classmethod
+    def open(cls, warehouse: str, options: Mapping[str, str], env: Env, create: bool) -> JdbcMetastore:
+        """Connect, and make the tables that the database lacks.
+
+        Raises: UsageError, UnsupportedError, OptionError, StorageError, NotFoundError as `Catalog.open`.
+        """
+        sql_database = SqlDatabase(options, env)
+        store, place = open_warehouse(warehouse, options, env, create=create)
+        made = cls(sql_database, store, place, options, env)
+        _make_tables(sql_database, None if made._locks is None else made._key_length)
+        return made
+
+    @property
+    def warehouse(self) -> str:
+        """See `Metastore.warehouse`."""
+        return self._warehouse
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """See `Metastore.options`."""
+        return self._options
+
+    # -- databases --------------------------------------------------------------------------------------------------
+
+    def databases(self) -> list[str]:
+        """See `Metastore.databases`."""
+        return self._names.databases()
+
+    def database(self, name: str) -> Database | None:
+        """See `Metastore.database`."""
+        options = self._names.options_of_database(name)
+        if not options and not self._names.has_database(name):
+            return None
+        options.pop(_EXISTS, None)
+        location = options.pop(_LOCATION, None) or database_path(self._warehouse, name)
+        return Database(name, location, options.pop("comment", None), options)
+
+    def create_database(self, database: Database) -> bool:
+        """See `Metastore.create_database`."""
+        if database.location is not None:
+            raise UnsupportedError(
+                "tables of a JDBC catalog lie below its warehouse; a database cannot lie elsewhere",
+                feature="database location",
+            )
+        if self._names.has_database(database.name):
+            return False
+        own = {_EXISTS: "true", _LOCATION: database_path(self._warehouse, database.name)}
+        comment = {} if database.comment is None else {"comment": database.comment}
+        try:
+            self._names.add_database(database.name, {**database.options, **comment, **own})
+        except TakenError:
+            return False
+        return True
+
+    def drop_database(self, name: str) -> None:
+        """See `Metastore.drop_database`. The directory goes with it if nothing is in it."""
+        self._names.drop_database(name)
+        self._store.remove_directory(database_path(self._warehouse, name))
+
+    # -- tables -----------------------------------------------------------------------------------------------------
+
+    def tables(self, database: str) -> list[str]:
+        """See `Metastore.tables`."""
+        return self._names.tables(database)
+
+    def find(self, name: TableName) -> TableRoot | None:
+        """See `Metastore.find`."""
+        return self._root(name) if self._names.has_table(name) else None
+
+    def create_table(self, name: TableName, schema: TableSchema, before: BeforeCreation) -> TableRoot | None:
+        """See `Metastore.create_table`."""
+        self._names.options_of(schema)
+        with self._hold_lock(name):
+            if self._names.has_table(name):
+                return None
+            if self._names.has_view(name):
+                raise AlreadyExistsError(f"{str(name)!r} is a view", table=str(name))
+            root = self._root(name)
+            if root.schemas.ids():
+                raise AlreadyExistsError(
+                    f"a table lies at {root.path} that the catalog's database does not name;"
+                    f" repair({str(name)!r}) takes it up",
+                    path=root.path,
+                    table=str(name),
+                )
+            refuse_remains(root, name)
+            before(root)
+            if not root.schemas.add(schema):
+                return None
+            self._name_new(name, root, schema)
+            return root
+
+    def drop_table(self, name: TableName) -> bool:
+        """See `Metastore.drop_table`. The name goes first."""
+        root = self._root(name)
+        if not self._names.drop_table(name):
+            return False
+        delete_table(root, self._warehouse)
+        return True
+
+    def rename_table(self, name: TableName, to: TableName) -> None:
+        """See `Metastore.rename_table`. The directory moves first, and back where the name certainly did not change."""
+        source, target = self._root(name).path, self._root(to).path
+        with ExitStack() as locks:
+            for each in sorted((name, to)):
+                locks.enter_context(self._hold_lock(each))
+            if not self._names.has_table(name):
+                raise TableNotFoundError(f"there is no table {str(name)!r}", path=source, table=str(name))
+            if self._names.has_table(to) or self._store.stat(target) is not None:
+                raise AlreadyExistsError(f"table {str(to)!r} exists already", path=target, table=str(to))
+            self._store.rename_directory(source, target)
+            try:
+                self._names.rename_table(name, to)
+            except StorageUnknownError:
+                if not self._names.has_table(to):
+                    self._store.rename_directory(target, source)
+                    raise
+            except PaimonError:
+                self._store.rename_directory(target, source)
+                raise
+
+    def repair(self, database: str | None, table: str | None) -> None:
+        """See `Metastore.repair`. Tables without a directory keep their names."""
+        lying = DirectoryMetastore(self._store, self._warehouse, env=self._env, options=self._options)
+        for one in lying.databases() if database is None else [database]:
+            names = lying.tables(one) if table is None else [table]
+            for each in names:
+                self._take_up(TableName(one, each))
+            if self.database(one) is None and lying.database(one) is not None:
+                self.create_database(Database(one))
+
+    # -- parts ------------------------------------------------------------------------------------------------------
+
+    def _root(self, name: TableName) -> TableRoot:
+        path = table_path(self._warehouse, name.database, name.table)
+        registration = JdbcRegistration(self._lock(name), self._names, name)
+        store = self._store if self._locks is None else GuardedStore(self._store)
+        return TableRoot(store, path, self._env, self._options, registration=registration)
+
+    def _lock(self, name: TableName) -> JdbcLock | None:
+        if self._locks is None:
+            return None
+        names = self._names
+        return JdbcLock(names.sql_database, names.catalog_key, name, self._locks, self._key_length, self._env)
+
+    def _hold_lock(self, name: TableName) -> AbstractContextManager[object]:
+        lock = self._lock(name)
+        return nullcontext() if lock is None else lock.hold(MAIN_BRANCH)
+
+    def _name_new(self, name: TableName, root: TableRoot, schema: TableSchema) -> None:
+        """Name a table whose first schema was just published, or take the schema back."""
+        try:
+            self._names.add_table(name, schema)
+        except TakenError:
+            return
+        except StorageUnknownError:
+            if not self._names.has_table(name):
+                delete_table(root, self._warehouse)
+                raise
+        except PaimonError:
+            delete_table(root, self._warehouse)
+            raise
+
+    def _take_up(self, name: TableName) -> None:
+        latest = self._root(name).schemas.latest()
+        if self.database(name.database) is None:
+            self.create_database(Database(name.database))
+        try:
+            self._names.add_table(name, latest)
+        except TakenError:
+            self._names.keep_options(name, latest)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _reopen, (self._names.sql_database, self._store, self._warehouse, harmless_options(self._options))
+
+
+def _reopen(
+    sql_database: SqlDatabase, store: Store, warehouse: str, options: Mapping[str, str]
+) -> JdbcMetastore:
+    return JdbcMetastore(sql_database, store, warehouse, options, Env())
+
+
+def _make_tables(sql_database: SqlDatabase, lock_length: int | None) -> None:
+    """Make the tables that are not there, that of locks if `lock_length` is given."""
+    wanted = dict(sql.CREATE)
+    if lock_length is not None:
+        wanted[sql.LOCKS] = sql.create_locks(lock_length)
+    more = sql.OF_MYSQL if sql_database.dialect in ("mysql", "mariadb") else ""
+    for table, statement in wanted.items():
+        if sql_database.has_table(table):
+            continue
+        try:
+            sql_database.write((statement + more, {}))
+        except StorageError:
+            if not sql_database.has_table(table):  # somebody else may have made the table just now
+                raise
+
+
+class JdbcRegistration(LockedRegistration):
+    """A table that a database names, and may keep the options of."""
+
+    __slots__ = ("_name", "_names")
+
+    def __init__(self, lock: JdbcLock | None, names: Names, name: TableName) -> None:
+        super().__init__(lock)
+        self._names = names
+        self._name = name
+
+    def alter(
+        self, root: TableRoot, changes: Sequence[SchemaChange], publish: Callable[[], TableSchema], /
+    ) -> TableSchema:
+        """See `CatalogEntry.alter`.
+
+        Warns: PaimonWarning if the schema was published and the database could not be told of its options.
+        """
+        schema = super().alter(root, changes, publish)
+        if root.branch != MAIN_BRANCH:
+            return schema
+        try:
+            self._names.keep_options(self._name, schema)
+        except (StorageError, OptionError) as error:
+            from paimon_py.logs import warn
+
+            warn(
+                f"schema {schema.id} of {self._name} is published, but the catalog's database does not say its options;"
+                f" repair({str(self._name)!r}) mends that: {error}"
+            )
+        return schema

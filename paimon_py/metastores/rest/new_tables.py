@@ -1,0 +1,39 @@
+"""A new table, or what replaces one, as a REST server is told of it, and whether the server made it. Pure.
+
+Source: Java `RESTCatalog.createTable`, `replaceTable`, main of August 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from paimon_py.metastores.options import TABLE_DEFAULT_PREFIX
+from paimon_py.metastores.rest.change_json import schema_json
+from paimon_py.metastores.rest.messages import TableAnswer
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.type_text import print_field
+
+
+def told_schema(schema: TableSchema, catalog_options: Mapping[str, str]) -> dict[str, Any]:
+    """A schema as the server is told of it, with the options that the catalog gives to new tables."""
+    size = len(TABLE_DEFAULT_PREFIX)
+    given = catalog_options.items()
+    defaults = {key[size:]: text for key, text in given if key.startswith(TABLE_DEFAULT_PREFIX)}
+    return schema_json(schema, {**defaults, **schema.options})
+
+
+def is_made(found: TableAnswer, told: Mapping[str, Any], schema: TableSchema) -> bool:
+    """Whether a table has the columns, keys, options and comment that were asked for."""
+    there = found.schema
+    if there is None:
+        return False
+    options = {name: text for name, text in (there.options or {}).items() if name != "path"}
+    columns = [(field["name"], field["type"]) for field in (print_field(field) for field in schema.fields)]
+    return (
+        options == {name: text for name, text in told["options"].items() if name != "path"}
+        and [(field.get("name"), field.get("type")) for field in there.fields if isinstance(field, dict)] == columns
+        and tuple(there.primaryKeys or ()) == schema.primary_keys
+        and tuple(there.partitionKeys or ()) == schema.partition_keys
+        and there.comment == told["comment"]
+    )

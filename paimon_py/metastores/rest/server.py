@@ -1,0 +1,158 @@
+"""What only a server answers: tables by id, partitions as the server counts them, options of databases.
+
+Source: Java `RESTApi.getTableById`, `listPartitions`, `markDonePartitions`, `alterDatabase`, main of August 2026.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+from paimon_py.errors import DatabaseNotFoundError, StorageError, TableNotFoundError, UnsupportedError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.metastores.metastore import Database, TableName
+from paimon_py.metastores.rest.client import RestClient
+from paimon_py.metastores.rest.messages import PartitionPage, TableAnswer
+from paimon_py.metastores.rest.new_tables import is_made, told_schema
+from paimon_py.metastores.rest.transport import RestRefusedError
+from paimon_py.metastores.server import KeptPartition
+from paimon_py.spec.schema import TableSchema
+
+COMMENT = "comment"
+
+
+class RestServer(ABC):
+    """The verbs of `ServerMetastore`."""
+
+    __slots__ = ()
+
+    client: RestClient
+
+    @abstractmethod
+    def database(self, name: str) -> Database | None:
+        """One database."""
+
+    @abstractmethod
+    def answer(self, name: TableName) -> TableAnswer | None:
+        """What the server says of a table."""
+
+    @abstractmethod
+    def root(self, name: TableName, found: TableAnswer) -> TableRoot:
+        """The place of a table."""
+
+    def find_by_id(self, table_id: str) -> tuple[TableName, TableRoot] | None:
+        """See `ServerMetastore.find_by_id`. Cost: one request."""
+        try:
+            found = self.client.get(self.client.path("tables", "id", table_id), TableAnswer)
+        except RestRefusedError as refused:
+            if refused.status == 404:
+                return None
+            raise
+        if not found.database:
+            raise StorageError(f"the server does not say in which database {found.name!r} is", operation="find_by_id")
+        name = TableName(found.database, found.name)
+        return name, self.root(name, found)
+
+    def replace_table(self, name: TableName, schema: TableSchema) -> TableRoot | None:
+        """See `ServerMetastore.replace_table`. Cost: three requests."""
+        known = self.answer(name)
+        if known is None:
+            return None
+        told, before = told_schema(schema, self.client.options()), known.schemaId
+
+        def is_done() -> bool:
+            found = self.answer(name)
+            return found is not None and found.schemaId > before and is_made(found, told, schema)
+
+        path = self.client.path("databases", name.database, "tables", name.table, "replace")
+        try:
+            self.client.change(path, {"schema": told}, is_done)
+        except RestRefusedError as refused:
+            if refused.status != 404:
+                raise
+            if self.answer(name) is None:
+                return None
+            raise UnsupportedError(f"this server replaces no tables: {refused}", feature="replace_table") from refused
+        found = self.answer(name)
+        return None if found is None else self.root(name, found)
+
+    def register_table(self, name: TableName, path: str) -> bool:
+        """See `ServerMetastore.register_table`. Cost: one request."""
+
+        def is_done() -> bool:
+            found = self.answer(name)
+            return found is not None and (found.path or "").rstrip("/") == path.rstrip("/")
+
+        body = {"identifier": {"database": name.database, "object": name.table}, "path": path}
+        try:
+            self.client.change(self.client.path("databases", name.database, "register"), body, is_done)
+        except RestRefusedError as refused:
+            if refused.status == 409:
+                return False
+            if refused.status == 404 and refused.resource == "DATABASE":
+                raise DatabaseNotFoundError(f"there is no database {name.database!r}") from refused
+            if refused.status == 404:
+                raise UnsupportedError(f"this server takes no tables: {refused}", feature="register_table") from refused
+            raise
+        return True
+
+    def partitions(self, name: TableName) -> list[KeptPartition] | None:
+        """See `ServerMetastore.partitions`."""
+        return _kept_partitions(self.client, name)
+
+    def mark_partitions_done(self, name: TableName, specs: Sequence[Mapping[str, str]]) -> None:
+        """See `ServerMetastore.mark_partitions_done`."""
+        _mark_done(self.client, name, specs)
+
+    def alter_database(self, name: str, updates: Mapping[str, str], removals: Sequence[str]) -> bool:
+        """See `ServerMetastore.alter_database`. Cost: one request."""
+
+        def is_done() -> bool:
+            found = self.database(name)
+            there = {} if found is None else {**found.options, COMMENT: found.comment}
+            return all(there.get(key) == text for key, text in updates.items()) and not set(removals) & there.keys()
+
+        try:
+            body = {"removals": list(removals), "updates": dict(updates)}
+            self.client.change(self.client.path("databases", name), body, is_done)
+        except RestRefusedError as refused:
+            if refused.status == 404:
+                return False
+            raise
+        return True
+
+
+def _kept_partitions(client: RestClient, name: TableName) -> list[KeptPartition] | None:
+    """See `ServerMetastore.partitions`. Cost: a request for each page."""
+    path = client.path("databases", name.database, "tables", name.table, "partitions")
+    try:
+        told = [one for page in client.pages(path, PartitionPage) for one in page.items()]
+    except UnsupportedError:
+        return None
+    except RestRefusedError as refused:
+        if refused.status == 404:
+            raise TableNotFoundError(f"there is no table {str(name)!r}", table=str(name)) from refused
+        raise
+    return [
+        KeptPartition(
+            spec=one.spec,
+            record_count=one.recordCount,
+            file_size_in_bytes=one.fileSizeInBytes,
+            file_count=one.fileCount,
+            last_file_creation_millis=one.lastFileCreationTime,
+            total_buckets=one.totalBuckets,
+            done=one.done,
+        )
+        for one in told
+    ]
+
+
+def _mark_done(client: RestClient, name: TableName, specs: Sequence[Mapping[str, str]]) -> None:
+    """See `ServerMetastore.mark_partitions_done`. Cost: one request; a call whose answer was lost may be repeated."""
+    path = client.path("databases", name.database, "tables", name.table, "partitions", "mark")
+    try:
+        client.post(path, {"specs": [dict(spec) for spec in specs]})
+    except RestRefusedError as refused:
+        if refused.status == 404:
+            raise TableNotFoundError(f"there is no table {str(name)!r}", table=str(name)) from refused
+        raise

@@ -1,0 +1,190 @@
+"""Requests to one server until there is an answer to go by: who asks, retries, and errors by status.
+
+Source: Java `HttpClient`, `ExponentialHttpRequestRetryStrategy`, `DefaultErrorHandler`, main of August 2026.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from paimon_py.env import Env
+from paimon_py.errors import PaimonError, StorageError, StorageUnknownError, UnsupportedError, UsageError
+from paimon_py.metastores.rest.authority import Authority
+from paimon_py.metastores.rest.http import Answer, Sender, Unanswered, Unsent
+from paimon_py.metastores.rest.messages import Failure, RestAnswer
+from paimon_py.metastores.rest.signing import HttpRequest
+from paimon_py.spec.redact import HIDDEN, shown_text, shown_url
+
+RETRIES = 5
+_BUSY = frozenset((429, 503))
+_DONE = frozenset((200, 202, 204))
+_LONGEST_WAIT_SECONDS = 64.0
+_LONGEST_ASKED_SECONDS = 600.0
+"""A server that asks for more is not waited for so long."""
+
+M = TypeVar("M", bound=RestAnswer)
+
+
+class RestRefusedError(StorageError):
+    """The server answered that it will not.
+
+    Attributes:
+        status: of HTTP, or as the body corrects it.
+        resource: the kind of thing that the answer is about, such as TABLE; "" if it does not say.
+        name: of that thing.
+        unsure: an earlier call of the same change may have been carried out.
+    """
+
+    kind = "refused"
+
+    def __init__(self, message: str, *, operation: str, status: int, failure: Failure, unsure: bool) -> None:
+        super().__init__(message, operation=operation)
+        self.status = status
+        self.resource = failure.resourceType or ""
+        self.name = failure.resourceName or ""
+        self.unsure = unsure
+
+
+class Transport:
+    """Asks one server.
+
+    Args:
+        uri: address without a slash at the end.
+        authority: made when the first request is signed.
+    """
+
+    __slots__ = ("_authority", "_env", "_make_authority", "_sender", "_uri")
+
+    def __init__(self, uri: str, authority: Callable[[], Authority], env: Env, sender: Sender) -> None:
+        self._uri = uri
+        self._make_authority = authority
+        self._authority: Authority | None = None
+        self._env = env
+        self._sender = sender
+
+    @property
+    def address(self) -> str:
+        """The server's address, for texts."""
+        return shown_url(self._uri)
+
+    def ask(self, request: HttpRequest, headers: Mapping[str, str]) -> Answer:
+        """Send a request until the server gives an answer to go by.
+
+        Raises:
+            RestRefusedError: the server will not; `unsure` tells whether an earlier call may have done it.
+            StorageUnknownError: the server may have done it.
+            UsageError, UnsupportedError, StorageError: nothing was changed.
+        """
+        changes, repeats = request.method != "GET", request.method != "POST"
+        unsure = False
+        for attempt in range(1, RETRIES + 2):
+            reply = self._sender.send(*self._sign(request, headers))
+            last = attempt > RETRIES
+            if isinstance(reply, Unsent):
+                raise self._unreachable(request, reply.reason, unknown=unsure)
+            if isinstance(reply, Unanswered):
+                unsure = unsure or changes
+                if last or not repeats or reply.slow:
+                    raise self._unreachable(request, reply.reason, unknown=changes)
+                self._env.clock.sleep(self._wait_seconds(attempt))
+                continue
+            if reply.status in _DONE:
+                return reply
+            if reply.status in _BUSY and not last:
+                unsure = unsure or changes
+                self._env.clock.sleep(self._asked_wait_seconds(reply, attempt))
+                continue
+            failure = self._failure(reply)
+            if request.method == "DELETE" and unsure and (failure.code or reply.status) == 404:
+                return reply
+            raise self._refusal(request, reply, failure, unsure=unsure)
+        raise AssertionError("the last attempt ends in an answer or an error")
+
+    def decode(self, answer: Answer, kind: type[M], operation: str) -> M:
+        """The message in an answer. Raises: StorageError that quotes nothing of what cannot be read."""
+        try:
+            return msgspec.json.decode(answer.body, type=kind)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            message = f"{self.address}: {operation}: the answer is not a {kind.__name__} of a REST catalog"
+            raise StorageError(message, operation=operation) from None
+
+    def _sign(
+        self, request: HttpRequest, headers: Mapping[str, str]
+    ) -> tuple[str, str, Mapping[str, str], bytes | None]:
+        if self._authority is None:
+            self._authority = self._make_authority()
+        query = "&".join(f"{quote(name, safe='')}={quote(text, safe='')}" for name, text in request.query.items())
+        url = self._uri + request.path + ("?" + query if query else "")
+        sent = {"Accept": "application/json", **headers}
+        if request.body:
+            sent["Content-Type"] = "application/json"
+        sent |= self._authority.headers(request)
+        return request.method, url, sent, request.body.encode() if request.body else None
+
+    def _refusal(self, request: HttpRequest, answer: Answer, failure: Failure, *, unsure: bool) -> PaimonError:
+        status = failure.code or answer.status
+        said = self._redact(failure.message) if failure.message else "no message"
+        named = next((value for name, value in answer.headers.items() if "request-id" in name), None)
+        operation = f"{request.method} {request.path}"
+        text = f"{self.address}: {operation}: HTTP {status}: {said}" + (f" (request {named})" if named else "")
+        if status == 400 and not unsure:
+            return UsageError(text)
+        if status == 501 and not unsure:
+            return UnsupportedError(text, feature=f"{operation} of this server")
+        if status == 401:
+            text += "; the server does not take these credentials: see the options 'token.provider' and 'token'"
+        if status == 403:
+            text += "; the server knows who asks, and does not permit this"
+        if answer.status in range(300, 400):
+            text += "; redirects are not followed: give the option 'uri' the address that answers itself"
+        if (status >= 500 and status != 501) or status in _BUSY:
+            if request.method != "GET":
+                text += "; it is not known whether this was done: look before asking again"
+                return StorageUnknownError(text, operation=operation, transient=True)
+            return StorageError(text, operation=operation, transient=True)
+        return RestRefusedError(text, operation=operation, status=status, failure=failure, unsure=unsure)
+
+    def _failure(self, answer: Answer) -> Failure:
+        try:
+            return msgspec.json.decode(answer.body, type=Failure)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return Failure(message="the answer is not an error of a catalog")
+
+    def _unreachable(self, request: HttpRequest, reason: str, *, unknown: bool) -> StorageError:
+        operation = f"{request.method} {request.path}"
+        text = f"{self.address}: {operation}: {self._redact(reason)}"
+        if unknown:
+            text += "; it is not known whether this was done: look before asking again"
+            return StorageUnknownError(text, operation=operation, transient=True)
+        return StorageError(text, operation=operation, transient=True)
+
+    def _redact(self, text: str) -> str:
+        for secret in () if self._authority is None else self._authority.secrets():
+            text = text.replace(secret, HIDDEN)
+        return shown_text(text)
+
+    def _wait_seconds(self, attempt: int) -> float:
+        seconds = min(2.0 ** (attempt - 1), _LONGEST_WAIT_SECONDS)
+        return seconds * (1 + 0.1 * self._env.ids.jitter())
+
+    def _asked_wait_seconds(self, answer: Answer, attempt: int) -> float:
+        asked = answer.headers.get("retry-after", "").strip()
+        seconds = float(asked) if asked.isascii() and asked.isdigit() else _until(asked, self._env.clock.millis())
+        return min(seconds, _LONGEST_ASKED_SECONDS) if seconds > 0 else self._wait_seconds(attempt)
+
+
+def _until(date: str, now_millis: int) -> float:
+    """Seconds until a date as HTTP writes it, 0 if it is none."""
+    try:
+        at = parsedate_to_datetime(date)
+    except (ValueError, TypeError, IndexError):
+        return 0.0
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=datetime.timezone.utc)
+    return at.timestamp() - now_millis / 1000

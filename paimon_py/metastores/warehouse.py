@@ -1,0 +1,33 @@
+"""The directory that a catalog keeps its tables in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from paimon_py.env import Env, is_distant
+from paimon_py.errors import NotFoundError, UsageError
+from paimon_py.storage.refreshing_store import open_renewed
+from paimon_py.storage.store import Store
+
+
+def open_warehouse(warehouse: str, options: Mapping[str, str], env: Env, *, create: bool) -> tuple[Store, str]:
+    """The store of a warehouse and the warehouse as a path of that store; made if it is missing and `create` is set.
+
+    Raises:
+        NotFoundError: there is no such directory, and `create` is not set.
+        UsageError: a file lies there (on local disks: where directories are nothing but names, nothing is asked).
+    """
+    store, place = open_renewed(warehouse, options, env)
+    if create and is_distant(place):
+        store.make_directory(place)
+        return store, place
+    status = store.stat(place)
+    if create and status is not None and not status.is_directory:
+        raise UsageError(f"{place} is a file: a warehouse is a directory, that of a table's database or above")
+    if create:
+        store.make_directory(place)
+        return store, place
+    if status is None or not status.is_directory:
+        message = f"there is no warehouse at {place}: Catalog.open makes one unless create=False"
+        raise NotFoundError(message, path=place)
+    return store, place

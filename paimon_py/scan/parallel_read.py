@@ -1,0 +1,92 @@
+"""Splits that are read at the same time, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+
+import pyarrow as pa
+
+from paimon_py.codec.row_size import row_bytes
+from paimon_py.lsm.merge import WINDOW_BYTES
+from paimon_py.metadata.root import TableRoot
+from paimon_py.parallel import Budget
+from paimon_py.scan.split import Split
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+
+READ_BYTES = 96 << 20
+"""Memory for splits that are being read and for batches that wait, together."""
+
+_WORKING_BYTES = WINDOW_BYTES // 2
+_WORKING_ROWS = 131_072
+_DECODED_FACTOR = 3
+_PIECE_BYTES = 16 << 20
+
+
+def read_together(
+    root: TableRoot,
+    schema: TableSchema,
+    read: Callable[[Split], Iterator[pa.RecordBatch]],
+    splits: Sequence[Split],
+    *,
+    in_order: bool = True,
+    keeps: bool = False,
+) -> Generator[pa.RecordBatch, None, None]:
+    """What `read` gives for all splits, by the pool of the table.
+
+    Args:
+        in_order: one split after the other, else as batches come.
+        keeps: the caller keeps all batches anyway, so that none need be held back.
+    Raises: as `read`
+    """
+    size = _nothing if keeps else _batch_bytes
+    return root.env.pool.streams(read, splits, _budget(schema, size), in_order=in_order)
+
+
+def count_together(
+    root: TableRoot, schema: TableSchema, count: Callable[[Split], int], splits: Sequence[Split]
+) -> Generator[int, None, None]:
+    """What `count` gives for each split, in any order."""
+
+    def count_split(split: Split) -> Generator[int, None, None]:
+        yield count(split)
+
+    return root.env.pool.streams(count_split, splits, _budget(schema, _nothing), in_order=False)
+
+
+def small_pieces(splits: Sequence[Split]) -> list[Split]:
+    """The same splits, large ones in pieces of some neighbouring sections."""
+    found: list[Split] = []
+    for split in splits:
+        if split.size_bytes <= _PIECE_BYTES or len(split.sections) < 2:
+            found.append(split)
+            continue
+        piece, size = [], 0
+        for section in split.sections:
+            piece.append(section)
+            size += sum(file.size_bytes for file in section.files)
+            if size > _PIECE_BYTES:
+                found.append(split.only(piece))
+                piece, size = [], 0
+        if piece:
+            found.append(split.only(piece))
+    return found
+
+
+def _budget(schema: TableSchema, size: Callable[[pa.RecordBatch], int]) -> Budget:
+    most = Options(schema.options).find_int("read.parallelism")
+    return Budget(READ_BYTES, _cost, size, most)
+
+
+def _cost(split: Split) -> int:
+    """What reading a split takes: two merge windows of the size that several lanes have, or all its rows."""
+    decoded = _DECODED_FACTOR * split.size_bytes
+    return min(decoded, _WORKING_ROWS * decoded // max(1, split.row_count), _WORKING_BYTES)
+
+
+def _batch_bytes(batch: pa.RecordBatch) -> int:
+    return row_bytes(batch)
+
+
+def _nothing(_result: object) -> int:
+    return 0

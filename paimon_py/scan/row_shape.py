@@ -1,0 +1,148 @@
+"""How rows of a table are shown: as they are, with their kinds, or as rows of a system table.
+
+A scan or a stream shows columns of its own. A view says which columns these are, what has to be read of the table for
+them, and turns what is read into what is shown. Whoever plans and reads need not know which view is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.errors import UnsupportedError, UsageError
+from paimon_py.expr.arrow import prepare
+from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.split import columns_of, split_conjuncts
+from paimon_py.files.physical import ROW_ID_FIELD, ROW_TRACKING, TRACKED_FIELDS, TRACKED_IDS, tracks_rows
+from paimon_py.scan.request import Request, keep
+from paimon_py.spec.schema import ROW_ID, ROW_KIND_COLUMN, SEQUENCE_NUMBER, TableSchema
+from paimon_py.spec.types import Atomic, Field, Root
+
+KIND_FIELD_ID = 2_147_483_643
+
+
+class RowShape(Protocol):
+    """How rows of a table are shown."""
+
+    def shown_schema(self, schema: TableSchema) -> TableSchema:
+        """The schema of what is shown of a table with this schema: its fields can be returned and filtered by."""
+
+    def request_for(self, request: Request) -> Request:
+        """What to read of the table so that `request`, in terms of what is shown, can be answered."""
+
+    def show(self, request: Request, batches: Iterable[pa.RecordBatch], /) -> Iterator[pa.RecordBatch]:
+        """What is shown of the rows of one split.
+
+        Shapes: in — batches of `request_for(request).arrow_schema` and `_row_kind`, if that was asked for;
+            out — batches of `request.arrow_schema`, exactly the rows that match.
+        """
+
+    def one_for_one(self, request: Request, /) -> bool:
+        """Whether every row that is read is one row that is shown, so that rows need not be seen to be counted."""
+
+
+class SameShape(msgspec.Struct, frozen=True):
+    """Rows of the table as they are read, whichever columns they have."""
+
+    def request_for(self, request: Request) -> Request:
+        """The same."""
+        return request
+
+    def show(self, _request: Request, batches: Iterable[pa.RecordBatch], /) -> Iterator[pa.RecordBatch]:
+        """The same rows."""
+        yield from batches
+
+    def one_for_one(self, _request: Request, /) -> bool:
+        """Every row is shown."""
+        return True
+
+
+class PlainRows(SameShape, frozen=True):
+    """Rows of the table as they are."""
+
+    def shown_schema(self, schema: TableSchema) -> TableSchema:
+        """The table's own schema."""
+        return schema
+
+
+class WithRowIds(SameShape, frozen=True):
+    """Rows of a table that tracks rows, with their ids and the snapshots that wrote them as last columns."""
+
+    def shown_schema(self, schema: TableSchema) -> TableSchema:
+        """The table's schema with both columns.
+
+        Raises: UsageError if the table does not track rows.
+        """
+        if not tracks_rows(schema):
+            raise UsageError(
+                f"rows have {ROW_ID} and {SEQUENCE_NUMBER} only in tables that were made with options="
+                f"{{{ROW_TRACKING!r}: 'true'}}"
+            )
+        return msgspec.structs.replace(schema, fields=(*schema.fields, *TRACKED_FIELDS))
+
+
+def without_row_ids(schema: TableSchema) -> TableSchema:
+    """The schema of a table from one that also shows ids of rows."""
+    if ROW_ID_FIELD not in schema.fields:
+        return schema
+    fields = tuple(field for field in schema.fields if field.id not in TRACKED_IDS)
+    return msgspec.structs.replace(schema, fields=fields)
+
+
+class WithKinds(msgspec.Struct, frozen=True):
+    """Rows with their kinds, as a column `name` that stands first or last; deletes are rows as well."""
+
+    name: str = ROW_KIND_COLUMN
+    first: bool = False
+
+    @property
+    def field(self) -> Field:
+        """The column of kinds."""
+        return Field(KIND_FIELD_ID, self.name, Atomic(Root.VARCHAR, nullable=False, length=2_147_483_647))
+
+    def shown_schema(self, schema: TableSchema) -> TableSchema:
+        """The table's schema with one more column.
+
+        Raises: UnsupportedError for a table that has a column of that name.
+        """
+        taken = {self.name, ROW_KIND_COLUMN} & set(schema.names)
+        if taken:
+            name = taken.pop()
+            raise UnsupportedError(f"the kinds of rows cannot be shown beside a column called {name}", feature=name)
+        fields = (self.field, *schema.fields) if self.first else (*schema.fields, self.field)
+        return msgspec.structs.replace(schema, fields=fields)
+
+    def request_for(self, request: Request) -> Request:
+        """Other columns, what conditions on kinds need besides, and conditions without kinds."""
+        fields = tuple(field for field in request.schema.fields if field.name != self.name)
+        wanted = dict.fromkeys(name for name in request.columns if name != self.name)
+        pushed, rest = self._conditions(request)
+        if rest is not None:
+            wanted |= dict.fromkeys(sorted(columns_of(rest) - {self.name}))
+        schema = msgspec.structs.replace(request.schema, fields=fields)
+        return msgspec.structs.replace(request, schema=schema, columns=tuple(wanted), predicate=pushed, kinds=True)
+
+    def show(self, request: Request, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of the wanted kinds, their columns in order."""
+        rest = self._conditions(request)[1]
+        mask = None if rest is None else prepare(rest)
+        schema = request.arrow_schema
+        for batch in batches:
+            names = [self.name if name == ROW_KIND_COLUMN else name for name in batch.schema.names]
+            kept = keep(batch.rename_columns(names), mask)
+            if kept.num_rows:
+                picked = kept.select(list(request.columns))
+                yield pa.RecordBatch.from_arrays(picked.columns, schema=schema) if request.columns else picked
+
+    def one_for_one(self, request: Request) -> bool:
+        """Unless rows are chosen by their kind."""
+        return self._conditions(request)[1] is None
+
+    def _conditions(self, request: Request) -> tuple[Predicate | None, Predicate | None]:
+        """The predicate in two: what speaks of the table's columns alone, and the rest."""
+        if request.predicate is None:
+            return None, None
+        return split_conjuncts(request.predicate, [name for name in request.schema.names if name != self.name])

@@ -1,0 +1,103 @@
+"""Values that travel between processes as bytes, with a checksum: changes, splits, compaction tasks.
+
+An envelope stands before each: which value it is and of which version, how long it is, and a CRC-32 over all of that
+and the value. Damage on the way is found; who makes up bytes is not stopped, since a checksum is not a signature.
+
+Source: docs/decisions/0019-travelling-values.md.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+
+from paimon_py.errors import CorruptionError, UsageError
+
+_HEAD = re.compile(rb"paimon-([a-z]{1,20})-(\d{1,9}):")
+_SEAL = struct.Struct(">QI")
+
+_INNER = frozenset(("again", "called", "edition", "inner", "kind"))
+
+Value = TypeVar("Value", bound="Serializable")
+
+
+class Serializable(msgspec.Struct, frozen=True):
+    """A value that travels: `bytes(value)` there, `from_bytes` back; pickles hold the same bytes.
+
+    Attributes:
+        kind: the word that the bytes begin with.
+        edition: version of the bytes; other ones are refused.
+        called: what messages call such a value.
+        again: how to get such a value anew.
+        inner: fields and methods that no completion offers, since only paimon_py needs them.
+    """
+
+    kind: ClassVar[str]
+    edition: ClassVar[int]
+    called: ClassVar[str]
+    again: ClassVar[str]
+    inner: ClassVar[frozenset[str]] = frozenset()
+
+    def __dir__(self) -> list[str]:
+        return [name for name in object.__dir__(self) if name not in _INNER and name not in self.inner]
+
+    def __bytes__(self) -> bytes:
+        head, body = f"paimon-{self.kind}-{self.edition}:".encode(), msgspec.msgpack.encode(self)
+        return b"".join((head, _SEAL.pack(len(body), _checksum(head, body)), body))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _brought_back, (type(self), bytes(self))
+
+    @classmethod
+    def from_bytes(cls: type[Value], data: bytes) -> Value:
+        """The value that `bytes` made.
+
+        Cost: as decoding; the checksum takes a millisecond per MB.
+        Raises:
+            CorruptionError: the bytes are damaged, of another version, or nothing that travels.
+            UsageError: `data` is not bytes, or bytes of another kind of value.
+        """
+        if not isinstance(data, bytes):
+            raise UsageError(f"from_bytes takes bytes, not {type(data).__name__}")
+        found = _HEAD.match(data)
+        if found is None:
+            raise CorruptionError(f"these bytes are not {cls.called}")
+        kind, version, start = found[1].decode(), int(found[2]), found.end()
+        if kind != cls.kind:
+            raise UsageError(f"these bytes are not {cls.called}: they begin with 'paimon-{kind}'")
+        if version != cls.edition:
+            raise CorruptionError(
+                f"these bytes are {cls.called} of version {version}, this paimon_py reads version {cls.edition}: use "
+                f"the release of paimon_py that wrote them, or {cls.again} again"
+            )
+        if len(data) < start + _SEAL.size:
+            raise CorruptionError(f"these bytes are not {cls.called}: they were cut off")
+        size, checksum = _SEAL.unpack_from(data, start)
+        body = data[start + _SEAL.size :]
+        if len(body) != size:
+            raise CorruptionError(
+                f"these bytes are not {cls.called} any more: {len(body)} bytes stand where {size} were written; bring "
+                f"them over again, or {cls.again} again"
+            )
+        if _checksum(found[0], body) != checksum:
+            raise CorruptionError(
+                f"these bytes are not {cls.called} any more: they were damaged on the way (wrong checksum); bring them "
+                f"over again, or {cls.again} again"
+            )
+        try:
+            return msgspec.msgpack.decode(body, type=cls)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise CorruptionError(f"these bytes are not {cls.called}: {error}") from error
+
+
+def _brought_back(kind: type[Value], data: bytes) -> Value:
+    """What pickles call: a function of a module, which cloudpickle names and does not copy."""
+    return kind.from_bytes(data)
+
+
+def _checksum(head: bytes, body: bytes) -> int:
+    return zlib.crc32(body, zlib.crc32(len(body).to_bytes(8, "big"), zlib.crc32(head)))

@@ -1,0 +1,339 @@
+"""A store whose credentials end: others are asked for before.
+
+Streams that are open go on with new credentials: a reader opens its file again at the same place. A new file whose
+credentials might end before it is complete is written to the machine's spill place first.
+
+Source: Java `RESTTokenFileIO`, main of August 2026.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, BinaryIO, Protocol, cast
+
+import msgspec
+
+from paimon_py.env import Env, SpillFile
+from paimon_py.errors import StorageError, UsageError
+from paimon_py.spec.credentials import Credentials
+from paimon_py.spec.redact import harmless_options
+from paimon_py.storage.open import open_store
+from paimon_py.storage.store import FileStatus, OpensBeside, ReadRange, Store, range_reader
+
+SAFE_MILLIS = 3_600_000
+"""Credentials are renewed this long before their end, or when half of their time is over."""
+
+_LONG_MILLIS = 900_000
+"""Credentials that last so long are trusted to outlast the writing of one file."""
+
+_FOREVER_MILLIS = 1 << 62
+_COPY_BYTES = 8 << 20
+_REMOTE = re.compile(r"(?!file:|memory:)[A-Za-z][A-Za-z0-9+.\-]+:/", re.IGNORECASE)
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A store, when its credentials end, and when others are asked for."""
+
+    store: Store
+    expires_millis: int
+    renewed_millis: int
+
+    @classmethod
+    def since(cls, store: Store, now_millis: int, expires_millis: int) -> Held:
+        """A store whose credentials were fetched now."""
+        return cls(store, expires_millis, expires_millis - min(SAFE_MILLIS, (expires_millis - now_millis) // 2))
+
+
+class StoreSource(Protocol):
+    """Opens one place with the credentials of the moment. Can be pickled, without secrets."""
+
+    @property
+    def env(self) -> Env:
+        """The clock that credentials end by, and where files are spilled."""
+        ...
+
+    def fetch(self) -> tuple[Held, str]:
+        """The store with new credentials, and the place as a path of the store.
+
+        Raises: StorageError where there are none.
+        """
+        ...
+
+    def at(self, url: str) -> StoreSource:
+        """The same credentials for another place, such as one that holds data files of the same table."""
+        ...
+
+
+class RenewedStore:
+    """Files of one place. Pickles carry no credentials: the receiving process asks the source.
+
+    Credentials are renewed an hour before they end, as in Java, but not before half of their time is over: those that
+    last shorter would be fetched with every call.
+    """
+
+    __slots__ = ("_held", "_source")
+
+    def __init__(self, source: StoreSource, held: Held | None = None) -> None:
+        self._source = source
+        self._held = held
+
+    @classmethod
+    def open(cls, source: StoreSource) -> tuple[RenewedStore, str]:
+        """The store of a source, and its place as a path of the store.
+
+        Raises: as `StoreSource.fetch`
+        """
+        held, path = source.fetch()
+        return cls(source, held), path
+
+    def current(self) -> Store:
+        """The store with credentials that are good for now. Cost: a request where they must be renewed.
+
+        Raises: as `StoreSource.fetch`
+        """
+        held = self._held
+        now = self._source.env.clock.millis()
+        if held is not None and now < held.renewed_millis:
+            return held.store
+        try:
+            self._held = held = self._source.fetch()[0]
+        except StorageError as error:
+            if held is None or not error.transient or now >= held.expires_millis:
+                raise
+            later = now + (held.expires_millis - now) // 2 + 1
+            self._held = held = msgspec.structs.replace(held, renewed_millis=later)
+        return held.store
+
+    def beside(self, url: str) -> tuple[Store, str] | None:
+        """See `OpensBeside.beside`. Cost: as fetching credentials."""
+        return RenewedStore.open(self._source.at(url))
+
+    # -- verbs of a store -------------------------------------------------------------------------------------------
+
+    def get(self, path: str) -> bytes:
+        return self.current().get(path)
+
+    def range_reader(self) -> ReadRange | None:
+        """See `range_reader`."""
+        return None if range_reader(self.current()) is None else partial(_range_of, self)
+
+    def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
+        return self.current().put_new(path, data, within=within)
+
+    def require_new(self, directory: str) -> None:
+        self.current().require_new(directory)
+
+    def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
+        self.current().put(path, data, within=within)
+
+    def list(self, directory: str) -> list[FileStatus]:
+        return self.current().list(directory)
+
+    def stat(self, path: str) -> FileStatus | None:
+        return self.current().stat(path)
+
+    def delete(self, path: str) -> None:
+        self.current().delete(path)
+
+    def delete_tree(self, directory: str) -> None:
+        self.current().delete_tree(directory)
+
+    def open_read(self, path: str) -> BinaryIO:
+        return cast(BinaryIO, _Reader(self, path))
+
+    def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
+        store, held = self.current(), self._held
+        if held is None or held.expires_millis - self._source.env.clock.millis() >= _LONG_MILLIS:
+            return store.open_write(path, within=within)
+        return cast(BinaryIO, _Writer(self, path, within, self._source.env.spill.create()))
+
+    def make_directory(self, path: str) -> None:
+        self.current().make_directory(path)
+
+    def remove_directory(self, path: str) -> bool:
+        return self.current().remove_directory(path)
+
+    def rename_directory(self, source: str, target: str) -> None:
+        self.current().rename_directory(source, target)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return RenewedStore, (self._source,)
+
+    def __repr__(self) -> str:
+        return f"RenewedStore({self._source!r})"
+
+
+def _range_of(store: RenewedStore, path: str, start: int, stop: int) -> bytes:
+    get = range_reader(store.current())
+    return store.get(path)[start:stop] if get is None else get(path, start, stop)
+
+
+class _Reader(io.RawIOBase):
+    """A file that is opened again where the credentials were renewed."""
+
+    def __init__(self, home: RenewedStore, path: str) -> None:
+        self._home = home
+        self._path = path
+        self._store = home.current()
+        self._file = self._store.open_read(path)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._file.seek(offset, whence)
+        return self._file.tell()
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def read(self, size: int | None = -1) -> bytes:
+        store = self._home.current()
+        if store is not self._store:
+            place = self._file.tell()
+            self._file.close()
+            self._store, self._file = store, store.open_read(self._path)
+            self._file.seek(place)
+        return self._file.read(-1 if size is None else size)
+
+    def readall(self) -> bytes:
+        return self.read()
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+class _Writer:
+    """A new file that is kept at hand until it is complete."""
+
+    def __init__(self, home: RenewedStore, path: str, within: str | None, spill: SpillFile) -> None:
+        self._home = home
+        self._path = path
+        self._within = within
+        self._spill = spill
+        self._sink = spill.open_write()
+        self.closed = False
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    def write(self, data: Any) -> int:
+        return self._sink.write(data)
+
+    def tell(self) -> int:
+        return self._sink.tell()
+
+    def flush(self) -> None:
+        """Nothing: the file is sent when it is complete."""
+
+    def close(self) -> None:
+        """Send the file.
+
+        Raises: as `OpenWrite.open_write`
+        """
+        if self.closed:
+            return
+        self.closed = True
+        self._sink.close()
+        try:
+            with self._spill.open_read() as source, self._home.current().open_write(
+                self._path, within=self._within
+            ) as sink:
+                while data := source.read(_COPY_BYTES):
+                    sink.write(data)
+        finally:
+            self._spill.delete()
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if error is None:
+            self.close()
+        elif not self.closed:
+            self.closed = True
+            self._sink.close()
+            self._spill.delete()
+
+
+class ProvidedStore:
+    """A place whose credentials the caller's own function gives (`Env(credentials=…)`)."""
+
+    __slots__ = ("_options", "_url", "env")
+
+    def __init__(self, url: str, options: Mapping[str, str], env: Env) -> None:
+        self._url = url
+        self._options = dict(options)
+        self.env = env
+
+    def __repr__(self) -> str:
+        return "ProvidedStore()"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _provided_store, (self._url, harmless_options(self._options), self.env.credentials)
+
+    def fetch(self) -> tuple[Held, str]:
+        """See `StoreSource.fetch`.
+
+        Raises: UsageError where the function gives something else.
+        """
+        now = self.env.clock.millis()
+        given = None if self.env.credentials is None else self.env.credentials()
+        if not isinstance(given, Credentials):
+            raise UsageError(f"Env(credentials=…) gives Credentials when it is called, not a {type(given).__name__}")
+        ends = _FOREVER_MILLIS if given.expires_millis is None else given.expires_millis
+        if ends <= now:
+            raise StorageError(
+                f"the credentials that were given ended {(now - ends) // 1000} s ago by the clock of this machine",
+                operation="credentials",
+            )
+        store, path = open_store(self._url, {**self._options, **given.options})
+        return Held.since(store, now, ends), path
+
+    def at(self, url: str) -> ProvidedStore:
+        """See `StoreSource.at`."""
+        return ProvidedStore(url, self._options, self.env)
+
+
+def open_renewed(url: str, options: Mapping[str, str], env: Env) -> tuple[Store, str]:
+    """Open a store as `open_store` does, with the credentials that the environment gives for places that are not local.
+
+    Raises: as `open_store` and `StoreSource.fetch`
+    """
+    if env.credentials is None or _REMOTE.match(url) is None:
+        return open_store(url, options)
+    return RenewedStore.open(ProvidedStore(url, options, env))
+
+
+def open_beside(home: Store, url: str, options: Mapping[str, str], env: Env) -> tuple[Store, str]:
+    """Open another place of what lies in `home`: with the credentials of `home` where they are handed out for it, as
+    Java's file IO of a table does, else as `open_renewed`.
+
+    Raises: as `open_renewed`
+    """
+    found = home.beside(url) if isinstance(home, OpensBeside) and _REMOTE.match(url) is not None else None
+    return open_renewed(url, options, env) if found is None else found
+
+
+def _provided_store(url: str, options: Mapping[str, str], credentials: Any) -> ProvidedStore:
+    return ProvidedStore(url, options, Env(credentials=credentials))

@@ -1,0 +1,232 @@
+"""`MadeScan`: a lazy read of a made table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.arguments import NameList, check_flag, decoding_metadata, with_location
+from paimon_py.errors import UsageError
+from paimon_py.expr.arrow import prepare
+from paimon_py.expr.bind import all_of, bind, predicate_of
+from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.split import columns_of
+from paimon_py.html import preformat
+from paimon_py.lazy import lazy_property
+from paimon_py.scan.projection import Projection, listed_names, projection_of
+from paimon_py.scan.request import keep
+from paimon_py.scan.rows import Rows, row_count
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.system.metadata_table_def import Asked, Made, Origin
+
+_DERIVED = frozenset(("_projection",))
+
+
+class MadeSplit(msgspec.Struct, frozen=True):
+    """The one part of a scan of a made table; travels as bytes.
+
+    Attributes:
+        table: the system table, as `snapshots`.
+        snapshot: the state that the rows are of, None where there is none.
+    """
+
+    table: str
+    snapshot: Snapshot | None = None
+
+    def __bytes__(self) -> bytes:
+        return msgspec.msgpack.encode(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> MadeSplit:
+        """The split that `bytes(split)` gave.
+
+        Raises: UsageError for other bytes.
+        """
+        try:
+            return msgspec.msgpack.decode(data, type=cls)
+        except (msgspec.DecodeError, TypeError) as error:
+            raise UsageError(f"these are not the bytes of a split of a system table: {error}") from error
+
+
+class MadeExplanation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a scan of a made table would do; prints as text.
+
+    `rows_made` and `rows_returned` are known where the scan was carried out: rows that the table made, of which the
+    predicate left the others.
+    """
+
+    table: str
+    snapshot_id: int | None
+    columns: tuple[str, ...]
+    predicate: str | None
+    limit: int | None
+    rows_made: int | None = None
+    rows_returned: int | None = None
+
+    def _repr_html_(self) -> str:
+        return preformat(str(self))
+
+    def __str__(self) -> str:
+        lines = [f"scan of {self.table}" + ("" if self.snapshot_id is None else f", snapshot {self.snapshot_id}")]
+        lines.append(f"  columns: {', '.join(self.columns)}")
+        if self.predicate is not None:
+            lines.append(f"  predicate: {self.predicate}")
+        if self.limit is not None:
+            lines.append(f"  limit: {self.limit}")
+        if self.rows_made is not None:
+            lines.append(f"  rows: {self.rows_made} made, {self.rows_returned} returned")
+        return "\n".join(lines)
+
+
+@with_location(lambda scan: scan._place)
+class MadeScan(Rows):
+    """Rows of a made table: some columns, the rows that match, perhaps at most so many.
+
+    Nothing is read until rows, a count or splits are asked for. The snapshot is then looked up once and kept. Scans do
+    not change and can be pickled; secrets are left out of pickles.
+    """
+
+    _title = "MadeScan"
+
+    def __init__(
+        self,
+        made: Made,
+        source: Origin,
+        *,
+        columns: NameList | None = None,
+        where: Predicate | str | None = None,
+        limit: int | None = None,
+    ) -> None:
+        """A scan of the made table `made` of `source`; `Table.scan` explains the other arguments."""
+        self._made = made
+        self._source = source
+        self._columns = listed_names(columns)
+        self._predicate = None if where is None else bind(predicate_of(where), made.fields)
+        self._limit = None if limit is None else row_count(limit, "limit")
+        self._found: tuple[Snapshot | None] | None = None
+        _ = self._projection
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns that are returned."""
+        return self._projection.arrow_schema
+
+    @property
+    def limit(self) -> int | None:
+        """The most rows that are returned, None for all."""
+        return self._limit
+
+    def count(self) -> int:
+        """How many rows there are, at most the limit. Cost: the columns that the predicate needs."""
+        total = 0
+        for batch in self._rows_that_match(self._state, ()):
+            total += batch.num_rows
+            if self._limit is not None and total >= self._limit:
+                return self._limit
+        return total
+
+    def splits(self) -> list[MadeSplit]:
+        """The parts of the scan, to be read anywhere with `read`: one."""
+        return [MadeSplit(self._made.name, self._state)]
+
+    def read(self, split: MadeSplit | bytes) -> pa.RecordBatchReader:
+        """The rows of a split of this scan, also one that came from another process (as a value or its bytes)."""
+        value = split if isinstance(split, MadeSplit) else MadeSplit.from_bytes(split)
+        if value.table != self._made.name:
+            raise UsageError(f"the split is of ${value.table}, this scan of ${self._made.name}")
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches(value.snapshot))
+
+    def explain(self, *, analyze: bool = False) -> MadeExplanation:
+        """What would be read; with `analyze` the scan is also carried out, and the rows are counted."""
+        check_flag("analyze", analyze)
+        state = self._state
+        rows: list[int] = []
+        returned = sum(batch.num_rows for batch in self._batches(state, rows)) if analyze else None
+        return MadeExplanation(
+            table=f"{self._place} ${self._made.name}",
+            snapshot_id=None if state is None else state.id,
+            columns=tuple(self.schema.names),
+            predicate=None if self._predicate is None else repr(self._predicate),
+            limit=self._limit,
+            rows_made=sum(rows) if analyze else None,
+            rows_returned=returned,
+        )
+
+    @property
+    def _place(self) -> str:
+        return self._source.path
+
+    @property
+    def _state(self) -> Snapshot | None:
+        """The snapshot, looked up once."""
+        if self._found is None:
+            self._found = (self._source.find(),)
+        return self._found[0]
+
+    @lazy_property
+    def _projection(self) -> Projection:
+        return projection_of(self._columns, self._made.schema)
+
+    def _rows(self, *, in_order: bool = True, keeps: bool = False) -> Iterator[pa.RecordBatch]:
+        del in_order, keeps  # there is one split
+        yield from self._batches(self._state)
+
+    def _batches(self, state: Snapshot | None, made: list[int] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows as they are returned."""
+        left, schema = self._limit, self.schema
+        if left == 0:
+            return
+        for batch in self._rows_that_match(state, self._projection.columns, made):
+            rows = self._projection.apply(batch)
+            rows = pa.RecordBatch.from_arrays(rows.columns, schema=schema) if rows.num_columns else rows
+            yield rows if left is None else rows.slice(0, left)
+            if left is not None:
+                left -= min(left, rows.num_rows)
+                if not left:
+                    return
+
+    def _rows_that_match(
+        self, state: Snapshot | None, columns: Sequence[str], made: list[int] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows that match, with these columns."""
+        needed = frozenset(columns) | (frozenset() if self._predicate is None else columns_of(self._predicate))
+        asked = Asked(fields=self._made.fields, columns=needed, predicate=self._predicate)
+        mask = None if self._predicate is None else prepare(self._predicate)
+        with decoding_metadata(self._place):
+            for batch in self._made.make(asked, self._source.at(state)):
+                if made is not None:
+                    made.append(batch.num_rows)
+                kept = keep(batch, mask)
+                if kept.num_rows:
+                    yield kept.select(list(columns))
+
+    def _limit_to(self, most: int) -> MadeScan:
+        scan = MadeScan.__new__(MadeScan)
+        scan.__dict__.update(self.__dict__)
+        scan._limit = most
+        return scan
+
+    @property
+    def _takes_conditions(self) -> bool:
+        return self._limit is None
+
+    def _narrow(self, columns: NameList | None, where: Predicate | None) -> MadeScan:
+        _ = self._state
+        scan = MadeScan.__new__(MadeScan)
+        scan.__dict__.update(self.__getstate__())
+        if columns is not None:
+            scan._columns = tuple(columns)
+        if where is not None and self._takes_conditions:
+            bound = bind(where, self._made.fields)
+            scan._predicate = bound if self._predicate is None else all_of((self._predicate, bound))
+        return scan
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in _DERIVED}
+
+    def _description(self) -> dict[str, object]:
+        table = f"{self._place} ${self._made.name}"
+        return {"table": table, "columns": self._columns, "where": self._predicate, "limit": self._limit}

@@ -1,0 +1,193 @@
+"""Made tables: system tables whose rows tell of a table, or of a warehouse, instead of being those of the table.
+
+A made table is a value: a name, columns, and a function that makes its rows in batches. Conditions and columns act on
+the batches; the function may ask what is wanted, and spare the reading of what is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.codec.columns import Mask, from_numpy
+from paimon_py.errors import UnsupportedError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.prune import Bounds, may_match
+from paimon_py.lsm.sort_encoding import combine_chunks
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.moments import wall_millis
+from paimon_py.scan.time_travel import Travel, find_state
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.type_text import parse_type
+from paimon_py.spec.types import Field
+
+CHUNK_ROWS = 4_096
+"""Rows that are made at a time."""
+
+T = TypeVar("T")
+Columns: TypeAlias = Mapping[str, Callable[[T], Any]]
+"""Columns of a made table as texts such as "snapshot_id BIGINT NOT NULL", in order, and what tells their values."""
+
+_ARROW = (pa.Array, pa.ChunkedArray)
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of a made table: which of its columns are needed, and which rows.
+
+    Attributes:
+        fields: all columns.
+        columns: names of those that are returned, or that the predicate needs.
+        predicate: bound to the fields; rows that do not match are left out later.
+    """
+
+    fields: tuple[Field, ...]
+    columns: frozenset[str]
+    predicate: Predicate | None = None
+
+    def wants(self, *names: str) -> bool:
+        """Whether one of these columns is needed."""
+        return not self.columns.isdisjoint(names)
+
+    def kind(self, name: str) -> pa.DataType:
+        """The Arrow type of a column."""
+        return to_arrow_type(next(field.type for field in self.fields if field.name == name))
+
+    def may_match(self, count: int, columns: Mapping[str, Bounds]) -> Mask:
+        """Which of `count` rows, or groups of rows, may hold a wanted row, by what is known of some columns."""
+        if self.predicate is None:
+            return np.ones(count, np.bool_)
+        return may_match(self.predicate, columns, pa.nulls(count, pa.int64()))
+
+    def matching(self, name: str, values: Sequence[T]) -> list[T]:
+        """The values of one column that a wanted row may have, each of them NOT NULL."""
+        wanted = self.may_match(len(values), {name: exactly(pa.array(values, self.kind(name)))})
+        return [value for value, keep in zip(values, wanted.tolist(), strict=True) if keep]
+
+    def rows(self, values: Sequence[T], columns: Columns[T]) -> pa.RecordBatch:
+        """A batch with one row for each value: of each needed column what its function says of the value."""
+        return self.batch(len(values), values, {text: _of_each(get) for text, get in columns.items()})
+
+    def batch(self, count: int, part: T, columns: Columns[T]) -> pa.RecordBatch:
+        """A batch of `count` rows: of each needed column what its function says of `part`, an Arrow array or a list."""
+        arrays, names = [], []
+        for field, get in zip(self.fields, columns.values(), strict=True):
+            if field.name in self.columns:
+                kind, made = to_arrow_type(field.type), get(part)
+                arrays.append(combine_chunks(made).cast(kind) if isinstance(made, _ARROW) else pa.array(made, kind))
+                names.append(field.name)
+        if not arrays:
+            return pa.record_batch([pa.nulls(count)], ["rows"]).select([])
+        return pa.RecordBatch.from_arrays(arrays, names)
+
+
+class TableState(msgspec.Struct, frozen=True, kw_only=True):
+    """A table as of one snapshot, None where it has none or the rows do not depend on it."""
+
+    root: TableRoot
+    schema: TableSchema
+    snapshot: Snapshot | None = None
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """A made table.
+
+    Attributes:
+        name: what follows the `$`, or `sys.`.
+        fields: its columns.
+        keys: its primary key.
+        make: the rows, of a `TableState` or a `Warehouse`; at least the columns that are asked for.
+        has_states: whether the rows are those of one snapshot, so that earlier ones can be asked for.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    keys: tuple[str, ...] = ()
+    make: Callable[[Asked, Any], Iterator[pa.RecordBatch]]
+    has_states: bool = False
+
+    @property
+    def schema(self) -> TableSchema:
+        """The columns and the key."""
+        return TableSchema(id=0, fields=self.fields, highest_field_id=len(self.fields) - 1, primary_keys=self.keys)
+
+
+class Origin(Protocol):
+    """What a made table is made of."""
+
+    @property
+    def path(self) -> str:
+        """Directory or URL, for messages."""
+
+    def find(self) -> Snapshot | None:
+        """The snapshot that the rows are of, None for none."""
+
+    def at(self, snapshot: Snapshot | None, /) -> Any:
+        """What is handed to `Made.make`."""
+
+
+class TableSource(msgspec.Struct, frozen=True):
+    """A table, and the state of it that is asked for; None where the rows depend on no state."""
+
+    root: TableRoot
+    schema: TableSchema
+    travel: Travel | None = None
+
+    @property
+    def path(self) -> str:
+        """Directory or URL of the table."""
+        return self.root.path
+
+    def find(self) -> Snapshot | None:
+        """The snapshot at the place, None for an empty table.
+
+        Raises: as `find_state`, and UnsupportedError for a state that is only some of the files of a snapshot.
+        """
+        if self.travel is None:
+            return None
+        found = find_state(self.root, self.travel, self.schema)
+        if found.files is not None:
+            raise UnsupportedError("system tables by the creation time of files", feature="scan.file-creation-time")
+        return found.snapshot
+
+    def at(self, snapshot: Snapshot | None) -> TableState:
+        """The table as of a snapshot, with the schema of that if it was asked for."""
+        schema = self.schema
+        if snapshot is not None and self.travel is not None and not self.travel.is_latest:
+            schema = self.root.schemas.get(snapshot.schema_id)
+        return TableState(root=self.root, schema=schema, snapshot=snapshot)
+
+
+def fields_of(columns: Columns[Any]) -> tuple[Field, ...]:
+    """The columns as fields."""
+    parts = [text.partition(" ") for text in columns]
+    return tuple(Field(at, name, parse_type(kind)) for at, (name, _, kind) in enumerate(parts))
+
+
+def exactly(values: pa.Array) -> Bounds:
+    """What is known of a column whose values are known; null for a value that is not."""
+    return Bounds(min=values, max=values, null_count=pa.array([0], pa.int64()).take(_zeros(len(values))))
+
+
+def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The values in parts of at most `CHUNK_ROWS`."""
+    for at in range(0, len(values), CHUNK_ROWS):
+        yield values[at : at + CHUNK_ROWS]
+
+
+def wall_time(millis: int | None) -> int | None:
+    """A time as a TIMESTAMP without zone, as Java's system tables show times: on a clock of this machine's zone."""
+    return None if millis is None else wall_millis(millis)
+
+
+def _of_each(get: Callable[[T], Any]) -> Callable[[Sequence[T]], list[Any]]:
+    return lambda values: [get(value) for value in values]
+
+
+def _zeros(count: int) -> pa.Array:
+    return from_numpy(np.zeros(count, np.int64), pa.int64())

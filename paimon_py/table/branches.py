@@ -1,0 +1,150 @@
+"""The verbs of branches: states of a table that go on by themselves."""
+
+from __future__ import annotations
+
+from types import EllipsisType
+from typing import TypeVar
+
+import msgspec
+
+from paimon_py.arguments import check_flag, way_of
+from paimon_py.errors import UsageError
+from paimon_py.maintain.cleanup.expired import FastForwarded
+from paimon_py.metadata.branches import branch_names, check_new_branch, require_branch, require_unnamed
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.layout import check_name
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.table.verbs import OpenedTable, at_table_door, cuts_history, reads
+
+_Table = TypeVar("_Table", bound="TableBranches")
+
+
+@at_table_door
+class TableBranches(OpenedTable):
+    """What `Table` offers to make branches, to work on one, and to take over what became of one.
+
+    A branch begins empty or with a snapshot of the table, and then has schemas, snapshots and tags of its own. No data
+    is copied. The table itself is the branch "main".
+    """
+
+    def create_branch(self: _Table, name: str, from_: str | int | EllipsisType | None = ...) -> _Table:
+        """Make a branch. It begins with the latest snapshot and the columns of today unless something else is said.
+
+        A branch of a tag or of a snapshot id has the columns of that time.
+
+        Args:
+            name: letters, digits and more, but not digits alone, and not "main".
+            from_: the name of a tag, or the id of a snapshot, with which the branch begins; None: it begins empty, with
+                the columns of the table. The tag keeps the branch's files also where Java expires snapshots of the
+                table, so that a tag is the safer beginning. REST catalogs make branches of tags alone: there the latest
+                snapshot gets a tag, `branch-<name>`, if it has none.
+
+        Returns: the branch, as a table to read and write.
+
+        Cost: a get for each snapshot up to that one; a put for each schema, and for snapshot and tag.
+        Raises:
+            AlreadyExistsError: there is a branch of this name.
+            TagNotFoundError, SnapshotNotFoundError: there is no such beginning.
+            UsageError: not a name, or a beginning that is none of these.
+        """
+        from paimon_py.maintain.branches import create_branch
+
+        begin = self._latest_to_begin_with(check_new_branch(name)) if from_ is ... else self._begin(from_)
+        return self._on(create_branch(self._root, name, begin, newest_schema=from_ is ...))
+
+    @reads
+    def branches(self) -> list[str]:
+        """The names of all branches beside main, sorted. Cost: a list, and one for each branch."""
+        return self._root.check_listed(branch_names(self._root))
+
+    @reads
+    def branch(self: _Table, name: str) -> _Table:
+        """A branch as a table: all verbs work on the branch. "main" is the table itself. Cost: two lists and a get.
+
+        Raises: BranchNotFoundError, UsageError
+        """
+        return self._on(require_branch(self._root, name))
+
+    @cuts_history
+    def fast_forward(self, name: str, *, discard: bool = False) -> FastForwarded:
+        """Make the table what a branch is now.
+
+        The table keeps exactly the snapshots that the branch comes from, and gets those of the branch; the branch
+        stays. If the table has snapshots that the branch does not build on, or tags of such, or later changes of its
+        schema, nothing is done.
+
+        If the process ends on the way, call again; until then the table cannot be changed otherwise. Consumers that
+        have read deleted snapshots are warned of.
+
+        Args:
+            discard: delete what the branch does not build on; the result says what that was.
+
+        Returns: the latest snapshot, the snapshots that were deleted and added, tags that were deleted, and consumers
+            to reset.
+
+        Raises:
+            BranchNotFoundError: there is no such branch.
+            UsageError: the branch has no snapshot, or this is a branch itself.
+            CommitConflictError: the table has what the branch does not build on; or a rollback, an expiry or another
+                fast-forward is at work.
+        """
+        from paimon_py.maintain.fast_forward import fast_forward
+        from paimon_py.maintain.observers import tell_moved
+
+        check_flag("discard", discard)
+        moved = fast_forward(self._root, name, discard=discard)
+        self._schema = self._root.schemas.latest()
+        return msgspec.structs.replace(moved, warnings=tell_moved(self._root, self._schema))
+
+    def delete_branch(self, name: str) -> None:
+        """Delete a branch with its snapshots and tags; files that only the branch named become orphans.
+
+        Raises:
+            BranchNotFoundError: there is no such branch.
+            UsageError: an option of the table names the branch (`scan.fallback-branch`, `scan.primary-branch`).
+        """
+        from paimon_py.maintain.branches import delete_branch
+
+        require_unnamed(self._schema.options, name)
+        delete_branch(self._root, name)
+
+    def rename_branch(self, name: str, new_name: str) -> None:
+        """Give a branch another name.
+
+        Raises:
+            BranchNotFoundError: there is no such branch.
+            AlreadyExistsError: there is one of the new name.
+            UsageError: not a name, or an option of the table names the branch.
+            UnsupportedError: the store cannot move a directory in one step (object stores).
+        """
+        from paimon_py.maintain.branches import rename_branch
+
+        require_unnamed(self._schema.options, name)
+        rename_branch(self._root, name, new_name)
+
+    def _begin(self, from_: object) -> str | Snapshot | None:
+        if from_ is None:
+            return None
+        if isinstance(from_, str):
+            return check_name("tag", from_)
+        if isinstance(from_, int) and not isinstance(from_, bool):
+            return self._root.snapshots.get(from_)
+        raise UsageError(
+            f"a branch begins from_ the name of a tag or the id of a snapshot, not {from_!r}{way_of(from_)}"
+        )
+
+    def _latest_to_begin_with(self, name: str) -> str | Snapshot | None:
+        """The latest snapshot; a tag of it where a catalog makes branches of tags: one there is, or a new one."""
+        from paimon_py.maintain.tags import make_tag
+
+        latest = self._root.latest()
+        if latest is None or self._root.history is None:
+            return latest
+        for tag in self._root.tags.list():
+            if tag.snapshot.mark == latest.mark:
+                return tag.name
+        return make_tag(self._root, self._newest, f"branch-{name}", latest).name
+
+    def _on(self: _Table, root: TableRoot) -> _Table:
+        """The table of a branch."""
+        raise NotImplementedError

@@ -1,0 +1,67 @@
+"""The verbs of Iceberg metadata beside a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from paimon_py.errors import UsageError
+from paimon_py.spec.iceberg import STORAGE, writes_iceberg
+from paimon_py.spec.layout import MAIN_BRANCH
+from paimon_py.spec.supported import check_writable
+from paimon_py.table.verbs import OpenedTable, at_table_door, reads
+
+if TYPE_CHECKING:
+    from paimon_py.iceberg.publication import PublishedVersion
+    from paimon_py.iceberg.state import IcebergState
+
+
+@at_table_door
+class TableIceberg(OpenedTable):
+    """What `Table` offers to those who read it as an Iceberg table.
+
+    Commits publish the metadata by themselves where the option `metadata.iceberg.storage` says so.
+    """
+
+    def publish_iceberg(self) -> PublishedVersion:
+        """Make the Iceberg metadata of the latest snapshot anew from what the table says, whatever is there.
+
+        Commits do this by themselves. The call is for a table whose option was set just now, that was rolled back by
+        others, or whose last publication failed; it can be repeated. Readers keep the table's uuid; older Iceberg
+        snapshots go.
+
+        Returns: the version and its path.
+
+        Raises:
+            UsageError: the table does not write Iceberg metadata, is empty, or is a branch.
+            UnsupportedError: the options ask for a catalog or a type that cannot be had.
+            StorageError, CorruptionError: the metadata are as they were, or are the new ones.
+        """
+        from paimon_py.iceberg.publication import IcebergPublisher
+
+        root, schema = self._root, self._newest
+        check_writable(schema)
+        if root.branch != MAIN_BRANCH:
+            raise UsageError(f"{root.branch!r} is a branch, and Iceberg readers see main: call it on the table itself")
+        if not writes_iceberg(schema):
+            raise UsageError(
+                f"{root.path} writes no Iceberg metadata: alter(SetOption({STORAGE!r}, 'table-location')) switches"
+                " them on"
+            )
+        latest = root.snapshots.latest()
+        if latest is None:
+            raise UsageError(f"{root.path} has no snapshot: the first commit publishes the Iceberg metadata")
+        return IcebergPublisher(root, schema).publish_anew(latest)
+
+    @reads
+    def iceberg(self) -> IcebergState:
+        """Where the Iceberg metadata stand: version, path, snapshot, lag, and what their readers do not see.
+
+        Of a table with a primary key readers see what the last full compaction left, or, with format version 3 and
+        deletion vectors of 64 bits, all above level 0.
+
+        Cost: some gets; the manifests of the latest snapshot, and those of the Iceberg snapshot.
+        Raises: CorruptionError, StorageError of the table itself; what is wrong with the metadata is in `problems`.
+        """
+        from paimon_py.iceberg.state import iceberg_state
+
+        return iceberg_state(self._root, self._root.schemas.latest())

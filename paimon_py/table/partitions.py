@@ -1,0 +1,120 @@
+"""The verbs that look after partitions: listing, expiry, marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from paimon_py.arguments import check_flag, check_progress
+from paimon_py.errors import UsageError
+from paimon_py.maintain.cleanup.expired import ExpiredPartitions
+from paimon_py.spec.partition import Partition
+from paimon_py.spec.supported import check_writable
+from paimon_py.table.verbs import OpenedTable, at_table_door, reads
+
+
+@at_table_door
+class TablePartitions(OpenedTable):
+    """What `Table` offers for its partitions."""
+
+    @reads
+    def partitions(self) -> list[Partition]:
+        """The partitions of the latest snapshot that have files, in the order of their values.
+
+        A table without partition keys is one partition without values.
+
+        Cost: all manifests of the snapshot that were not read before; no data file.
+        Raises: CorruptionError, StorageError
+        """
+        from paimon_py.metadata.partition_files import list_partitions
+
+        return list_partitions(self._root, self._newest, self._root.latest())
+
+    def expire_partitions(
+        self,
+        *,
+        older_than: datetime | timedelta | int | None = None,
+        strategy: str | None = None,
+        timestamp_pattern: str | None = None,
+        timestamp_formatter: str | None = None,
+        max_partitions: int | None = None,
+        batch_size: int | None = None,
+        dry_run: bool = False,
+        progress: Callable[[int, int, str], object] | None = None,
+    ) -> ExpiredPartitions:
+        """Drop the partitions whose time is over. What is not said is what the table's options say.
+
+        Rows that others add to such a partition meanwhile go with it; where the time of the last change decides, the
+        partition stays then. Files go when the snapshots that name them expire.
+
+        Args:
+            older_than: partitions of a greater age, or of an earlier time, go (`partition.expiration-time`). Times of
+                partitions are read by the clock on the wall of this machine.
+            strategy: "values-time" reads the time from the values, "update-time" takes when the newest file was made
+                (`partition.expiration-strategy`).
+            timestamp_pattern: a text with `$key` where values stand; the first key if nothing is said
+                (`partition.timestamp-pattern`).
+            timestamp_formatter: how that text is read, as a pattern of Java such as `yyyyMMdd`; a date such as
+                2024-05-14, perhaps with a time, if nothing is said (`partition.timestamp-formatter`).
+            max_partitions: the most partitions that go in this call (`partition.expiration-max-num`).
+            batch_size: the most that go with one commit (`partition.expiration-batch-size`).
+            dry_run: drop nothing, say what would go.
+            progress: called after each commit with how many went, how many will, and "partitions".
+
+        Returns: which partitions went, and which never will.
+
+        Raises:
+            UsageError: the table has no partitions, nothing says when they expire, or a pattern is none.
+            CommitConflictError: others changed the same partitions again and again.
+            CommitUnknownError: the store did not say whether a commit happened; nothing was deleted.
+        """
+        from paimon_py.maintain.cleanup.expire_partitions import PartitionExpiry, expire_partitions, require_expiry
+
+        check_writable(self._newest)
+        check_progress(progress)
+        check_flag("dry_run", dry_run)
+        said = {
+            "partition.expiration-strategy": _text("strategy", strategy),
+            "partition.timestamp-pattern": _text("timestamp_pattern", timestamp_pattern),
+            "partition.timestamp-formatter": _text("timestamp_formatter", timestamp_formatter),
+            "partition.expiration-max-num": _count("max_partitions", max_partitions),
+            "partition.expiration-batch-size": _count("batch_size", batch_size),
+        }
+        options = {**self._newest.options, **{name: value for name, value in said.items() if value is not None}}
+        expiry = PartitionExpiry.of(self._newest, options, self._root.env.clock, older_than=older_than)
+        return expire_partitions(
+            self._root, self._newest, require_expiry(expiry, self._newest), dry_run=dry_run, progress=progress
+        )
+
+    def mark_partitions_done(self, partitions: Sequence[Mapping[str, object]]) -> list[str]:
+        """Say that partitions are complete, by a file `_SUCCESS` in the directory of each, as Java does.
+
+        A partition that was marked before keeps the time when that was, and gets a new time of its last mark.
+
+        Args:
+            partitions: such as `[{"month": 3}]`; the first keys alone mark the directory above the partitions.
+
+        Returns: the paths of the files.
+
+        Raises:
+            UsageError: the table has no partitions, a name is not a partition key, a value does not fit.
+            UnsupportedError: `partition.mark-done-action` asks for something else than success-file.
+            StorageError: some files may be written; the call may be repeated.
+        """
+        from paimon_py.maintain.mark_done import check_actions, mark_done
+
+        check_writable(self._newest)
+        check_actions(self._newest.options)
+        return mark_done(self._root, self._newest, partitions)
+
+
+def _count(name: str, number: int | None) -> str | None:
+    if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
+        raise UsageError(f"{name} must be a whole number of at least 1, not {number!r}")
+    return None if number is None else str(number)
+
+
+def _text(name: str, text: object) -> str | None:
+    if text is not None and not isinstance(text, str):
+        raise UsageError(f"{name} must be a text, not {text!r}")
+    return text

@@ -1,0 +1,186 @@
+"""The verbs that change single rows: delete, update, upsert, merge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from paimon_py.arguments import NameList
+from paimon_py.expr.predicate import Predicate
+from paimon_py.progress import Progress
+from paimon_py.rows.result import RowsResult
+from paimon_py.spec.commit_label import NO_LABEL, CommitLabel
+from paimon_py.table.verbs import OpenedTable, at_table_door, commits
+
+
+@at_table_door
+class TableRows(OpenedTable):
+    """What `Table` offers to change rows; each verb is one commit."""
+
+    @commits
+    def delete(
+        self, where: Predicate | str, *, user: str | None = None, identifier: int | None = None,
+        progress: Progress | None = None,
+    ) -> RowsResult:  # fmt: skip
+        """Delete the rows for which `where` is true, as one commit; `"true"` takes all.
+
+        Args:
+            user, identifier: make the call repeatable, as in `write_arrow`.
+            progress: called with how many rows were looked at and written, how many there are, and "rows".
+
+        Raises:
+            UsageError: a condition that does not fit, a merge engine without deletes, or an identifier below the last
+                one of the user.
+            CommitConflictError: others changed the same rows again and again; nothing was changed.
+            CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
+        """
+        from paimon_py.rows import verbs
+
+        label = CommitLabel(user, identifier)
+        return self._once(label, lambda: verbs.delete(self._root, self._schema, where, label, progress))
+
+    @commits
+    def update(
+        self, where: Predicate | str, values: Mapping[str, object], *, user: str | None = None,
+        identifier: int | None = None, progress: Progress | None = None,
+    ) -> RowsResult:  # fmt: skip
+        """Set columns of the rows for which `where` is true, as one commit.
+
+        Args:
+            values: by column, a literal, another column (`col("a")`), a calculation (`col("a") + 1`,
+                `sql("upper(a)")`), or a function from a batch of old rows to an Arrow array; no text that reads like an
+                expression, but for `lit("upper(a)")`. Columns of the primary key and of partitions cannot be set.
+            user, identifier, progress: as `delete`.
+
+        Raises: as `delete`, and SchemaError for a value that its column cannot hold.
+        """
+        from paimon_py.rows import verbs
+
+        label = CommitLabel(user, identifier)
+        return self._once(label, lambda: verbs.update(self._root, self._schema, where, values, label, progress))
+
+    def update_rows(
+        self, data: object, *, snapshot_id: int | None = None, user: str | None = None, identifier: int | None = None,
+        progress: Progress | None = None,
+    ) -> RowsResult:  # fmt: skip
+        """Set columns of the rows with some ids, as one commit; of a table with `data-evolution.enabled`.
+
+        No other column is read or written: for every range of rows with one of the ids a file with these columns comes
+        beside the others.
+
+        Args:
+            data: as `write_arrow` takes, with `_ROW_ID`, each id once, and the columns to set; a NULL sets NULL.
+            snapshot_id: the snapshot that the values were made from: refused if others have set these columns of these
+                rows since, or of rows in one file with these. None: whatever others did.
+            user, identifier, progress: as `delete`.
+
+        Cost: the data are in memory; the old values of the columns are read for all rows of the ranges.
+        Raises: as `update`, and UsageError for ids that no row has, and of tables without this option; with
+            `snapshot_id` CommitConflictError as it says, SnapshotExpiredError and SnapshotNotFoundError.
+        """
+        from paimon_py.rows import verbs
+
+        label = CommitLabel(user, identifier)
+        return self._once(
+            label, lambda: verbs.update_rows(self._root, self._schema, data, snapshot_id, label, progress)
+        )
+
+    def backfill(
+        self, values: Mapping[str, object], *, where: Predicate | str | None = None, progress: Progress | None = None
+    ) -> RowsResult:
+        """Fill columns that are NULL from other columns; of a table with `data-evolution.enabled`.
+
+        Rows in which one of the columns has a value stay as they are, so that a call that ended early goes on when it
+        is made again. Ranges of rows are filled one after the other, with a commit for about every gigabyte of files;
+        only the columns themselves are written.
+
+        Args:
+            values: as for `update`.
+            where: fill only these rows.
+            progress: as `delete`.
+
+        Returns: the sum; `snapshot_ids` are all commits, `before` is the state before the first.
+        Raises: as `update`; what was committed before stays.
+        """
+        from paimon_py.rows.backfill import backfill
+
+        return self._once(NO_LABEL, lambda: backfill(self._root, self._schema, values, where, progress))
+
+    @commits
+    def upsert(
+        self, data: object, *, on: NameList | Mapping[str, str] | None = None, user: str | None = None,
+        identifier: int | None = None, progress: Progress | None = None,
+    ) -> RowsResult:  # fmt: skip
+        """Replace the rows that have the keys of `data`, and add the others, as one commit.
+
+        Columns that `data` lacks keep their values in rows that are there; new rows get the default or NULL. That is
+        meant of columns as a whole: a ROW is one, and in a list of mappings a name that one of them leaves out is NULL.
+
+        Args:
+            on: the columns that make the key; left out, the primary key, which takes the rows of one key as they come,
+                and `_row_kind`.
+            user, identifier: as `delete`.
+            progress: as `delete`; without `on` as `write_arrow`.
+
+        Cost: under the primary key that of `write_arrow` where the data have every column, and where the merge engine
+            is `partial-update` and keeps the others by itself. Else each key is looked up, for the columns that the
+            data lack: the data stay in memory up to `write-buffer-size`, then on local disk, beside the rows of
+            65,536 keys and `lookup.cache-max-memory-size`. With another `on`: as `merge`.
+        Raises: as `merge`, and SchemaError naming the column where a new row lacks one that is NOT NULL without a
+            default.
+        """
+        from paimon_py.table import writing
+
+        return writing.upsert(self._root, self._schema, data, on, CommitLabel(user, identifier), progress)
+
+    @commits
+    def merge(  # noqa: PLR0913
+        self,
+        source: object,
+        on: NameList | Mapping[str, str],
+        *,
+        when_matched_update: object = None,
+        when_matched_delete: Predicate | str | bool | Sequence[Predicate | str] | None = None,
+        when_not_matched_insert: object = None,
+        when_not_matched_by_source_update: object = None,
+        when_not_matched_by_source_delete: Predicate | str | bool | Sequence[Predicate | str] | None = None,
+        user: str | None = None,
+        identifier: int | None = None,
+        progress: Progress | None = None,
+    ) -> RowsResult:
+        """Change rows by those of a source that have the same key, and add the others, as one commit.
+
+        Conditions and values speak of `source.c` and `target.c`. An update or insert is True (every column of the
+        source), values such as `{"c": col("source.c"), "n": sql("source.n * 2")}`, or `(condition, one of these)`; a
+        delete is True or a condition. Of a list of these the first that applies to a row counts, and deletes come
+        before updates. A text that reads like an expression is refused; `lit("source.c")` is the text itself.
+
+        Args:
+            source: data as `write_arrow` takes; read once.
+            on: columns that both have, or a mapping from the table's names to the source's. NULL matches nothing.
+            user, identifier, progress: as `delete`.
+
+        Raises: as `update`, and UsageError if two rows of the source want to change one row.
+        """
+        from paimon_py.rows import verbs
+        from paimon_py.rows.clauses import MergeClauses
+
+        asked = MergeClauses(
+            matched_update=when_matched_update, matched_delete=when_matched_delete, insert=when_not_matched_insert,
+            by_source_update=when_not_matched_by_source_update, by_source_delete=when_not_matched_by_source_delete,
+        )  # fmt: skip
+        label = CommitLabel(user, identifier)
+        return self._once(
+            label,
+            lambda: verbs.merge(self._root, self._schema, source, on, asked, label=label, progress=progress),
+        )
+
+    def _once(self, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
+        """Carry a verb out, unless its number was committed before; and then the care that the table asks for."""
+        from paimon_py.maintain.auto_maintenance import run_auto_maintenance
+        from paimon_py.maintain.observers import observed_again
+        from paimon_py.rows import verbs
+
+        done = verbs.once(self._root, self._schema, label, verb)
+        if done.already_committed:
+            return observed_again(self._root, self._schema, done)
+        return run_auto_maintenance(self._root, self._schema, done, of_batch=True)

@@ -1,0 +1,158 @@
+"""The verbs of those who follow a table, and of writers that come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from paimon_py.arguments import as_list, as_python
+from paimon_py.errors import UsageError
+from paimon_py.expr.column_list import ColumnList
+from paimon_py.expr.predicate import Predicate
+from paimon_py.metadata.consumers import Consumer
+from paimon_py.metadata.history import SnapshotLog
+from paimon_py.scan.moments import age_of
+from paimon_py.spec.bounds import is_long
+from paimon_py.spec.options import Options
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER
+from paimon_py.table.verbs import OpenedTable, at_table_door, reads
+
+if TYPE_CHECKING:
+    from paimon_py.stream.stream import Stream
+
+
+@at_table_door
+class TableStreams(OpenedTable):
+    """What `Table` offers beside reading states: streams, consumers, and what a writer has committed."""
+
+    @reads
+    def stream(
+        self,
+        *,
+        from_: int | str | datetime | None = None,
+        columns: ColumnList | None = None,
+        where: Predicate | str | None = None,
+        until: int | str | datetime | None = None,
+        options: Mapping[str, str] | None = None,
+        consumer_id: str | None = None,
+    ) -> Stream:
+        """Follow the changes of the table: steps of rows with `_row_kind`, one for each snapshot that brings some.
+
+        Without a changelog producer a step holds the rows as they were written; compactions and overwrites bring
+        nothing then, unless 'streaming-read-overwrite' or, in tables without primary key,
+        'streaming-read-append-overwrite' is set. With a producer a step holds the changelog of the snapshot.
+
+        Args:
+            from_: "full" (all rows of the latest snapshot, then what follows; so it is by default, unless the options
+                `scan.*` say otherwise), "latest" (only what follows), "earliest" (from the oldest that is left), a
+                snapshot id (the first one to read), a datetime, or the `position` of a step.
+            columns: names of the columns to return, in this order; None for all. `_row_kind` comes last.
+            where: rows to return, as `col("a") > 3` or SQL text.
+            until: the last snapshot: an id, a datetime (the last one committed at or before), or "now" (the latest one
+                when the stream is made). A stream from "full" begins no later.
+            options: `scan.mode` and what belongs to it, `scan.bounded.watermark`, `continuous.discovery-interval`, …
+            consumer_id: the stream goes on where this consumer stands, and `from_` counts for a new one; steps are
+                acknowledged.
+
+        Raises:
+            UsageError: no such start or end, unknown column, a wrong literal, a position of another table.
+            CorruptionError: the consumer is damaged.
+            UnsupportedError: the table uses a feature that paimon_py cannot read; a start that only batch reads have.
+        """
+        from paimon_py.stream.stream import Stream
+
+        return Stream(
+            self._root, self._schema, from_=from_, columns=columns, where=where, until=until, options=options,
+            consumer_id=consumer_id,
+        )  # fmt: skip
+
+    # -- consumers ----------------------------------------------------------------------------------------------------
+
+    @reads
+    def consumers(self) -> list[Consumer]:
+        """All consumers, by name: who reads the table as a stream, and how far each has come.
+
+        Raises:
+            CorruptionError: the file of one is damaged.
+        """
+        return self._root.check_listed(self._root.consumers.all())
+
+    def reset_consumer(self, name: str, next_snapshot_id: int) -> Consumer:
+        """Let a consumer go on at another snapshot; a damaged one is written anew.
+
+        Streams that run meanwhile do not notice, and move the consumer with the next step that they acknowledge.
+
+        Raises:
+            ConsumerNotFoundError: there is none of that name.
+            UsageError: no snapshot has, or will next have, this number.
+            SnapshotExpiredError: the snapshot and its changelog have expired.
+        """
+        from paimon_py.stream.begin import before
+        from paimon_py.stream.follower import require_following
+
+        if not is_long(next_snapshot_id) or next_snapshot_id < 1:
+            raise UsageError(f"next_snapshot_id is the number of a snapshot, from 1, not {next_snapshot_id!r}")
+        self._root.consumers.require(name)
+        require_following(self._root, next_snapshot_id)
+        consumer = Consumer(name, next_snapshot_id)
+        self._root.consumers.put(consumer, before(self._root, next_snapshot_id))
+        return consumer
+
+    def delete_consumer(self, name: str) -> None:
+        """Forget a consumer; expiry does not wait for it any more.
+
+        Raises:
+            ConsumerNotFoundError: there is none of that name.
+        """
+        self._root.consumers.delete(name)
+
+    def expire_consumers(self, older_than: timedelta | None = None) -> list[str]:
+        """Forget consumers that have not moved for a time, by the clock of the store.
+
+        Args:
+            older_than: how long; None: as the option 'consumer.expiration-time' says, which may be not at all.
+
+        Returns: the names of those that are gone; none where the store does not say when files were written.
+        """
+        from paimon_py.maintain.cleanup.expire_consumers import expire_consumers
+
+        millis = Options(self._newest.options).find_duration("consumer.expiration-time")
+        if older_than is not None:
+            if not isinstance(older_than, timedelta):
+                raise UsageError(f"older_than is an age such as timedelta(days=7), not {older_than!r}")
+            millis = age_of("older_than", older_than)
+        found = [] if millis is None else list(expire_consumers(self._root, millis).names)
+        return self._root.check_listed(found)
+
+    # -- writers that come back ---------------------------------------------------------------------------------------
+
+    @reads
+    def committed(self, user: str) -> int | None:
+        """The largest identifier that a user has committed, as far as snapshots are left; None if there is none.
+
+        Cost: a get for each snapshot since the user's last commit, or for all of them if the user has none.
+        """
+        from paimon_py.metadata.users import Rolled, UserHistory
+
+        if not isinstance(user, str) or not user:
+            raise UsageError(f"user is the name under which commits are made, not {user!r}")
+        last = UserHistory(SnapshotLog(self._root), self._root.users).last(self._root.latest(), user)
+        return None if last is None else last.identifier - isinstance(last, Rolled)
+
+    @reads
+    def filter_committed(self, user: str, identifiers: Iterable[int]) -> list[int]:
+        """Identifiers that a user has not committed yet, of those given: what a writer that comes back has to commit.
+
+        Identifiers of a user grow, so that all up to the largest one that was committed are done.
+
+        Returns: the others, ascending.
+        Cost: as `committed`; none if no identifiers are given.
+        """
+        asked = list(map(as_python, as_list("identifiers are whole numbers", identifiers)))
+        for number in asked:
+            if not is_long(number) or not 0 <= number < BATCH_COMMIT_IDENTIFIER:
+                raise UsageError(f"identifiers are whole numbers from 0 to 2**63-2, not {number!r}")
+        numbers = sorted(set(asked))
+        last = self.committed(user) if numbers else None
+        return [number for number in numbers if last is None or number > last]

@@ -1,0 +1,475 @@
+"""A Paimon table: identity, schema, options, store; and the verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Literal, overload
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.api_hints import ApiHints
+from paimon_py.arguments import NameList, as_mapping, path_text
+from paimon_py.codec.partition_choice import PartitionChoice, choice_of
+from paimon_py.codec.typed_changes import with_paimon_types
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.result import CommitResult
+from paimon_py.env import Env, env_of
+from paimon_py.expr.column_list import ColumnList
+from paimon_py.expr.predicate import Predicate
+from paimon_py.html import join_values
+from paimon_py.lazy import lazy_property
+from paimon_py.metadata.branches import check_branch_options
+from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.schemas import alter
+from paimon_py.notebook import table_page
+from paimon_py.progress import Progress
+from paimon_py.rows.result import RowsResult
+from paimon_py.scan.between import between
+from paimon_py.scan.fallback import open_scan
+from paimon_py.scan.scan import Scan
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.commit_label import CommitLabel
+from paimon_py.spec.file_rules import names_codecs
+from paimon_py.spec.layout import MAIN_BRANCH
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema_changes import RemoveOption, SchemaChange, SetOption
+from paimon_py.spec.supported import check_readable
+from paimon_py.storage.refreshing_store import open_renewed
+from paimon_py.table.branches import TableBranches
+from paimon_py.table.cleanup import TableCleaning
+from paimon_py.table.export import TableExport
+from paimon_py.table.history import TableKeeping
+from paimon_py.table.iceberg import TableIceberg
+from paimon_py.table.inspection import TableHealth
+from paimon_py.table.loading import TableLoading
+from paimon_py.table.maintenance import TableCare
+from paimon_py.table.partitions import TablePartitions
+from paimon_py.table.reading import TableReading
+from paimon_py.table.row_changes import TableRows
+from paimon_py.table.snapshots import Snapshot
+from paimon_py.table.statistics import TableStatistics
+from paimon_py.table.streams import TableStreams
+from paimon_py.table.verbs import at_table_door, commits, reads
+
+if TYPE_CHECKING:
+    from paimon_py.lookup.lookups import Lookups
+    from paimon_py.system.metadata_table import MadeTable
+    from paimon_py.system.table import SystemTable
+    from paimon_py.write.session import Writer
+
+
+@at_table_door
+class Table(
+    TableBranches, TableCare, TableCleaning, TableExport, TableHealth, TableIceberg, TableKeeping, TableLoading,
+    TablePartitions,
+    TableReading, TableRows, TableStatistics, TableStreams, ApiHints,
+):
+    """A table in a warehouse or at a path.
+
+    A table object keeps the schema it was opened with; `alter` moves it to the new one. It can be pickled (secrets are
+    left out) and used from several threads as long as each has its own writer.
+    """
+
+    def __init__(self, root: TableRoot, schema: TableSchema, name: str) -> None:
+        self._root = root
+        self._schema = schema
+        self._name = name
+
+    @classmethod
+    def open(cls, path: str, options: Mapping[str, str] | None = None, *, env: Env | None = None) -> Table:
+        """Open the table in a directory, without a catalog.
+
+        Args:
+            path: directory or URL of the table.
+            options: credentials and settings of the store, by Paimon's option names; `branch`: a branch of the table.
+            env: clock, ids and threads to use instead of the machine's.
+
+        Raises:
+            TableNotFoundError: there is no table.
+            CorruptionError: its schema does not hold what the format says.
+        """
+        used, settings = env_of(env), as_mapping("options", options)
+        store, location = open_renewed(path_text(path), settings, used)
+        root = TableRoot(store, location, used, settings)
+        table = cls(root, root.latest_schema_to_open(), location.rstrip("/").rsplit("/", 1)[-1])
+        branch = settings.get("branch", MAIN_BRANCH)
+        return table if branch == MAIN_BRANCH else table.branch(branch)
+
+    @property
+    def name(self) -> str:
+        """`database.table` in a catalog, else the name of the directory."""
+        return self._name
+
+    @property
+    def schema(self) -> TableSchema:
+        """Columns with ids and types, keys, options and comment."""
+        return self._schema
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The table's options as stored."""
+        return dict(self._schema.options)
+
+    @property
+    def location(self) -> str:
+        """Directory or URL of the table."""
+        return self._root.path
+
+    @property
+    def comment(self) -> str | None:
+        """The table's comment."""
+        return self._schema.comment
+
+    def alter(self, *changes: SchemaChange) -> TableSchema:
+        """Apply all changes as one new schema, move to it, and return it. Types are texts, or those of Paimon or Arrow.
+
+        Where `changelog-producer` changes from or to `lookup` or `full-compaction`, or deletion vectors are switched on
+        or off, all buckets of a table with a primary key are compacted first, under the options of before: what lies
+        below the top level would be told twice or never, or not be read.
+
+        Raises:
+            UsageError: Java's rules forbid a change; nothing is written.
+            CommitRetriesExhaustedError: others changed the schema at every attempt, or never stopped writing rows.
+            LockTimeoutError: others hold the table's lock in the catalog; nothing is written.
+        """
+        options = [change for change in changes if isinstance(change, (SetOption, RemoveOption))]
+        if bucket_mode(self._schema) is BucketMode.POSTPONED and any(option.name == "bucket" for option in options):
+            from paimon_py.maintain.publish_postponed import require_none_waiting
+
+            require_none_waiting(self._root)
+        from paimon_py.metadata.idle_warning import warn_of_iceberg, warn_of_idle_options
+
+        named = [change for change in options if isinstance(change, SetOption) and isinstance(change.name, str)]
+        set_now = {change.name: change.value for change in named}
+        gone = {change.name for change in options if isinstance(change, RemoveOption) and isinstance(change.name, str)}
+        then = {name: text for name, text in {**self._schema.options, **set_now}.items() if name not in gone}
+        check_branch_options(self._root, then)
+        if names_codecs(set_now):
+            from paimon_py.files.codecs import check_codecs
+
+            check_codecs(msgspec.structs.replace(self._schema, options=then))
+        warn_of_idle_options(self._root, set_now)
+        root, given = self._root, with_paimon_types(changes)
+        from paimon_py.maintain.level_rules import lift_rows, warn_of_lower_rows
+
+        before, known = lift_rows(root, given), self._schema
+        publish = partial(
+            alter, root.schemas, given, has_snapshots=lambda: root.snapshots.latest_id() is not None,
+            clock=root.env.clock,
+        )  # fmt: skip
+        self._schema = publish() if root.registration is None else root.registration.alter(root, given, publish)
+        if before is not None:
+            warn_of_lower_rows(root, before)
+        warn_of_iceberg(root, self._schema, known)
+        return self._schema
+
+    def _on(self, root: TableRoot) -> Table:
+        name = self._name.partition("$")[0]
+        shown = name if root.branch == MAIN_BRANCH else f"{name}$branch_{root.branch}"
+        return Table(root, root.schemas.latest(), shown)
+
+    def _now(self) -> Scan:
+        return Table(self._root, self._root.require_same(self._schema), self._name).scan()
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def writer(self, *, overwrite: bool = False, share: tuple[int, int] | None = None) -> Writer:
+        """A writer for the two-phase form: write, take `changes()`, hand them to `commit`.
+
+        Args:
+            overwrite: the changes will replace what is there, so that existing files need not be looked at.
+            share: `(2, 4)` makes the third of four writers that fill dynamic buckets at the same time; each must be
+                given the rows that `writer_numbers` names.
+
+        Raises:
+            UsageError: a share of a table without dynamic buckets, or of fewer writers.
+            UnsupportedError: the table uses a feature that paimon_py cannot write; named before any file is touched.
+        """
+        from paimon_py.table import writing
+
+        return writing.writer(self._root, self._schema, overwrite=overwrite, share=share)
+
+    @reads
+    def writer_numbers(self, data: object, writers: int) -> pa.Array:
+        """The writer of each row, where several writers fill dynamic buckets at the same time.
+
+        Returns: int32 from 0; writer n is `writer(share=(n, writers))`.
+
+        Raises:
+            UsageError: the table has no dynamic buckets, or the data do not fit.
+        """
+        from paimon_py.write.dynamic import writer_numbers
+
+        return writer_numbers(self._schema, data, writers)
+
+    @commits
+    def write_arrow(
+        self, data: object, *, overwrite: Mapping[str, object] | str | None = None, watermark: int | None = None,
+        user: str | None = None, identifier: int | None = None, progress: Progress | None = None,
+    ) -> CommitResult:  # fmt: skip
+        """Write and commit in one step.
+
+        Args:
+            data: tables, batches and readers of pyarrow; frames of pandas and polars; datasets; relations of DuckDB;
+                lists of mappings; generators of batches. Columns match by name; a number of a wider type must fit.
+            overwrite: `{"month": 3}` replaces that partition, `{}` the whole table, `"dynamic"` the partitions that
+                occur in `data`. None adds.
+            watermark: event-time watermark in epoch milliseconds to record.
+            user, identifier: make the call repeatable: a number that `user` has committed before does nothing, before
+                any data are read, and says so in the result. Numbers of a user must grow. A call that finds nothing to
+                write makes no snapshot, and leaves its number free.
+            progress: called with how many rows were taken and written, how many there are (0: nobody knows), "rows".
+
+        Returns: what was committed.
+
+        Raises:
+            UsageError: the data do not fit; no file is left behind. The first misfit of each column is named. Or an
+                identifier without user, or below the last one of the user.
+            CommitConflictError: another commit changed what this one depends on; no file is left behind. If keys move
+                between partitions, Arrow tables and batches are written again first.
+            CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
+        """
+        from paimon_py.table import writing
+
+        return writing.write(
+            self._root, self._schema, data, overwrite=overwrite, watermark=watermark,
+            label=CommitLabel(user, identifier), progress=progress,
+        )  # fmt: skip
+
+    @commits
+    def commit(
+        self,
+        changes: Changes | bytes | Iterable[Changes | bytes],
+        *,
+        user: str | None = None,
+        identifier: int | None = None,
+        overwrite: Mapping[str, object] | str | None = None,
+        watermark: int | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> CommitResult:
+        """Publish what writers did as one snapshot.
+
+        With `user` and `identifier` the call can be repeated: an identifier that the user already committed does
+        nothing and says so in the result. Identifiers of one user must grow. They stay known for as long as the option
+        `commit.user-retention` says, whatever snapshots expire.
+
+        Raises:
+            CommitConflictError, CommitRetriesExhaustedError, CommitUnknownError: see `errors.py`.
+            UsageError: an identifier without user, or below the last one of the user; changes that are not of this
+                table or whose files are gone.
+        """
+        from paimon_py.table import writing
+
+        return writing.publish(
+            self._root, self._schema, changes, label=CommitLabel(user, identifier), overwrite=overwrite,
+            watermark=watermark, properties=properties,
+        )  # fmt: skip
+
+    @commits
+    def truncate(self, *, user: str | None = None, identifier: int | None = None) -> CommitResult:
+        """Remove all rows as one commit; `user` and `identifier` make it repeatable, as in `write_arrow`."""
+        from paimon_py.table import writing
+
+        label = CommitLabel(user, identifier)
+        return writing.remove(self._root, self._schema, PartitionChoice(), label=label)
+
+    @commits
+    def drop_partitions(
+        self, partitions: Sequence[Mapping[str, object]], *, user: str | None = None, identifier: int | None = None
+    ) -> CommitResult:
+        """Remove all rows of partitions given as `[{"month": 3}]`; a part of the keys names all below it.
+
+        Args:
+            user, identifier: make the call repeatable, as in `write_arrow`.
+
+        Raises:
+            UsageError: the table has no partitions, a name is not a partition key, or the list is empty.
+            NotFoundError: one of the partitions has no file; nothing was removed.
+        """
+        from paimon_py.table import writing
+
+        given = () if partitions is None else partitions
+        chosen = choice_of(self._schema, "drop_partitions", given) or PartitionChoice()
+        return writing.remove(self._root, self._schema, chosen, given, label=CommitLabel(user, identifier))
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    @reads
+    def scan(  # noqa: PLR0913
+        self,
+        *,
+        snapshot_id: int | None = None,
+        tag: str | None = None,
+        timestamp: datetime | str | int | None = None,
+        watermark: int | None = None,
+        columns: ColumnList | None = None,
+        where: Predicate | str | None = None,
+        limit: int | None = None,
+        order_by: object = None,
+        options: Mapping[str, str] | None = None,
+        row_ids: Sequence[int] | range | None = None,
+    ) -> Scan:
+        """A lazy read of the latest or an earlier state; nothing is read until rows are asked for.
+
+        Args:
+            snapshot_id: read this snapshot, with its schema.
+            tag: read the snapshot that a tag keeps.
+            timestamp: read the last snapshot committed at or before this time (an ISO text, epoch
+                milliseconds or a datetime; one without zone is local time).
+            watermark: read the first snapshot with at least this watermark (epoch milliseconds).
+            columns: names of the columns to return, in this order; None for all. Tables that track rows also have
+                `_ROW_ID` and `_SEQUENCE_NUMBER`, the id of the snapshot that wrote the row, for `columns` and `where`.
+            where: rows to return, as `col("a") > 3` or SQL text.
+            limit: at most this many rows.
+            order_by: the first `limit` rows in the order of a column, as "c", `("c", "descending")` or a list of
+                these; NULL comes last. Files that cannot hold such rows by their statistics are not read.
+            options: Paimon's own `scan.*` options.
+            row_ids: rows with these ids, a list or a range, in the order of the request; files without one are not
+                read. For tables with `row-tracking.enabled`.
+
+        Raises:
+            UsageError: unknown column, a wrong literal, more than one time to travel to.
+            SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: when the state is looked up.
+            UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
+        """
+        check_readable(self._schema)
+        return open_scan(
+            self._root, self._schema, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
+            columns=columns, where=where, limit=limit, order_by=order_by, options=options, row_ids=row_ids,
+        )  # fmt: skip
+
+    @reads
+    def changes(
+        self,
+        start: int | str | datetime | CommitResult | RowsResult,
+        end: int | str | datetime | None = None,
+        *,
+        columns: ColumnList | None = None,
+        where: Predicate | str | None = None,
+        mode: str = "auto",
+        limit: int | None = None,
+    ) -> Scan:
+        """What changed after a state up to and with another, as a scan whose rows carry their kind in `_row_kind`.
+
+        The changes of a key come in the order in which they happened.
+
+        Args:
+            start: the state before the changes: a snapshot id (0: the empty table), the name of a tag, or a datetime,
+                which means the last snapshot committed at or before the time. Or the result of a call that
+                committed: what it did to the rows, as a diff where no other mode is asked for.
+            end: the state after them; None for the latest. None with a result.
+            columns: names of the columns to return, in this order, before `_row_kind`; None for all.
+            where: changes to return, as `col("a") > 3` or SQL text; it may ask for `_row_kind`, too.
+            mode: "delta" gives the rows that were written, "changelog" those of the table's changelog, "auto" the
+                changelog where the table makes one (option `changelog-producer`) and else the delta, "diff" one net
+                change a key: +I for a new row, +U for another row, −D for a row that is gone; without a primary key
+                rows that came, +I, and rows that went, −D.
+            limit: at most this many rows.
+
+        Raises:
+            UsageError: ends in the wrong order, an unknown mode, a changelog of a table without one.
+            SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: when the ends are looked up.
+            UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
+        """
+        check_readable(self._schema)
+        span = between(start, end, mode, self._schema)
+        return Scan(self._root, self._schema, columns=columns, where=where, limit=limit, between=span)
+
+    @overload
+    def system(self, name: Literal["audit_log", "binlog", "ro"]) -> SystemTable: ...
+    @overload
+    def system(self, name: str) -> SystemTable | MadeTable: ...
+    @reads
+    def system(self, name: str) -> SystemTable | MadeTable:
+        """A system table of this table, such as "audit_log" or "snapshots"; read like a table, never written.
+
+        Raises:
+            UnsupportedError: a system table that is not built.
+            UsageError: there is no system table of this name.
+        """
+        from paimon_py.system.kinds import system_table
+
+        return system_table(self._root, self._schema, self._name, name)
+
+    @reads
+    def lookup(
+        self, keys: object, *, columns: NameList | None = None, missing: str = "drop",
+        progress: Progress | None = None,
+    ) -> pa.Table:
+        """The rows that have these primary keys, in the order of the keys; a key asked twice gives two rows.
+
+        Where the newest file with a key holds the key twice, as those of an old SDK may, all its rows come.
+
+        Reads the latest snapshot: of files that may hold a key first the key columns, then of the others what is
+        needed. What was decoded is kept for further lookups by this table object, at most
+        `lookup.cache-max-memory-size` of it.
+
+        Args:
+            keys: `{"id": 1}`, a list of such, or anything with an Arrow C stream whose columns are the primary key.
+                For a key of one column a list of values or an Arrow array will do.
+            columns: names of the columns to return, in this order; None for all.
+            missing: "drop" leaves keys without a row out; "null" gives a row for every key, of which only the key
+                columns are filled where there is none.
+            progress: called with how many keys were looked up, how many there are, and "keys".
+
+        Raises:
+            UsageError: the table has no primary key, or these are not keys of it.
+            SchemaError: a key of a wrong type, or NULL.
+            UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
+        """
+        from paimon_py.lookup.files import RepeatedKeyError
+
+        try:
+            return self._lookups.rows(self._schema, keys, columns, missing, progress=progress)
+        except RepeatedKeyError:
+            from paimon_py.lookup.keys import AskedKeys
+            from paimon_py.lookup.repeated import rows_by_scan
+            from paimon_py.scan.projection import projection_of
+
+            asked, wanted = AskedKeys(self._schema, keys), projection_of(columns, self._schema).fields
+            found = rows_by_scan(
+                lambda where: self.scan(where=where).to_arrow(), asked, with_missing=missing == "null"
+            )
+            return found.select([field.name for field in wanted])
+
+    @lazy_property
+    def _lookups(self) -> Lookups:
+        from paimon_py.lookup.lookups import Lookups
+
+        return Lookups(self._root)
+
+    # -- metadata ---------------------------------------------------------------------------------------------------
+
+    @reads
+    def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
+        """The latest snapshot (None on an empty table), or the one with this id.
+
+        Raises:
+            SnapshotNotFoundError: no snapshot with this id was ever committed.
+            SnapshotExpiredError: it has expired.
+        """
+        if snapshot_id is not None:
+            return Snapshot(self._root, self._root.snapshots.get(snapshot_id))
+        value = self._root.latest()
+        return None if value is None else Snapshot(self._root, value)
+
+    @reads
+    def snapshots(self) -> list[Snapshot]:
+        """All snapshots that are left, oldest first."""
+        numbers = self._root.check_listed(self._root.snapshots.ids())
+        return [Snapshot(self._root, self._root.snapshots.get(number)) for number in numbers]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self._root, self._schema, self._name)
+
+    def _repr_html_(self) -> str:
+        return table_page(self._root, self._schema, self._name)
+
+    def __repr__(self) -> str:
+        key = f", primary_key={list(self._schema.primary_keys)}" if self._schema.primary_keys else ""
+        parts = f", partition_by={list(self._schema.partition_keys)}" if self._schema.partition_keys else ""
+        columns = join_values(self._schema.names)
+        return f"Table({self._name!r}, columns=[{columns}]{key}{parts}, location={self.location!r})"

@@ -1,0 +1,246 @@
+"""Rows of a table whose keys move between partitions: where each of them goes, by an index of all keys.
+
+Source: format.md §7.3; Java `GlobalIndexAssigner`, `IndexBootstrap`; docs/decisions/0016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.binary_row import decode
+from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
+from paimon_py.codec.python_values import value_text
+from paimon_py.commit.changes import BucketChanges, Changes, KeyBase
+from paimon_py.commit.key_follower import KeyFollower
+from paimon_py.errors import CorruptionError, SnapshotExpiredError, UsageError
+from paimon_py.lsm.key_places import KeyPlaces
+from paimon_py.lsm.key_runs import Run, group_keys, keys_of
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.history import SnapshotLog
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.write.bucket_assigner import AssignerSettings, with_limits
+from paimon_py.write.cross_partition_moves import (
+    BY_ENGINE,
+    Batch,
+    CrossPartitionMoves,
+    KeyCounts,
+    bucket_of,
+    packed_places,
+    part_of,
+)
+from paimon_py.write.route import Routed, partition_codes, route_rows
+from paimon_py.write.routing import Routing
+
+_INDEX_SHARE = 16
+_MERGE_COPIES = 4
+_DELETE = 3
+
+
+class LiveKeys(NamedTuple):
+    """Keys that are alive in one bucket; `columns`: those of the primary key."""
+
+    partition: bytes
+    bucket: int
+    columns: Sequence[pa.Array]
+
+
+ReadKeys = Callable[[Snapshot], Iterator[LiveKeys]]
+"""All keys of a snapshot, each once."""
+
+
+class CrossPartitionRouting(Routing):
+    """Routes the rows of one writer.
+
+    The keys of the table are read when the first row comes.
+
+    Attributes:
+        memory_bytes: what the index takes at most, with the copies of a merge; what is more lies on local disk.
+    """
+
+    def __init__(
+        self, root: TableRoot, schema: TableSchema, snapshot: Snapshot | None, read_keys: ReadKeys | None
+    ) -> None:
+        """`snapshot`: what the writer builds on, None for nothing; `read_keys` can be None then.
+
+        Raises: OptionError for numbers that leave no bucket to fill.
+        """
+        options = Options(schema.options)
+        self._schema = schema
+        self._snapshot = snapshot
+        self._read_keys = read_keys
+        self._root = root
+        self._key_fields = tuple(schema.field(name) for name in schema.primary_keys)
+        self._decide = BY_ENGINE[options.get_enum("merge-engine")]
+        room = min(options.get_memory("lookup.cache-max-memory-size"), options.get_memory("write-buffer-size"))
+        self._index = KeyPlaces(root.env.spill, room // _INDEX_SHARE)
+        self.memory_bytes = _MERGE_COPIES * (room // _INDEX_SHARE)
+        self._target_rows = with_limits(AssignerSettings(), options).target_rows
+        self._counts = KeyCounts(self._target_rows)
+        self._numbers: dict[bytes, int] = {}
+        self._partitions: list[bytes] = []
+        self._values: list[pa.Array] = []
+        self._writer = root.env.ids.uuid()
+        self._follower = KeyFollower(_base(self._writer, snapshot))
+        self._chronicle = SnapshotLog(root)
+        self._is_loaded = snapshot is None
+        self._end: str | None = None
+
+    @property
+    def keys(self) -> KeyBase:
+        """What the changes that are handed over next rely on."""
+        return self._follower.base
+
+    def route(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> list[Routed]:
+        """The rows of each partition and bucket that they go to, and what they leave behind where their keys were.
+
+        Raises:
+            UsageError: the writer's changes were discarded.
+            CorruptionError: a key lies in two places.
+            StorageError: the keys cannot be read, or the local disk failed.
+        """
+        if batch.num_rows == 0:
+            return []
+        if self._end is not None:
+            raise UsageError(f"{self._end}: where keys lie is no longer known; open a new writer")
+        if not self._is_loaded:
+            self._load()
+        codes, partitions = partition_codes(batch, self._schema.partition_fields)
+        numbers = np.array([self._number(partition) for partition in partitions], np.int64)
+        parts = np.full(batch.num_rows, numbers[0]) if codes is None else numbers[codes]
+        fields = self._key_fields
+        keys = keys_of([batch.column(field.name) for field in fields], [field.type for field in fields])
+        order, starts = group_keys(keys)
+        distinct = keys.take(order[starts])
+        moves = self._decide(Batch(order, starts, parts, self._index.find(distinct)), self._counts)
+        self._index.put(Run(distinct.take(moves.keys), moves.new_places))
+        return self._route_moves(batch, kinds, parts, moves)
+
+    def with_index(self, changes: Sequence[BucketChanges]) -> list[BucketChanges]:
+        """The changes as they are; nothing but files remembers where keys lie. Looks at what was committed.
+
+        Raises: StorageError
+        """
+        if self.keys.files:
+            self._follower.advance(self._chronicle, self._root.snapshots.latest())
+        return list(changes)
+
+    def hand_over(self, changes: Changes) -> None:
+        """What was made so far is the receiver's from now on."""
+        self._follower.expect(changes)
+
+    def forget(self, changes: Iterable[BucketChanges]) -> None:
+        """Changes that were handed over will never be committed, but the index has followed them."""
+        if any(one.written.added for one in changes):
+            self._give_up("changes of this writer were discarded")
+
+    def close(self) -> None:
+        """No more rows come."""
+        self._give_up("this writer has been closed")
+
+    def abort(self) -> None:
+        """Delete what lies on local disk."""
+        self._give_up("this writer has failed")
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _give_up(self, end: str) -> None:
+        self._end = self._end or end
+        self._index.clear()
+
+    def _number(self, partition: bytes) -> int:
+        number = self._numbers.setdefault(partition, len(self._partitions))
+        if number == len(self._partitions):
+            self._partitions.append(partition)
+        return number
+
+    def _load(self) -> None:
+        """Read all keys. If the snapshot has expired, the writer builds on the latest one: no row has relied on it."""
+        while not self._is_loaded:
+            try:
+                self._read(self._snapshot)
+            except SnapshotExpiredError:
+                latest = self._root.snapshots.latest()
+                if latest == self._snapshot:
+                    raise
+                self._snapshot = latest
+                self._index.clear()
+                self._counts = KeyCounts(self._target_rows)
+                self._follower = KeyFollower(_base(self._writer, latest))
+
+    def _read(self, snapshot: Snapshot | None) -> None:
+        assert self._read_keys is not None
+        types = [field.type for field in self._key_fields]
+        for live in () if snapshot is None else self._read_keys(snapshot):
+            place = packed_places(np.array([self._number(live.partition)]), np.array([live.bucket]))
+            keys = keys_of(live.columns, types)
+            order, starts = group_keys(keys)
+            distinct = keys.take(order)
+            found = self._index.find(distinct)
+            if not starts.all() or bool((found >= 0).any()):
+                raise self._twice(live, found, order)
+            places = np.repeat(place, len(order))
+            self._counts.add(places, 1)
+            self._index.put(Run(distinct, places))
+        self._is_loaded = True
+
+    def _twice(self, live: LiveKeys, found: Ints, order: Ints) -> CorruptionError:
+        at = int(np.argmax(found >= 0))
+        key = ", ".join(
+            f"{field.name}={value_text(column, int(order[at]))}"
+            for field, column in zip(self._key_fields, live.columns, strict=True)
+        )
+        other = live.partition if found[at] < 0 else self._partitions[int(part_of(found[at : at + 1])[0])]
+        files = TableFiles(self._root, self._schema)
+        places = " and ".join(sorted({files.label(each) for each in (live.partition, other)}))
+        return CorruptionError(
+            f"the table has the key {key} more than once, in {places}; delete all but one of these rows",
+            path=self._root.path,
+        )
+
+    def _route_moves(
+        self, batch: pa.RecordBatch, kinds: pa.Array | None, parts: Ints, moves: CrossPartitionMoves
+    ) -> list[Routed]:
+        if not len(moves.rows):
+            return []
+        moved = part_of(moves.places)
+        if moves.deletes is not None or len(moves.rows) < batch.num_rows:
+            picked = from_numpy(moves.rows, pa.int64())
+            batch = batch.take(picked)
+            kinds = None if kinds is None else kinds.take(picked)
+            parts = parts[moves.rows]
+        if moves.deletes is not None:
+            kinds = _with_deletes(kinds, moves.deletes)
+        if bool((moved != parts).any()):
+            batch = self._with_partitions(batch, moved)
+        buckets = bucket_of(moves.places)
+        width = int(buckets.max()) + 1
+        return route_rows(batch, kinds, moved * width + buckets, width, self._partitions)
+
+    def _with_partitions(self, batch: pa.RecordBatch, parts: Ints) -> pa.RecordBatch:
+        """Rows with the values of these partitions."""
+        fields = self._schema.partition_fields
+        if not self._values or len(self._values[0]) < len(self._partitions):
+            self._values = decode(self._partitions, [field.type for field in fields])
+        picked = from_numpy(parts, pa.int64())
+        for field, values in zip(fields, self._values, strict=True):
+            at = batch.schema.get_field_index(field.name)
+            batch = batch.set_column(at, batch.schema.field(at), values.take(picked))
+        return batch
+
+
+def _base(writer: str, snapshot: Snapshot | None) -> KeyBase:
+    known = Base.of(snapshot)
+    return KeyBase(writer=writer, base=known)
+
+
+def _with_deletes(kinds: pa.Array | None, deletes: Mask) -> pa.Array:
+    numbers = np.zeros(len(deletes), np.int8) if kinds is None else numpy_values(kinds).copy()
+    numbers[deletes] = _DELETE
+    return from_numpy(numbers, pa.int8())

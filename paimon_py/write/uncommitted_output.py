@@ -1,0 +1,71 @@
+"""What a writer has made and nobody took: deleted when the writer gives up, and told of when the writer is forgotten.
+
+A finaliser runs wherever Python drops the writer, so it takes no lock, starts no thread, and waits for nobody. At the
+end of the process it only tells: stores and their threads may be gone by then, and files that stay are orphans.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+import weakref
+
+from paimon_py.compaction.writer_compaction import WriterCompaction
+from paimon_py.env import is_ending
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.redact import shown_url
+from paimon_py.write.open_buckets import OpenBuckets
+from paimon_py.write.routing import Routing
+
+
+class UncommittedOutput:
+    """Rows and files of one writer that `changes()` has not handed over; knows nothing of the writer itself."""
+
+    def __init__(
+        self, root: TableRoot, buckets: OpenBuckets, compaction: WriterCompaction | None, routing: Routing
+    ) -> None:
+        self._root = root
+        self._process = root.env.ids.process()
+        self._buckets = buckets
+        self._compaction = compaction
+        self._routing = routing
+
+    @property
+    def is_of_this_process(self) -> bool:
+        """False in a forked child: buffers, open files and what is on disk are the parent's, which goes on."""
+        return self._root.env.ids.process() == self._process
+
+    def delete(self) -> None:
+        """Forget the rows and delete the files, as many as the store lets; in a forked child nothing."""
+        if not self.is_of_this_process:
+            return
+        self._buckets.abort()
+        if self._compaction is not None:
+            self._compaction.abort()
+        self._routing.abort()
+
+    def watch(self, writer: object) -> None:
+        """Tell when the writer is collected, or the process ends, while something is left; and delete that."""
+        weakref.finalize(writer, self._on_forgotten)
+
+    def _on_forgotten(self) -> None:
+        """Delete what is left, then tell; where warnings are errors, Python prints the error and goes on.
+
+        Warns: ResourceWarning
+        """
+        if not self._buckets or not self.is_of_this_process:
+            return
+        place = shown_url(self._root.path)
+        lost = f"a writer of {place} was dropped with rows that nobody took with changes(): they are lost"
+        way = (
+            "give writer.changes() to table.commit(…), inside the `with` block or after it, or call writer.abort(); "
+            "table.write_arrow(data) does all at once"
+        )
+        if is_ending():
+            with contextlib.suppress(ResourceWarning):
+                warnings.warn(f"{lost}, and their files are orphans; {way}", ResourceWarning, stacklevel=3)
+            return
+        try:
+            self.delete()
+        finally:
+            warnings.warn(f"{lost}, and their files are deleted; {way}", ResourceWarning, stacklevel=3)
