@@ -9,6 +9,7 @@ import msgspec
 
 from paimon_py.doors import check_flag, check_progress, way_of
 from paimon_py.errors import SnapshotNotFoundError, UsageError
+from paimon_py.executors.executor import Executor, require_executor
 from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.snapshot import Snapshot
@@ -174,6 +175,7 @@ class TableKeeping(OpenedTable):
         max_deletes: int | None = None,
         dry_run: bool = False,
         progress: Callable[[int, int, str], object] | None = None,
+        executor: Executor | None = None,
     ) -> ExpiredSnapshots:
         """Let old snapshots go, and the files that only they name. What is not said is what the table's options say.
 
@@ -189,6 +191,7 @@ class TableKeeping(OpenedTable):
             dry_run: delete nothing, say what would go.
             progress: called with how many were looked at, how many will be, and "snapshots"; then, while files are
                 deleted, with "files".
+            executor: who deletes files, see `paimon_py.executors`; None: this process.
 
         Returns: what went, what is left, and what keeps the oldest snapshot that is left.
 
@@ -206,7 +209,10 @@ class TableKeeping(OpenedTable):
         )  # fmt: skip
         check_progress(progress)
         check_flag("dry_run", dry_run)
-        return expire_snapshots(self._root, self._newest, retention, dry_run=dry_run, progress=progress)
+        require_executor(executor)
+        return expire_snapshots(
+            self._root, self._newest, retention, dry_run=dry_run, progress=progress, executor=executor
+        )
 
     def expire_changelogs(
         self,

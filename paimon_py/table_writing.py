@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
+from paimon_py.commit import uncommitted as uncommitted_files
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.commit import commit, committed_before
 from paimon_py.commit.overwrite import overwrite_of
@@ -17,7 +18,7 @@ from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.commit.state import State
-from paimon_py.commit.uncommitted import delete_handed_index, delete_made, uncommitted
+from paimon_py.commit.uncommitted import uncommitted
 from paimon_py.doors import check_progress, listed
 from paimon_py.errors import NotFoundError, UsageError
 from paimon_py.maintain.after_commit import cared_for
@@ -174,10 +175,7 @@ def publish(
 
 def discard(root: TableRoot, schema: TableSchema, changes: Changes) -> None:
     """Delete the files of changes that nobody will commit, whose writers are gone; as many as the store lets."""
-    files = TableFiles(root, schema)
-    edits = [edit for bucket in changes.buckets for edit in (bucket.written, bucket.compacted)]
-    delete_handed_index(files, changes, {entry.name for edit in edits for entry in edit.made_index})
-    delete_made(files, changes.buckets)
+    uncommitted_files.discard(TableFiles(root, schema), changes)
 
 
 def remove(

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import msgspec
 
 from paimon_py.errors import CommitConflictError, PaimonError, StorageError
+from paimon_py.executors.executor import Executor
 from paimon_py.logs import EXPIRY
 from paimon_py.maintain.doomed import Doomed, kept_beside
 from paimon_py.maintain.expired import ExpiredSnapshots
-from paimon_py.maintain.hands import Hands
 from paimon_py.maintain.retention import FirstKept, Lasting, Retention, first_kept, lasting_changes
 from paimon_py.metadata.id_runs import current_run
 from paimon_py.metadata.root import TableRoot
@@ -31,7 +31,7 @@ from paimon_py.tally import Progress, Tally
 
 
 def expire_snapshots(
-    root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool, hands: Hands | None = None,
+    root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool, executor: Executor | None = None,
     progress: Progress | None = None, seen: Snapshot | None = None,
 ) -> ExpiredSnapshots:
     """Let snapshots go, and the files that only they name.
@@ -43,7 +43,7 @@ def expire_snapshots(
 
     Args:
         schema: the latest one.
-        hands: who deletes files; None: this process.
+        executor: who deletes files; None: this process.
         progress: is told of snapshots that are looked at, then of files that are deleted.
         seen: a snapshot that was looked at just now.
 
@@ -85,7 +85,7 @@ def expire_snapshots(
     for snapshot in going:
         root.store.delete(snapshot_path(root.branch_path, snapshot.id))
     doomed.spare(kept_beside(root, going).without(beside))
-    done = _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete(hands, progress))
+    done = _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete(executor, progress))
     EXPIRY.info(
         "%s: snapshots %d to %d went, with %d data files; %s", root.path, done.snapshot_ids[0], done.snapshot_ids[-1],
         done.data_files, done.reason,

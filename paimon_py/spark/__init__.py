@@ -26,9 +26,11 @@ from paimon_py.table import Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from paimon_py.spark.executor import SparkExecutor
     from paimon_py.spark.views import SparkCatalog
 else:
-    DataFrame = SparkSession = SparkCatalog = object  # for `typing.get_type_hints`, which must not import PySpark
+    # for `typing.get_type_hints`, which must not import PySpark
+    DataFrame = SparkSession = SparkCatalog = SparkExecutor = object
 
 __all__ = [
     "analyze_spark", "compact_spark", "convert_from_spark", "convert_to_spark", "delete_spark",
@@ -227,8 +229,8 @@ def compact_spark(
 
     Args:
         full, partitions, where, order_by, strategy: as in `Table.compact`; the condition as in `delete_spark`.
-        progress: called once, when all tasks are done, with rows as in `Table.compact`. Spark hands results to the
-            driver together; meanwhile the page of the job in Spark shows the tasks that are done.
+        progress: called for each task when all are done, as in `Table.compact`. Spark hands results to the driver
+            together; meanwhile the page of the job in Spark shows the tasks that are done.
         spark: the session; None takes the active one or makes one.
 
     Returns, Raises: as `Table.compact`.
@@ -398,6 +400,16 @@ def ship(spark: SparkSession) -> None:
         UsageError: PySpark is not installed.
     """
     _module("shipping").ship(spark)
+
+
+def executor_class() -> type[SparkExecutor]:
+    """See `paimon_py.executors.SparkExecutor`.
+
+    Raises:
+        UsageError: PySpark is not installed.
+    """
+    found: type[SparkExecutor] = _module("executor").SparkExecutor
+    return found
 
 
 def __dir__() -> list[str]:

@@ -22,7 +22,8 @@ from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.convert import fit
 from paimon_py.spark.jobs import Failed, Results, gathered, new_job
 from paimon_py.spark.parcels import opened
-from paimon_py.spark.placing import placed, places, tasks_of
+from paimon_py.spark.places import places
+from paimon_py.spark.placing import placed, tasks_of
 from paimon_py.spark.replays import label_of
 from paimon_py.spark.session import shuffle_tasks
 from paimon_py.spark.types import arrow_type
