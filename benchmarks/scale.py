@@ -1,8 +1,8 @@
 """`python -m benchmarks.scale`: what each of Spark's tasks is handed as there are more of them: 1x, 4x, 16x.
 
-Ratios alone. "bytes" is what one task is handed, its function and its own work; "CPU" is what unpickling that takes; both
-beside 1x of the way before. With `--spark` also "tree": CPU of the whole tree of processes for each task of a job that
-does nothing with its work, beside 1x of the same way.
+Ratios alone. "bytes" is what one task is handed, its function and its own work; "CPU" is what unpickling that takes;
+both beside 1x of the way before. With `--spark` also "tree": CPU of the whole tree of processes for each task of a job
+that does nothing with its work, beside 1x of the same way.
 
 - "function": how work travelled before, that of all tasks within the function which each task gets.
 - "rows": how it travels now, each task's bytes as a row to the one task (`paimon_py.spark.handing`).
@@ -37,7 +37,7 @@ Handle = Callable[[Iterable[bytes]], Iterator[Any]]
 
 
 class Growth(NamedTuple):
-    """What one way of one step costs at each factor, for one task: bytes, seconds of unpickling, seconds of the tree."""
+    """What one way of one step costs one task at each factor: bytes, seconds of unpickling, seconds of the tree."""
 
     step: str
     way: str

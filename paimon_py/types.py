@@ -11,6 +11,7 @@ from paimon_py.commit.changes import BucketChanges, Edit, KeyBase
 from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.doors import NameList
 from paimon_py.env import Clock, Env, Ids, Pool, SerialPool, SpillFile, SpillPlace
+from paimon_py.executors import Executor, Job, NumberedTask, TaskResult
 from paimon_py.expr.calculation import Calculable
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.literal import BinaryValue, DateValue, DecimalValue, Lit, TimestampValue, TimeValue
@@ -87,6 +88,7 @@ __all__ = [
     "DeletionVectorRange",
     "Edit",
     "Env",
+    "Executor",
     "ExpiredPartitions",
     "Explanation",
     "Exported",
@@ -102,6 +104,7 @@ __all__ = [
     "IndexEntry",
     "IsNull",
     "IsTrue",
+    "Job",
     "KeptPartition",
     "KeyBase",
     "Lit",
@@ -115,6 +118,7 @@ __all__ = [
     "MultisetType",
     "NameList",
     "Not",
+    "NumberedTask",
     "Or",
     "Partition",
     "PartitionChoice",
@@ -143,6 +147,7 @@ __all__ = [
     "Stats",
     "SystemTable",
     "TableSchema",
+    "TaskResult",
     "TextMatch",
     "TimeValue",
     "TimestampValue",

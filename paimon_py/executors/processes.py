@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -110,9 +109,13 @@ def _require_pickle(job: Job[Any, Any]) -> None:
 
     Raises: UsageError
     """
+    from multiprocessing.reduction import ForkingPickler
+
     try:
-        pickle.dumps(job)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        ForkingPickler.dumps(job)
+    except Exception as error:
+        if not isinstance(error, (AttributeError, TypeError)) and type(error).__name__ != "PicklingError":
+            raise
         raise UsageError(
             f"the work cannot travel to another process: {error}; functions have to be those of a module, no lambdas,"
             " or give LocalExecutor()"

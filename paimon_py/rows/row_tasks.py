@@ -40,7 +40,7 @@ class RowsTask(Travelling, frozen=True, kw_only=True):
     splits: tuple[Split, ...]
 
 
-class ChangedRows(Travelling, frozen=True, kw_only=True):
+class RowTaskResult(Travelling, frozen=True, kw_only=True):
     """What was written instead of the rows of some splits."""
 
     kind: ClassVar[str] = "changedrows"
@@ -88,7 +88,7 @@ def run_by_tasks(
 
 
 def evaluated(
-    root: TableRoot, schema: TableSchema, snapshot: Snapshot | None, parts: Iterable[ChangedRows]
+    root: TableRoot, schema: TableSchema, snapshot: Snapshot | None, parts: Iterable[RowTaskResult]
 ) -> Evaluated:
     """What all tasks wrote, ready to be committed."""
     counts, written = RowCounts(), list[Changes]()
@@ -133,20 +133,20 @@ def _paths(splits: Iterable[Split]) -> set[str]:
     return {place.path for split in splits for place in split.deletions.values()}
 
 
-def _change_rows(job: Job[RowsTask, ChangedRows], task: RowsTask) -> ChangedRows:
+def _change_rows(job: Job[RowsTask, RowTaskResult], task: RowsTask) -> RowTaskResult:
     snapshot, verb = job.shared
     evaluate: Evaluate = evaluator(job.root, job.schema, verb.work(job.schema))
     found = evaluate(snapshot, task.splits)
-    return ChangedRows(changes=found.changes, counts=found.counts)
+    return RowTaskResult(changes=found.changes, counts=found.counts)
 
 
-def _discard_rows(job: Job[Any, ChangedRows], result: ChangedRows) -> None:
+def _discard_rows(job: Job[Any, RowTaskResult], result: RowTaskResult) -> None:
     discard(TableFiles(job.root, job.schema), result.changes)
 
 
 CHANGE_ROWS = TaskKind(
     task=RowsTask,
-    result=ChangedRows,
+    result=RowTaskResult,
     run=_change_rows,
     discard=_discard_rows,
     steps=lambda task: sum(split.row_count for split in task.splits),

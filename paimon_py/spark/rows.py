@@ -19,7 +19,7 @@ from paimon_py.maintain.observers import observed_again
 from paimon_py.rows import verbs
 from paimon_py.rows.clauses import MergeClauses, join_keys
 from paimon_py.rows.evaluation import Evaluated
-from paimon_py.rows.row_tasks import ChangedRows, evaluated
+from paimon_py.rows.row_tasks import RowTaskResult, evaluated
 from paimon_py.rows.rules import check_one_process
 from paimon_py.scan.split import Split
 from paimon_py.spark.assignment import assigned
@@ -112,9 +112,9 @@ def _merged(
                 done = gathered(rows, _MergePart(table, snapshot, target, on, asked, by_source=by_source), job)
             except Failed as failed:
                 for one in failed.done:
-                    discard(table._root, schema, ChangedRows.from_bytes(one).changes)
+                    discard(table._root, schema, RowTaskResult.from_bytes(one).changes)
                 raise failed.error from None
-            return evaluated(table._root, schema, snapshot, map(ChangedRows.from_bytes, done))
+            return evaluated(table._root, schema, snapshot, map(RowTaskResult.from_bytes, done))
 
         return verbs.run(table._root, schema, work._replace(predicate=None), evaluate, label=label)
 
@@ -149,4 +149,4 @@ class _MergePart:
         with verbs.merge_work(root, schema, reader, self.on, self.asked) as merging:  # reads all rows, and so all work
             splits = [Split.from_bytes(data) for _, data in sorted(work)]
             done = verbs.evaluator(root, schema, merging)(self.snapshot, splits)
-            yield bytes(ChangedRows(changes=done.changes, counts=done.counts))
+            yield bytes(RowTaskResult(changes=done.changes, counts=done.counts))

@@ -67,3 +67,12 @@ def test_what_is_timed_beside_other_ways_has_the_same_rows(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     for step in ("read, append", "read, keyed", "write, append", "write, keyed", "compact", "merge", "splits"):
         assert f"{step:<16}ours" in done.stdout
+
+
+def test_what_a_task_is_handed_does_not_grow_with_their_number(capsys):
+    from benchmarks import scale
+
+    for growth in scale.main(["--tasks", "20"]):
+        flat = max(growth.size_bytes) / min(growth.size_bytes)
+        assert (flat < 1.01) is (growth.way == "rows"), growth
+    assert "compact, rows" in capsys.readouterr().out
