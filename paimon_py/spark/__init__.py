@@ -13,15 +13,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from paimon_py.catalog import Catalog
-from paimon_py.commit.result import CommitResult
+from paimon_py import Catalog, CommitResult, ExpiredSnapshots, Predicate, RowsResult, Table
 from paimon_py.doors import NameList
 from paimon_py.errors import UsageError
-from paimon_py.expr.predicate import Predicate
-from paimon_py.maintain.expired import ExpiredSnapshots, RemovedOrphans
-from paimon_py.rows.result import RowsResult
+from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.spec.statistics import Statistics
-from paimon_py.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
 from paimon_py import CommitResult, ExpiredSnapshots, Predicate, Table
-from paimon_py.doors import NameList
 from paimon_py.errors import UsageError
-from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.spark.executor import SparkExecutor
 from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.session import session
-from paimon_py.spec.statistics import Statistics
+
+if TYPE_CHECKING:
+    from paimon_py.types import NameList, RemovedOrphans, Statistics
 
 
 def require_table(table: object, verb: str) -> Table:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.arrays import Ints
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.spark.convert import fit
+
+if TYPE_CHECKING:
+    from paimon_py.arrays import Ints
 
 _WORK = b"work"
 """What a parcel without rows begins with; one with rows begins with four bytes of ones, as Arrow's messages do."""

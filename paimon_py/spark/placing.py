@@ -9,7 +9,7 @@ Source: Java `ChannelComputer`, `RowAssignerChannelComputer`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -25,11 +25,12 @@ from paimon_py.spark.parcels import PARCEL_SQL, Parcels, work_parcel
 from paimon_py.spark.places import places
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.types import Field
 from paimon_py.write.align import Alignment
 from paimon_py.write.dynamic import writer_numbers
 from paimon_py.write.route import partition_codes
+
+if TYPE_CHECKING:
+    from paimon_py.types import Field, TableSchema
 
 Numbers = npt.NDArray[Any]
 

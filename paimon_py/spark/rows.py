@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from paimon_py import Predicate, RowsResult, Table
 from paimon_py.errors import UsageError
 from paimon_py.maintain.after_commit import cared_for
 from paimon_py.maintain.observers import observed_again
 from paimon_py.rows import verbs
 from paimon_py.rows.clauses import MergeClauses, join_keys
-from paimon_py.rows.evaluation import Evaluated
 from paimon_py.rows.row_tasks import RowTaskResult, evaluated
 from paimon_py.rows.rules import check_one_process
 from paimon_py.scan.split import Split
@@ -33,9 +31,13 @@ from paimon_py.spark.replays import label_of
 from paimon_py.spark.session import session, shuffle_tasks
 from paimon_py.spark.write import target_of
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
-from paimon_py.spec.commit_label import CommitLabel
-from paimon_py.spec.snapshot import Snapshot
 from paimon_py.table_writing import discard
+
+if TYPE_CHECKING:
+    from paimon_py import Predicate, RowsResult, Table
+    from paimon_py.rows.evaluation import Evaluated
+    from paimon_py.spec.commit_label import CommitLabel
+    from paimon_py.types import SnapshotValue as Snapshot
 
 Asked = tuple[Union[str, None], Union[int, None]]
 """The user and identifier that a call names."""

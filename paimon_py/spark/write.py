@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -33,7 +33,9 @@ from paimon_py.spec.supported import check_writable
 from paimon_py.spec.types import Atomic, Root
 from paimon_py.table_writing import discard
 from paimon_py.write.align import Alignment
-from paimon_py.write.session import Writer
+
+if TYPE_CHECKING:
+    from paimon_py.types import Writer
 
 Overwrite = Union[Mapping[str, object], str, None]
 

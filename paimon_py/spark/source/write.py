@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import types as st
 
+from paimon_py import Changes
 from paimon_py.codec.arrow_types import from_arrow_type
-from paimon_py.commit.changes import Changes
 from paimon_py.commit.commit import committed_before
 from paimon_py.commit.uncommitted import uncommitted
 from paimon_py.errors import OptionError, PaimonError, UsageError
@@ -36,8 +36,10 @@ from paimon_py.spark.source.staging import placed, stage, waits
 from paimon_py.spark.write import Overwrite, WriteRows, nothing, taken_columns, target_of
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.schema import ROW_KIND_COLUMN
-from paimon_py.table import Table
 from paimon_py.table_writing import discard
+
+if TYPE_CHECKING:
+    from paimon_py import Table
 
 
 class Handed(msgspec.Struct, frozen=True):
