@@ -12,9 +12,8 @@ from pyspark.sql import types as st
 
 from paimon_py import Changes, CommitResult, Table
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.commit.commit import committed_before
 from paimon_py.commit.overwrite import overwrite_of
-from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.distributed import commit_changes, commit_of, discard_changes
 from paimon_py.doors import as_python
 from paimon_py.errors import UsageError
 from paimon_py.spark.assignment import assigned
@@ -31,7 +30,6 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.supported import check_writable
 from paimon_py.spec.types import Atomic, Root
-from paimon_py.table_writing import discard
 from paimon_py.write.align import Alignment
 
 if TYPE_CHECKING:
@@ -54,13 +52,12 @@ def write(
     df = assigned(df, table.schema, names, job)
     target = taken_columns(table.schema, df.schema, overwrite, names)
     label = label_of("write_spark", table, df.sparkSession, user, identifier)
-    known = committed_before(table._root, table.schema, label)
+    known = commit_of(table, label)
     if known is not None:
         return known
     done = _written(table, df, target, overwrite, tasks, job)
     changes = Changes.concat([Changes.from_bytes(one) for one in done] or [nothing(table, overwrite)])
-    with uncommitted(lambda: discard(table._root, table.schema, changes)):
-        return table.commit(changes, user=label.user, identifier=label.identifier, overwrite=overwrite)
+    return commit_changes(table, changes, label, overwrite)
 
 
 def _overwrite(mode: Mapping[str, object] | str) -> Overwrite:
@@ -140,8 +137,7 @@ def _written(
     try:
         return gathered(plain, WriteRows(table, target, overwrite, count), job)
     except Failed as failed:
-        for one in failed.done:
-            discard(table._root, table.schema, Changes.from_bytes(one))
+        discard_changes(table, failed.done)
         raise failed.error from None
 
 

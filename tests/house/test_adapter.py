@@ -8,9 +8,9 @@ from pathlib import Path
 import paimon_py
 
 PACKAGE = Path(__file__).parents[2] / "paimon_py"
-PUBLIC = {"paimon_py", "paimon_py.cdc", "paimon_py.env", "paimon_py.errors", "paimon_py.executors", "paimon_py.types"}
-MODULES_MOST = 66
-ATTRIBUTES_MOST = 35
+PUBLIC = {"paimon_py", "paimon_py.cdc", "paimon_py.distributed", "paimon_py.env", "paimon_py.errors", "paimon_py.executors", "paimon_py.types"}
+MODULES_MOST = 57
+ATTRIBUTES_MOST = 20
 """How many private modules and attributes the adapter uses: these numbers only fall."""
 
 
