@@ -190,10 +190,11 @@ class _Round:
         self.require_told()
         require_known(self._root, self._schema, (entry.file for entry in self._known))
         request = Request(schema=self._schema, columns=self._schema.names)
-        groups: dict[tuple[bytes, int], list[Split]] = {}
+        groups: dict[object, list[Split]] = {}
         for split in self._splits(request):
             apart = math.gcd(split.total_buckets, self._buckets)
-            groups.setdefault((split.partition, split.bucket % apart), []).append(split)
+            key = None if executor is None else (split.partition, split.bucket % apart)  # one writer in one process
+            groups.setdefault(key, []).append(split)
         tasks = [RewriteTask(splits=tuple(splits), buckets=self._buckets) for splits in groups.values()]
         rows = sum(split.row_count for task in tasks for split in task.splits)
         job = Job(REWRITE, self._root, self._schema, tally=Tally(progress, rows, "rows", steps=2, attempt=attempt))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 pytest.importorskip("pyspark", reason="the Spark adapter needs pyspark")
 pytestmark = pytest.mark.spark
 
-from paimon_py.spark.parcels import Parcels, opened  # noqa: E402
+from paimon_py.codec.binary_row.hash import hash_row  # noqa: E402
+from paimon_py.spark.parcels import Parcels, opened, work_parcel  # noqa: E402
+from paimon_py.spark.places import places, spark_hash  # noqa: E402
 from paimon_py.spark.sharing import shared  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -55,6 +58,24 @@ def test_small_splits_share_a_task_and_large_ones_do_not():
     assert shared(["a", "b", "c", "d"], [4, 4, 4, 4], 9) == [["a", "b"], ["c", "d"]]
     assert shared(["a", "b", "c"], [20, 1, 20], 9) == [["a"], ["b"], ["c"]]
     assert shared([], [], 9) == []
+
+
+def test_other_work_travels_among_parcels_in_its_order():
+    rows = pa.table({"k": range(10)})
+    (parcel,) = sent(rows, [0])
+    others = [work_parcel(number, data) for number, data in ((7, b"seven"), (2, b"two"))]
+    batch = pa.RecordBatch.from_pylist([{"task": 0, "rows": bytes(data)} for data in others], schema=parcel.schema)
+    work = []
+    found = [part for _, part in opened([batch, parcel, batch.slice(0, 0)], rows.schema, work)]
+    assert pa.Table.from_batches(found) == rows
+    assert sorted(work) == [(2, b"two"), (7, b"seven")]
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 3, 200])
+def test_every_task_has_a_number_that_the_hash_of_spark_sends_there(tasks):
+    assert [hash_row(struct.pack("<ii", 0, number)) % tasks for number in places(tasks)] == list(range(tasks))
+    some = np.array([0, 1, 2**31 - 1, 123_456_789])
+    assert spark_hash(some).tolist() == [hash_row(struct.pack("<ii", 0, number)) for number in some.tolist()]
 
 
 @pytest.mark.full
