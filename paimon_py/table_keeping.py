@@ -139,11 +139,12 @@ class TableKeeping(OpenedTable):
         """
         from paimon_py.maintain.level_rules import warn_of_rules_before
         from paimon_py.maintain.observers import tell_moved
-        from paimon_py.maintain.rollback import rollback
+        from paimon_py.maintain.rollback import rollback, rollback_event
 
         snapshot = self._target(target)
         done = rollback(self._root, snapshot, tag=target if isinstance(target, str) else None)
-        done = msgspec.structs.replace(done, warnings=tell_moved(self._root, self._newest))
+        said = tell_moved(self._root, self._newest, lambda: rollback_event(self._root, done))
+        done = msgspec.structs.replace(done, warnings=said)
         warn_of_rules_before(self._root, snapshot, self._rules)
         return done
 

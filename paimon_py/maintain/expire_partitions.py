@@ -28,12 +28,13 @@ from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.commit.state import State
 from paimon_py.env import Clock
 from paimon_py.errors import OptionError, UsageError
-from paimon_py.logs import EXPIRY
+from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.expired import ExpiredPartitions
-from paimon_py.maintain.observers import tell_commits
+from paimon_py.maintain.observers import report, tell_commits
 from paimon_py.metadata.partition_files import partition_columns, partition_files
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.moments import age_of, limit_before, wall_millis
+from paimon_py.spec.events import ExpiryEvent
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
@@ -131,7 +132,10 @@ def expire_partitions(
     found = on_latest(root, lambda latest, _: _found(root, schema, expiry, latest), rounds=ROUNDS)
     total = min(expiry.max_num, len(found.expired))
     if found.undated.num_rows:
-        EXPIRY.warning("%s: %d partitions never expire, their values say no time", root.path, found.undated.num_rows)
+        EXPIRY.warning(
+            "%s: %d partitions never expire, their values say no time", root.path, found.undated.num_rows,
+            extra=fields(root, partitions=found.undated.num_rows),
+        )  # fmt: skip
     if dry_run:
         gone = found.expired[:total]
     tally = Tally(progress, 0 if dry_run else total, "partitions")
@@ -146,13 +150,16 @@ def expire_partitions(
         tally.add(len(went))
     tally.end()
     if ids:
-        EXPIRY.info("%s: %d partitions went", root.path, len(gone))
+        EXPIRY.info("%s: %d partitions went", root.path, len(gone), extra=fields(root, partitions=len(gone)))
+    event = lambda: ExpiryEvent(**root.event_place(), what="partitions", count=len(gone))  # noqa: E731
+    said = report(root, event) if ids else ()
     return ExpiredPartitions(
         partitions=tuple(partition_columns(schema, gone).to_pylist()),
         snapshot_ids=tuple(ids),
         left=len(found.expired) - len(gone),
         undated=tuple(found.undated.to_pylist()),
         dry_run=dry_run,
+        warnings=said,
     )
 
 

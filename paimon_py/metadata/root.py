@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import msgspec
 
@@ -33,6 +33,14 @@ if TYPE_CHECKING:
     from paimon_py.spec.schema import TableSchema
 
 T = TypeVar("T")
+
+
+class EventPlace(TypedDict):
+    """What every event of a table says."""
+
+    path: str
+    branch: str
+    time_millis: int
 
 
 class TableRoot:
@@ -106,6 +114,10 @@ class TableRoot:
         if self.registration is not None:
             return self.registration.committer(self)
         return StoreCommitter(self)
+
+    def event_place(self) -> EventPlace:
+        """What events of this branch say, as of now."""
+        return {"path": self.path, "branch": self.branch, "time_millis": self.env.clock.millis()}
 
     def opened(self) -> TableSchema:
         """The latest schema, for a table that is being opened; where requests take their time the LATEST hint as well.
