@@ -25,6 +25,7 @@ from paimon_py.metadata.user_files import UserFiles
 from paimon_py.spec.layout import MAIN_BRANCH, branch_root
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.data_store import DataStore
+from paimon_py.storage.metered_store import metered
 from paimon_py.storage.renewed_store import open_beside
 from paimon_py.storage.store import FileMissingError, Store
 
@@ -74,7 +75,7 @@ class TableRoot:
         registration: Registration | None = None,
     ) -> None:
         """`options`: what the store was opened with; stores of external data files are opened alike."""
-        self.store = store
+        self.store = store = metered(store, env)
         self.path = path
         self.env = env
         self.branch = branch
