@@ -24,6 +24,7 @@ from paimon_py.cli.load import load
 from paimon_py.cli.output import on_one_line
 from paimon_py.cli.query import sql
 from paimon_py.cli.read import diff, head, tail
+from paimon_py.cli.service import care
 from paimon_py.cli.talk import shown_log
 from paimon_py.cli.tree import tree
 from paimon_py.errors import PaimonError
@@ -56,7 +57,7 @@ def completion(shell: str) -> None:
 
 _COMMANDS = (
     list_tables, show, show_schema, snapshots, files, partitions, tree, doctor, head, diff, tail, sql, load,
-    import_files, compact, expire, orphans, tag, branch, create, alter, drop, rollback, consumers,
+    import_files, care, compact, expire, orphans, tag, branch, create, alter, drop, rollback, consumers,
     iceberg,
 )  # fmt: skip
 _EXAMPLES = {
@@ -83,6 +84,10 @@ _EXAMPLES = {
         "load shop.orders -w warehouse a.txt --kind csv --null NA",
     ],
     "import": ["import warehouse shop.orders s3://old/orders/ --dry-run", "import warehouse shop.orders old --copy"],
+    "care": [
+        "care warehouse --every 10m --budget-bytes 20gb --health 8080",
+        "care s3://lake/wh --once -d shop --format json -o s3.endpoint=https://s3.example",
+    ],
     "compact": ["compact warehouse/shop.db/orders --full -p month=3"],
     "expire": ["expire warehouse/shop.db/orders --retain-min 1 --retain-max 10 --older-than 1d --dry-run"],
     "orphans": ["orphans warehouse/shop.db/orders", "orphans warehouse/shop.db/orders --older-than 2d --delete --yes"],

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from paimon_py.compaction.plan import plan_compaction
 from paimon_py.errors import UnsupportedError
 from paimon_py.pages import AsPage
+from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.supported import check_compactable
 
 if TYPE_CHECKING:
@@ -89,7 +90,8 @@ def measure_table(table: Table) -> TableMeasures:
     root, now = table._root, table._root.env.clock.millis()
     latest = table.snapshot()
     last = 0 if latest is None else latest.id
-    found, backlog = table.levels(), _backlog(table)
+    found = table.levels()
+    backlog = _backlog(table, found)
     level0 = found.filter(pc.equal(found["level"], 0))
     buckets = found.group_by(["partition", "bucket"], use_threads=False).aggregate([])
     lags = (ConsumerLag(one.name, max(0, last + 1 - one.next_snapshot_id)) for one in table.consumers())
@@ -104,7 +106,7 @@ def measure_table(table: Table) -> TableMeasures:
     )  # fmt: skip
 
 
-def _backlog(table: Table) -> tuple[int, int] | None:
+def _backlog(table: Table, found: pa.Table) -> tuple[int, int] | None:
     """Files and bytes that a compaction would merge now; None where the table cannot be compacted here."""
     schema = table._newest
     try:
@@ -112,7 +114,9 @@ def _backlog(table: Table) -> tuple[int, int] | None:
     except UnsupportedError:
         return None
     tasks = plan_compaction(table._root, schema, full=False, chosen=None)
-    return sum(len(task.files) for task in tasks), sum(task.size_bytes for task in tasks)
+    files, size = sum(len(task.files) for task in tasks), sum(task.size_bytes for task in tasks)
+    waiting = found.filter(pc.equal(found["bucket"], POSTPONE_BUCKET))
+    return files + _sum(waiting["file_count"]), size + _sum(waiting["file_size_in_bytes"])
 
 
 def _by_level(found: pa.Table) -> tuple[BucketLevel, ...]:
@@ -127,6 +131,10 @@ def _runs(found: pa.Table) -> int:
     runs = pc.if_else(pc.equal(found["level"], 0), found["file_count"], 1)
     counted = found.append_column("runs", runs).group_by(["partition", "bucket"], use_threads=False)
     return _most(counted.aggregate([("runs", "sum")])["runs_sum"])
+
+
+def _sum(counts: pa.ChunkedArray) -> int:
+    return int(pc.sum(counts).as_py() or 0)
 
 
 def _most(counts: pa.ChunkedArray) -> int:
