@@ -35,6 +35,7 @@ from paimon_py.iceberg.state import IcebergState
 from paimon_py.imports.result import ImportResult, UnfitFile
 from paimon_py.lanes import Budget
 from paimon_py.maintain.expired import ExpiredPartitions, FastForwarded, RemovedEntries, RemovedOrphans
+from paimon_py.metadata.commit_history import HistoryEntry
 from paimon_py.queries.query import SqlQuery
 from paimon_py.scan.explain import Analysis, Explanation, Pushed, RowGroups, Skipped
 from paimon_py.scan.rows import Rows
@@ -115,6 +116,7 @@ __all__ = [
     "FileKind",
     "FileSource",
     "GlobalIndex",
+    "HistoryEntry",
     "IcebergState",
     "Ids",
     "ImportResult",

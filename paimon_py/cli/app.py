@@ -17,7 +17,7 @@ from paimon_py.cli.bring import import_files
 from paimon_py.cli.care import branch, compact, expire, tag
 from paimon_py.cli.cleaning import doctor, orphans
 from paimon_py.cli.definitions import alter, create, drop
-from paimon_py.cli.history import consumers, rollback
+from paimon_py.cli.history import consumers, history, rollback
 from paimon_py.cli.iceberg import iceberg
 from paimon_py.cli.listings import files, list_tables, partitions, show, show_schema, snapshots
 from paimon_py.cli.load import load
@@ -56,7 +56,7 @@ def completion(shell: str) -> None:
 
 
 _COMMANDS = (
-    list_tables, show, show_schema, snapshots, files, partitions, tree, doctor, head, diff, tail, sql, load,
+    list_tables, show, show_schema, snapshots, history, files, partitions, tree, doctor, head, diff, tail, sql, load,
     import_files, care, compact, expire, orphans, tag, branch, create, alter, drop, rollback, consumers,
     iceberg,
 )  # fmt: skip
@@ -65,6 +65,7 @@ _EXAMPLES = {
     "show": ["show warehouse/shop.db/orders", "show shop.orders -w warehouse --format json"],
     "schema": ["schema warehouse/shop.db/orders"],
     "snapshots": ["snapshots warehouse/shop.db/orders"],
+    "history": ["history warehouse/shop.db/orders -n 5"],
     "files": ["files warehouse/shop.db/orders --format csv"],
     "partitions": ["partitions warehouse/shop.db/orders"],
     "tree": ["tree warehouse/shop.db/orders --limit 10"],
