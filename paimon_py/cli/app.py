@@ -24,8 +24,10 @@ from paimon_py.cli.load import load
 from paimon_py.cli.output import on_one_line
 from paimon_py.cli.query import sql
 from paimon_py.cli.read import diff, head, tail
+from paimon_py.cli.report import report
 from paimon_py.cli.service import care
 from paimon_py.cli.talk import shown_log
+from paimon_py.cli.top import top
 from paimon_py.cli.tree import tree
 from paimon_py.errors import PaimonError
 
@@ -56,9 +58,9 @@ def completion(shell: str) -> None:
 
 
 _COMMANDS = (
-    list_tables, show, show_schema, snapshots, history, files, partitions, tree, doctor, head, diff, tail, sql, load,
-    import_files, care, compact, expire, orphans, tag, branch, create, alter, drop, rollback, consumers,
-    iceberg,
+    list_tables, show, show_schema, snapshots, history, files, partitions, tree, top, report, doctor, head, diff,
+    tail, sql, load, import_files, care, compact, expire, orphans, tag, branch, create, alter, drop, rollback,
+    consumers, iceberg,
 )  # fmt: skip
 _EXAMPLES = {
     "ls": ["ls warehouse", "ls s3://lake/wh shop -o s3.endpoint=https://s3.example"],
@@ -69,6 +71,8 @@ _EXAMPLES = {
     "files": ["files warehouse/shop.db/orders --format csv"],
     "partitions": ["partitions warehouse/shop.db/orders"],
     "tree": ["tree warehouse/shop.db/orders --limit 10"],
+    "top": ["top warehouse/shop.db/orders", "top warehouse --once"],
+    "report": ["report warehouse --html report.html", "report s3://lake/wh --html shop.html -d shop"],
     "doctor": ["doctor warehouse/shop.db/orders --deep"],
     "head": [
         "head warehouse/shop.db/orders -n 5 -c id,price --where 'price > 10'",
