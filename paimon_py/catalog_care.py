@@ -52,7 +52,7 @@ class CatalogCare(ABC):
         self,
         database: str | None = None,
         *,
-        older_than: datetime | timedelta | int | None = None,
+        older_than: datetime | timedelta | str | int | None = None,
         dry_run: bool = True,
         progress: Callable[[int, int, str], object] | None = None,
     ) -> dict[str, RemovedOrphans]:

@@ -66,10 +66,7 @@ def table_frame(view: TableView, width: int) -> RenderableType:
     found = view.measures
     if found is None:
         return Text(f"{view.name}: {view.error}", style="red")
-    title = Grid.grid(expand=True)
-    title.add_column(no_wrap=True, overflow="ellipsis")
-    title.add_column(justify="right", no_wrap=True, min_width=10)
-    title.add_row(f"[bold]{escape(view.name)}[/bold]  {escape(view.location)}", clock_text(found.time_millis))
+    title = _title(view.name, view.location, found.time_millis, width)
     parts: list[RenderableType] = [title, *_summary(view, found)]
     if found.levels:
         parts += ["", _levels(found)]
@@ -82,15 +79,10 @@ def table_frame(view: TableView, width: int) -> RenderableType:
 
 def warehouse_frame(warehouse: str, views: Sequence[TableView], now_millis: int, width: int) -> RenderableType:
     """One screen about all tables, in the order that they come."""
-    title = Grid.grid(expand=True)
-    title.add_column(no_wrap=True, overflow="ellipsis")
-    title.add_column(justify="right", no_wrap=True, min_width=10)
     sums = [view.measures for view in views if view.measures is not None]
     size, files = sum(one.size_bytes for one in sums), sum(one.file_count for one in sums)
-    title.add_row(
-        f"[bold]{escape(warehouse)}[/bold]  {_many(len(views), 'table')}, {_many(files, 'file')}, {size_text(size)}",
-        clock_text(now_millis),
-    )
+    said = f"{_many(len(views), 'table')}, {_many(files, 'file')}, {size_text(size)}"
+    title = _title(warehouse, said, now_millis, width)
     names = ("age", "size", "files", "L0", "runs", "merge", "lag")
     wide = ("10 min", "snapshot", "rows", "buckets", "snapshots", "tags", "last operation") if width >= _WIDE else ()
     grid = Grid(show_edge=False, header_style="bold", expand=False, box=None, pad_edge=False)
@@ -101,6 +93,14 @@ def warehouse_frame(warehouse: str, views: Sequence[TableView], now_millis: int,
     for view in views:
         grid.add_row(*_row(view, is_wide=bool(wide)))
     return Group(title, "", grid)
+
+
+def _title(name: str, rest: str, millis: int, width: int) -> Text:
+    """A line with the time at its end; what is too long is cut."""
+    clock = clock_text(millis)
+    line = Text.assemble((name, "bold"), "  ", rest)
+    line.truncate(max(1, width - len(clock) - 1), overflow="ellipsis", pad=True)
+    return line.append(f" {clock}")
 
 
 def _row(view: TableView, *, is_wide: bool) -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import cast
 
 import msgspec
 import numpy as np
@@ -33,7 +34,7 @@ from paimon_py.maintain.expired import ExpiredPartitions
 from paimon_py.maintain.observers import report, tell_commits
 from paimon_py.metadata.partition_files import partition_columns, partition_files
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.moments import age_of, limit_before, wall_millis
+from paimon_py.scan.moments import age_of, as_age, limit_before, wall_millis
 from paimon_py.spec.events import ExpiryEvent
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -66,7 +67,7 @@ class PartitionExpiry(msgspec.Struct, frozen=True, kw_only=True):
         options: Mapping[str, str],
         clock: Clock,
         *,
-        older_than: datetime | timedelta | int | None = None,
+        older_than: datetime | timedelta | str | int | None = None,
     ) -> PartitionExpiry | None:
         """What options say; None if partitions do not expire.
 
@@ -78,6 +79,7 @@ class PartitionExpiry(msgspec.Struct, frozen=True, kw_only=True):
         """
         table = Options(options)
         age = table.find_duration("partition.expiration-time")
+        older_than = cast("datetime | timedelta | str | int | None", as_age(older_than))
         if not schema.partition_keys or (age is None and older_than is None):
             return None
         if older_than is None or isinstance(older_than, timedelta):
@@ -94,7 +96,7 @@ class PartitionExpiry(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _on_the_wall(moment: datetime | int, now_millis: int) -> int:
+def _on_the_wall(moment: datetime | str | int, now_millis: int) -> int:
     millis = limit_before("older_than", moment, now_millis)
     try:
         return wall_millis(millis)

@@ -45,7 +45,7 @@ _TOLD = 500
 """Files that this process deletes before it tells of them."""
 
 
-def limit_of(clock: Clock, older_than: datetime | timedelta | int | None) -> int:
+def limit_of(clock: Clock, older_than: datetime | timedelta | str | int | None) -> int:
     """The time that files must be older than, in epoch milliseconds; a day ago if nothing is said.
 
     Raises: UsageError if it is not in the past.

@@ -232,7 +232,7 @@ def _of_history(root: TableRoot, freed: Sequence[Snapshot]) -> list[Snapshot]:
 def expire_tags(
     root: TableRoot,
     schema: TableSchema,
-    older_than: datetime | timedelta | int | None,
+    older_than: datetime | timedelta | str | int | None,
     progress: Progress | None = None,
 ) -> list[str]:
     """Delete the tags that have reached their time, or were made before another one.

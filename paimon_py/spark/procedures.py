@@ -21,7 +21,7 @@ from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.spark import care
 from paimon_py.spark.meaning import Meaning
 
-Moment = Union[datetime, timedelta, int]
+Moment = Union[datetime, timedelta, str, int]
 Partitions = Sequence[Mapping[str, object]]
 
 
