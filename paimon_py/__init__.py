@@ -218,6 +218,10 @@ def __getattr__(name: str) -> object:
         from paimon_py.stream.stream import Stream
 
         return Stream
+    if name == "metrics":
+        import paimon_py.metrics as metrics
+
+        return metrics
     if name in __all__:
         from paimon_py import spark
 

@@ -164,7 +164,11 @@ class Table(
         if before is not None:
             warn_of_lower_rows(root, before)
         warn_of_iceberg(root, self._schema, known)
-        return self._schema
+        from paimon_py.maintain.observers import report, schema_event
+
+        made = self._schema
+        report(root, lambda: schema_event(root.event_place(), made, given))
+        return made
 
     def _on(self, root: TableRoot) -> Table:
         name = self._name.partition("$")[0]

@@ -25,7 +25,7 @@ class TableCleaning(OpenedTable, ABC):
     def remove_orphans(
         self,
         *,
-        older_than: datetime | timedelta | int | None = None,
+        older_than: datetime | timedelta | str | int | None = None,
         dry_run: bool = True,
         progress: Callable[[int, int, str], object] | None = None,
         executor: Executor | None = None,

@@ -36,6 +36,7 @@ from paimon_py.iceberg.state import IcebergState
 from paimon_py.imports.result import ImportResult, UnfitFile
 from paimon_py.lanes import Budget
 from paimon_py.maintain.expired import ExpiredPartitions, FastForwarded, RemovedEntries, RemovedOrphans
+from paimon_py.metadata.commit_history import HistoryEntry
 from paimon_py.queries.query import SqlQuery
 from paimon_py.scan.explain import Analysis, Explanation, Pushed, RowGroups, Skipped
 from paimon_py.scan.rows import Rows
@@ -43,6 +44,20 @@ from paimon_py.scan.split import Compared, Section, Split
 from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.credentials import Credentials
 from paimon_py.spec.data_file import DataFile, FileKind, FileSource, ManifestEntry, Stats
+from paimon_py.spec.events import (
+    BranchEvent,
+    CatalogEvent,
+    CommitEvent,
+    CompactionEvent,
+    ConflictEvent,
+    ExpiryEvent,
+    OrphanEvent,
+    RaceEvent,
+    RollbackEvent,
+    SchemaEvent,
+    TableEvent,
+    TagEvent,
+)
 from paimon_py.spec.manifest import DeletionPlace, DeletionVectorRange, GlobalIndex, IndexEntry, ManifestFile
 from paimon_py.spec.partition import Partition
 from paimon_py.spec.schema import TableSchema
@@ -66,19 +81,24 @@ __all__ = [
     "Atomic",
     "Base",
     "BinaryValue",
+    "BranchEvent",
     "BucketChanges",
     "Budget",
     "Calculable",
+    "CatalogEvent",
     "Clock",
     "Clustering",
     "Column",
     "ColumnList",
     "ColumnStatistics",
+    "CommitEvent",
     "CommitKind",
     "CommittedSnapshots",
+    "CompactionEvent",
     "Compare",
     "CompareColumns",
     "Compared",
+    "ConflictEvent",
     "Constant",
     "Credentials",
     "DataFile",
@@ -90,6 +110,7 @@ __all__ = [
     "Env",
     "Executor",
     "ExpiredPartitions",
+    "ExpiryEvent",
     "Explanation",
     "Exported",
     "FastForwarded",
@@ -97,6 +118,7 @@ __all__ = [
     "FileKind",
     "FileSource",
     "GlobalIndex",
+    "HistoryEntry",
     "IcebergState",
     "Ids",
     "ImportResult",
@@ -120,6 +142,7 @@ __all__ = [
     "Not",
     "NumberedTask",
     "Or",
+    "OrphanEvent",
     "Partition",
     "PartitionChoice",
     "Pool",
@@ -127,13 +150,16 @@ __all__ = [
     "Progress",
     "PublishedVersion",
     "Pushed",
+    "RaceEvent",
     "Ref",
     "RemovedEntries",
     "RemovedOrphans",
+    "RollbackEvent",
     "Root",
     "RowGroups",
     "RowType",
     "Rows",
+    "SchemaEvent",
     "Section",
     "SerialPool",
     "Skipped",
@@ -146,7 +172,9 @@ __all__ = [
     "Statistics",
     "Stats",
     "SystemTable",
+    "TableEvent",
     "TableSchema",
+    "TagEvent",
     "TaskResult",
     "TextMatch",
     "TimeValue",

@@ -66,7 +66,7 @@ OF_REFUSED = {
     "lookup.blob": "BLOB columns",
     "visibility-callback.": "waiting until rows are visible",
     "commit.callback": "callbacks of Java classes",
-    "tag.callback": "callbacks of Java classes",
+    "tag.callback.": "callbacks of Java classes",
     "partition.mark-done-action.custom": "callbacks of Java classes",
     "partition.mark-done-action.http": "reports by HTTP",
     "manifest-sort.": "sorted manifests",
@@ -91,6 +91,7 @@ OTHERWISE = {
     "stream-scan-mode": "no effect: Java's own business",
     "batch-scan-mode": "no effect: Java's own business",
     "metastore.tag-to-partition.preview": "no effect: tags do not become partitions",
+    "tag.callbacks": "changes of tags are refused",
     **dict.fromkeys(
         (
             "metadata.iceberg.database", "metadata.iceberg.table", "metadata.iceberg.uri",

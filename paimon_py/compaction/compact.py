@@ -87,6 +87,10 @@ COMPACT = TaskKind(
 )
 
 
+Choose = Callable[[Sequence[CompactionTask]], Sequence[CompactionTask]]
+"""Chooses tasks of a plan; the others are left for a later call."""
+
+
 class Compactor:
     """One call of `Table.compact`."""
 
@@ -99,14 +103,17 @@ class Compactor:
         chosen: PartitionChoice | None,
         clustering: Clustering | None = None,
         executor: Executor | None = None,
+        choose: Choose | None = None,
     ) -> None:
-        """`executor`: who runs the tasks; None: this process."""
+        """`executor`: who runs the tasks; None: this process. `choose`: which tasks of a plan; None: all."""
         self._root = root
         self._schema = schema
         self._full = full
         self._chosen = chosen
         self._clustering = clustering
         self._executor = executor
+        self._carry = carry
+        self._choose = choose
 
     def run(self, progress: Progress | None) -> CommitResult:
         """Compact; a bucket whose files others replaced meanwhile is planned again once, then left as it is.
@@ -114,7 +121,8 @@ class Compactor:
         Raises:
             CommitUnknownError: nothing was deleted. Any other error: no file is left behind, nothing was published.
         """
-        first = self._round(self.tasks(), progress)
+        tasks = self.tasks()
+        first = self._round(tasks if self._choose is None else self._choose(tasks), progress)
         if not first.dropped_buckets:
             return first
         again = [task for task in self.tasks() if (task.partition, task.bucket) in first.dropped_buckets]

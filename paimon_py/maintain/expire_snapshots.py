@@ -17,12 +17,14 @@ import msgspec
 
 from paimon_py.errors import CommitConflictError, PaimonError, StorageError
 from paimon_py.executors.executor import Executor
-from paimon_py.logs import EXPIRY
+from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.doomed import Doomed, kept_beside
 from paimon_py.maintain.expired import ExpiredSnapshots
+from paimon_py.maintain.observers import report
 from paimon_py.maintain.retention import FirstKept, Lasting, Retention, first_kept, lasting_changes
 from paimon_py.metadata.id_runs import current_run
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.events import ExpiryEvent
 from paimon_py.spec.layout import earliest_hint_path, snapshot_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -89,8 +91,17 @@ def expire_snapshots(
     EXPIRY.info(
         "%s: snapshots %d to %d went, with %d data files; %s", root.path, done.snapshot_ids[0], done.snapshot_ids[-1],
         done.data_files, done.reason,
+        extra=fields(root, snapshots=len(going), data_files=done.data_files, metadata_files=done.metadata_files),
     )  # fmt: skip
-    return done
+    said = report(root, lambda: _event(root, done))
+    return msgspec.structs.replace(done, warnings=said) if said else done
+
+
+def _event(root: TableRoot, done: ExpiredSnapshots) -> ExpiryEvent:
+    return ExpiryEvent(
+        **root.event_place(), what="snapshots", count=len(done.snapshot_ids), first_id=done.snapshot_ids[0],
+        last_id=done.snapshot_ids[-1], deleted_files=done.data_files + done.index_files + done.metadata_files,
+    )  # fmt: skip
 
 
 class Chain(NamedTuple):

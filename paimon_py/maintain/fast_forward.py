@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from paimon_py.errors import CommitConflictError, SnapshotExpiredError, UsageError
-from paimon_py.logs import COMMITS
+from paimon_py.logs import COMMITS, fields
 from paimon_py.maintain.cutting import Cutting, NewerSnapshotsError, ancestors, check_no_expiry
 from paimon_py.maintain.expired import FastForwarded
 from paimon_py.maintain.rollback import consumers_beyond, warn_of_consumers
@@ -23,6 +23,7 @@ from paimon_py.metadata.id_runs import current_run, shown_ids
 from paimon_py.metadata.origins import BranchOrigin, origin_of
 from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.events import RollbackEvent
 from paimon_py.spec.layout import MAIN_BRANCH, schema_path, tag_path
 from paimon_py.spec.snapshot import Snapshot, Tag
 from paimon_py.storage.store import FileMissingError
@@ -76,9 +77,20 @@ def fast_forward(root: TableRoot, name: str, *, discard: bool) -> FastForwarded:
     consumers = consumers_beyond(root, move.parting.last_shared + 1) if move.parting.newer else ()
     done = move.by_catalog() if root.history is not None else move.run(discard=discard)
     done = msgspec.structs.replace(done, consumers=consumers)
-    COMMITS.info("%s: moved on to branch %s, snapshot %d", root.path, name, done.snapshot_id)
+    COMMITS.info(
+        "%s: moved on to branch %s, snapshot %d", root.path, name, done.snapshot_id,
+        extra=fields(root, from_branch=name, snapshot_id=done.snapshot_id),
+    )  # fmt: skip
     warn_of_consumers(root, consumers, move.parting.last_shared + 1)
     return done
+
+
+def fast_forward_event(root: TableRoot, done: FastForwarded) -> RollbackEvent:
+    """What observers are told of a fast-forward."""
+    return RollbackEvent(
+        **root.event_place(), action="fast-forward", snapshot_id=done.snapshot_id, deleted_ids=done.gone_ids,
+        deleted_tags=done.tags, consumers=done.consumers,
+    )  # fmt: skip
 
 
 def part(

@@ -19,16 +19,18 @@ from paimon_py.env import Clock
 from paimon_py.errors import StorageError, UsageError
 from paimon_py.executors.executor import Executor
 from paimon_py.executors.job import Job
-from paimon_py.logs import EXPIRY
+from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.maintain.file_directories import Directory, bucket_directories, external_roots, metadata_directories
 from paimon_py.maintain.file_tasks import DELETE, DeleteTask, Deletion, delete_files, is_older, list_directories
 from paimon_py.maintain.idle_users import forget_user, idle_users
+from paimon_py.maintain.observers import report
 from paimon_py.maintain.reachable import Home, Reachable, homes
 from paimon_py.metadata.consumers import Consumers
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.store_clock import store_lag
 from paimon_py.scan.moments import limit_before
+from paimon_py.spec.events import OrphanEvent
 from paimon_py.spec.iceberg import writes_iceberg
 from paimon_py.storage.store import FileStatus
 from paimon_py.tally import Progress, Tally
@@ -43,7 +45,7 @@ _SHOWN = 1000
 _DELETED_AT_ONCE = 20_000
 
 
-def limit_of(clock: Clock, older_than: datetime | timedelta | int | None) -> int:
+def limit_of(clock: Clock, older_than: datetime | timedelta | str | int | None) -> int:
     """The time that files must be older than, in epoch milliseconds; a day ago if nothing is said.
 
     Raises: UsageError if it is not in the past.
@@ -88,7 +90,13 @@ def remove_orphans(
     found = search.result()
     if not dry_run:
         gone = found.files - found.left_files
-        EXPIRY.info("%s: %d orphans were deleted, %d bytes", root.path, gone, found.size_bytes)
+        EXPIRY.info(
+            "%s: %d orphans were deleted, %d bytes", root.path, gone, found.size_bytes,
+            extra=fields(root, files=gone, size_bytes=found.size_bytes),
+        )  # fmt: skip
+        event = lambda: OrphanEvent(**root.event_place(), deleted_files=gone, size_bytes=found.size_bytes)  # noqa: E731
+        said = report(root, event) if gone else ()
+        return msgspec.structs.replace(found, warnings=said) if said else found
     return found
 
 

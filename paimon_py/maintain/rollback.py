@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from paimon_py.errors import SnapshotExpiredError
-from paimon_py.logs import COMMITS, warn
+from paimon_py.logs import COMMITS, fields, warn
 from paimon_py.maintain.cutting import Cutting, ancestors, check_no_expiry
 from paimon_py.maintain.expired import RolledBack
 from paimon_py.maintain.tags import is_kept
@@ -16,6 +16,7 @@ from paimon_py.metadata.cuts import ROLLBACK
 from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
+from paimon_py.spec.events import RollbackEvent
 from paimon_py.spec.layout import tag_path
 from paimon_py.spec.snapshot import Snapshot
 
@@ -43,9 +44,20 @@ def rollback(root: TableRoot, target: Snapshot, *, tag: str | None = None) -> Ro
     consumers = consumers_beyond(root, target.id + 1)
     done = _by_catalog(root, target, tag) if root.history is not None else _rolled_back(root, target)
     done = msgspec.structs.replace(done, consumers=consumers)
-    COMMITS.info("%s: went back to snapshot %d, %d later ones are gone", root.path, target.id, len(done.snapshot_ids))
+    COMMITS.info(
+        "%s: went back to snapshot %d, %d later ones are gone", root.path, target.id, len(done.snapshot_ids),
+        extra=fields(root, snapshot_id=target.id, deleted_snapshots=len(done.snapshot_ids)),
+    )  # fmt: skip
     warn_of_consumers(root, consumers, target.id + 1)
     return done
+
+
+def rollback_event(root: TableRoot, done: RolledBack) -> RollbackEvent:
+    """What observers are told of a rollback."""
+    return RollbackEvent(
+        **root.event_place(), action="rollback", snapshot_id=done.snapshot_id, deleted_ids=done.snapshot_ids,
+        deleted_tags=done.tags, consumers=done.consumers,
+    )  # fmt: skip
 
 
 def consumers_beyond(root: TableRoot, number: int) -> tuple[str, ...]:

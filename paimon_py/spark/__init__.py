@@ -243,7 +243,7 @@ def expire_snapshots_spark(
     *,
     retain_min: int | None = None,
     retain_max: int | None = None,
-    older_than: datetime | timedelta | int | None = None,
+    older_than: datetime | timedelta | str | int | None = None,
     max_deletes: int | None = None,
     dry_run: bool = False,
     spark: SparkSession | None = None,
@@ -266,7 +266,7 @@ def expire_snapshots_spark(
 def remove_orphans_spark(
     table: Table,
     *,
-    older_than: datetime | timedelta | int | None = None,
+    older_than: datetime | timedelta | str | int | None = None,
     dry_run: bool = True,
     progress: Callable[[int, int, str], object] | None = None,
     spark: SparkSession | None = None,

@@ -41,7 +41,7 @@ def compact(
 
 def expire(
     table: Table, spark: SparkSession | None, *, retain_min: int | None, retain_max: int | None,
-    older_than: datetime | timedelta | int | None, max_deletes: int | None, dry_run: bool,
+    older_than: datetime | timedelta | str | int | None, max_deletes: int | None, dry_run: bool,
 ) -> ExpiredSnapshots:  # fmt: skip
     """See `expire_snapshots_spark`."""
     return require_table(table, "expire_snapshots_spark").expire_snapshots(
@@ -51,7 +51,7 @@ def expire(
 
 
 def clean(
-    table: Table, spark: SparkSession | None, *, older_than: datetime | timedelta | int | None, dry_run: bool,
+    table: Table, spark: SparkSession | None, *, older_than: datetime | timedelta | str | int | None, dry_run: bool,
     progress: Callable[[int, int, str], object] | None,
 ) -> RemovedOrphans:  # fmt: skip
     """See `remove_orphans_spark`."""

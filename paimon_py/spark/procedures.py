@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from paimon_py import Catalog, CommitResult, Consumer, ExpiredSnapshots, Predicate, RolledBack, Table, Tag
     from paimon_py.types import RemovedOrphans
 
-Moment = Union[datetime, timedelta, int]
+Moment = Union[datetime, timedelta, str, int]
 Partitions = Sequence[Mapping[str, object]]
 
 

@@ -73,6 +73,20 @@ def check_compactable(schema: TableSchema) -> None:
             raise _refusal("compact", name, feature)
 
 
+def check_taggable(schema: TableSchema) -> None:
+    """Refuse to create, replace, rename or delete tags of a table whose tags are told to classes of Java.
+
+    Raises:
+        UnsupportedError: names the option.
+    """
+    if Options(schema.options).find_str("tag.callbacks"):
+        raise UnsupportedError(
+            "paimon_py cannot change tags of tables with tag.callbacks: the option names classes of Java, which are"
+            " called after each change. Remove it, and let catalog.register_observer(f) call a function of Python",
+            feature="tag.callbacks",
+        )
+
+
 def check_same_features(before: TableSchema, after: TableSchema) -> None:
     """Refuse a schema change that brings in a feature whose rules are not known here.
 
@@ -261,6 +275,10 @@ _FEATURES = (
     Feature(_file_index, readable=True),
     Feature(_other_than("write.sequence-number-init-mode", "scan"), readable=True),
     Feature(iceberg_feature, readable=True),
-    Feature(_given("commit.callbacks"), readable=True),
+    Feature(
+        _given("commit.callbacks"), readable=True,
+        hint="the option names classes of Java, which are called after each commit: remove it, and let"
+        " catalog.register_observer(f) call a function of Python",
+    ),
     Feature(_row_kind_column, readable=True),
 )

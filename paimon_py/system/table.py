@@ -22,6 +22,7 @@ from paimon_py.scan.view import AsIs, View
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_readable
+from paimon_py.system.reading import SystemReading
 
 if TYPE_CHECKING:
     from paimon_py.stream.stream import Stream
@@ -57,7 +58,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
-class SystemTable:
+class SystemTable(SystemReading):
     """A table seen in another way: read like a table, never written. Can be pickled; secrets are left out."""
 
     def __init__(self, root: TableRoot, schema: TableSchema, name: str, kind: Kind) -> None:

@@ -57,7 +57,7 @@ class _Later(dict):
     def __missing__(self, name):
         ours = (
             "Writer", "Stream", "SystemTable", "MadeTable", "Dataset", "IcebergState", "PublishedVersion", "SqlQuery",
-            "ImportResult", "Exported",
+            "ImportResult", "Exported", "HistoryEntry",
         )  # fmt: skip
         if name not in ("duckdb", "pandas", "polars", *ours):
             raise KeyError(name)

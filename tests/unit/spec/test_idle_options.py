@@ -78,7 +78,6 @@ def test_an_option_that_is_acted_on_is_not_idle():
 @pytest.mark.parametrize(("name", "text"), [
     ("snapshot.time-retained", "60 min"), ("snapshot.num-retained.min", "10"), ("snapshot.num-retained.max", "2147483647"),
     ("snapshot.expire.execution-mode", "SYNC"), ("commit.force-compact", "False"), ("manifest-sort.enabled", "false"),
-    ("tag.callbacks", ""),
 ])  # fmt: skip
 def test_defaults_however_they_are_written_are_not_idle(name, text):
     assert is_default(name, text)
