@@ -112,7 +112,6 @@ class Compactor:
         self._chosen = chosen
         self._clustering = clustering
         self._executor = executor
-        self._carry = carry
         self._choose = choose
 
     def run(self, progress: Progress | None) -> CommitResult:
