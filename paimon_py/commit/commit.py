@@ -317,5 +317,6 @@ def _author(root: TableRoot, options: Options, changes: Changes, request: Commit
         watermark=max(marks, default=None),
         properties=request.properties,
         operation=request.operation,
+        same_rows=request.same_rows,
         source=request.label.identifier.source if isinstance(request.label.identifier, StepNumber) else None,
     )

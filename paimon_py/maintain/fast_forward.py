@@ -25,7 +25,7 @@ from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.events import RollbackEvent
 from paimon_py.spec.layout import MAIN_BRANCH, schema_path, tag_path
-from paimon_py.spec.snapshot import Snapshot, Tag
+from paimon_py.spec.snapshot import Base, Snapshot, Tag
 from paimon_py.storage.store import FileMissingError
 
 
@@ -128,11 +128,23 @@ class _Move:
             raise self._expired()
         history = current_run(sorted(self._found), lambda: None)
         self._coming = {number: self._found[number] for number in history}
-        self._there = {one.id: one for number in root.snapshots.ids() if (one := root.snapshots.find(number))}
         self._schemas = self._schemas_of_branch()
         self._branch_tags = branch.tags.list()
-        self.parting = part(root, self._there, self._all(), origin_of(branch))
+        self._look_at_main()
+
+    def _look_at_main(self) -> None:
+        """What main has, and what of that leaves."""
+        root = self._root
+        self._there = {one.id: one for number in root.snapshots.ids() if (one := root.snapshots.find(number))}
+        self.parting = part(root, self._there, self._all(), origin_of(self._branch))
         self.tags = self._leaving_tags(root.tags.list())
+
+    def _is_as_before(self, ids: Sequence[int]) -> bool:
+        """Whether main still has the snapshots that were looked at. Cost: a get."""
+        latest = self._there.get(max(self._there, default=0))
+        return list(ids) == sorted(self._there) and (
+            latest is None or Base.of(latest).is_of(self._root.snapshots.find(latest.id))
+        )
 
     def _all(self) -> dict[int, Snapshot]:
         """What comes, with those that a call which ended in the middle has kept and the branch has let expire since."""
@@ -160,13 +172,14 @@ class _Move:
 
     def run(self, *, discard: bool) -> FastForwarded:
         """Move main. Without `discard` a commit to main that comes meanwhile is kept, and nothing is done."""
-        root, kept, coming = self._root, self.parting.kept, list(self._all().values())
+        root, coming = self._root, list(self._all().values())
         cutting = Cutting(root, FAST_FORWARD, coming, self._branch.branch)
-        coming = [one for one in coming if kept is None or one.id > kept.id]
         with cutting.at_work():
             self._look_again(discard=discard)
+            kept = self.parting.kept
             if kept is not None and not cutting.holds(kept):
                 check_no_expiry(root, kept.id)
+        coming = [one for one in coming if kept is None or one.id > kept.id]
         stays = frozenset() if kept is None else frozenset((kept.id, *(one.id for one in ancestors(root, kept))))
         new_schemas = [number for number in self._schemas if number not in root.schemas.ids()]
         self._put_schemas(new_schemas)
@@ -226,9 +239,14 @@ class _Move:
                 f"nothing was done: the schema of branch {self._branch.branch!r} changed meanwhile; call again",
                 table=self._root.path,
             )
-        new = [number for number in self._root.snapshots.ids() if number not in self._there]
+        ids = self._root.snapshots.ids()
+        new = [number for number in ids if number not in self._there]
         if new and not discard:
             raise self._moved_on(NewerSnapshotsError(self._root.path, new))
+        if not self._is_as_before(ids):  # a rollback, or an expiry
+            self._look_at_main()
+            if not discard:
+                self.require_nothing_newer()
 
     def _overtaken(self, cutting: Cutting, schemas: Sequence[int], error: NewerSnapshotsError) -> CommitConflictError:
         """Take the cut back after others committed to main; the error that tells them."""

@@ -226,6 +226,7 @@ class _Round:
             spares_waiting=True,
             upgrades=self._on_top,
             is_new=True,
+            same_rows=True,
         )
         return commit(self._root, self._schema, changes, request)
 

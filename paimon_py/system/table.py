@@ -145,7 +145,7 @@ class SystemTable(SystemReading):
         """
         check_readable(self._schema)
         self._require_changes()
-        span = between(start, end, mode, self._schema)
+        span = between(start, end, mode)
         return Scan(
             self._root, self._schema, columns=columns, where=where, limit=limit, between=span, view=self._kind.view
         )
