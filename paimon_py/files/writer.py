@@ -26,6 +26,7 @@ from paimon_py.files.places import BucketPlace
 from paimon_py.files.stats import SYSTEM_MODE, StatsMode, changelog_modes, stats_of, value_modes
 from paimon_py.formats.base import ColumnBounds, FileWriter, WriteSettings, encoding
 from paimon_py.formats.registry import format_of
+from paimon_py.lazy import lazy_property
 from paimon_py.spec.data_file import EMPTY_ROW, EMPTY_STATS, DataFile, FileSource, Stats
 from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, index_columns
 from paimon_py.spec.options import Options
@@ -42,7 +43,7 @@ _KEYED_TARGET_BYTES = 128 << 20
 _ANY_ROWS = (1 << 63) - 1
 
 
-class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
+class FileLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What all files of one writer have in common.
 
     Attributes:
@@ -78,13 +79,18 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
         """Whether files hold the ids of their rows, which were in other files before."""
         return ROW_ID_FIELD in self.fields
 
-    @property
+    @lazy_property
     def file_fields(self) -> tuple[Field, ...]:
         """Columns in the file, in order."""
         if not self.key_fields:
             return self.fields
         keys = tuple(key_copy(field) for field in self.key_fields) if self.repeats_keys else ()
         return (*keys, SEQUENCE_FIELD, KIND_FIELD, *self.fields)
+
+    @lazy_property
+    def file_schema(self) -> pa.Schema:
+        """The same for Arrow."""
+        return to_arrow_schema(self.file_fields)
 
 
 def file_layout(
@@ -221,7 +227,7 @@ class RollingWriter:
         self._layout = layout
         self._clock = clock
         self._next_sequence = first_sequence
-        self._schema = to_arrow_schema(layout.file_fields)
+        self._schema = layout.file_schema
         self._open: _OpenFile | None = None
         self._paths: list[str] = []
         self._files: list[DataFile] = []

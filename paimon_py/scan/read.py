@@ -52,6 +52,7 @@ from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
 
 RAW_BATCH_ROWS = 65_536
+_FEW_ROWS = 1024
 _CHANGE_BATCH_ROWS = 131_072
 """Most files of changes hold no more rows, and come as one batch each."""
 
@@ -169,6 +170,8 @@ class _SplitReader:
             self._kinds = (KIND_FIELD,)
         self._stamps = Stamps.of(schema)
         self._raw_rows = RAW_BATCH_ROWS if split.since is None else _CHANGE_BATCH_ROWS
+        if request.first_rows is not None:
+            self._raw_rows = min(self._raw_rows, max(_FEW_ROWS, request.first_rows))
         self._beyond = request.beyond if split.since is None else None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -223,7 +226,7 @@ class _SplitReader:
         elif section.raw:
             yield from self._run(section, fields, section.files, self._raw_rows)
         elif len(section.runs) == 1:
-            for batch in self._run(section, fields, section.files, RAW_BATCH_ROWS):
+            for batch in self._run(section, fields, section.files, min(self._raw_rows, RAW_BATCH_ROWS)):
                 yield batch if self._kinds else keep(batch, _additions)
         else:
             yield from self._merged(section, fields)
@@ -249,7 +252,8 @@ class _SplitReader:
         mask = self._request.key_mask
         sources = [self._source(section, run, fields, mask) for run in _sorted_runs(section)]
         columns = tuple(field.name for field in (*self._fields, *self._kinds)) or (order.keys[0].name,)
-        return merge(sources, read_plan(order, engine, columns, drop_deletes=not self._kinds))
+        first_rows = self._request.first_rows
+        return merge(sources, read_plan(order, engine, columns, drop_deletes=not self._kinds, first_rows=first_rows))
 
     def _source(self, section: Section, run: SortedRun, fields: tuple[Field, ...], mask: Filter | None) -> RunSource:
         def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:

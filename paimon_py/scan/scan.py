@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 Batches = Generator[pa.RecordBatch, None, None]
 
+_ROWS_TO_SIFT = 16_384
+"""Rows that are read at first for a few that match a condition."""
+
 _DERIVED = frozenset(("_planned", "_shown", "_asked", "_order"))
 
 
@@ -307,7 +310,11 @@ class Scan(Rows):
     @lazy_property
     def _asked(self) -> Request:
         """What is read of the table for that."""
-        return self._view.asked(self._request)
+        asked = self._view.asked(self._request)
+        if self._limit is None or self._limit > RAW_BATCH_ROWS:
+            return asked
+        first_rows = self._limit if asked.predicate is None else max(self._limit, _ROWS_TO_SIFT)
+        return msgspec.structs.replace(asked, first_rows=first_rows)
 
     @lazy_property
     def _planned(self) -> Planned:
@@ -419,7 +426,8 @@ class Scan(Rows):
     def _limited(self, most: int) -> Scan:
         scan = object.__new__(type(self))
         scan.__dict__.update(self.__dict__)
-        scan.__dict__.pop("_planned", None)
+        for derived in ("_planned", "_asked"):
+            scan.__dict__.pop(derived, None)
         scan._limit = most
         return scan
 

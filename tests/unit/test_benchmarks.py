@@ -16,6 +16,7 @@ from benchmarks import (
     indexes,
     large_commit,
     memory,
+    planning,
     streams,
     system_tables,
     versions,
@@ -205,3 +206,9 @@ def test_queries_of_frames_find_what_scans_find(capsys):
     assert {line.library for line in lines} == {"polars", "DuckDB"}
     assert [line.rows for line in lines if line.query == "a range of keys"] == [10, 10]
     assert "ten rows" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_plans_are_measured_in_processes_of_their_own():
+    lines = planning.main(["--files", "200"])
+    assert [line.splits for line in lines] == [7, 0, 0, 0, 1, 0, 0, 0]
