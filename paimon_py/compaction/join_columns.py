@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.compaction.range_picker import first_of, ranges_of
-from paimon_py.files.column_files import ColumnFiles
+from paimon_py.files.column_files import ColumnFiles, Pieces
 from paimon_py.files.writer import RollingWriter
 from paimon_py.metadata.bucket_files import BucketFiles
 from paimon_py.spec.data_file import DataFile
@@ -56,7 +56,10 @@ class JoinedColumns:
         return file, DeletionVector.of(np.concatenate(positions))
 
     def _rows(self, part: ColumnFiles) -> Iterator[pa.RecordBatch]:
-        def read(file: DataFile, own: Sequence[Field]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        def read(file: DataFile, own: Sequence[Field], _offset: int) -> Pieces:
             return self._place.reader(file, own).positions()
 
-        return (batch for _, batch in part.rows(self._schema.fields, read))
+        def read_blobs(field: Field, files: Sequence[DataFile]) -> Pieces:
+            return self._place.blob_column(field, files, part.first_row_id, part.row_count).pieces(None, as_refs=False)
+
+        return (batch for _, batch in part.rows(self._schema.fields, read, read_blobs))

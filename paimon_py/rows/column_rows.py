@@ -24,7 +24,7 @@ from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions, i
 from paimon_py.errors import UnsupportedError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.alive import Living, living
-from paimon_py.files.column_files import ColumnFiles, Pieces
+from paimon_py.files.column_files import ColumnFiles, Pieces, behind
 from paimon_py.files.physical import with_row_ids
 from paimon_py.files.writer import whole_layout
 from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
@@ -89,10 +89,14 @@ class _Range:
     def rows(self, fields: Sequence[Field], rows: BitMap | None = None) -> Pieces:
         """Columns of the rows as they are, dead ones too; with `rows` some others than these may be missing."""
 
-        def read(file: DataFile, own: Sequence[Field]) -> Pieces:
-            return self.files.reader(file, own).positions(rows=rows)
+        def read(file: DataFile, own: Sequence[Field], offset: int) -> Pieces:
+            return self.files.reader(file, own).positions(rows=behind(rows, offset, file))
 
-        return self.columns.rows(fields, read)
+        def read_blobs(field: Field, files: Sequence[DataFile]) -> Pieces:
+            column = self.files.blob_column(field, files, self.columns.first_row_id, self.columns.row_count)
+            return column.pieces(rows, as_refs=False)
+
+        return self.columns.rows(fields, read, read_blobs)
 
 
 class ColumnRows:
