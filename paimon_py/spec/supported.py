@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from paimon_py.errors import UnsupportedError
-from paimon_py.spec.blobs import fields_apart, holds_blobs, mentions_blobs
+from paimon_py.spec.blobs import BlobPlace, blob_place, fields_apart, holds_blobs, mentions_blobs
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import sequence_groups, shared_members
 from paimon_py.spec.file_indexes import KINDS, index_kinds
@@ -179,8 +179,10 @@ def _hidden_blob(schema: TableSchema, _options: Options) -> str | None:
 
 
 def _blob_write(schema: TableSchema, _options: Options) -> str | None:
-    """Columns of BLOBs that are read, and not written yet."""
-    return next((f"BLOB column {field.name!r}" for field in schema.fields if holds_blobs(field.type)), None)
+    """Columns of references, which are read, and not written yet."""
+    places = {field.name: blob_place(schema, field) for field in schema.fields}
+    found = (name for name, place in places.items() if place is BlobPlace.REFERENCE or place is BlobPlace.VIEW)
+    return next((f"BLOB column {name!r} of references" for name in found), None)
 
 
 def _lone_blobs(schema: TableSchema, options: Options) -> str | None:
