@@ -19,7 +19,7 @@ from paimon_py.codec.columns import binary_array
 from paimon_py.codec.file_index.container import decode as decode_indexes
 from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.errors import CorruptionError, PaimonError
-from paimon_py.files.physical import evolves_columns
+from paimon_py.files.physical import bounded_fields, evolves_columns
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
@@ -287,11 +287,10 @@ def _check_stats(schema_of: SchemaOf, made: Iterable[DataFile]) -> None:
         schema = schema_of(number)
         named: dict[tuple[str, ...] | None, list[DataFile]] = {}
         for file in files:
-            named.setdefault(file.value_stats_columns, []).append(file)
+            named.setdefault(file.bounded_columns, []).append(file)
         _check_bounds([file.key_stats for file in files], schema.key_fields, files)
         for names, same in named.items():
-            known = schema.fields if names is None else [schema.field(name) for name in names]
-            _check_bounds([file.value_stats for file in same], known, same)
+            _check_bounds([file.value_stats for file in same], bounded_fields(schema, names), same)
 
 
 def _check_bounds(stats: Sequence[Stats], fields: Sequence[Field], files: Sequence[DataFile]) -> None:

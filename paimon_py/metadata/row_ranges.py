@@ -75,7 +75,7 @@ def row_ranges(entries: EntryColumns) -> RowRanges:
         )
     if not len(entries):
         return RowRanges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
-    partition, apart = entries.distinct("partition")[0], _apart(entries)
+    partition, apart = entries.distinct("partition")[0], files_apart(entries)
     whole = np.flatnonzero(~apart)
     keys = np.stack([partition, first, last])
     order = whole[np.lexsort((-whole, entries.max_sequence[whole], last[whole], first[whole], partition[whole]))]
@@ -108,7 +108,7 @@ def row_ranges(entries: EntryColumns) -> RowRanges:
     return RowRanges(every[found], np.cumsum(sizes) - sizes, sizes)
 
 
-def _apart(entries: EntryColumns) -> Mask:
+def files_apart(entries: EntryColumns) -> Mask:
     """Which files hold columns that lie apart."""
     names = entries.names()
     found = pc.match_substring_regex(names, r"\.blob$|\.vector\.[^.]+$")
@@ -161,7 +161,7 @@ def newest(entries: EntryColumns, ranges: RowRanges, holds: Mask) -> tuple[Ints,
     youngest = np.repeat(np.maximum.reduceat(ages, ranges.starts), ranges.counts)
     tied: Mask = np.add.reduceat((held & (ages == youngest)).astype(np.int64), ranges.starts) > 1
     found: Ints = np.where(places >= 0, ranges.order[places], -1)
-    if held.any() and (apart := _apart(entries)).any():
+    if held.any() and (apart := files_apart(entries)).any():
         tied |= np.add.reduceat((held & apart[ranges.order]).astype(np.int64), ranges.starts) > 0
     return found, tied
 

@@ -175,3 +175,60 @@ def test_a_write_that_fails_leaves_no_file(catalog):
     with pytest.raises(OSError):
         table.write_arrow([{"id": 0, "a": b"x" * 100}, {"id": 1, "a": Broken()}])
     assert not os.path.isdir(os.path.join(table.location, "bucket-0")) or not os.listdir(os.path.join(table.location, "bucket-0"))
+
+
+def test_changes_of_new_rows_have_their_bytes(catalog):
+    table = made(catalog)
+    table.write_arrow([{"id": 1, "a": b"one", "n": "x"}])
+    table.write_arrow([{"id": 2, "a": b"two", "n": None}, {"id": 3, "a": None, "n": "z"}])
+    found = table.changes(1, 2, mode="delta").to_arrow().to_pylist()
+    assert found == [{"id": 2, "a": b"two", "n": None, "_row_kind": "+I"}, {"id": 3, "a": None, "n": "z", "_row_kind": "+I"}]
+    stream = table.stream(from_=1, columns=["a"], where="id < 3")
+    assert [row["a"] for _ in range(2) for row in stream.poll().to_arrow().to_pylist()] == [b"one", b"two"]
+    table.update_rows([{"_ROW_ID": 0, "a": b"new"}])
+    with pytest.raises(UnsupportedError, match="set columns"):
+        stream.poll()
+    with pytest.raises(UnsupportedError, match="set columns"):
+        table.scan(options={"incremental-between": "2,3", "incremental-between-scan-mode": "delta"}).to_arrow()
+    assert [(row["a"], row["_row_kind"]) for row in table.changes(2, 3, mode="diff").to_arrow().to_pylist()] == [(b"one", "-D"), (b"new", "+I")]
+
+
+def test_a_column_of_blobs_can_be_added(catalog):
+    from paimon_py import AddColumn, RenameColumn
+
+    table = made(catalog)
+    table.write_arrow([{"id": i, "a": b"a", "n": "x"} for i in range(3)])
+    table.alter(AddColumn("b", "BLOB"), RenameColumn("a", "c"))
+    table.update_rows([{"_ROW_ID": 1, "b": b"B"}])
+    table.write_arrow([{"id": 9, "b": b"new"}])
+    assert [(row["c"], row["b"]) for row in table.to_arrow().to_pylist()] == [(b"a", None), (b"a", b"B"), (b"a", None), (None, b"new")]
+    table.compact(full=True)
+    assert [(row["c"], row["b"]) for row in table.to_arrow().to_pylist()] == [(b"a", None), (b"a", b"B"), (b"a", None), (None, b"new")]
+
+
+def test_a_file_that_is_gone_does_not_turn_bytes_into_null(catalog):
+    table = made(catalog, **{"blob.target-file-size": "1 b"})
+    table.write_arrow([{"id": i, "a": b"a", "n": "x"} for i in range(3)])
+    lost = sorted(row["file_path"] for row in table.system("files").scan().to_arrow().to_pylist() if row["file_path"].endswith(".blob"))[1]
+    os.remove(lost)
+    with pytest.raises(UnsupportedError, match="other columns of rows whose files are missing"):
+        table.remove_unexisting_files(dry_run=False)
+
+
+def test_parts_of_tables_and_overwrites(catalog):
+    table = catalog.create_table("db.p", Schema({"id": "INT", "a": "BLOB", "p": "INT"}), partition_by=["p"], options=OPTIONS)
+    rows = [{"id": i, "a": bytes([i]), "p": i % 3} for i in range(12)]
+    table.write_arrow(rows)
+    table.write_arrow([{"id": 50, "a": b"over", "p": 1}], overwrite={"p": 1})
+    found = sorted(table.to_arrow().to_pylist(), key=lambda row: row["id"])
+    assert found == [row for row in rows if row["p"] != 1] + [{"id": 50, "a": b"over", "p": 1}]
+    assert table.scan(where="p = 2 AND id > 5").to_arrow()["a"].to_pylist() == [bytes([8]), bytes([11])]
+    table.drop_partitions([{"p": 2}])
+    assert table.count() == 5
+    with table.writer() as writer:
+        writer.write_arrow([{"id": 60, "a": b"w", "p": 0}])
+        changes = writer.changes()
+    travelled = type(changes).from_bytes(bytes(changes))
+    table.commit(travelled)
+    assert table.scan(where="id = 60").to_arrow()["a"].to_pylist() == [b"w"]
+
