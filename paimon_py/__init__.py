@@ -78,6 +78,7 @@ from paimon_py.table import Table
 from paimon_py.views import Manifest, Snapshot, Tag
 
 if TYPE_CHECKING:
+    from paimon_py.codec.blob_refs import BlobRef
     from paimon_py.expr.sql_values import sql
     from paimon_py.files.variant_value import Variant, variant
     from paimon_py.lsm.writer import LSMWriter
@@ -110,6 +111,7 @@ __all__ = [
     "AlreadyExistsError",
     "BadRow",
     "Before",
+    "BlobRef",
     "BranchNotFoundError",
     "Catalog",
     "CatalogFunction",
@@ -202,6 +204,10 @@ def __getattr__(name: str) -> object:
         from paimon_py.lsm.writer import LSMWriter
 
         return LSMWriter
+    if name == "BlobRef":
+        from paimon_py.codec.blob_refs import BlobRef
+
+        return BlobRef
     if name == "sql":
         from paimon_py.expr.sql_values import sql
 

@@ -35,7 +35,7 @@ from paimon_py.spec.supported import check_compactable, check_writable
 from paimon_py.tally import Progress, Tally
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
-from paimon_py.write.streams import counted_stream, known_rows, open_stream
+from paimon_py.write.streams import counted_stream, known_rows, open_stream, with_blob_bytes
 
 if TYPE_CHECKING:
     from paimon_py.write.loaded_files import LoadFormat
@@ -249,7 +249,7 @@ def _written(
             session.keep_to(request.overwrite)
         if progress is not None:
             session._count_by(tally)
-            data = counted_stream(data, schema.fields, tally)
+            data = counted_stream(with_blob_bytes(root, schema.fields, data), schema.fields, tally)
         session.write_arrow(data)
         changes = session.changes(is_new=True)
         with uncommitted(lambda: session.discard(changes)):

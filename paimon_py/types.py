@@ -38,6 +38,7 @@ from paimon_py.lanes import Budget
 from paimon_py.maintain.expired import ExpiredPartitions, FastForwarded, RemovedEntries, RemovedOrphans
 from paimon_py.metadata.commit_history import HistoryEntry
 from paimon_py.queries.query import SqlQuery
+from paimon_py.scan.blob_rows import BlobRow
 from paimon_py.scan.explain import Analysis, Explanation, Pushed, RowGroups, Skipped
 from paimon_py.scan.rows import Rows
 from paimon_py.scan.split import Compared, Section, Split
@@ -81,6 +82,7 @@ __all__ = [
     "Atomic",
     "Base",
     "BinaryValue",
+    "BlobRow",
     "BranchEvent",
     "BucketChanges",
     "Budget",

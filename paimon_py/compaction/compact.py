@@ -5,7 +5,7 @@ Source: Java `CompactAction`, `CompactProcedure`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 import msgspec

@@ -31,6 +31,7 @@ _PLAIN = {
     Root.VARCHAR: "string",
     Root.BINARY: "bytes",
     Root.VARBINARY: "bytes",
+    Root.BLOB: "bytes",
 }
 _STRINGS = frozenset({Root.CHAR, Root.VARCHAR})
 _STAMP_NAMES = {Root.TIMESTAMP: "timestamp", Root.TIMESTAMP_LTZ: "local-timestamp"}

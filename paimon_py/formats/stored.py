@@ -42,6 +42,7 @@ _KINDS: dict[Root, tuple[Callable[[pa.DataType], bool], ...]] = {
     Root.VARCHAR: _TEXTS,
     Root.BINARY: _BYTES,
     Root.VARBINARY: _BYTES,
+    Root.BLOB: _BYTES,
     Root.DATE: (pa.types.is_date32, pa.types.is_int32),
     Root.TIME: (lambda kind: kind == pa.time32("ms"), pa.types.is_int32),
 }

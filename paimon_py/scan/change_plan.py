@@ -15,16 +15,18 @@ import numpy as np
 from paimon_py.codec.columns import Mask
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.codec.partition_choice import PartitionChoice
-from paimon_py.errors import UnsupportedError, UsageError
+from paimon_py.errors import CorruptionError, UnsupportedError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import split_conjuncts
+from paimon_py.files.physical import evolves_columns
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.row_ranges import files_apart, row_ranges
 from paimon_py.metadata.waiting_order import WAITING, oldest_first
 from paimon_py.scan import prune_entries as prune
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Pushed, Skipped
-from paimon_py.scan.plan import Packing, PlanOrigin, change_sections, splits_of
+from paimon_py.scan.plan import Grouped, Packing, PlanOrigin, aligned_sections, change_sections, splits_of
 from paimon_py.scan.plan_snapshot import Planned, packing_of
 from paimon_py.scan.request import Request
 from paimon_py.scan.taken_away import require_nothing_taken
@@ -206,8 +208,9 @@ class _Planner:
 
     def _planned(self, entries: EntryColumns, total: int, last: int, since: int) -> Planned:
         prune.check_entries(entries, self._schema, self._root.schemas.get)
-        entries, pushed = self._pruned(entries)
-        grouped = change_sections(entries, indexed=self._asks_indexes)
+        is_apart = evolves_columns(self._schema) and bool(files_apart(entries).any())
+        entries, pushed = self._of_partitions(entries) if is_apart else self._pruned(entries)
+        grouped = _with_files_apart(entries) if is_apart else change_sections(entries, indexed=self._asks_indexes)
         place = PlanOrigin(snapshot_id=last, schema_id=self._schema.id, since=since, branch=self._root.branch)
         splits = splits_of(entries, grouped, None, place, _packing(self._schema))
         return Planned(tuple(splits), pushed, Skipped(all_files=total, **self._counts))
@@ -238,6 +241,14 @@ class _Planner:
             keep = PartitionChoice.where(self._schema, by_partition).of_manifests(files)
         self._counts |= {"all_manifests": len(files), "manifests": len(files) - int(np.count_nonzero(keep))}
         return keep
+
+    def _of_partitions(self, entries: EntryColumns) -> tuple[EntryColumns, Pushed]:
+        """The files of partitions that may match; others of the same rows go together with them."""
+        by_partition = self._only(self._schema.partition_keys)
+        if by_partition is None:
+            return entries, Pushed()
+        chosen = PartitionChoice.where(self._schema, by_partition)
+        return self._drop(entries, entries.in_partitions(chosen), "partition"), Pushed(partition=repr(by_partition))
 
     def _pruned(self, entries: EntryColumns) -> tuple[EntryColumns, Pushed]:
         """The files that may hold a matching row."""
@@ -275,6 +286,20 @@ class _Planner:
         dropped = len(entries) - int(np.count_nonzero(keep))
         self._counts[reason] = self._counts.get(reason, 0) + dropped
         return entries.take(np.flatnonzero(keep)) if dropped else entries
+
+
+def _with_files_apart(entries: EntryColumns) -> Grouped:
+    """New rows, with the files in which columns of them lie apart.
+
+    Raises: UnsupportedError where such columns of rows that were there before were set.
+    """
+    try:
+        return aligned_sections(entries, row_ranges(entries))
+    except CorruptionError as error:
+        raise UnsupportedError(
+            f"the changes set columns of rows that were there before: {error}; mode='diff' compares the states",
+            feature="changes of commits that set columns",
+        ) from error
 
 
 def _packing(schema: TableSchema) -> Packing:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -45,11 +46,15 @@ from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.split import Section, Split
 from paimon_py.scan.view import without_row_ids
 from paimon_py.scan.windows import read_plan
+from paimon_py.spec.blobs import blob_place
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
+
+if TYPE_CHECKING:
+    from paimon_py.scan.blob_values import BlobValues
 
 RAW_BATCH_ROWS = 65_536
 _FEW_ROWS = 1024
@@ -81,11 +86,25 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
         return
     kinds = request.kinds or split.since is not None
     schema = request.arrow_schema.append(ROW_KIND_FIELD) if kinds else request.arrow_schema
+    references = _references(root, request)
     for batch in _SplitReader(root, request, split, meter).batches():
         if batch.num_rows:
             picked = batch.select(list(request.columns))
             columns = [*picked.columns, row_kinds(batch)] if kinds else picked.columns
-            yield pa.RecordBatch.from_arrays(columns, schema=schema) if columns else picked
+            found = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else picked
+            if references is None:
+                yield found
+            else:
+                yield from references.fill(found)
+
+
+def _references(root: TableRoot, request: Request) -> BlobValues | None:
+    """Who follows references to BLOBs, if any are returned."""
+    if not any(blob_place(request.schema, field) for field in request.fields):
+        return None
+    from paimon_py.scan.blob_values import BlobValues
+
+    return BlobValues.of(root, request)
 
 
 def count_split(root: TableRoot, request: Request, split: Split, most: int | None = None) -> int:

@@ -21,7 +21,7 @@ from paimon_py.scan.between import Between
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Analysis, Explanation
 from paimon_py.scan.foreseen import Foreseen
-from paimon_py.scan.given_options import with_options
+from paimon_py.scan.given_options import like_given, with_option, with_options
 from paimon_py.scan.measure import ScanMeter, row_groups_of
 from paimon_py.scan.of_commit import OfCommit
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner
@@ -34,11 +34,13 @@ from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
 from paimon_py.scan.together import count_together, read_together, small_pieces
 from paimon_py.scan.view import AsIs, SameRows, View, WithKinds, WithRowIds
+from paimon_py.spec.blobs import AS_DESCRIPTOR
 from paimon_py.spec.schema import ROW_ID, ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.supported import check_readable
 from paimon_py.spec.types import Field
 
 if TYPE_CHECKING:
+    from paimon_py.scan.blob_rows import BlobRow
     from paimon_py.scan.top_n import OrderColumn, TopN
 
 Batches = Generator[pa.RecordBatch, None, None]
@@ -157,6 +159,15 @@ class Scan(Rows):
                     return self._limit
         return total
 
+    def blobs(self, column: str) -> Iterator[BlobRow]:
+        """The rows with a BLOB, read when a row is asked: `row.open().read(4096)`. Memory: a batch of references.
+
+        Raises: UsageError if the scan returns no such column.
+        """
+        from paimon_py.scan.blob_rows import blob_rows
+
+        return blob_rows(self, column)
+
     # -- splits -------------------------------------------------------------------------------------------------------
 
     def splits(self) -> list[Split]:
@@ -271,7 +282,7 @@ class Scan(Rows):
         schema = self._table_schema
         state = self._resolved if isinstance(self._extent, Travel) and not self._extent.is_latest else None
         if isinstance(state, FoundState) and state.snapshot is not None and state.snapshot.schema_id != schema.id:
-            schema = self._root.schemas.get(state.snapshot.schema_id)
+            schema = like_given(self._root.schemas.get(state.snapshot.schema_id), self._table_schema)
             check_readable(schema)
         return schema
 
@@ -436,24 +447,27 @@ class Scan(Rows):
         return self._limit is None and not self._order
 
     def _narrowed(self, columns: NameList | None, where: Predicate | None) -> Scan:
-        _ = self._resolved
-        scan = object.__new__(type(self))
-        scan.__dict__.update(self.__getstate__())
+        scan = self._again()
         if columns is not None:
             scan._columns = tuple(columns)
         if where is not None and self._takes_conditions:
             scan._where = where if self._where is None else self._where & where
         return scan
 
+    def _again(self, **changes: object) -> Scan:
+        _ = self._resolved
+        scan = object.__new__(type(self))
+        scan.__dict__.update({**self.__getstate__(), **changes})
+        return scan
+
     def _read_as(self, meaning: Callable[[Predicate, Sequence[Field]], Predicate]) -> Scan:
         """The same scan, with its condition as somebody else means it on these columns."""
         if self._where is None:
             return self
-        _ = self._resolved
-        scan = object.__new__(type(self))
-        scan.__dict__.update(self.__getstate__())
-        scan._where = meaning(self._where, self._view.shown(self._state_schema).fields)
-        return scan
+        return self._again(_where=meaning(self._where, self._view.shown(self._state_schema).fields))
+
+    def _showing_blobs(self, *, as_refs: bool) -> Scan:
+        return self._again(_table_schema=with_option(self._table_schema, AS_DESCRIPTOR, str(as_refs).lower()))
 
     def _seen_plan(self) -> dict[str, object]:
         from paimon_py.scan.seen_plan import seen_plan

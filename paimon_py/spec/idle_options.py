@@ -36,7 +36,6 @@ IDLE: Mapping[str, str] = {
     "clustering.incremental.optimize-write": _CLUSTERING,
     "clustering.history-partition.limit": _CLUSTERING,
     "clustering.history-partition.idle-to-full-sort": _CLUSTERING,
-    "blob-field": "the columns keep their types",
     "vector-field": "the columns keep their types",
 }
 """What does not happen, by option."""

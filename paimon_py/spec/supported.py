@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from paimon_py.errors import UnsupportedError
+from paimon_py.spec.blobs import BlobPlace, blob_place, fields_apart, holds_blobs, mentions_blobs
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import sequence_groups, shared_members
 from paimon_py.spec.file_indexes import KINDS, index_kinds
@@ -24,7 +25,7 @@ from paimon_py.spec.types import Atomic, DataType, MapType, MultisetType, Root, 
 
 Detect = Callable[[TableSchema, Options], str | None]
 
-_OTHER_TYPES = frozenset((Root.BLOB, Root.GEOMETRY, Root.GEOGRAPHY))
+_OTHER_TYPES = frozenset((Root.GEOMETRY, Root.GEOGRAPHY))
 
 
 class Feature(msgspec.Struct, frozen=True):
@@ -183,6 +184,33 @@ def _hidden_vector(schema: TableSchema, _options: Options) -> str | None:
     return None
 
 
+def _hidden_blob(schema: TableSchema, _options: Options) -> str | None:
+    """BLOBs where Java does not take them: inside a ROW, below an ARRAY of something else, as keys."""
+    for field in schema.fields:
+        if mentions_blobs(field.type) and not holds_blobs(field.type):
+            return f"BLOB inside {sql_type(field.type)}"
+    return None
+
+
+def _blob_write(schema: TableSchema, _options: Options) -> str | None:
+    """Columns of references, which are read, and not written yet."""
+    places = {field.name: blob_place(schema, field) for field in schema.fields}
+    found = (name for name, place in places.items() if place is BlobPlace.REFERENCE or place is BlobPlace.VIEW)
+    return next((f"BLOB column {name!r} of references" for name in found), None)
+
+
+def _lone_blobs(schema: TableSchema, options: Options) -> str | None:
+    """BLOBs in files of their own, where no table has such files."""
+    if options.get_bool("data-evolution.enabled"):
+        return None
+    return next((f"BLOB column {field.name!r} without data-evolution.enabled" for field in fields_apart(schema)), None)
+
+
+def _vector_files(_schema: TableSchema, options: Options) -> str | None:
+    word = (options.find_str("vector.file.format") or "parquet").lower()
+    return None if word in ("parquet", "avro") else f"vector.file.format={word}"
+
+
 def _variant_key(schema: TableSchema, _options: Options) -> str | None:
     """Variants that Java writes, and cannot read."""
 
@@ -260,7 +288,12 @@ _FEATURES = (
     Feature(_sequence_type),
     Feature(_switched_on("postpone.merge-on-read"), writable=True),
     Feature(_switched_on("data-evolution.enabled"), readable=True, writable=True),
-    Feature(_given("vector.file.format")),
+    Feature(_vector_files),
+    Feature(_given("vector.file.format"), readable=True),
+    Feature(_hidden_blob),
+    Feature(_lone_blobs),
+    Feature(_blob_write, readable=True),
+    Feature(_in_text("video-frame-field")),
     Feature(_switched_on("primary-key.nullable")),
     Feature(_switched_on("pk-clustering-override")),
     Feature(_switched_on("query-auth.enabled")),
