@@ -2,7 +2,7 @@
 
 A task is a value of its own, and travels as checked bytes to the process that runs it. A job is what all tasks of one
 call have in common: the table, and which kind of tasks they are. A process that receives a job finds the function that
-runs its tasks by the tag of the kind (`paimon_py.tasks`), so no code travels but what a user's own functions are.
+runs its tasks by the tag of the kind (`HOMES`), so no code travels but what a user's own functions are.
 """
 
 from __future__ import annotations
@@ -25,6 +25,16 @@ from paimon_py.tally import Tally
 
 T = TypeVar("T", bound=Travelling)
 R = TypeVar("R", bound=Travelling)
+
+HOMES = {
+    "analysis": "paimon_py.maintain.analyze:ANALYZE",
+    "compaction": "paimon_py.compaction.compact:COMPACT",
+    "deletion": "paimon_py.maintain.file_tasks:DELETE",
+    "listing": "paimon_py.maintain.file_tasks:LIST",
+    "rewriting": "paimon_py.maintain.rescale:REWRITE",
+    "rows": "paimon_py.rows.row_tasks:CHANGE_ROWS",
+}
+"""Where each kind of tasks is, by its tag: a process imports only what it runs."""
 
 _NUMBER = struct.Struct(">Q")
 
@@ -145,9 +155,13 @@ class Job(Generic[T, R]):
         self.has_travelled = has_travelled
 
     def __call__(self, task: NumberedTask[T]) -> TaskResult[R]:
-        """Run a task. An error of paimon_py is its result; other errors, of a user's own functions say, are raised."""
+        """Run a task. An error of paimon_py is its result; other errors, of a user's own functions say, are raised.
+
+        Steps are counted when the result arrives: a caller's `progress` never fails in the middle of a task.
+        """
+        alone = Job(self.kind, self.root, self.schema, self.shared, has_travelled=self.has_travelled)
         try:
-            return self.carry_out(task)
+            return alone.carry_out(task)
         except PaimonError as error:
             return TaskResult(self.kind.tag, task.number, None, error)
 
@@ -179,10 +193,10 @@ def kind_of(tag: str) -> TaskKind[Any, Any]:
 
     Raises: CorruptionError if there is none.
     """
-    kinds = cast(dict[str, TaskKind[Any, Any]], importlib.import_module("paimon_py.tasks").KINDS)
-    if tag not in kinds:
-        raise CorruptionError(f"there are no tasks called {tag!r}; there are {', '.join(sorted(kinds))}")
-    return kinds[tag]
+    if tag not in HOMES:
+        raise CorruptionError(f"there are no tasks called {tag!r}; there are {', '.join(HOMES)}")
+    module, name = HOMES[tag].split(":")
+    return cast(TaskKind[Any, Any], getattr(importlib.import_module(module), name))
 
 
 def _arrived(tag: str, root: TableRoot, schema: TableSchema, shared: Any) -> Job[Any, Any]:

@@ -10,15 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+import paimon_py
 from paimon_py import Catalog, Schema
 from paimon_py.compaction.compact import COMPACT
 from paimon_py.errors import CorruptionError, ResourceError, SchemaError, StorageError, UnsupportedError, UsageError
 from paimon_py.executors import Job, LocalExecutor, NumberedTask, ProcessExecutor, TaskFailed, TaskResult
-from paimon_py.executors.job import kind_of
+from paimon_py.executors.job import HOMES, TaskKind, kind_of
 from paimon_py.maintain.analyze import ANALYZE, AnalyzeTask
 from paimon_py.maintain.file_tasks import DELETE, DeleteTask, Deletion
-from paimon_py.tasks import KINDS
 from paimon_py.testing.executor_suite import ExecutorSuite
+
+PACKAGE = Path(paimon_py.__file__).parent
 
 
 @pytest.fixture
@@ -108,7 +110,12 @@ def test_a_job_is_small_and_finds_its_function_by_its_tag(table):
     assert len(data) < 4000
     there = pickle.loads(data)
     assert (there.kind, there.root.path, there.has_travelled) == (COMPACT, table.location, True)
-    assert set(KINDS) == {"analysis", "compaction", "deletion", "listing", "rewriting", "rows"}
+
+
+def test_every_kind_of_tasks_is_found_by_its_tag():
+    assert {tag: kind_of(tag).tag for tag in HOMES} == {tag: tag for tag in HOMES}
+    made = [path for path in PACKAGE.rglob("*.py") for _ in range(path.read_text().count(" = TaskKind("))]
+    assert len(made) == len(HOMES) and isinstance(kind_of("rows"), TaskKind)
     with pytest.raises(CorruptionError, match="no tasks called 'nonsense'"):
         kind_of("nonsense")
 
