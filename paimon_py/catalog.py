@@ -222,8 +222,8 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
             SchemaError, OptionError: columns, keys or options break a rule; the message names it.
             UnsupportedError: a feature that paimon_py cannot write yet.
 
-        Warns: PaimonWarning for options that paimon_py does nothing for yet, and for a primary key that is unique in
-            each partition only.
+        Warns:
+            PaimonWarning: options that paimon_py does nothing for yet; a primary key that is unique per partition only.
         """
         full = self._split(name, "create_table")
         check_flag("exist_ok", exist_ok)

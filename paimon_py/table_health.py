@@ -45,7 +45,7 @@ class TableHealth(OpenedTable):
         Cost: a get for each snapshot that was not read before, and for the list and manifests of its changes.
         Raises:
             UsageError: the limit is not a number from 1.
-            StorageError, CorruptionError
+            StorageError, CorruptionError: metadata cannot be read.
         """
         from paimon_py.metadata.commit_history import commit_history
 

@@ -108,7 +108,8 @@ class TableRoot:
         )
 
     def _opened(self, url: str, options: Mapping[str, str]) -> tuple[Store, str]:
-        return open_beside(self.store, url, options, self.env)
+        store, place = open_beside(self.store, url, options, self.env)
+        return metered(store, self.env), place
 
     def committer(self) -> Committer:
         """Who makes snapshots part of the history: the table's catalog, or else the store."""
