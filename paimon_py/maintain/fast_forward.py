@@ -13,7 +13,13 @@ import msgspec
 
 from paimon_py.errors import CommitConflictError, SnapshotExpiredError, UsageError
 from paimon_py.logs import COMMITS, fields
-from paimon_py.maintain.cutting import Cutting, NewerSnapshotsError, ancestors, check_no_expiry
+from paimon_py.maintain.cutting import (
+    Cutting,
+    NewerSnapshotsError,
+    ancestors,
+    check_no_expiry,
+    delete_tags_beyond,
+)
 from paimon_py.maintain.expired import FastForwarded
 from paimon_py.maintain.rollback import consumers_beyond, warn_of_consumers
 from paimon_py.metadata.ancestry import is_built_on
@@ -293,20 +299,21 @@ class _Move:
         After a call that ended in the middle main may have snapshots of the branch already: what has their ids and is
         not theirs was to leave then.
         """
-        coming, last = self._all(), self.parting.last_shared
-        marks = {one.mark for one in (*coming.values(), *(tag.snapshot for tag in self._branch_tags))}
+        coming, last, marks = self._all(), self.parting.last_shared, self._coming_marks()
         is_resumed = self._root.history is None and self._root.cuts.is_there()
         taken = set(coming) if is_resumed else set()
         leaving = [tag for tag in tags if tag.snapshot.id > last or tag.snapshot.id in taken]
         return [tag.name for tag in leaving if tag.snapshot.mark not in marks]
 
+    def _coming_marks(self) -> set[str]:
+        """The marks of what comes, and of what tags of the branch name."""
+        return {one.mark for one in (*self._all().values(), *(tag.snapshot for tag in self._branch_tags))}
+
     def _move_tags(self) -> None:
         """Delete tags of main, and take over those of the branch; one of main that stays keeps its name."""
         root, keeper = self._root, keeper_of(self._root)
-        for name in self.tags:
-            root.store.delete(tag_path(root.branch_path, name))
-            if keeper is not None:
-                keeper.tag_gone(root, name)
+        gone = delete_tags_beyond(root, self.tags, self.parting.last_shared, self._coming_marks())
+        self.tags = [*self.tags, *sorted(set(gone) - set(self.tags))]
         names = set(root.tags.names())
         for tag in self._branch_tags:
             if tag.name not in names:

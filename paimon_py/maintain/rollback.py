@@ -9,15 +9,13 @@ import msgspec
 
 from paimon_py.errors import SnapshotExpiredError
 from paimon_py.logs import COMMITS, fields, warn
-from paimon_py.maintain.cutting import Cutting, ancestors, check_no_expiry
+from paimon_py.maintain.cutting import Cutting, ancestors, check_no_expiry, delete_tags_beyond
 from paimon_py.maintain.expired import RolledBack
 from paimon_py.maintain.tags import is_kept
 from paimon_py.metadata.cuts import ROLLBACK
-from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
 from paimon_py.spec.events import RollbackEvent
-from paimon_py.spec.layout import tag_path
 from paimon_py.spec.snapshot import Snapshot
 
 
@@ -103,14 +101,10 @@ def _rolled_back(root: TableRoot, target: Snapshot) -> RolledBack:
     before = ancestors(root, target)
     cutting.replace(frozenset(one.id for one in before), [target])
     _cut_changelogs(root, target, has_ancestors=bool(before))
-    keeper = keeper_of(root)
-    for name in reversed(tags):
-        root.store.delete(tag_path(root.branch_path, name))
-        if keeper is not None:
-            keeper.tag_gone(root, name)
+    gone_tags = delete_tags_beyond(root, tags, target.id)
     cutting.forget_numbers(target)
     cutting.end()
-    return RolledBack(snapshot_id=target.id, snapshot_ids=tuple(sorted({*ids, *cutting.gone})), tags=tuple(tags))
+    return RolledBack(snapshot_id=target.id, snapshot_ids=tuple(sorted({*ids, *cutting.gone})), tags=gone_tags)
 
 
 def is_available(root: TableRoot, target: Snapshot, cutting: Cutting) -> bool:

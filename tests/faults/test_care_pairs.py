@@ -1,8 +1,8 @@
 """Every pair of verbs of care: one is stopped at a call of the store, the other one runs, and the first one goes on.
 
 Both end as if one had come after the other, or one is refused by name and can be called again. Every state can be read,
-and nothing that is needed goes by the expiry of everything and the removal of orphans. A tag that is made or gets its name
-while a rollback, a fast-forward or a purge looks at the tags may outlive them, with its rows.
+and nothing that is needed goes by the expiry of everything and the removal of orphans. A tag that gets
+its name while a rollback or a fast-forward deletes tags, or is made while a purge does, may outlive them, with its rows.
 """
 
 from __future__ import annotations
