@@ -135,28 +135,7 @@ class Manifests:
 
     def live(self, files: Sequence[ManifestFile], entry_filter: EntryFilter | None = None) -> EntryColumns:
         """The entries of manifests, folded: those ADDs that no DELETE names."""
-        return self._fold(wanted_manifests(files, entry_filter), entry_filter)
-
-    def live_parts(self, snapshot: Snapshot, entry_filter: EntryFilter | None = None) -> Iterator[EntryColumns]:
-        """The files of a snapshot as `live_entries`, in its order, for those who leave most of them out.
-
-        They come some at a time if they are more than are kept.
-
-        Cost: the memory of one part, and of all entries that delete; what is kept is never more.
-        Raises: as `live_entries`
-        """
-        try:
-            files = wanted_manifests(self.base_and_delta(snapshot), entry_filter)
-            total, deletes = (sum(counts) for counts in zip(*map(_counts, files), strict=True)) if files else (0, 0)
-            if total * ENTRY_BYTES <= self._cache.max_bytes or deletes > PART_ENTRIES:
-                yield self._fold(files, entry_filter)
-                return
-            deleting = self._load([file for file in files if file.deleted_files], holds=False)
-            deleted = compact(before_folding(deleting.take(deleting.kind == FileKind.DELETE), entry_filter))
-            for part in _parts(files):
-                yield self._fold(part, entry_filter, deleted)
-        except FileMissingError as error:
-            raise missing_error(self._store, self._path, Base.of(snapshot), error) from error
+        return _fold_files(self, wanted_manifests(files, entry_filter), entry_filter)
 
     def write_manifest(
         self,
@@ -241,21 +220,6 @@ class Manifests:
             except StorageError:
                 continue
 
-    def _fold(
-        self,
-        files: Sequence[ManifestFile],
-        entry_filter: EntryFilter | None,
-        deleted: EntryColumns | None = None,
-    ) -> EntryColumns:
-        """The live entries of wanted manifests; `deleted`: all entries that delete, also those of other manifests."""
-        try:
-            found = before_folding(self._load(files, holds=deleted is None), entry_filter)
-            if deleted is not None:
-                found = concat([found.take(found.kind == FileKind.ADD), deleted])
-            return after_folding(live(found), entry_filter)
-        except CorruptionError as error:
-            raise error if error.path is not None else self._blamed(files, error) from error
-
     def _load(self, files: Sequence[ManifestFile], *, holds: bool = True) -> EntryColumns:
         by_name = {file.name: file for file in files}
 
@@ -319,6 +283,47 @@ class Manifests:
         except FileMissingError as error:
             raise missing_error(self._store, self._path, Base.of(snapshot), error) from error
         return names | {entry.name for entry in index}
+
+
+def live_parts(
+    manifests: Manifests, snapshot: Snapshot, entry_filter: EntryFilter | None = None
+) -> Iterator[EntryColumns]:
+    """The files of a snapshot as `live_entries`, in its order, for those who leave most of them out.
+
+    They come some at a time if they are more than are kept.
+
+    Cost: the memory of one part, and of all entries that delete; what is kept is never more.
+    Raises: as `live_entries`
+    """
+    try:
+        files = wanted_manifests(manifests.base_and_delta(snapshot), entry_filter)
+        total = sum(file.added_files + file.deleted_files for file in files)
+        deletes = sum(file.deleted_files for file in files)
+        if total * ENTRY_BYTES <= manifests._cache.max_bytes or deletes > PART_ENTRIES:
+            yield _fold_files(manifests, files, entry_filter)
+            return
+        deleting = manifests._load([file for file in files if file.deleted_files], holds=False)
+        deleted = compact(before_folding(deleting.take(deleting.kind == FileKind.DELETE), entry_filter))
+        for part in _parts(files):
+            yield _fold_files(manifests, part, entry_filter, deleted)
+    except FileMissingError as error:
+        raise missing_error(manifests._store, manifests._path, Base.of(snapshot), error) from error
+
+
+def _fold_files(
+    manifests: Manifests,
+    files: Sequence[ManifestFile],
+    entry_filter: EntryFilter | None,
+    deleted: EntryColumns | None = None,
+) -> EntryColumns:
+    """The live entries of wanted manifests; `deleted`: all entries that delete, also those of other manifests."""
+    try:
+        found = before_folding(manifests._load(files, holds=deleted is None), entry_filter)
+        if deleted is not None:
+            found = concat([found.take(found.kind == FileKind.ADD), deleted])
+        return after_folding(live(found), entry_filter)
+    except CorruptionError as error:
+        raise error if error.path is not None else manifests._blamed(files, error) from error
 
 
 class _Merge:
@@ -422,17 +427,12 @@ def _check_counts(
             )
 
 
-def _counts(file: ManifestFile) -> tuple[int, int]:
-    """How many entries a manifest has, and how many of them delete."""
-    return file.added_files + file.deleted_files, file.deleted_files
-
-
 def _parts(files: Sequence[ManifestFile]) -> Iterator[list[ManifestFile]]:
     """Neighbouring manifests that have not too many entries together, or one that has."""
     part: list[ManifestFile] = []
     count = 0
     for file in files:
-        entries, _ = _counts(file)
+        entries = file.added_files + file.deleted_files
         if part and count + entries > PART_ENTRIES:
             yield part
             part, count = [], 0

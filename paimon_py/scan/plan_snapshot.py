@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -19,6 +19,7 @@ from paimon_py.files.physical import evolves_columns
 from paimon_py.lsm.engines import combines_rows
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.manifests import live_parts
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.row_ranges import row_ranges
 from paimon_py.scan import prune_entries as prune
@@ -49,7 +50,7 @@ from paimon_py.spec.types import Field
 from paimon_py.spec.visibility import kills_older_rows, skips_level_zero
 from paimon_py.storage.store import FileMissingError
 
-_FEW = 0.5
+_FEW = 0.25
 """A share of some entries below which they are copied, so that the others can go."""
 
 
@@ -164,7 +165,7 @@ class SnapshotPlanner:
     @property
     def pushed(self) -> Pushed:
         """Which parts of the predicate act before rows are merged."""
-        by_partition, by_key = self._only(self._schema.partition_keys), self._only(self._key_columns)
+        by_partition, by_key = self._only(self._schema.partition_keys), self._only(_key_columns(self._schema))
         return Pushed(
             partition=None if by_partition is None else repr(by_partition),
             bucket=self._pinned,
@@ -191,36 +192,32 @@ class SnapshotPlanner:
         return Planned(tuple(splits), self.pushed, self.skipped())
 
     def _chosen(self) -> tuple[EntryColumns, Grouped, list[bool] | None]:
-        entries = self._gather(self._sift)
-        self._is_sifted = True
+        sifts = not self._schema.primary_keys and not evolves_columns(self._schema)
+        entries = self.candidates(sifts=sifts)
+        self._is_sifted = sifts
         return self.sections(entries)
 
-    def candidates(self) -> EntryColumns:
-        """The files that may hold wanted keys."""
-        return self._gather(self._candidates)
+    def candidates(self, *, sifts: bool = False) -> EntryColumns:
+        """The files that may hold wanted keys; where a condition leaves files out, only some are in memory at a time.
 
-    def _gather(self, choose: Callable[[EntryColumns], EntryColumns]) -> EntryColumns:
-        """The chosen files; where a condition leaves files out by themselves, only some are in memory at a time."""
+        Args:
+            sifts: without files that cannot match by their statistics, each looked at by itself.
+        """
         manifests, wanted = self._root.manifests, EntryFilter(manifests=self._manifests)
-        looks_alone = not self._schema.primary_keys or self._only(self._alone_columns) is not None
-        if self._predicate is None or not looks_alone:
-            return choose(manifests.live_entries(self._snapshot, wanted))
+        alone = self._only((*self._schema.partition_keys, *_key_columns(self._schema)))
+        if self._predicate is None or (alone is None and not sifts):
+            return self._choose(manifests.live_entries(self._snapshot, wanted))
         found = []
-        for part in manifests.live_parts(self._snapshot, wanted):
-            chosen = choose(part)
+        for part in live_parts(manifests, self._snapshot, wanted):
+            chosen = self._by_stats(self._choose(part)) if sifts else self._choose(part)
             found.append(compact(chosen) if len(chosen) < _FEW * len(part) else chosen)
         return concat(found)
-
-    def _sift(self, entries: EntryColumns) -> EntryColumns:
-        """The same without files that cannot match by their statistics, where each file is looked at by itself."""
-        entries = self._candidates(entries)
-        return entries if self._schema.primary_keys or evolves_columns(self._schema) else self._by_stats(entries)
 
     def _by_stats(self, entries: EntryColumns) -> EntryColumns:
         may = self._stats_mask(entries)
         return entries if may is None else self._drop(entries, may, "stats")
 
-    def _candidates(self, entries: EntryColumns) -> EntryColumns:
+    def _choose(self, entries: EntryColumns) -> EntryColumns:
         schema = self._schema
         self._total += len(entries)
         entries = self._drop(entries, entries.bucket != POSTPONE_BUCKET, "uncompacted")
@@ -235,26 +232,19 @@ class SnapshotPlanner:
             given = numpy_values(pc.is_in(values, value_set=self._without))
             entries = self._drop(entries, ~given[codes], "choice")
         by_partition = self._only(schema.partition_keys)
-        by_key = self._only(self._key_columns)
+        by_key = self._only(_key_columns(self._schema))
         if by_partition is not None:
             chosen = PartitionChoice.where(schema, by_partition)
             entries = self._drop(entries, entries.in_partitions(chosen), "partition")
-        pinned = self._bucket_mask(entries)
+        pinned = None
+        if self._predicate is not None:
+            pinned = prune.bucket_mask(entries, self._predicate, schema, self._root.schemas.get)
         if pinned is not None:
             entries = self._drop(entries, pinned, "bucket")
         if by_key is not None:
             entries = self._drop(entries, prune.key_mask(entries, by_key, schema, self._root.schemas.get), "key")
         self._pinned = self._pinned or pinned is not None
         return entries
-
-    @property
-    def _alone_columns(self) -> tuple[str, ...]:
-        """Columns by which a file is left out whatever else lies in its bucket."""
-        return (*self._schema.partition_keys, *self._key_columns)
-
-    @property
-    def _key_columns(self) -> tuple[str, ...]:
-        return self._schema.trimmed_primary_keys if self._schema.primary_keys else ()
 
     def _manifests(self, files: Sequence[ManifestFile]) -> Mask:
         """Which manifests to read."""
@@ -344,11 +334,6 @@ class SnapshotPlanner:
             return keep
         return prune.index_mask(entries, self._predicate, self._root.files, self._root.schemas.get)
 
-    def _bucket_mask(self, entries: EntryColumns) -> Mask | None:
-        if self._predicate is None:
-            return None
-        return prune.bucket_mask(entries, self._predicate, self._schema, self._root.schemas.get)
-
     def _only(self, columns: tuple[str, ...]) -> Predicate | None:
         if self._predicate is None or not columns:
             return None
@@ -358,3 +343,7 @@ class SnapshotPlanner:
         dropped = len(entries) - int(np.count_nonzero(keep))
         self._counts[reason] = self._counts.get(reason, 0) + dropped
         return entries.take(np.flatnonzero(keep)) if dropped else entries
+
+
+def _key_columns(schema: TableSchema) -> tuple[str, ...]:
+    return schema.trimmed_primary_keys if schema.primary_keys else ()
