@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -67,7 +66,9 @@ def _chunks(
 
 
 def _is_source(value: object) -> bool:
-    return isinstance(value, (BlobRef, os.PathLike)) or (hasattr(value, "read") and not isinstance(value, type))
+    if isinstance(value, type):
+        return False
+    return isinstance(value, BlobRef) or hasattr(value, "__fspath__") or hasattr(value, "read")
 
 
 def _has_source(value: object) -> bool:
@@ -88,8 +89,8 @@ def _in_bytes(root: TableRoot, value: Any) -> Any:
         return tuple(_in_bytes(root, item) for item in value)
     if isinstance(value, BlobRef):
         return _read(root, value)
-    if isinstance(value, os.PathLike):
-        return _read(root, BlobRef(os.path.abspath(os.fspath(value))))
+    if hasattr(value, "__fspath__"):
+        return _read(root, BlobRef(value.__fspath__()))
     if not _is_source(value):
         return value
     start = value.tell() if hasattr(value, "seekable") and value.seekable() else None
