@@ -249,7 +249,7 @@ def _written(
             session.keep_to(request.overwrite)
         if progress is not None:
             session._count_by(tally)
-            data = counted_stream(with_blob_bytes(root, schema.fields, data), schema.fields, tally)
+            data = counted_stream(with_blob_bytes(root, schema, data), schema.fields, tally)
         session.write_arrow(data)
         changes = session.changes(is_new=True)
         with uncommitted(lambda: session.discard(changes)):

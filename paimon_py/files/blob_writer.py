@@ -152,7 +152,7 @@ class BlobsBeside:
 
     @property
     def paths(self) -> list[str]:
-        """Of all files that were begun."""
+        """The paths of all files that were begun."""
         return [path for writer in self._writers.values() for path in writer.paths]
 
     def add(self, batch: pa.RecordBatch, now_millis: int) -> None:

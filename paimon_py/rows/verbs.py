@@ -195,7 +195,7 @@ def update_rows(
     check_progress(progress)
     check_updatable(schema, "update_rows")
     read = None if snapshot_id is None else root.snapshots.get(snapshot_id)
-    given = RowValues.of(schema, with_blob_bytes(root, schema.fields, data))
+    given = RowValues.of(schema, with_blob_bytes(root, schema, data))
     check_assigned(schema, given.names, "update_rows")
     predicate = bind(given.reach, with_row_ids(schema).fields)
     work = Work(predicate, lambda: [SetRows(given)], "UPDATE", sets=given.names)

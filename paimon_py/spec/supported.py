@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from paimon_py.errors import UnsupportedError
-from paimon_py.spec.blobs import BlobPlace, blob_place, fields_apart, holds_blobs, mentions_blobs
+from paimon_py.spec.blobs import BlobPlace, blob_place, fields_apart, holds_blobs, is_blob, mentions_blobs
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import sequence_groups, shared_members
 from paimon_py.spec.file_indexes import KINDS, index_kinds
@@ -193,10 +193,16 @@ def _hidden_blob(schema: TableSchema, _options: Options) -> str | None:
 
 
 def _blob_write(schema: TableSchema, _options: Options) -> str | None:
-    """Columns of references, which are read, and not written yet."""
-    places = {field.name: blob_place(schema, field) for field in schema.fields}
-    found = (name for name, place in places.items() if place is BlobPlace.REFERENCE or place is BlobPlace.VIEW)
-    return next((f"BLOB column {name!r} of references" for name in found), None)
+    """Columns of which BLOBs are read, and not written yet: packs of primary-key tables, lists of references, views."""
+    for field in schema.fields:
+        place = blob_place(schema, field)
+        if place is BlobPlace.VIEW:
+            return f"BLOB column {field.name!r} of views"
+        if place is BlobPlace.REFERENCE and schema.primary_keys:
+            return f"BLOB column {field.name!r} under a primary key"
+        if place is BlobPlace.REFERENCE and not is_blob(field.type):
+            return f"BLOB column {field.name!r} of lists of references"
+    return None
 
 
 def _lone_blobs(schema: TableSchema, options: Options) -> str | None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from paimon_py.errors import OptionError, SchemaError
 from paimon_py.spec.aggregate_rules import check_aggregates
-from paimon_py.spec.blobs import fields_apart, holds_blobs, mentions_blobs
+from paimon_py.spec.blobs import holds_blobs, mentions_blobs
 from paimon_py.spec.bucket_mode import is_cross_partition
 from paimon_py.spec.bucket_rules import check_bucket, check_bucket_key
 from paimon_py.spec.clustering import check_columns, check_incremental
@@ -104,7 +104,7 @@ def _blobs(schema: TableSchema, options: Options) -> None:
             )
     if found and len(found) == len(schema.fields):
         raise SchemaError("a table with BLOBs needs at least one other column", fields=(found[0].name,))
-    apart = fields_apart(schema)
+    apart = [] if schema.primary_keys else found
     if apart and not options.get_bool("data-evolution.enabled"):
         raise SchemaError(
             f"column {apart[0].name!r} holds BLOBs, which needs the options 'row-tracking.enabled' and "

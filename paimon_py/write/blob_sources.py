@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,8 @@ import pyarrow as pa
 from paimon_py.codec.blob_refs import BlobRef
 from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.blobs import mentions_blobs
+from paimon_py.spec.blobs import BlobPlace, blob_place, mentions_blobs
+from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.storage.renewed_store import open_beside
 from paimon_py.write.listed_rows import rows_of
@@ -19,32 +19,42 @@ from paimon_py.write.listed_rows import rows_of
 _CHUNK_BYTES = 32 << 20
 
 
-def bytes_of_sources(root: TableRoot, fields: Sequence[Field], data: object) -> object:
+def bytes_of_sources(root: TableRoot, schema: TableSchema, data: object) -> object:
     """The same rows with bytes in place of paths, open files and references, if they are mappings with any of these.
+
+    Columns of references take `BlobRef`s as they are.
 
     Memory: rows with about 32 MB of bytes at a time, or one that has more.
     Raises: while rows are taken, UsageError for a file that does not give bytes; StorageError; as `rows_of`.
     """
-    names = [field.name for field in fields if mentions_blobs(field.type)]
+    places = {field.name: blob_place(schema, field) for field in schema.fields if mentions_blobs(field.type)}
+    names = list(places)
     if not isinstance(data, (list, tuple)) or not data:
         return data
     if not all(isinstance(row, Mapping) for row in data):
         return data
     if not any(_has_source(row.get(name)) for row in data for name in names):
         return data
-    return _chunks(root, fields, names, data)
+    kept = frozenset(name for name, place in places.items() if place is BlobPlace.REFERENCE)
+    return _chunks(root, schema.fields, names, kept, data)
 
 
 def _chunks(
-    root: TableRoot, fields: Sequence[Field], names: Sequence[str], rows: Sequence[Mapping[str, Any]]
-) -> Iterator[pa.Table]:
+    root: TableRoot, fields: Sequence[Field], names: Sequence[str], kept: frozenset[str],
+    rows: Sequence[Mapping[str, Any]],
+) -> Iterator[pa.Table]:  # fmt: skip
     columns = list(dict.fromkeys(name for row in rows for name in row))
     held: list[dict[str, Any]] = []
     size = 0
     for row in rows:
         found = {name: row.get(name) for name in columns}
         for name in names:
-            if name in found:
+            value = found.get(name)
+            if name in kept and isinstance(value, BlobRef):
+                found[name] = bytes(value)
+            elif name in kept and _is_source(value):
+                raise UsageError(f"column {name!r} holds references: give BlobRef(url), not {value!r:.100}")
+            elif name in found:
                 found[name] = _in_bytes(root, found[name])
                 size += _size(found[name])
         held.append(found)
@@ -56,7 +66,9 @@ def _chunks(
 
 
 def _is_source(value: object) -> bool:
-    return isinstance(value, (BlobRef, os.PathLike)) or (hasattr(value, "read") and not isinstance(value, type))
+    if isinstance(value, type):
+        return False
+    return isinstance(value, BlobRef) or hasattr(value, "__fspath__") or hasattr(value, "read")
 
 
 def _has_source(value: object) -> bool:
@@ -77,8 +89,8 @@ def _in_bytes(root: TableRoot, value: Any) -> Any:
         return tuple(_in_bytes(root, item) for item in value)
     if isinstance(value, BlobRef):
         return _read(root, value)
-    if isinstance(value, os.PathLike):
-        return _read(root, BlobRef(os.path.abspath(os.fspath(value))))
+    if hasattr(value, "__fspath__"):
+        return _read(root, BlobRef(value.__fspath__()))
     if not _is_source(value):
         return value
     start = value.tell() if hasattr(value, "seekable") and value.seekable() else None

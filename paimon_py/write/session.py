@@ -272,7 +272,7 @@ class Writer(HasOtherNames):
 
     def _add(self, data: object, *, fills_nulls: bool) -> None:
         self._require_open()
-        data = with_blob_bytes(self._table.root, self._schema.fields, data)
+        data = with_blob_bytes(self._table.root, self._schema, data)
         reader = open_stream(data, self._schema.fields)
         alignment = self._alignment(reader.schema, fills_nulls)
         try:

@@ -19,6 +19,7 @@ from paimon_py.tally import Tally, counted
 
 if TYPE_CHECKING:
     from paimon_py.metadata.root import TableRoot
+    from paimon_py.spec.schema import TableSchema
 
 _PIECE_ROWS = 262_144
 _PIECE_BYTES = 64 << 20
@@ -57,16 +58,16 @@ def open_stream(data: object, fields: Sequence[Field] = ()) -> pa.RecordBatchRea
         raise UsageError(f"{type(data).__name__} does not give an Arrow table: {shown}{way}") from error
 
 
-def with_blob_bytes(root: TableRoot, fields: Sequence[Field], data: object) -> object:
+def with_blob_bytes(root: TableRoot, schema: TableSchema, data: object) -> object:
     """Rows with bytes in place of paths, open files and references in columns of BLOBs.
 
     Raises: as `write.blob_sources.bytes_of_sources`.
     """
-    if not any(mentions_blobs(field.type) for field in fields):
+    if not any(mentions_blobs(field.type) for field in schema.fields):
         return data
     from paimon_py.write.blob_sources import bytes_of_sources
 
-    return bytes_of_sources(root, fields, data)
+    return bytes_of_sources(root, schema, data)
 
 
 def known_rows(data: object) -> int:

@@ -7,7 +7,7 @@ import random
 import pytest
 from pair import Kind, Pair
 
-from paimon_py import BlobRef, col
+from paimon_py import BlobRef, Catalog, NotFoundError, UnsupportedError, col
 
 pytestmark = pytest.mark.java
 
@@ -143,3 +143,38 @@ def test_files_are_those_of_java(java, tmp_path):
                     files[who].append((row["write_cols"], row["first_row_id"], row["record_count"], source.read().hex()))
         pair.step("drop")
     assert sorted(files["o"]) == sorted(files["j"]) and len(files["o"]) > 10
+
+
+def test_references_views_and_packs_of_java(java, tmp_path):
+    """Bytes that lie elsewhere: in a file of the warehouse, in a column of another table, in packs of a primary-key table."""
+    (tmp_path / "x").write_bytes(b"0123456789")
+    evolves = {"bucket": "-1", "row-tracking.enabled": "true", "data-evolution.enabled": "true", "deletion-vectors.enabled": "true"}
+    ref, view = {"uri": f"{tmp_path}/x", "offset": 3, "length": 5}, lambda row: {"table": "db.u", "field": 1, "rowId": row}
+    steps = [
+        {"op": "create", "table": "db.r", "columns": [["id", "INT"], ["a", "BLOB"]], "tableOptions": {**evolves, "blob-descriptor-field": "a"}},
+        {"op": "write", "table": "db.r", "rows": [{"id": 1, "a": ref}, {"id": 2, "a": None}, {"id": 3, "a": {"uri": f"file:{tmp_path}/x"}}]},
+        {"op": "create", "table": "db.u", "columns": [["id", "INT"], ["a", "BLOB"]], "tableOptions": evolves},
+        {"op": "write", "table": "db.u", "rows": [{"id": 1, "a": "01"}, {"id": 2, "a": None}, {"id": 3, "a": "03"}]},
+        {"op": "create", "table": "db.v", "columns": [["id", "INT"], ["a", "BLOB"]], "tableOptions": {**evolves, "blob-view-field": "a"}},
+        {"op": "write", "table": "db.v", "rows": [{"id": 1, "a": view(2)}, {"id": 2, "a": view(1)}, {"id": 3, "a": None}, {"id": 4, "a": view(0)}]},
+        {"op": "create", "table": "db.k", "columns": [["id", "INT NOT NULL"], ["a", "BLOB"], ["l", {"type": "ARRAY", "element": "BLOB"}]], "primaryKeys": ["id"], "tableOptions": {"bucket": "1", "blob-field": "a,l"}},
+        {"op": "write", "table": "db.k", "rows": [{"id": 1, "a": "01", "l": ["aa", None, "bbbb"]}, {"id": 2, "a": None, "l": None}, {"id": 3, "a": "03", "l": []}]},
+        {"op": "write", "table": "db.k", "rows": [{"id": 1, "a": "99", "l": ["cc"]}]},
+    ]
+    java("2.0.0").run(str(tmp_path), steps)
+    catalog = Catalog.open(str(tmp_path))
+    for name in "ruvk":
+        theirs = java("2.0.0").run(str(tmp_path), [{"op": "read", "table": f"db.{name}"}])[0]["result"]
+        ours = [{key: hexed(value) for key, value in row.items()} for row in catalog.table(f"db.{name}").to_arrow().to_pylist()]
+        assert sorted(ours, key=lambda row: row["id"]) == sorted(({key: row[key] for key in row if key != "_kind"} for row in theirs), key=lambda row: row["id"])
+    keyed = catalog.table("db.k")
+    assert keyed.lookup([{"id": 1}], columns=["id"]).num_rows == 1
+    with pytest.raises(UnsupportedError, match="lookup returns no BLOBs"):
+        keyed.lookup([{"id": 1}])
+    with pytest.raises(UnsupportedError, match="under a primary key"):
+        keyed.write_arrow([{"id": 9, "a": b"x"}])
+    assert [row.read() for row in keyed.scan(where="id = 1").blobs("a")] == [bytes([0x99])]
+    assert [row.is_null or row.read() for row in catalog.table("db.v").scan().blobs("a")] == [b"\3", True, True, b"\1"]
+    catalog.table("db.u").delete("id = 3")
+    with pytest.raises(NotFoundError, match="row 2 of db.u, which is gone"):
+        catalog.table("db.v").to_arrow()

@@ -161,8 +161,32 @@ def test_what_is_refused(catalog):
             made(catalog, columns, **options)
     with pytest.raises(SchemaError, match="row-tracking.enabled"):
         catalog.create_table("db.plain", Schema({"id": "INT", "a": "BLOB"}))
-    with pytest.raises(UnsupportedError, match="BLOB column 'a' of references"):
-        made(catalog, **{"blob-descriptor-field": "a"})
+    with pytest.raises(UnsupportedError, match="BLOB column 'a' of views"):
+        made(catalog, **{"blob-view-field": "a"})
+    with pytest.raises(UnsupportedError, match="BLOB column 'a' under a primary key"):
+        catalog.create_table("db.keyed", Schema({"id": "INT NOT NULL", "a": "BLOB"}), primary_key=["id"])
+    with pytest.raises(UnsupportedError, match="of lists of references"):
+        made(catalog, {"id": "INT", "a": "ARRAY<BLOB>"}, **{"blob-descriptor-field": "a"})
+
+
+def test_references_are_kept_as_they_are(catalog, tmp_path):
+    (tmp_path / "wh" / "x").write_bytes(b"0123456789")
+    table = made(catalog, {"id": "INT", "ref": "BLOB", "n": "STRING"}, **{"blob-descriptor-field": "ref"})
+    ref = BlobRef(str(tmp_path / "wh" / "x"), 2, 3)
+    table.write_arrow([{"id": 1, "ref": ref}, {"id": 2, "ref": None}, {"id": 3, "ref": BlobRef("s3://elsewhere/y")}])
+    assert [file[0] for file in files_of(table)] == ["parquet"]
+    assert table.scan(where="id < 3").to_arrow()["ref"].to_pylist() == [b"234", None]
+    with pytest.raises(UnsupportedError, match="no permitted place"):
+        table.to_arrow()
+    table.update_rows([{"_ROW_ID": 2, "ref": BlobRef(str(tmp_path / "wh" / "x"), 9)}])
+    table.update("id = 1", {"n": "x"})
+    table.compact(full=True)
+    assert table.to_arrow()["ref"].to_pylist() == [b"234", None, b"9"]
+    assert Ref.from_bytes(table.scan().to_arrow(blobs="refs")["ref"].to_pylist()[0]) == ref
+    with pytest.raises(SchemaError, match="takes references"):
+        table.write_arrow([{"id": 1, "ref": b"bytes"}])
+    with pytest.raises(UsageError, match="holds references"):
+        table.write_arrow([{"id": 1, "ref": tmp_path / "wh" / "x"}])
 
 
 def test_a_write_that_fails_leaves_no_file(catalog):
