@@ -206,10 +206,10 @@ class SnapshotPlanner:
         manifests, wanted = self._root.manifests, EntryFilter(manifests=self._manifests)
         alone = self._only((*self._schema.partition_keys, *_key_columns(self._schema)))
         if self._predicate is None or (alone is None and not sifts):
-            return self._choose(manifests.live_entries(self._snapshot, wanted))
+            return self._sift(manifests.live_entries(self._snapshot, wanted))
         found = []
         for part in live_parts(manifests, self._snapshot, wanted):
-            chosen = self._by_stats(self._choose(part)) if sifts else self._choose(part)
+            chosen = self._by_stats(self._sift(part)) if sifts else self._sift(part)
             found.append(compact(chosen) if len(chosen) < _FEW * len(part) else chosen)
         return concat(found)
 
@@ -217,7 +217,7 @@ class SnapshotPlanner:
         may = self._stats_mask(entries)
         return entries if may is None else self._drop(entries, may, "stats")
 
-    def _choose(self, entries: EntryColumns) -> EntryColumns:
+    def _sift(self, entries: EntryColumns) -> EntryColumns:
         schema = self._schema
         self._total += len(entries)
         entries = self._drop(entries, entries.bucket != POSTPONE_BUCKET, "uncompacted")

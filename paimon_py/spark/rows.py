@@ -84,7 +84,7 @@ def _merge(
     plain = source.toDF(*map(str, range(len(target))))
     renamed = pa.schema([field.with_name(merging.keys.get(field.name, f"source.{field.name}")) for field in target])
 
-    def gather(part: MergePart, splits: Sequence[Split]) -> list[bytes]:
+    def run_parts(part: MergePart, splits: Sequence[Split]) -> list[bytes]:
         homes = [slots.of_bucket(one.partition, one.bucket) if slots.tasks > 1 else 0 for one in splits]
         given = list(zip(homes, map(bytes, splits), strict=True))
         rows = placed(plain, schema, renamed, slots.tasks, job, work=given)
@@ -94,7 +94,7 @@ def _merge(
             merging.discard(failed.done)
             raise failed.error from None
 
-    return merging.run(label, gather)
+    return merging.run(label, run_parts)
 
 
 class _MergeRows:
