@@ -29,6 +29,7 @@ from paimon_py import Catalog, Table
 from paimon_py.env import Env
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.store import FileStatus
+from paimon_py.testing import named_files
 from paimon_py.testing.counting_store import CountingStore
 
 PARTITIONS = 10
@@ -49,7 +50,7 @@ class Line(NamedTuple):
 
 def names(files: int, partition: int) -> list[str]:
     """The files of a partition, with orphans among them."""
-    step = system_tables.FILES_PER_MANIFEST
+    step = named_files.FILES_PER_MANIFEST
     numbers = [
         number
         for start in range(partition * step, files, PARTITIONS * step)

@@ -17,15 +17,14 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import msgspec
 import pyarrow as pa
 
 from paimon_py import Catalog, Table
 from paimon_py.env import Env
 from paimon_py.metadata.root import TableRoot
 from paimon_py.testing.counting_store import CountingStore
+from paimon_py.testing.named_files import name_files
 
-FILES_PER_MANIFEST = 10_000
 SCANS = (
     ("snapshots", None, None),
     ("snapshots", None, "snapshot_id = 77"),
@@ -58,21 +57,10 @@ def make(directory: str, snapshots: int, files: int) -> None:
     options = {"bucket": "1", "write-only": "true"}
     table = catalog.create_table("db.t", columns, primary_key=["p", "k"], partition_by=["p"], options=options)
     table.write_arrow(pa.table({"p": pa.array(range(10), pa.int32()), "k": range(10), "v": ["v"] * 10}))
-    root, first = table._root, table._root.snapshots.get(1)
-    entries = root.manifests.live_entries(first).entries()
-    lists = []
-    for at in range(0, files, FILES_PER_MANIFEST):
-        entry = entries[at // FILES_PER_MANIFEST % len(entries)]
-        names = [f"data-{each:032d}-0.parquet" for each in range(at, min(at + FILES_PER_MANIFEST, files))]
-        replace = msgspec.structs.replace
-        many = [replace(entry, file=replace(entry.file, name=name)) for name in names]
-        lists.append(root.manifests.write_manifest(many, [field.type for field in table.schema.partition_fields]))
-    base, base_size = root.manifests.write_list(lists)
-    delta, delta_size = root.manifests.write_list([])
-    stored = json.loads(root.store.get(f"{root.path}/snapshot/snapshot-1"))
-    stored |= {"baseManifestList": base, "baseManifestListSize": base_size}
-    stored |= {"deltaManifestList": delta, "deltaManifestListSize": delta_size}
-    for number in range(2, snapshots + 1):
+    name_files(table, files)
+    root = table._root
+    stored = json.loads(root.store.get(f"{root.path}/snapshot/snapshot-2"))
+    for number in range(3, snapshots + 1):
         data = json.dumps({**stored, "id": number}).encode()
         root.store.put(f"{root.path}/snapshot/snapshot-{number}", data)
     root.store.put(f"{root.path}/snapshot/LATEST", str(snapshots).encode())

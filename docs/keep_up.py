@@ -103,7 +103,7 @@ def follow(live: Table, carriers: Table) -> int:
 def main(warehouse: str) -> None:
     """Change, follow, compare."""
     live, carriers = create(warehouse)
-    commits = steps = 0
+    commits, steps = 0, follow(live, carriers)  # from now on nothing expires that the consumer has not read
     for rows in changes(flights()):
         live.write_arrow(rows)
         commits += 1

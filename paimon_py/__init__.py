@@ -78,6 +78,7 @@ from paimon_py.table.snapshots import Manifest, Snapshot, Tag
 from paimon_py.table.table import Table
 
 if TYPE_CHECKING:
+    from paimon_py.codec.blob_refs import BlobRef
     from paimon_py.expr.sql_values import sql
     from paimon_py.files.variant_value import Variant, variant
     from paimon_py.lsm.writer import LSMWriter
@@ -110,6 +111,7 @@ __all__ = [
     "AlreadyExistsError",
     "BadRow",
     "Before",
+    "BlobRef",
     "BranchNotFoundError",
     "Catalog",
     "CatalogFunction",
@@ -202,6 +204,10 @@ def __getattr__(name: str) -> object:
         from paimon_py.lsm.writer import LSMWriter
 
         return LSMWriter
+    if name == "BlobRef":
+        from paimon_py.codec.blob_refs import BlobRef
+
+        return BlobRef
     if name == "sql":
         from paimon_py.expr.sql_values import sql
 
@@ -218,6 +224,10 @@ def __getattr__(name: str) -> object:
         from paimon_py.stream.stream import Stream
 
         return Stream
+    if name == "metrics":
+        import paimon_py.metrics as metrics
+
+        return metrics
     if name in __all__:
         from paimon_py import spark
 

@@ -38,7 +38,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("to_pyarrow_dataset", "to_dataset"), "scan().to_dataset()"),
         "to_duckdb": "scan().to_duckdb(connection, 't')",
         **dict.fromkeys(("to_reader", "to_batches"), "scan().to_reader()"),
-        **dict.fromkeys(("history", "log"), "snapshots()"),
+        "log": "history()",
         **dict.fromkeys(("version", "current_snapshot", "snapshot_by_id"), "snapshot() or snapshot(id)"),
         **dict.fromkeys(("load_as_version", "at", "as_of"), "scan(snapshot_id=…), scan(tag=…) or scan(timestamp=…)"),
         **dict.fromkeys(("files", "file_uris", "inspect", "get_add_actions"), "system('files').to_arrow()"),
@@ -154,10 +154,7 @@ _BESIDE_ADD_COLUMN: Mapping[str, str] = {
         ("nullable", "required", "not_null"),
         "UpdateColumnNullability('…', False) in a later alter, once rows have values: a new column is nullable",
     ),
-    **dict.fromkeys(
-        ("default", "default_value", "initial_default"),
-        "UpdateColumnDefault('…', '0') after AddColumn, in the same alter",
-    ),
+    **dict.fromkeys(("default_value", "initial_default"), "default='…', a text"),
 }
 
 _BESIDE: Mapping[str, Mapping[str, str]] = {

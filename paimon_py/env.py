@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar
 
 from paimon_py.arguments import as_python
 from paimon_py.errors import UsageError
+from paimon_py.observers import Observer, Observers
 from paimon_py.parallel import Budget, run_streams
 
 if TYPE_CHECKING:
@@ -446,21 +447,19 @@ class Env:
         io: the pool for requests to stores that take their time: as given, or the given `pool`, or threads of its own.
         credentials: gives the credentials of stores as of now; asked again before they end. None: options and the
             cloud's own chain say.
+        observers: called with what happens to tables (`Catalog.register_observer`).
     """
 
-    __slots__ = ("clock", "credentials", "ids", "io", "pool", "spill")
+    __slots__ = ("clock", "credentials", "ids", "io", "observers", "pool", "spill")
 
     def __init__(
-        self,
-        clock: Clock | None = None,
-        ids: Ids | None = None,
-        pool: Pool | None = None,
-        spill: SpillPlace | None = None,
-        *,
+        self, clock: Clock | None = None, ids: Ids | None = None, pool: Pool | None = None,
+        spill: SpillPlace | None = None, *,
         threads: int | None = None,
         io: Pool | None = None,
         credentials: Callable[[], Credentials] | None = None,
-    ) -> None:
+        observers: Iterable[Observer] = (),
+    ) -> None:  # fmt: skip
         """`threads`: how many compute at once; None: one for each core that the process may use. A pool that is given
         knows its own.
 
@@ -477,6 +476,7 @@ class Env:
         self.pool: Pool = pool or ThreadPool(threads)
         self.spill: SpillPlace = spill or TemporarySpill()
         self.credentials = credentials
+        self.observers = Observers(observers)
 
     def at_once(self, place: str, calls: Sequence[Callable[[], T]]) -> list[T]:
         """What calls to the store of a path give that do not wait for each other.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
+from typing import Protocol
 
 from paimon_py.errors import PaimonWarning
 
@@ -35,6 +36,29 @@ EXPIRY = logging.getLogger("paimon_py.expiry")
 """INFO: snapshots, changelogs, tags and partitions that went, and orphans that were deleted."""
 
 GENERAL.addHandler(logging.NullHandler())
+
+
+class LogPlace(Protocol):
+    """A table that a line of the log is about."""
+
+    @property
+    def path(self) -> str:
+        """Directory or URL."""
+        ...
+
+    @property
+    def branch(self) -> str:
+        """The branch, "main" for the table itself."""
+        ...
+
+
+def fields(place: LogPlace | None, **values: object) -> dict[str, object]:
+    """Fields of a log record, each an attribute of the record: `paimon_path`, `paimon_branch`, `paimon_snapshot_id`.
+
+    Cost: a small mapping for each line, whether the line is shown or not; lines are rare.
+    """
+    of_place = {} if place is None else {"paimon_path": place.path, "paimon_branch": place.branch}
+    return {**of_place, **{f"paimon_{name}": value for name, value in values.items()}}
 
 
 def warn(message: str) -> None:

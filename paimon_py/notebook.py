@@ -79,9 +79,9 @@ def _commits(root: TableRoot, latest: Snapshot) -> str:
             break
         found.append(before)
     return grid(
-        ("snapshot", "time", "kind", "user", "rows written", "rows in all files"),
+        ("snapshot", "time", "operation", "user", "rows written", "rows in all files"),
         [
-            (each.id, moment(each.time_millis), each.commit_kind.value, each.commit_user,
+            (each.id, moment(each.time_millis), each.operation or each.commit_kind.value, each.commit_user,
              _count(each.delta_record_count), _count(each.total_record_count))
             for each in found
         ],

@@ -11,6 +11,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -26,6 +27,11 @@ _AHEAD = 16
 """Most items of each thread that are begun or done before the caller has taken what came before."""
 
 _here = threading.local()
+
+
+def new_lock() -> AbstractContextManager[bool]:
+    """A lock for values that several threads change, to be held in a `with` block for a moment."""
+    return threading.Lock()
 
 
 class Budget(NamedTuple):

@@ -10,6 +10,7 @@ from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import BucketChanges, Edit, KeyBase
 from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.env import Clock, Env, Ids, Pool, SerialPool, SpillFile, SpillPlace
+from paimon_py.executors import Executor, Job, NumberedTask, TaskResult
 from paimon_py.expr.calculation import Calculable
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.literal import BinaryValue, DateValue, DecimalValue, Lit, TimestampValue, TimeValue
@@ -33,16 +34,32 @@ from paimon_py.iceberg.publication import PublishedVersion
 from paimon_py.iceberg.state import IcebergState
 from paimon_py.imports.result import ImportResult, UnfitFile
 from paimon_py.maintain.cleanup.expired import ExpiredPartitions, FastForwarded, RemovedEntries, RemovedOrphans
+from paimon_py.metadata.commit_history import HistoryEntry
 from paimon_py.metastores.server import KeptPartition
 from paimon_py.parallel import Budget
 from paimon_py.progress import Progress
 from paimon_py.queries.query import SqlQuery
+from paimon_py.scan.blob_rows import BlobRow
 from paimon_py.scan.explain import Analysis, Explanation, Pushed, RowGroups, Skipped
 from paimon_py.scan.rows import Rows
 from paimon_py.scan.split import Compared, Section, Split
 from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.credentials import Credentials
 from paimon_py.spec.data_file import DataFile, FileKind, FileSource, ManifestEntry, Stats
+from paimon_py.spec.events import (
+    BranchEvent,
+    CatalogEvent,
+    CommitEvent,
+    CompactionEvent,
+    ConflictEvent,
+    ExpiryEvent,
+    OrphanEvent,
+    RaceEvent,
+    RollbackEvent,
+    SchemaEvent,
+    TableEvent,
+    TagEvent,
+)
 from paimon_py.spec.manifest import DeletionPlace, DeletionVectorRange, GlobalIndex, IndexEntry, ManifestFile
 from paimon_py.spec.partition import Partition
 from paimon_py.spec.postponed import WaitingOrder
@@ -65,19 +82,25 @@ __all__ = [
     "Atomic",
     "Base",
     "BinaryValue",
+    "BlobRow",
+    "BranchEvent",
     "BucketChanges",
     "Budget",
     "Calculable",
+    "CatalogEvent",
     "Clock",
     "Clustering",
     "Column",
     "ColumnList",
     "ColumnStatistics",
+    "CommitEvent",
     "CommitKind",
     "CommittedSnapshots",
+    "CompactionEvent",
     "Compare",
     "CompareColumns",
     "Compared",
+    "ConflictEvent",
     "Constant",
     "Credentials",
     "DataFile",
@@ -87,7 +110,9 @@ __all__ = [
     "DeletionVectorRange",
     "Edit",
     "Env",
+    "Executor",
     "ExpiredPartitions",
+    "ExpiryEvent",
     "Explanation",
     "Exported",
     "FastForwarded",
@@ -95,6 +120,7 @@ __all__ = [
     "FileKind",
     "FileSource",
     "GlobalIndex",
+    "HistoryEntry",
     "IcebergState",
     "Ids",
     "ImportResult",
@@ -102,6 +128,7 @@ __all__ = [
     "IndexEntry",
     "IsNull",
     "IsTrue",
+    "Job",
     "KeptPartition",
     "KeyBase",
     "Lit",
@@ -115,7 +142,9 @@ __all__ = [
     "MultisetType",
     "NameList",
     "Not",
+    "NumberedTask",
     "Or",
+    "OrphanEvent",
     "Partition",
     "PartitionChoice",
     "Pool",
@@ -123,13 +152,16 @@ __all__ = [
     "Progress",
     "PublishedVersion",
     "Pushed",
+    "RaceEvent",
     "Ref",
     "RemovedEntries",
     "RemovedOrphans",
+    "RollbackEvent",
     "Root",
     "RowGroups",
     "RowType",
     "Rows",
+    "SchemaEvent",
     "Section",
     "SerialPool",
     "Skipped",
@@ -142,7 +174,10 @@ __all__ = [
     "Statistics",
     "Stats",
     "SystemTable",
+    "TableEvent",
     "TableSchema",
+    "TagEvent",
+    "TaskResult",
     "TextMatch",
     "TimeValue",
     "TimestampValue",

@@ -13,8 +13,11 @@ def _scan(settings):
     where = None
     if "range" in settings:
         low, high = settings["range"]
-        where = (col("k") >= low) & (col("k") <= high)
-    return Table.open(settings["table"]).scan(columns=settings.get("columns"), where=where)
+        column = col(settings.get("column", "k"))
+        where = (column >= low) & (column <= high)
+    return Table.open(settings["table"]).scan(
+        columns=settings.get("columns"), where=where, limit=settings.get("limit")
+    )
 
 
 def write(inputs, settings):

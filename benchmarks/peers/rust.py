@@ -29,12 +29,13 @@ def _builder(settings):
         builder = builder.with_projection(settings["columns"])
     if "range" in settings:
         low, high = settings["range"]
+        column = settings.get("column", "k")
         builder = builder.with_filter(
             {
                 "method": "and",
                 "children": [
-                    {"method": "greaterOrEqual", "field": "k", "literals": [low]},
-                    {"method": "lessOrEqual", "field": "k", "literals": [high]},
+                    {"method": "greaterOrEqual", "field": column, "literals": [low]},
+                    {"method": "lessOrEqual", "field": column, "literals": [high]},
                 ],
             }
         )
@@ -43,8 +44,20 @@ def _builder(settings):
 
 def read(inputs, settings):
     builder = _builder(settings)
+    if "limit" in settings:
+        return _first(builder.with_limit(settings["limit"]), settings["limit"])
     splits = builder.new_scan().plan().splits()
     return pa.Table.from_batches(builder.new_read().read(splits))
+
+
+def _first(builder, limit):
+    found, rows = [], 0
+    for batch in builder.new_read().read_arrow(builder.new_scan().plan().splits()):
+        found.append(batch.slice(0, limit - rows))
+        rows += found[-1].num_rows
+        if rows >= limit:
+            break
+    return pa.Table.from_batches(found)
 
 
 def stream(inputs, settings):

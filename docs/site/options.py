@@ -52,7 +52,11 @@ with the right one.
 OF_REFUSED = {
     "chain-table.": "chain tables",
     "variant.shredding.adaptive.": "inference that files carry on",
-    "blob": "BLOB columns",
+    "blob-compaction.": "compaction of `.blob` files",
+    "blob-write-null": "writing references to BLOBs",
+    "blob-descriptor.": "other credentials for references to BLOBs",
+    "blob.copy": "copying of references to BLOBs",
+    "blob.split": "splits by the size of BLOBs",
     "data-evolution.row-sidecar.": "row-oriented copies of files",
     "data-evolution.merge-into.": "MERGE INTO of Java's Spark",
     "data-evolution.reassign.": "giving row ids anew",
@@ -66,7 +70,7 @@ OF_REFUSED = {
     "lookup.blob": "BLOB columns",
     "visibility-callback.": "waiting until rows are visible",
     "commit.callback": "callbacks of Java classes",
-    "tag.callback": "callbacks of Java classes",
+    "tag.callback.": "callbacks of Java classes",
     "partition.mark-done-action.custom": "callbacks of Java classes",
     "partition.mark-done-action.http": "reports by HTTP",
     "manifest-sort.": "sorted manifests",
@@ -74,6 +78,7 @@ OF_REFUSED = {
 """Parts of Java that paimon_py refuses, or does nothing for, by how the names of their options begin."""
 _POSTPONED = "no effect: postponed rows get their buckets in `compact()`"
 OTHERWISE = {
+    "blob-field": "no effect: columns of type BLOB lie in files of their own in any case",
     "dynamic-partition-overwrite": "no effect: the call says which partitions an overwrite replaces",
     "metadata.stats-dense-store": "no effect: statistics are always stored densely, as by default",
     "postpone.batch-write-fixed-bucket": _POSTPONED,
@@ -91,6 +96,7 @@ OTHERWISE = {
     "stream-scan-mode": "no effect: Java's own business",
     "batch-scan-mode": "no effect: Java's own business",
     "metastore.tag-to-partition.preview": "no effect: tags do not become partitions",
+    "tag.callbacks": "changes of tags are refused",
     **dict.fromkeys(
         (
             "metadata.iceberg.database", "metadata.iceberg.table", "metadata.iceberg.uri",
@@ -179,6 +185,8 @@ def _refused(option: Option) -> str | None:
     refused = reads or writes
     if refused == texts:
         return what
+    if writes == texts:
+        return f"writes are refused, and of {', '.join(f'`{text}`' for text in reads)} reads"
     return f"followed; {', '.join(f'`{text}`' for text in refused)}: {what}"
 
 

@@ -222,8 +222,8 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
             SchemaError, OptionError: columns, keys or options break a rule; the message names it.
             UnsupportedError: a feature that paimon_py cannot write yet.
 
-        Warns: PaimonWarning for options that paimon_py does nothing for yet, and for a primary key that is unique in
-            each partition only.
+        Warns:
+            PaimonWarning: options that paimon_py does nothing for yet; a primary key that is unique per partition only.
         """
         full = self._split(name, "create_table")
         check_flag("exist_ok", exist_ok)
@@ -235,6 +235,7 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
         self._require_database(full.database)
         root = self._metastore.create_table(full, first, partial(check_new, first))
         if root is not None:
+            self._report("create", name, root.path)
             return Table(root, first if root.registration is None else root.schemas.latest(), name)
         if not exist_ok:
             raise AlreadyExistsError(f"table {name!r} exists already", table=name)
@@ -296,8 +297,12 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
         """
         full = self._split(name, "drop_table")
         check_flag("missing_ok", missing_ok)
-        if not self._metastore.drop_table(full) and not missing_ok:
+        path = self._path_for_observers(full)
+        is_there = self._metastore.drop_table(full)
+        if not is_there and not missing_ok:
             raise self._no_table(full, name)
+        if is_there:
+            self._report("drop", name, path)
 
     def rename_table(self, name: str, new_name: str) -> None:
         """Give a table another name, perhaps in another database.
@@ -310,6 +315,7 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
         full, target = self._split(name, "rename_table"), self._split(new_name, "rename_table")
         self._require_database(target.database)
         self._metastore.rename_table(full, target)
+        self._report("rename", new_name, self._path_for_observers(target), name)
 
     # -- parts ------------------------------------------------------------------------------------------------------
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Literal
 
 from paimon_py.arguments import check_flag, check_progress, way_of, with_location
 from paimon_py.env import Env
 from paimon_py.errors import CorruptionError, StorageError, TableNotFoundError, UnsupportedError, UsageError
 from paimon_py.logs import warn
 from paimon_py.maintain.cleanup.expired import RemovedOrphans
-from paimon_py.metastores.metastore import Metastore
+from paimon_py.metastores.metastore import Metastore, TableName
 from paimon_py.notebook import catalog_page
 from paimon_py.progress import Progress, ProgressCounter
+from paimon_py.spec.events import CatalogEvent, TableEvent
 from paimon_py.table.table import Table
 
 
@@ -50,7 +52,7 @@ class CatalogCare(ABC):
         self,
         database: str | None = None,
         *,
-        older_than: datetime | timedelta | int | None = None,
+        older_than: datetime | timedelta | str | int | None = None,
         dry_run: bool = True,
         progress: Callable[[int, int, str], object] | None = None,
     ) -> dict[str, RemovedOrphans]:
@@ -94,6 +96,44 @@ class CatalogCare(ABC):
         if failed is not None:
             raise failed
         return found
+
+    def register_observer(self, observer: Callable[[TableEvent], object]) -> None:
+        """Call a function with each event of the tables of this catalog, once it has happened.
+
+        Events are values: `CommitEvent`, `ConflictEvent`, `TagEvent`, `RollbackEvent`, `ExpiryEvent`, `SchemaEvent` and
+        others of `paimon_py.types`. What the function raises changes nothing about that: it is a `PaimonWarning`, and a
+        text in the `warnings` of the result. Tables that were opened before are followed too; what other processes do
+        is not seen, and pickled catalogs and tables leave observers behind. Where a table is opened without a catalog,
+        `Env(observers=[function])` does the same.
+
+        Args:
+            observer: called by the thread that did the work, one event after the other: do what is quick. Metrics
+                (`paimon_py.metrics.Metrics`) are an observer.
+
+        Cost: none for tables that nobody follows.
+        Raises: UsageError for what cannot be called.
+        """
+        self._env.observers.register(observer)
+
+    def remove_observer(self, observer: Callable[[TableEvent], object]) -> bool:
+        """Call a function no more. Returns: whether it was registered."""
+        return self._env.observers.remove(observer)
+
+    def _path_for_observers(self, name: TableName) -> str:
+        """Directory of a table, for events. Cost: none where there are no observers."""
+        root = self._metastore.find(name) if self._env.observers else None
+        return "" if root is None else root.path
+
+    def _report(
+        self, action: Literal["create", "drop", "rename"], name: str, path: str, old_name: str | None = None
+    ) -> None:
+        """Tell observers of a table as a whole."""
+        if not self._env.observers:
+            return
+        now = self._env.clock.millis()
+        event = CatalogEvent(path=path, time_millis=now, action=action, name=name, old_name=old_name)
+        for text in self._env.observers.report(event):
+            warn(f"{name}: {text}")
 
     def repair(self, name: str | None = None) -> None:
         """Make the metastore say what the file system says: of all tables, a database, or one table.

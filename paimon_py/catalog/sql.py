@@ -12,6 +12,8 @@ from paimon_py.errors import UsageError
 from paimon_py.table.table import Table
 
 if TYPE_CHECKING:
+    import duckdb
+
     from paimon_py.queries.query import SqlQuery
 
 
@@ -35,6 +37,42 @@ class CatalogSql(ABC):
     @abstractmethod
     def _require_database(self, name: str) -> None:
         """Raises: DatabaseNotFoundError"""
+
+    @abstractmethod
+    def databases(self) -> list[str]:
+        """Names of all databases, sorted."""
+
+    @abstractmethod
+    def tables(self, database: str) -> list[str]:
+        """Names of all tables of a database, sorted."""
+
+    def to_duckdb(
+        self, connection: duckdb.DuckDBPyConnection, databases: Sequence[str] | None = None
+    ) -> list[str]:
+        """Make all tables views of a DuckDB connection of your own: `SELECT … FROM shop.orders`.
+
+        Databases become schemas; a view of the same name is replaced. Columns and filters of a query go into the scan.
+        A view shows the table in the state in which it is when a query first asks for it: call again for newer rows.
+        The views end with the connection.
+
+        Args:
+            databases: only the tables of these; None: of all.
+
+        Returns: the names of the views.
+
+        Cost: as opening each table; no row is read.
+        Raises:
+            UsageError: anything but a connection.
+            DatabaseNotFoundError: there is no such database.
+            UnsupportedError: a table uses a feature that paimon_py cannot read.
+        """
+        from paimon_py.queries.attach import attach_tables, check_connection, check_names
+
+        check_connection(connection)
+        check_names(databases)
+        chosen = self.databases() if databases is None else databases
+        names = [(database, table) for database in chosen for table in self.tables(database)]
+        return attach_tables(connection, ((one, table, self.table(f"{one}.{table}")) for one, table in names))
 
     def sql(
         self,

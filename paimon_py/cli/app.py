@@ -17,14 +17,17 @@ from paimon_py.cli.bring import import_files
 from paimon_py.cli.care import branch, compact, expire, tag
 from paimon_py.cli.cleaning import doctor, orphans
 from paimon_py.cli.definitions import alter, create, drop
-from paimon_py.cli.history import consumers, rollback
+from paimon_py.cli.history import consumers, history, rollback
 from paimon_py.cli.iceberg import iceberg
 from paimon_py.cli.listings import files, list_tables, partitions, show, show_schema, snapshots
 from paimon_py.cli.load import load
 from paimon_py.cli.output import on_one_line
 from paimon_py.cli.query import sql
 from paimon_py.cli.read import diff, head, tail
+from paimon_py.cli.report import report
+from paimon_py.cli.service import care
 from paimon_py.cli.talk import shown_log
+from paimon_py.cli.top import top
 from paimon_py.cli.tree import tree
 from paimon_py.errors import PaimonError
 
@@ -55,18 +58,21 @@ def completion(shell: str) -> None:
 
 
 _COMMANDS = (
-    list_tables, show, show_schema, snapshots, files, partitions, tree, doctor, head, diff, tail, sql, load,
-    import_files, compact, expire, orphans, tag, branch, create, alter, drop, rollback, consumers,
-    iceberg,
+    list_tables, show, show_schema, snapshots, history, files, partitions, tree, top, report, doctor, head, diff,
+    tail, sql, load, import_files, care, compact, expire, orphans, tag, branch, create, alter, drop, rollback,
+    consumers, iceberg,
 )  # fmt: skip
 _EXAMPLES = {
     "ls": ["ls warehouse", "ls s3://lake/wh shop -o s3.endpoint=https://s3.example"],
     "show": ["show warehouse/shop.db/orders", "show shop.orders -w warehouse --format json"],
     "schema": ["schema warehouse/shop.db/orders"],
     "snapshots": ["snapshots warehouse/shop.db/orders"],
+    "history": ["history warehouse/shop.db/orders -n 5"],
     "files": ["files warehouse/shop.db/orders --format csv"],
     "partitions": ["partitions warehouse/shop.db/orders"],
     "tree": ["tree warehouse/shop.db/orders --limit 10"],
+    "top": ["top warehouse/shop.db/orders", "top warehouse --once"],
+    "report": ["report warehouse --html report.html", "report s3://lake/wh --html shop.html -d shop"],
     "doctor": ["doctor warehouse/shop.db/orders --deep"],
     "head": [
         "head warehouse/shop.db/orders -n 5 -c id,price --where 'price > 10'",
@@ -83,6 +89,10 @@ _EXAMPLES = {
         "load shop.orders -w warehouse a.txt --kind csv --null NA",
     ],
     "import": ["import warehouse shop.orders s3://old/orders/ --dry-run", "import warehouse shop.orders old --copy"],
+    "care": [
+        "care warehouse --every 10m --budget-bytes 20gb --health 8080",
+        "care s3://lake/wh --once -d shop --format json -o s3.endpoint=https://s3.example",
+    ],
     "compact": ["compact warehouse/shop.db/orders --full -p month=3"],
     "expire": ["expire warehouse/shop.db/orders --retain-min 1 --retain-max 10 --older-than 1d --dry-run"],
     "orphans": ["orphans warehouse/shop.db/orders", "orphans warehouse/shop.db/orders --older-than 2d --delete --yes"],

@@ -13,7 +13,30 @@ from paimon_py.cli.output import show_record, show_table, takes_format
 from paimon_py.cli.talk import ask, takes_yes
 from paimon_py.cli.values import state, takes_table
 
+_HISTORY = pa.schema([
+    ("snapshot", pa.int64()), ("time", pa.timestamp("us", "UTC")), ("operation", pa.string()),
+    ("added_rows", pa.int64()), ("deleted_rows", pa.int64()), ("total_rows", pa.int64()), ("added_files", pa.int64()),
+    ("deleted_files", pa.int64()), ("user", pa.string()), ("identifier", pa.int64()),
+])  # fmt: skip
 _CONSUMERS = pa.schema([("name", pa.string()), ("next_snapshot_id", pa.int64()), ("behind", pa.int64())])
+
+
+@click.command()
+@takes_table
+@click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="The most commits.")
+@takes_format
+def history(table: Table, limit: int, form: str) -> None:
+    """Show what the commits of a table did, newest first: operation, rows that came and went, files, user."""
+    rows = [
+        {
+            "snapshot": one.snapshot_id, "time": one.time_millis * 1000, "operation": one.operation,
+            "added_rows": one.added_rows, "deleted_rows": one.deleted_rows, "total_rows": one.total_rows,
+            "added_files": one.added_files, "deleted_files": one.deleted_files, "user": one.user,
+            "identifier": one.identifier,
+        }
+        for one in table.history(limit)
+    ]  # fmt: skip
+    show_table(pa.Table.from_pylist(rows, _HISTORY), form)
 
 
 @click.command()

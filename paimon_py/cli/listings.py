@@ -14,8 +14,8 @@ from paimon_py.spec.redact import shown_options
 from paimon_py.spec.type_text import sql_type
 
 _SNAPSHOTS = [
-    "snapshot_id", "commit_time", "commit_kind", "commit_user", "schema_id", "total_record_count", "delta_record_count",
-    "watermark",
+    "snapshot_id", "commit_time", "commit_kind", "operation", "commit_user", "schema_id", "total_record_count",
+    "delta_record_count", "watermark",
 ]  # fmt: skip
 _FILES = ["partition", "bucket", "level", "file_path", "file_format", "record_count", "file_size_in_bytes"]
 _COLUMNS = pa.schema([

@@ -43,6 +43,7 @@ _TO_ARROW = {
     Root.DATE: pa.date32(),
     Root.TIME: pa.time32("ms"),
     Root.VARIANT: ARROW,
+    Root.BLOB: pa.large_binary(),
 }
 _FROM_ARROW = {
     pa.bool_(): Atomic(Root.BOOLEAN),
@@ -83,7 +84,7 @@ def to_arrow_type(data_type: DataType) -> pa.DataType:
     """The Arrow type that holds every value of a Paimon type.
 
     Raises:
-        UnsupportedError: BLOB, GEOMETRY, GEOGRAPHY.
+        UnsupportedError: GEOMETRY, GEOGRAPHY.
     """
     if isinstance(data_type, Atomic):
         return _atomic(data_type)

@@ -1,5 +1,5 @@
 """What paimon_py adds to the `properties` of a snapshot: its parent, when its schema was made, who has committed
-under which numbers, and the order of files that wait for their bucket.
+under which numbers, the order of files that wait for their bucket, and whether the commit changed no row.
 
 Java and other readers ignore properties that they do not know. Some of Java's commits take over the properties of an
 earlier snapshot, so that ours say of which snapshot they speak.
@@ -25,11 +25,14 @@ _PARENT = RESERVED_PROPERTIES + "parent"
 _SCHEMA = RESERVED_PROPERTIES + "schema"
 _USERS = RESERVED_PROPERTIES + "users"
 _WAITING = RESERVED_PROPERTIES + "waiting"
+_ROWS = RESERVED_PROPERTIES + "rows"
+_SAME = "same"
 
 
 class Lineage(NamedTuple):
     """What the properties of a snapshot hold: the caller's (None if there are none), the parent, when the schema was
-    made, the users, and the order of waiting files; these are None where the writer did not say.
+    made, the users, and the order of waiting files; these are None where the writer did not say. Last, whether the
+    writer says that no row changed.
     """
 
     properties: dict[str, str] | None
@@ -37,6 +40,7 @@ class Lineage(NamedTuple):
     known_schema_millis: int | None = None
     known_users: Users | None = None
     known_waiting: WaitingOrder | None = None
+    known_same_rows: bool = False
 
 
 def lineage_of(properties: Mapping[str, str], snapshot_id: int, path: str) -> Lineage:
@@ -55,7 +59,7 @@ def lineage_of(properties: Mapping[str, str], snapshot_id: int, path: str) -> Li
     parent = Base(snapshot_id - 1, mark or None)
     return Lineage(
         own, parent, _decode(properties, _SCHEMA, int, path), _decode(properties, _USERS, Users, path) or Users(),
-        _decode(properties, _WAITING, WaitingOrder, path),
+        _decode(properties, _WAITING, WaitingOrder, path), properties.get(_ROWS) == _SAME,
     )  # fmt: skip
 
 
@@ -78,4 +82,6 @@ def together(snapshot: Snapshot) -> dict[str, str]:
             found[_USERS] = msgspec.json.encode(snapshot.users).decode()
         if snapshot.waiting is not None:
             found[_WAITING] = msgspec.json.encode(snapshot.waiting).decode()
+        if snapshot.has_same_rows:
+            found[_ROWS] = _SAME
     return found

@@ -176,6 +176,7 @@ def _require_steps(value: object, nanos: int, kind: pa.DataType) -> None:
         raise ValueError(f"{value!r} is finer than the column")
 
 
+_BINARIES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
 _SORTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[object, pa.DataType], object], str], ...] = (
     (pa.types.is_struct, _struct, "a mapping that has only fields of the ROW"),
     (pa.types.is_map, _map, "a mapping"),
@@ -185,7 +186,7 @@ _SORTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[object, pa.DataType
     (pa.types.is_floating, _floating, "a number"),
     (pa.types.is_decimal, _decimal, "an int or a decimal.Decimal"),
     (pa.types.is_string, _text, "a str"),
-    (lambda kind: pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind), _bytes, "bytes"),
+    (lambda kind: any(is_kind(kind) for is_kind in _BINARIES), _bytes, "bytes"),
     (pa.types.is_date, _date, "a datetime.date"),
     (pa.types.is_time, _time, "a datetime.time without a time zone"),
     (pa.types.is_timestamp, _timestamp, "a datetime.datetime"),

@@ -20,14 +20,11 @@ _GAPS = (
 """Masks and shifts that close the gaps between the 7-bit groups of a varint: 7 → 14 → 28 → 56 bits."""
 
 
-def varint_sizes(words: Words) -> tuple[Ints, Mask]:
-    """How many bytes varints take, and which take more than eight: these count as nine."""
-    size, _, is_long = _ends(words)
-    return size, is_long
-
-
 def varints(words: Words) -> tuple[Words, Ints, Mask]:
-    """The numbers of varints, zigzag still on, with their sizes as `varint_sizes`; of long ones the first 56 bits."""
+    """The numbers of varints, zigzag still on, how many bytes they take, and which take more than eight.
+
+    Those count as nine bytes, and only their first 56 bits are given.
+    """
     size, mask, is_long = _ends(words)
     values = words & mask & _DATA_BITS
     for keep, move, shift in _GAPS:

@@ -6,7 +6,7 @@ Source: docs/format.md §15; Java `FileStoreCommitImpl`, `RetryWaiter`; docs/rel
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn, cast
+from typing import Literal, NoReturn, cast
 
 import msgspec
 
@@ -25,16 +25,17 @@ from paimon_py.errors import (
     SnapshotExpiredError,
 )
 from paimon_py.files.physical import tracks_rows
-from paimon_py.logs import COMMITS
+from paimon_py.logs import COMMITS, fields
 from paimon_py.metadata.committer import Committed, LostRace, Publication, Unknown
 from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.manifest_merge import ManifestSettings
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.root import EventPlace, TableRoot
 from paimon_py.metadata.users import UserHistory
 from paimon_py.metadata.wholeness import require_whole
+from paimon_py.spec.events import CommitEvent, ConflictEvent, RaceEvent
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import MIN_LONG, Snapshot
 from paimon_py.storage.store import FileMissingError
 
 PATIENCE_SECONDS = 60.0
@@ -144,10 +145,18 @@ class Attempts:
                     return outcome
                 case Conflict(reason):
                     drafts.discard()
-                    COMMITS.warning("%s: a conflict, nothing was committed: %s", self._root.path, reason)
+                    COMMITS.warning(
+                        "%s: a conflict, nothing was committed: %s", self._root.path, reason,
+                        extra=fields(self._root, outcome="conflict"),
+                    )  # fmt: skip
+                    self._report_failure("conflict", reason)
                     raise CommitConflictError(f"nothing was committed: {reason}", table=self._root.path)
                 case Unknown(reason, snapshot_id):
-                    COMMITS.warning("%s: was snapshot %d published? %s", self._root.path, snapshot_id, reason)
+                    COMMITS.warning(
+                        "%s: was snapshot %d published? %s", self._root.path, snapshot_id, reason,
+                        extra=fields(self._root, snapshot_id=snapshot_id, outcome="unknown"),
+                    )  # fmt: skip
+                    self._report_failure("unknown", reason)
                     raise CommitUnknownError(
                         f"it is not known whether snapshot {snapshot_id} was published: {reason}. No file was deleted;"
                         " look whether its rows are in the table, or commit the changes of this error again"
@@ -162,15 +171,31 @@ class Attempts:
             lost += 1
             if self._limits.are_exhausted(lost, clock.elapsed() - began):
                 drafts.discard()
-                COMMITS.warning("%s: given up, others were faster %d times: %s", self._root.path, lost, reason)
+                COMMITS.warning(
+                    "%s: given up, others were faster %d times: %s", self._root.path, lost, reason,
+                    extra=fields(self._root, attempts=lost, outcome="given-up"),
+                )  # fmt: skip
+                self._report_failure("given-up", reason)
                 raise CommitRetriesExhaustedError(
                     f"other writers were faster {lost} times (last: {reason}); nothing was committed."
                     " Try again, or raise commit.max-retries or commit.timeout",
                     table=self._root.path,
                 )
             wait = self._limits.wait_seconds(lost, ids.jitter())
-            COMMITS.info("%s: attempt %d lost, the next one in %.2f s: %s", self._root.path, lost, wait, reason)
+            COMMITS.info(
+                "%s: attempt %d lost, the next one in %.2f s: %s", self._root.path, lost, wait, reason,
+                extra=fields(self._root, attempt=lost, wait_seconds=wait),
+            )  # fmt: skip
+            if self._root.env.observers:
+                said = RaceEvent(**self._root.event_place(), attempt=lost, wait_seconds=wait, reason=reason)
+                self._root.env.observers.report_failure(said)
             clock.sleep(wait)
+
+    def _report_failure(self, outcome: Literal["conflict", "given-up", "unknown"], reason: str) -> None:
+        observers = self._root.env.observers
+        if observers:
+            said = ConflictEvent(**self._root.event_place(), outcome=outcome, reason=reason, attempts=self.count)
+            observers.report_failure(said)
 
     def _log(self, done: Published, *, attempt: int, seconds: float) -> None:
         snapshot, part = done.snapshot, done.part
@@ -178,7 +203,14 @@ class Attempts:
             "%s: snapshot %d, %s by %s: %d files came, %d went, %s rows; attempt %d, %.2f s",
             self._root.path, snapshot.id, snapshot.commit_kind.value, snapshot.commit_user, len(part.adds),
             len(part.deletes), snapshot.delta_record_count, attempt, seconds,
+            extra=fields(
+                self._root, snapshot_id=snapshot.id, commit_kind=snapshot.commit_kind.value, user=snapshot.commit_user,
+                identifier=snapshot.commit_identifier, added_files=len(part.adds), deleted_files=len(part.deletes),
+                rows=snapshot.delta_record_count, attempt=attempt, seconds=seconds,
+            ),
         )  # fmt: skip
+        if self._root.env.observers:
+            self._root.upkeep.events.append(commit_event(self._root.event_place(), done, attempt, seconds))
 
     def _attempt(
         self, plan: Callable[[State], Planned], drafts: Drafts
@@ -219,6 +251,24 @@ class Attempts:
         )  # fmt: skip
         done: Publication = root.committer().publish(snapshot, latest, deadline=deadline)
         return Published(done.snapshot, part, latest) if isinstance(done, Committed) else done
+
+
+def commit_event(place: EventPlace, done: Published, attempts: int, seconds: float) -> CommitEvent:
+    """What observers are told of a snapshot that was published."""
+    snapshot, adds, deletes = done.snapshot, done.part.adds, done.part.deletes
+    return CommitEvent(
+        **place, snapshot_id=snapshot.id, schema_id=snapshot.schema_id, commit_kind=snapshot.commit_kind.value,
+        operation=snapshot.operation, user=snapshot.commit_user, identifier=snapshot.commit_identifier,
+        watermark=None if snapshot.watermark in (None, MIN_LONG) else snapshot.watermark,
+        added_files=len(adds), deleted_files=len(deletes),
+        added_rows=sum(entry.file.row_count for entry in adds),
+        deleted_rows=sum(entry.file.row_count for entry in deletes),
+        added_bytes=sum(entry.file.size_bytes for entry in adds),
+        deleted_bytes=sum(entry.file.size_bytes for entry in deletes),
+        changelog_files=len(done.part.changelog),
+        changelog_rows=sum(entry.file.row_count for entry in done.part.changelog),
+        total_rows=snapshot.total_record_count, attempts=attempts, seconds=seconds,
+    )  # fmt: skip
 
 
 def latest_of(root: TableRoot) -> tuple[Snapshot | None, TableSchema | None]:

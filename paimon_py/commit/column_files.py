@@ -31,12 +31,13 @@ def column_conflict(
     added = [entry for entry in part.adds if entry.file.first_row_id is not None]
     if not added:
         return None
-    ranges = {_range(entry) for entry in live}
+    ranges = {_range(entry) for entry in live if not entry.file.is_apart}
     indexed = {(one.partition, one.global_index.field_id) for one in index if one.global_index is not None}
     columns: dict[_Range, set[str]] = {}
     for entry in added:
         name, names = entry.file.name, set(entry.file.write_columns or schema.names)
-        if _range(entry) not in ranges:
+        apart = entry.file.is_apart
+        if not (_lies_inside(_range(entry), ranges) if apart else _range(entry) in ranges):
             return Conflict(f"the rows whose columns file {name} holds are not a range of the table any more")
         others = columns.setdefault(_range(entry), set())
         if others & names:
@@ -60,7 +61,8 @@ def compaction_conflict(part: SnapshotDelta, after: Iterable[ManifestEntry]) -> 
         return None
     if _spans(part.adds) != _spans(part.deletes):
         return Conflict("the compaction gives other rows than its files hold")
-    ranges = sorted({_range(entry) for entry in after if entry.file.first_row_id is not None})
+    plain = (entry for entry in after if entry.file.first_row_id is not None and not entry.file.is_apart)
+    ranges = sorted({_range(entry) for entry in plain})
     for one, other in itertools.pairwise(ranges):
         if one[0] == other[0] and other[1] < one[1] + one[2]:
             first, last = other[1], other[1] + other[2] - 1
@@ -77,6 +79,12 @@ def _spans(entries: Iterable[ManifestEntry]) -> list[tuple[bytes, int, int]]:
         else:
             found.append((partition, first, first + count))
     return found
+
+
+def _lies_inside(part: _Range, ranges: Iterable[_Range]) -> bool:
+    """Whether some range holds all rows of a part."""
+    partition, first, count = part
+    return any(one[0] == partition and one[1] <= first and first + count <= one[1] + one[2] for one in ranges)
 
 
 def _range(entry: ManifestEntry) -> _Range:

@@ -31,7 +31,7 @@ from paimon_py.commit.uncommitted import delete_compaction, delete_made, delete_
 from paimon_py.commit.validate_changes import validate_changes
 from paimon_py.env import is_distant
 from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError
-from paimon_py.logs import COMPACTIONS
+from paimon_py.logs import COMPACTIONS, fields
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.commit_label import CommitLabel
@@ -227,7 +227,10 @@ class _Commit:
             return done, moved
         if proposal.fit.dropped:
             why = next(iter(proposal.fit.dropped.values())).reason
-            COMPACTIONS.info("%s: %d buckets stay uncompacted: %s", self.root.path, len(proposal.fit.dropped), why)
+            COMPACTIONS.info(
+                "%s: %d buckets stay uncompacted: %s", self.root.path, len(proposal.fit.dropped), why,
+                extra=fields(self.root, buckets=len(proposal.fit.dropped)),
+            )  # fmt: skip
             self._delete_dropped(proposal.fit, written)
         return done, {**proposal.fit.dropped, **moved}
 
@@ -316,5 +319,6 @@ def _author(root: TableRoot, options: Options, changes: Changes, request: Commit
         watermark=max(marks, default=None),
         properties=request.properties,
         operation=request.operation,
+        same_rows=request.same_rows,
         source=request.label.identifier.source if isinstance(request.label.identifier, StepNumber) else None,
     )

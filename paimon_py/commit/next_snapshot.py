@@ -28,6 +28,7 @@ class ManifestLists(msgspec.Struct, frozen=True, kw_only=True):
 
 class Author(msgspec.Struct, frozen=True, kw_only=True):
     """Who commits, and what they say about it. `source`: the step of another table that is committed, as its position.
+    `same_rows`: no row changes.
     """
 
     user: str
@@ -36,6 +37,7 @@ class Author(msgspec.Struct, frozen=True, kw_only=True):
     properties: Mapping[str, str] | None = None
     operation: str | None = None
     source: str | None = None
+    same_rows: bool = False
 
 
 def batch_user(changes: Changes) -> str | None:
@@ -102,6 +104,7 @@ def next_snapshot(
         known_schema_millis=schema.time_millis,
         known_users=_users(users_of(latest) if known is None else known, author, number),
         known_waiting=part.waiting,
+        known_same_rows=author.same_rows,
         next_row_id=next_row_id(latest) if part.next_row_id is None else part.next_row_id,
         operation=author.operation,
     )

@@ -95,6 +95,11 @@ class Requirements:
         if not written:
             return None
         schemas, now = self._root.schemas, state.newest_schema
+        if max(written) > now.id:
+            return Conflict(
+                f"schema {max(written)} of {self._root.path}, under which this was written, is gone: a fast_forward let"
+                " it go. Call refresh(), or open the table again, and write again"
+            )
         conflicts = (schema_conflict(schemas.get(number), now) for number in sorted(written))
         return next((conflict for conflict in conflicts if conflict is not None), None)
 

@@ -26,6 +26,7 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     come from elsewhere, so look whether their files are there. `check`: asked of the latest state before every attempt
     whether what was written still follows from it. `spares_waiting`: an overwrite leaves rows alone that wait for their
     bucket. `upgrades`: new files of an overwrite go to the top level though the option `overwrite-upgrade` is off.
+    `same_rows`: the overwrite puts the very rows that it replaces into other files, and changes none.
 
     Raises:
         UsageError: a value that no snapshot can hold.
@@ -42,6 +43,7 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     check: Callable[[State], Conflict | None] | None = None
     spares_waiting: bool = False
     upgrades: bool = False
+    same_rows: bool = False
 
     def __post_init__(self) -> None:
         if self.watermark is not None and not is_long(self.watermark):

@@ -108,7 +108,8 @@ def stamp(part: SnapshotDelta, snapshot_id: int, now_millis: int) -> SnapshotDel
 
 
 def track_rows(part: SnapshotDelta, snapshot_id: int, first_row_id: int, *, grouped: bool) -> SnapshotDelta:
-    """The part with its snapshot as the number of rows that were written, and with ids for new rows.
+    """The part with its snapshot as the number of rows that were written, and with ids for new rows. Files with columns
+    apart hold those of the rows of the file before them, one after the other for each column.
 
     Args:
         first_row_id: the id that the next new row gets.
@@ -120,13 +121,21 @@ def track_rows(part: SnapshotDelta, snapshot_id: int, first_row_id: int, *, grou
     if grouped:
         order = {partition: number for number, partition in enumerate(dict.fromkeys(add.partition for add in adds))}
         adds.sort(key=lambda add: order[add.partition])
+    whole, parts = first_row_id, dict[str, int]()
     for number, entry in enumerate(adds):
         file = entry.file
         low = file.min_sequence or snapshot_id
         high = snapshot_id if not file.min_sequence else file.max_sequence or snapshot_id
         first = file.first_row_id
         if first is None and file.source is FileSource.APPEND and ROW_ID not in (file.write_columns or ()):
-            first, first_row_id = first_row_id, first_row_id + file.row_count
+            if file.is_apart:
+                (column,) = file.write_columns or ("",)
+                first = parts.get(column, whole)
+                parts[column] = first + file.row_count
+            else:
+                whole, parts = first_row_id, {}
+                first, first_row_id = first_row_id, first_row_id + file.row_count
+            low = high = snapshot_id  # a writer that rolls numbers the rows of its later files from another number on
         file = msgspec.structs.replace(file, min_sequence=low, max_sequence=high, first_row_id=first)
         adds[number] = msgspec.structs.replace(entry, file=file)
     return msgspec.structs.replace(part, adds=tuple(adds), next_row_id=first_row_id)

@@ -45,6 +45,13 @@ def delete_made(files: TableFiles, buckets: Iterable[BucketChanges]) -> None:
         files.bucket(*bucket.place).delete(bucket.made_files)
 
 
+def discard(files: TableFiles, changes: Changes) -> None:
+    """Delete the files of changes that nobody will commit, whose writers are gone; as many as the store lets."""
+    edits = [edit for bucket in changes.buckets for edit in (bucket.written, bucket.compacted)]
+    delete_handed_index(files, changes, {entry.name for edit in edits for entry in edit.made_index})
+    delete_made(files, changes.buckets)
+
+
 def delete_compaction(files: TableFiles, bucket: BucketChanges, keep: Container[str] = ()) -> None:
     """Delete what compacting a bucket made, where no snapshot names any of it, but for the data files to `keep`."""
     files.bucket(*bucket.place).delete([file for file in bucket.compaction_files if file.name not in keep])

@@ -19,10 +19,11 @@ from paimon_py.codec.columns import binary_array
 from paimon_py.codec.file_index.container import decode as decode_indexes
 from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.errors import CorruptionError, PaimonError
-from paimon_py.files.physical import evolves_columns
+from paimon_py.files.physical import bounded_fields, evolves_columns
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
+from paimon_py.spec.blobs import fields_apart
 from paimon_py.spec.bounds import SEQUENCE_MAX
 from paimon_py.spec.bucket_mode import UNAWARE, BucketMode, bucket_mode
 from paimon_py.spec.data_file import EMPTY_ROW, DataFile, FileKind, FileSource, Stats
@@ -144,12 +145,40 @@ def _check_edit(schema: TableSchema, edit: Edit) -> list[DataFile]:
         _require(file.level <= top, "file {} is of level {}", file.name, file.level)
         before = gone.get(file.name)
         if before is None:
-            _check_file(file, ranged=evolves_columns(schema) and file.source is FileSource.COMPACT)
+            _check_file(
+                file, ranged=evolves_columns(schema) and file.source is FileSource.COMPACT, parts=_parts_of(schema)
+            )
             made.append(file)
         elif file != _file_after_move(before, file):
             raise CorruptionError(f"file {file.name} is not described as it was")
         _check_beside(file)
+    _check_apart(schema, made)
     return made
+
+
+def _parts_of(schema: TableSchema) -> frozenset[tuple[str, ...]]:
+    """The lists of columns that files of new rows hold, where BLOBs lie apart."""
+    apart = {field.name for field in fields_apart(schema)} if evolves_columns(schema) else set()
+    if not apart:
+        return frozenset()
+    return frozenset([tuple(name for name in schema.names if name not in apart), *((name,) for name in apart)])
+
+
+def _check_apart(schema: TableSchema, made: Sequence[DataFile]) -> None:
+    """Files of BLOBs follow the file of their rows, and hold as many as that."""
+    names = {field.name for field in fields_apart(schema)} if evolves_columns(schema) else set()
+    rows: dict[str, int] | None = None
+    for file in made:
+        if not file.is_apart and names and file.source is FileSource.APPEND:
+            _require(not rows or not any(rows.values()), "files of BLOBs before {} hold too few rows", file.name)
+            rows = dict.fromkeys(names, file.row_count)
+        elif file.is_apart:
+            (column,) = file.write_columns or ("",)
+            left = (rows or {}).get(column, 0) - file.row_count
+            _require(rows is not None and left >= 0, "file {} does not follow the file of its rows", file.name)
+            assert rows is not None
+            rows[column] = left
+    _require(not rows or not any(rows.values()), "the last files of BLOBs hold too few rows")
 
 
 def _file_after_move(before: DataFile, after: DataFile) -> DataFile:
@@ -169,16 +198,17 @@ def _top_level(schema: TableSchema) -> int:
 # -- files ----------------------------------------------------------------------------------------------------------
 
 
-def _check_file(file: DataFile, *, ranged: bool) -> None:
-    """`ranged`: the rows have the ids of those that a compaction joined."""
+def _check_file(file: DataFile, *, ranged: bool, parts: frozenset[tuple[str, ...]]) -> None:
+    """`ranged`: the rows have the ids of those that a compaction joined. `parts`: columns that files may hold alone."""
     name, rows = check_file_name(file.name), file.row_count
     dead, time, where = file.delete_row_count, file.creation_time_millis, file.external_path
     _require(file.size_bytes > 0, "file {} has no bytes", name)
     _require(0 < rows <= _ROWS_MAX, "file {} has {} rows", name, rows)
     _require(dead is None or 0 <= dead <= rows, "of the {} rows of file {} {} are deletes", rows, name, dead)
     _require(time is None or _FIRST_MILLIS <= time <= _LAST_MILLIS, "file {} was made at {}", name, time)
-    parts = file.write_columns is not None and ROW_ID not in file.write_columns
-    fits = (file.first_row_id is not None) is ranged and not parts
+    is_part = file.write_columns is not None and ROW_ID not in file.write_columns
+    fits = (file.first_row_id is not None) is ranged and (not is_part or file.write_columns in parts)
+    _require(file.is_apart <= is_part and not (file.is_apart and ranged), "file {} holds no BLOBs", name)
     _require(fits, "file {} holds a part of its rows' columns", name)
     _require(where is None or where.rpartition("/")[2] == name, "file {} lies at {}", name, where)
 
@@ -257,11 +287,10 @@ def _check_stats(schema_of: SchemaOf, made: Iterable[DataFile]) -> None:
         schema = schema_of(number)
         named: dict[tuple[str, ...] | None, list[DataFile]] = {}
         for file in files:
-            named.setdefault(file.value_stats_columns, []).append(file)
+            named.setdefault(file.bounded_columns, []).append(file)
         _check_bounds([file.key_stats for file in files], schema.key_fields, files)
         for names, same in named.items():
-            known = schema.fields if names is None else [schema.field(name) for name in names]
-            _check_bounds([file.value_stats for file in same], known, same)
+            _check_bounds([file.value_stats for file in same], bounded_fields(schema, names), same)
 
 
 def _check_bounds(stats: Sequence[Stats], fields: Sequence[Field], files: Sequence[DataFile]) -> None:

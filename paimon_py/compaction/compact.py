@@ -5,9 +5,8 @@ Source: Java `CompactAction`, `CompactProcedure`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
-from typing import Union
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar
 
 import msgspec
 
@@ -20,13 +19,17 @@ from paimon_py.commit.uncommitted import delete_compaction, discarding_on_failur
 from paimon_py.compaction.plan import plan_compaction
 from paimon_py.compaction.run import run_task
 from paimon_py.compaction.task import CompactionTask
+from paimon_py.compaction.task_check import check_task
 from paimon_py.compaction.together import compaction_budget
 from paimon_py.errors import CommitConflictError, SnapshotExpiredError
+from paimon_py.executors.executor import Executor, run_tasks
+from paimon_py.executors.job import Job, TaskKind
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.serializable import Serializable
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
 
@@ -39,8 +42,53 @@ class Overtaken(msgspec.Struct, frozen=True):
     reason: str
 
 
-Carry = Callable[[Sequence[CompactionTask]], Sequence[Union[BucketChanges, Overtaken]]]
-"""Carries tasks out somewhere else, all or none: what came of each, in any order."""
+class CompactionResult(Serializable, frozen=True, kw_only=True):
+    """What came of a compaction task: the changes of its bucket, or what others did first."""
+
+    kind: ClassVar[str] = "compacted"
+    edition: ClassVar[int] = 1
+    called: ClassVar[str] = "the result of a compaction task"
+    again: ClassVar[str] = "run the task"
+
+    changes: BucketChanges | None = None
+    overtaken: Overtaken | None = None
+
+
+def _compact_bucket(job: Job[CompactionTask, CompactionResult], task: CompactionTask) -> CompactionResult:
+    """Run a compaction task; one that came from elsewhere has to be one that the table asks for.
+
+    Raises: as `check_task` and `run_task`
+    """
+    try:
+        if job.has_travelled:
+            check_task(job.root, job.schema, task)
+        return CompactionResult(changes=run_task(job.root, job.schema, task, tally=job.tally))
+    except FileMissingError as error:
+        reason = job.root.replacement_reason(task.bucket, error)
+    except SnapshotExpiredError as error:
+        if not job.has_travelled:
+            raise
+        reason = str(error)
+    return CompactionResult(overtaken=Overtaken(task.partition, task.bucket, reason))
+
+
+def _discard_compaction(job: Job[CompactionTask, CompactionResult], result: CompactionResult) -> None:
+    if result.changes is not None:
+        delete_compaction(TableFiles(job.root, job.schema), result.changes)
+
+
+COMPACT = TaskKind(
+    task=CompactionTask,
+    result=CompactionResult,
+    run=_compact_bucket,
+    discard=_discard_compaction,
+    steps=lambda task: 2 * task.row_count,
+    budget=compaction_budget(lambda task: task.task.size_bytes),
+)
+
+
+Choose = Callable[[Sequence[CompactionTask]], Sequence[CompactionTask]]
+"""Chooses tasks of a plan; the others are left for a later call."""
 
 
 class Compactor:
@@ -54,15 +102,17 @@ class Compactor:
         full: bool,
         chosen: PartitionChoice | None,
         clustering: Clustering | None = None,
-        carry: Carry | None = None,
+        executor: Executor | None = None,
+        choose: Choose | None = None,
     ) -> None:
-        """`carry`: who carries the tasks out; None: this process."""
+        """`executor`: who runs the tasks; None: this process. `choose`: which tasks of a plan; None: all."""
         self._root = root
         self._schema = schema
         self._full = full
         self._chosen = chosen
         self._clustering = clustering
-        self._carry = carry
+        self._executor = executor
+        self._choose = choose
 
     def run(self, progress: Progress | None) -> CommitResult:
         """Compact; a bucket whose files others replaced meanwhile is planned again once, then left as it is.
@@ -70,7 +120,8 @@ class Compactor:
         Raises:
             CommitUnknownError: nothing was deleted. Any other error: no file is left behind, nothing was published.
         """
-        first = self._round(self.tasks(), progress)
+        tasks = self.tasks()
+        first = self._round(tasks if self._choose is None else self._choose(tasks), progress)
         if not first.dropped_buckets:
             return first
         again = [task for task in self.tasks() if (task.partition, task.bucket) in first.dropped_buckets]
@@ -93,13 +144,12 @@ class Compactor:
     def _round(self, tasks: Sequence[CompactionTask], progress: Progress | None, *, attempt: int = 1) -> CommitResult:
         if not tasks:
             return CommitResult()
-        carried = self._carried_out if self._carry is None else self._carried_elsewhere
         tally = ProgressCounter(progress, sum(task.row_count for task in tasks), "rows", steps=2, attempt=attempt)
-        results = carried(tasks, tally)
-        done = [result for result in results if isinstance(result, BucketChanges)]
+        results = run_tasks(self._executor, Job(COMPACT, self._root, self._schema, tally=tally), tasks)
+        done = [result.changes for result in results if result.changes is not None]
         with discarding_on_failure(lambda: self._delete(done)):
             tally.end()
-        overtaken = _Dropped.of(result for result in results if isinstance(result, Overtaken))
+        overtaken = _Dropped.of(result.overtaken for result in results if result.overtaken is not None)
         changes = changes_of(self._root, tasks, done)
         if changes.is_empty:
             return overtaken.added_to(CommitResult())
@@ -110,34 +160,6 @@ class Compactor:
             lost = _Dropped.of(Overtaken(bucket.partition, bucket.bucket, str(error)) for bucket in done)
             result = lost.added_to(CommitResult())
         return overtaken.added_to(result)
-
-    def _carried_elsewhere(
-        self, tasks: Sequence[CompactionTask], _: ProgressCounter
-    ) -> Sequence[BucketChanges | Overtaken]:
-        assert self._carry is not None
-        return self._carry(tasks)
-
-    def _carried_out(
-        self, tasks: Sequence[CompactionTask], tally: ProgressCounter
-    ) -> Sequence[BucketChanges | Overtaken]:
-        made: list[BucketChanges] = []
-
-        def run(task: CompactionTask) -> Iterator[BucketChanges | Overtaken]:
-            try:
-                changes = run_task(self._root, self._schema, task, tally=tally)
-            except FileMissingError as error:
-                yield Overtaken(task.partition, task.bucket, self._root.replacement_reason(task.bucket, error))
-                return
-            made.append(changes)
-            yield changes
-
-        try:
-            budget = compaction_budget(lambda task: task.size_bytes)
-            with closing(self._root.env.pool.streams(run, tasks, budget)) as done:
-                return list(done)
-        except BaseException:
-            self._delete(made)
-            raise
 
     def _delete(self, buckets: Sequence[BucketChanges]) -> None:
         files = TableFiles(self._root, self._schema)

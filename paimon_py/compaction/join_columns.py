@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.compaction.range_picker import first_of, ranges_of
-from paimon_py.files.column_files import ColumnFiles
+from paimon_py.files.column_files import ColumnFiles, Pieces
 from paimon_py.files.writer import RollingWriter
 from paimon_py.metadata.bucket_files import BucketFiles
 from paimon_py.progress import ProgressShare
+from paimon_py.spec.blobs import fields_apart
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
@@ -29,7 +30,7 @@ class JoinedColumns:
         """`place`: the bucket of the files; `schema`: of the rows."""
         self._place = place
         self._files = files
-        self._schema = schema
+        self._fields = tuple(field for field in schema.fields if field not in fields_apart(schema))
         self._ranges = [ColumnFiles(files, place.schema_of) for files in ranges_of(files)]
 
     def write(
@@ -56,7 +57,10 @@ class JoinedColumns:
         return file, DeletionVector.of(np.concatenate(positions))
 
     def _rows(self, part: ColumnFiles) -> Iterator[pa.RecordBatch]:
-        def read(file: DataFile, own: Sequence[Field]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        def read(file: DataFile, own: Sequence[Field], _offset: int) -> Pieces:
             return self._place.reader(file, own).positions()
 
-        return (batch for _, batch in part.rows(self._schema.fields, read))
+        def read_blobs(field: Field, files: Sequence[DataFile]) -> Pieces:
+            return self._place.blob_column(field, files, part.first_row_id, part.row_count).pieces(None, as_refs=False)
+
+        return (batch for _, batch in part.rows(self._fields, read, read_blobs))

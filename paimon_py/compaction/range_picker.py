@@ -32,10 +32,13 @@ def ranges_of(files: Iterable[DataFile]) -> list[Files]:
 def range_bins(files: Sequence[DataFile], settings: AppendSettings, *, full: bool) -> list[Files]:
     """Groups of files, each of which becomes one file, in the order of ids.
 
+    BLOBs stay in their files.
+
     So many files must be in a group as `compaction.min.file-num` says; a full compaction takes any that are several.
 
     Raises: CorruptionError for ranges of rows that overlap without being the same.
     """
+    files = [file for file in files if not file.is_apart]
     least = 2 if full else max(2, settings.file_count_min)
     return [group for group in _fill_bins(ranges_of(files), settings) if len(group) >= least]
 

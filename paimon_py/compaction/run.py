@@ -32,7 +32,7 @@ from paimon_py.files.physical import with_row_ids
 from paimon_py.files.prefetch import FilePrefetcher
 from paimon_py.files.reader import BATCH_ROWS
 from paimon_py.files.writer import RollingWriter, changelog_layout, file_layout, whole_layout
-from paimon_py.logs import COMPACTIONS
+from paimon_py.logs import COMPACTIONS, fields
 from paimon_py.lsm.changelog import ChangeRules
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.external_sort import ExternalSort
@@ -45,6 +45,7 @@ from paimon_py.metadata.new_files import NewFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import ProgressCounter, ProgressShare, count_batches
 from paimon_py.spec.data_file import DataFile, FileSource
+from paimon_py.spec.events import CompactionEvent
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -70,6 +71,7 @@ def run_task(
     """
     if task.schema_id != schema.id:
         raise UsageError(f"the task was planned under schema {task.schema_id}, not {schema.id}; plan it again")
+    began = root.env.clock.elapsed() if root.env.observers else 0.0
     work = _Work(root, schema, task, tells=tells, tally=tally or ProgressCounter(None, 0, "rows"))
     try:
         if task.joins:
@@ -85,7 +87,17 @@ def run_task(
     COMPACTIONS.info(
         "%s: %d files became %d on level %d (%d rows, %d bytes were read)", work.directory, len(before), len(after),
         task.output_level, task.row_count, task.size_bytes,
+        extra=fields(
+            root, directory=work.directory, level=task.output_level, before_files=len(before), after_files=len(after),
+            rows=task.row_count, size_bytes=task.size_bytes,
+        ),
     )  # fmt: skip
+    if root.env.observers:
+        root.env.observers.report_failure(CompactionEvent(
+            **root.event_place(), directory=work.directory, output_level=task.output_level, before_files=len(before),
+            after_files=len(after), read_rows=task.row_count, read_bytes=task.size_bytes,
+            seconds=root.env.clock.elapsed() - began,
+        ))  # fmt: skip
     return BucketChanges(
         partition=task.partition,
         bucket=task.bucket,

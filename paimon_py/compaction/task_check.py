@@ -103,7 +103,8 @@ def _check_ranges(_: TableSchema, task: CompactionTask, live: Sequence[DataFile]
     """All files of the same rows are joined, with those of the rows that follow."""
     taken = {file.name for file in task.files}
     joined = {(file.first_row_id, file.row_count) for file in task.files}
-    left = [file.name for file in live if file.name not in taken and (file.first_row_id, file.row_count) in joined]
+    others = [file for file in live if file.name not in taken and not file.is_apart]
+    left = [file.name for file in others if (file.first_row_id, file.row_count) in joined]
     _require(not left, f"file {min(left, default='')} is left out, though it holds columns of the same rows")
     _require(sum(task.joins) == len(task.files) and 0 not in task.joins, "it joins other files than it names")
     _require(all(file.first_row_id is not None for file in task.files), "a file has no first row id")

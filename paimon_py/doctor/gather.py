@@ -68,7 +68,7 @@ def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Progre
         live_files=len(live), live_bytes=int(live.size_bytes.sum()),
         buckets=count_buckets(live, index, files, is_keyed=keyed), waiting=waiting,
         broken=tuple({one.path: one for one in broken}.values()), repeated=tuple(repeated),
-        unmarked=_buckets_without_vectors(root, schema, live, files), manifests=_manifests(root, latest, options),
+        unmarked=_buckets_without_vectors(root, schema, live, files), manifests=manifest_facts(root, latest, options),
         snapshot_count=len(root.snapshots.ids()), senseless=senseless,
         expirable=_expirable(root, schema, latest), commits=commits, holders=holders,
         followers=followers, orphans=orphans, history=history,
@@ -133,7 +133,8 @@ def _waiting(root: TableRoot, schema: TableSchema, broken: list[Broken]) -> pa.T
     return pa.table({"partition": names, "bucket": buckets, "file_count": sums})
 
 
-def _manifests(root: TableRoot, latest: Snapshot | None, options: Options) -> ManifestFacts:
+def manifest_facts(root: TableRoot, latest: Snapshot | None, options: Options) -> ManifestFacts:
+    """The manifests of a snapshot; none where their lists cannot be read."""
     try:
         found = [] if latest is None else root.manifests.base_and_delta(latest)
     except (CorruptionError, FileMissingError, NotFoundError):

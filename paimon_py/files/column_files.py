@@ -1,7 +1,7 @@
 """Rows whose columns lie in several files: which file a column is read from, and the files side by side.
 
 A column comes from the newest file that holds it, found by field id; a column that no file holds is NULL. Rows of the
-files are the same by their positions.
+files are the same by their positions. BLOBs and vectors may lie apart, in files that hold a part of the rows.
 
 Source: format.md §24; Java `DataEvolutionSplitRead`, `DataEvolutionFileReader`.
 """
@@ -12,18 +12,23 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+from pyroaring import BitMap
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.codec.columns import from_numpy
+from paimon_py.codec.columns import Ints, from_numpy
 from paimon_py.files.physical import ROW_ID_FIELD, TRACKED_IDS
 from paimon_py.formats.base import empty_rows
 from paimon_py.lazy import lazy_property
-from paimon_py.spec.data_file import DataFile, anchor_of
+from paimon_py.spec.data_file import BLOB_SUFFIX, DataFile, anchor_of
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
 
 Pieces = Iterator[tuple[int, pa.RecordBatch]]
-ReadFile = Callable[[DataFile, Sequence[Field]], Pieces]
+ReadFile = Callable[[DataFile, Sequence[Field], int], Pieces]
+"""Reads columns of one file, whose first row lies so many rows behind the first one of all; positions in the file."""
+
+ReadBlobs = Callable[[Field, Sequence[DataFile]], Pieces]
+"""Reads a column that lies in `.blob` files, newest first."""
 
 RANGE_BATCH_ROWS = 65_536
 
@@ -32,13 +37,14 @@ class ColumnFiles:
     """The files that hold columns of the same rows.
 
     Attributes:
-        files: oldest first.
+        files: oldest first, but for those that lie apart.
         anchor: the file that the deletion vector of the rows names.
     """
 
     def __init__(self, files: Sequence[DataFile], schema_of: Callable[[DataFile], TableSchema]) -> None:
         """`schema_of`: the schema that a file was written with."""
-        self.files = tuple(files)
+        self.files = tuple(file for file in files if not file.is_apart)
+        self._beside = tuple(file for file in files if file.is_apart)
         self.anchor = anchor_of(files)
         self._schema_of = schema_of
 
@@ -68,14 +74,25 @@ class ColumnFiles:
     def choose(self, fields: Sequence[Field]) -> tuple[tuple[DataFile, tuple[Field, ...]], ...]:
         """Which file each column is read from, oldest file first; ids and numbers of rows are read from none.
 
-        Columns that no file holds go to the first of them, which gives NULL or the value of the partition.
+        Columns that no file holds go to the first of them, which gives NULL or the value of the partition. Columns that
+        lie apart are left out.
         """
-        wanted = [field for field in fields if field.id not in TRACKED_IDS]
+        apart = self.apart(fields)
+        wanted = [field for field in fields if field.id not in TRACKED_IDS and field.id not in apart]
         held = [self._newest(field) for field in wanted]
         used = sorted({place for place in held if place is not None}) or [0]
         places = [used[0] if place is None else place for place in held]
         own = [tuple(field for field, at in zip(wanted, places, strict=True) if at == place) for place in used]
         return tuple((self.files[place], fields) for place, fields in zip(used, own, strict=True) if fields)
+
+    def apart(self, fields: Sequence[Field]) -> dict[int, tuple[DataFile, ...]]:
+        """The files of columns that lie apart, newest first, by field id."""
+        if not self._beside:
+            return {}
+        newest_first = sorted(self._beside, key=lambda file: (-file.max_sequence, file.first_row_id or 0))
+        held = [(file, self._ids(file)) for file in newest_first]
+        found = {field.id: tuple(file for file, ids in held if field.id in ids) for field in fields}
+        return {field_id: files for field_id, files in found.items() if files}
 
     def _newest(self, field: Field) -> int | None:
         holding = [place for place, ids in enumerate(self._fields_by_file) if field.id in ids]
@@ -87,20 +104,24 @@ class ColumnFiles:
         holding = [file for file, held in zip(self.files, self._fields_by_file, strict=True) if held & ids]
         return max(file.max_sequence for file in holding or self.files)
 
-    def rows(self, fields: Sequence[Field], read: ReadFile) -> Pieces:
+    def rows(self, fields: Sequence[Field], read: ReadFile, read_blobs: ReadBlobs) -> Pieces:
         """The rows, batch by batch, each with the position of its first row.
 
         Shapes: out — batches of the Arrow schema of `fields`; positions that any file leaves out are missing.
         Args:
             read: some columns of one file, as `FileReader.positions` gives them.
         """
-        chosen = self.choose(fields)
-        if len(chosen) == 1 and chosen[0][1] == tuple(fields):
-            yield from read(chosen[0][0], fields)
+        chosen, apart = self.choose(fields), self.apart(fields)
+        if not apart and len(chosen) == 1 and chosen[0][1] == tuple(fields):
+            yield from read(chosen[0][0], fields, 0)
             return
         schema, number = to_arrow_schema(fields), self.sequence_number(fields)
+        beside = [field for field in fields if field.id in apart]
         places = {field.id: place for place, (_, own) in enumerate(chosen) for field in own}
-        for position, batches in self._side_by_side([read(file, own) for file, own in chosen]):
+        places |= {field.id: len(chosen) + place for place, field in enumerate(beside)}
+        streams = [read(file, own, 0) for file, own in chosen]
+        streams += [self._pieces_apart(field, apart[field.id], read, read_blobs) for field in beside]
+        for position, batches in self._side_by_side(streams):
             columns = []
             for field in fields:
                 place = places.get(field.id)
@@ -110,6 +131,35 @@ class ColumnFiles:
                     else batches[place].column(field.name)
                 )
             yield position, pa.RecordBatch.from_arrays(columns, schema=schema) if columns else batches[0]
+
+    def _pieces_apart(
+        self, field: Field, files: Sequence[DataFile], read: ReadFile, read_blobs: ReadBlobs
+    ) -> Pieces:
+        """A column that lies apart: BLOBs, or of vectors the newest of each row, which may lie beside others, too."""
+        if files[0].name.endswith(BLOB_SUFFIX):
+            yield from read_blobs(field, files)
+            return
+        beside = self._newest(field)
+        known = [*files, *([] if beside is None else [self.files[beside]])]
+        owners = np.full(self.row_count, -1, np.int64)
+        for number in sorted(range(len(known)), key=lambda number: known[number].max_sequence):
+            start = self._offset(known[number])
+            owners[start : start + known[number].row_count] = number
+        for start, stop in _runs(owners):
+            owner = int(owners[start])
+            if owner < 0:
+                yield from _nulls(field, start, stop)
+                continue
+            file, offset = known[owner], self._offset(known[owner])
+            for position, batch in read(file, [field], offset):
+                low, high = max(start, offset + position), min(stop, offset + position + batch.num_rows)
+                if low < high:
+                    yield low, batch.slice(low - offset - position, high - low)
+
+    def _offset(self, file: DataFile) -> int:
+        """How many rows lie before the first one of a file."""
+        assert file.first_row_id is not None
+        return file.first_row_id - self.first_row_id
 
     def _side_by_side(self, streams: Sequence[Pieces]) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
         if not streams:
@@ -123,6 +173,26 @@ class ColumnFiles:
             first = self.first_row_id + position
             return from_numpy(np.arange(first, first + count, dtype=np.int64), pa.int64())
         return from_numpy(np.full(count, number, np.int64), pa.int64())
+
+
+def _runs(owners: Ints) -> list[tuple[int, int]]:
+    """Where neighbouring rows with one owner begin and end."""
+    ends = [*(np.flatnonzero(np.diff(owners)) + 1).tolist(), len(owners)]
+    return list(zip([0, *ends[:-1]], ends, strict=True))
+
+
+def _nulls(field: Field, start: int, stop: int) -> Pieces:
+    schema = to_arrow_schema([field])
+    for low in range(start, stop, RANGE_BATCH_ROWS):
+        count = min(RANGE_BATCH_ROWS, stop - low)
+        yield low, pa.RecordBatch.from_arrays([pa.nulls(count, schema.field(0).type)], schema=schema)
+
+
+def behind(rows: BitMap | None, offset: int, file: DataFile) -> BitMap | None:
+    """Positions of all rows as those of the rows of a file that begins so many rows behind the first one."""
+    if rows is None or not offset:
+        return rows
+    return (rows & BitMap(range(offset, offset + file.row_count))).shift(-offset)
 
 
 def side_by_side(streams: Sequence[Pieces]) -> Iterator[tuple[int, list[pa.RecordBatch]]]:

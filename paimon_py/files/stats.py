@@ -106,7 +106,7 @@ def stats_of(bounds: Sequence[ColumnBounds], types: Sequence[DataType], modes: S
 
 def _safe(mode: StatsMode, kind: DataType) -> StatsMode:
     """No bounds of binaries: Java 1.4 compares them as signed bytes and would leave out files that match."""
-    is_binary = isinstance(kind, Atomic) and kind.root in (Root.BINARY, Root.VARBINARY)
+    is_binary = isinstance(kind, Atomic) and kind.root in (Root.BINARY, Root.VARBINARY, Root.BLOB)
     return StatsMode("counts") if is_binary and mode.kind != "none" else mode
 
 

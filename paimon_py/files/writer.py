@@ -19,13 +19,16 @@ from paimon_py.codec.file_index.container import encode as encode_indexes
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.env import Clock
 from paimon_py.errors import PaimonError
+from paimon_py.files.blob_writer import BlobsBeside
 from paimon_py.files.file_index import FileIndexWriter, Indexes
 from paimon_py.files.naming import FileNames
-from paimon_py.files.physical import KIND_FIELD, ROW_ID_FIELD, SEQUENCE_FIELD, key_copy
+from paimon_py.files.physical import KIND_FIELD, ROW_ID_FIELD, SEQUENCE_FIELD, evolves_columns, key_copy
 from paimon_py.files.places import BucketPlace
 from paimon_py.files.stats import SYSTEM_MODE, StatsMode, changelog_modes, stats_of, value_modes
 from paimon_py.formats.base import ColumnBounds, FileWriter, WriteSettings, encoding
 from paimon_py.formats.registry import format_of
+from paimon_py.lazy import lazy_property
+from paimon_py.spec.blobs import fields_apart
 from paimon_py.spec.data_file import EMPTY_ROW, EMPTY_STATS, DataFile, FileSource, Stats
 from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, index_columns
 from paimon_py.spec.options import Options
@@ -42,7 +45,7 @@ _KEYED_TARGET_BYTES = 128 << 20
 _ANY_ROWS = (1 << 63) - 1
 
 
-class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
+class FileLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What all files of one writer have in common.
 
     Attributes:
@@ -54,6 +57,7 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
         indexes: file indexes wanted; they go into the manifest entry up to `index_limit_bytes`, else into a file.
         is_changelog: whether files hold changes: named so, and a key may occur more than once.
         is_part: whether files hold some columns of rows that other files hold the rest of.
+        apart: columns that go to `.blob` files of their own beside the files, which have `apart_target_bytes`.
     """
 
     fields: tuple[Field, ...]
@@ -72,19 +76,26 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
     index_limit_bytes: int = 500
     is_changelog: bool = False
     is_part: bool = False
+    apart: tuple[Field, ...] = ()
+    apart_target_bytes: int = 0
 
     @property
     def holds_row_ids(self) -> bool:
         """Whether files hold the ids of their rows, which were in other files before."""
         return ROW_ID_FIELD in self.fields
 
-    @property
+    @lazy_property
     def file_fields(self) -> tuple[Field, ...]:
         """Columns in the file, in order."""
         if not self.key_fields:
             return self.fields
         keys = tuple(key_copy(field) for field in self.key_fields) if self.repeats_keys else ()
         return (*keys, SEQUENCE_FIELD, KIND_FIELD, *self.fields)
+
+    @lazy_property
+    def file_schema(self) -> pa.Schema:
+        """The same for Arrow."""
+        return to_arrow_schema(self.file_fields)
 
 
 def file_layout(
@@ -105,6 +116,8 @@ def file_layout(
         UnsupportedError: a format that is not handled.
     """
     options = Options(schema.options)
+    apart = fields_apart(schema) if evolves_columns(schema) else ()
+    schema = msgspec.structs.replace(schema, fields=tuple(field for field in schema.fields if field not in apart))
     key_fields = schema.key_fields if schema.primary_keys else ()
     thin = options.get_bool("data-file.thin-mode")
     modes = value_modes(schema.options, schema.fields, level, stats_mode)
@@ -132,12 +145,17 @@ def file_layout(
         modes=modes,
         indexes=index_columns(options),
         index_limit_bytes=options.get_memory("file-index.in-manifest-threshold"),
+        is_part=bool(apart),
+        apart=apart,
     )
+    blob_target = options.find_size("blob.target-file-size") or layout.target_size_bytes
+    layout = msgspec.structs.replace(layout, apart_target_bytes=blob_target)
     return _with_modes(layout, schema, modes)
 
 
 def whole_layout(schema: TableSchema, *, source: FileSource, columns: Container[str] | None = None) -> FileLayout:
-    """The layout of files of any size that hold all of some rows, where columns may lie in several files.
+    """The layout of files of any size that hold all of some rows, where columns may lie in several files; BLOBs stay
+    where they are.
 
     Args:
         columns: hold these columns of the rows only; None: all.
@@ -149,7 +167,8 @@ def whole_layout(schema: TableSchema, *, source: FileSource, columns: Container[
     names = {field.name for field in fields}
     return msgspec.structs.replace(
         layout,
-        is_part=columns is not None,
+        is_part=columns is not None or layout.is_part,
+        apart=(),
         target_size_bytes=_ANY_ROWS,
         target_rows=_ANY_ROWS,
         indexes=tuple(index for index in layout.indexes if index.column in names),
@@ -221,15 +240,21 @@ class RollingWriter:
         self._layout = layout
         self._clock = clock
         self._next_sequence = first_sequence
-        self._schema = to_arrow_schema(layout.file_fields)
+        self._schema = layout.file_schema
         self._open: _OpenFile | None = None
+        self._beside: BlobsBeside | None = None
+        if layout.apart:
+            self._beside = BlobsBeside(
+                store, self._place, names, layout.apart, schema_id=layout.schema_id,
+                target_bytes=layout.apart_target_bytes,
+            )  # fmt: skip
         self._paths: list[str] = []
         self._files: list[DataFile] = []
 
     @property
     def row_count(self) -> int:
         """Rows written so far."""
-        return sum(file.row_count for file in self._files) + (self._open.rows if self._open else 0)
+        return sum(file.row_count for file in self._files if not file.is_apart) + (self._open.rows if self._open else 0)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows; begins a new file whenever the current one is large enough.
@@ -248,6 +273,8 @@ class RollingWriter:
             count = min(step, self._layout.target_rows - self._open.rows, batch.num_rows - start)
             piece = batch.slice(start, count) if count < batch.num_rows else batch
             self._open.add(piece, self._physical(piece))
+            if self._beside is not None:
+                self._beside.add(piece, self._clock.local_millis())
             start += count
             if self._open.is_full():
                 self._finish()
@@ -273,6 +300,12 @@ class RollingWriter:
             except PaimonError as error:
                 failed = error
         paths, self._paths, self._files = self._paths, [], []
+        if self._beside is not None:
+            try:
+                self._beside.abort()
+            except PaimonError as error:
+                failed = failed or error
+            paths += self._beside.paths
         for path in paths:
             try:
                 self._store.delete(path)
@@ -306,6 +339,8 @@ class RollingWriter:
             file = self._build_indexes(file, index.finish())
         self._next_sequence += file.row_count
         self._files.append(file)
+        if self._beside is not None:
+            self._files += self._beside.finish(self._clock.local_millis())
 
     def _build_indexes(self, file: DataFile, indexes: Indexes) -> DataFile:
         """The file with its indexes, in its entry or in a file beside it."""

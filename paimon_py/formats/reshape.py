@@ -19,6 +19,7 @@ from paimon_py.spec.types import (
     ArrayType,
     Atomic,
     DataType,
+    Field,
     MapType,
     MultisetType,
     Root,
@@ -38,7 +39,7 @@ _UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 def reshape(array: pa.Array, kind: DataType, target: pa.DataType, leaf: Leaf) -> pa.Array:
     """`array`, which holds values of type `kind` in some layout, in the layout `target`.
 
-    Row fields are found by name.
+    Row fields are found by name; those that are not there are null (`lacks`).
     Leaves see only values that count, none below a null.
     Cost: buffers of unchanged leaves are shared; list offsets and validity are rebuilt when sliced.
     Raises: ValueError if the layout cannot hold the type.
@@ -55,6 +56,22 @@ def reshape(array: pa.Array, kind: DataType, target: pa.DataType, leaf: Leaf) ->
         return _reshape_vector(array, kind, target, leaf)
     key, value = map_parts(kind)
     return _reshape_list(array, target, lambda child: _entries(child, (key, value), target, leaf))
+
+
+def lacks(names: Sequence[str], kind: RowType, field: Field) -> bool:
+    """Whether the ROW of a file, which has fields of some names, lacks a field of its schema: it is NULL in every row.
+
+    Fields that the schema does not have may be the one that is missing, damaged or in other case: then nobody knows.
+
+    Raises: ValueError
+    """
+    if names.count(field.name) == 1:
+        return False
+    strange = sorted(set(names) - {each.name for each in kind.fields})
+    if field.name in names or not field.type.nullable or strange:
+        others = f"; it has {', '.join(strange)} instead" if strange else ""
+        raise ValueError(f"a ROW has no field {field.name}, which its schema has, or more than one{others}")
+    return True
 
 
 def map_parts(kind: MapType | MultisetType) -> tuple[DataType, DataType]:
@@ -118,10 +135,10 @@ def _reshape_row(array: pa.Array, kind: RowType, target: pa.DataType, leaf: Leaf
     children = []
     for position, field in enumerate(kind.fields):
         wanted = target.field(position).type
-        index = array.type.get_field_index(field.name)
-        if index < 0:
-            raise ValueError(f"a ROW has no field {field.name}, which its schema has")
-        children.append(reshape(parts[index], field.type, wanted, leaf))
+        if lacks([each.name for each in array.type], kind, field):
+            children.append(pa.nulls(len(array), wanted))
+            continue
+        children.append(reshape(parts[array.type.get_field_index(field.name)], field.type, wanted, leaf))
     bitmap, nulls = validity_bitmap(nulls_or_none(array))
     return pa.Array.from_buffers(target, len(array), [bitmap], null_count=nulls, children=children)
 

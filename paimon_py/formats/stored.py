@@ -1,7 +1,8 @@
 """Whether a column of a file is what the schema of the file says.
 
-A file holds every column of the schema it was written with, in one layout for each type. A column that is missing, or
-whose layout would be read as other values, comes of damage: footers without checksums tell of damage by this alone.
+A file holds every column of the schema it was written with, in one layout for each type. A column that is missing,
+unless other writers may have left it out, or whose layout would be read as other values, comes of damage: footers
+without checksums tell of damage by this alone.
 
 Source: format.md §8.3, §8.4.
 """
@@ -16,7 +17,7 @@ import pyarrow as pa
 from paimon_py.codec.variant.form import METADATA, TYPED, VALUE, is_bytes
 from paimon_py.errors import CorruptionError
 from paimon_py.formats.base import ReadSettings
-from paimon_py.formats.reshape import map_parts
+from paimon_py.formats.reshape import lacks, map_parts
 from paimon_py.spec.schema import KEY_PREFIX, ROW_ID, SEQUENCE_NUMBER, VALUE_KIND
 from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, Root, RowType, VariantParts, VectorType
 
@@ -41,6 +42,7 @@ _KINDS: dict[Root, tuple[Callable[[pa.DataType], bool], ...]] = {
     Root.VARCHAR: _TEXTS,
     Root.BINARY: _BYTES,
     Root.VARBINARY: _BYTES,
+    Root.BLOB: _BYTES,
     Root.DATE: (pa.types.is_date32, pa.types.is_int32),
     Root.TIME: (lambda kind: kind == pa.time32("ms"), pa.types.is_int32),
 }
@@ -140,10 +142,8 @@ def _check_row(stored: pa.DataType, kind: RowType, stamps: Stamps) -> None:
     if not pa.types.is_struct(stored):
         raise ValueError(f"a ROW stored as {stored}")
     for field in kind.fields:
-        index = stored.get_field_index(field.name)
-        if index < 0:
-            raise ValueError(f"a ROW has no field {field.name}, which its schema has, or more than one")
-        check_stored(stored.field(index).type, field.type, stamps)
+        if not lacks([each.name for each in stored], kind, field):
+            check_stored(stored.field(field.name).type, field.type, stamps)
 
 
 def _check_leaf(stored: pa.DataType, kind: Atomic, stamps: Stamps) -> None:

@@ -15,7 +15,7 @@ from paimon_py.arguments import NameList, check_progress
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_schema
 from paimon_py.codec.columns import Ints, from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.errors import UsageError
+from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.files.constant_columns import ConstantColumns
 from paimon_py.lazy import lazy_property
 from paimon_py.lookup.files import FileReading
@@ -36,6 +36,7 @@ from paimon_py.progress import Progress, ProgressCounter, ProgressShare, count_b
 from paimon_py.scan.plan_snapshot import deletions_of
 from paimon_py.scan.projection import projection_of
 from paimon_py.scan.read import merge_fields
+from paimon_py.spec.blobs import blob_place
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -87,6 +88,11 @@ class Lookups:
         fields = projection.fields
         if any(len(path) > 1 for path in projection.paths):
             raise UsageError("lookup returns whole columns; read fields inside them with scan(columns=…)")
+        if any(blob_place(schema, field) for field in fields):
+            raise UnsupportedError(
+                "lookup returns no BLOBs: name other columns with columns=[…], and read BLOBs with scan(where=…)",
+                feature="lookup of BLOBs",
+            )
         snapshot = (at or self._root.latest()) if len(asked) else None
         if snapshot is not None:
             self._root.schemas.require_own(snapshot, schema)

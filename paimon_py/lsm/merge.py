@@ -34,6 +34,8 @@ from paimon_py.spec.schema import VALUE_KIND
 
 WINDOW_ROWS = 131_072
 WINDOW_BYTES = 32 * 1024 * 1024
+_FEW_ROWS = 4096
+_GROWTH = 4
 _LEAST_SHARE = 256
 _LEAST_OF_WIDE = 4
 _BATCH_ROWS = 65_536
@@ -55,7 +57,8 @@ class RunSource(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """How to merge: key order, engine, the columns to return (None: all), whether −U and −D results are dropped.
 
-    `repeats`: a run may hold a key several times, its rows in order of their versions.
+    `repeats`: a run may hold a key several times, its rows in order of their versions. `first_rows`: the results may
+    end after so many rows, so that windows begin small and grow.
     """
 
     order: MergeOrder
@@ -65,6 +68,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     repeats: bool = False
     window_rows: int = WINDOW_ROWS
     window_bytes: int = WINDOW_BYTES
+    first_rows: int | None = None
 
 
 def merge(sources: Sequence[RunSource], plan: Plan) -> Iterator[pa.RecordBatch]:
@@ -92,7 +96,8 @@ def merge(sources: Sequence[RunSource], plan: Plan) -> Iterator[pa.RecordBatch]:
             table = pa.Table.from_batches([batch for part in slices for batch in part]) if any(slices) else None
             if table is None:
                 return
-            budget = min(plan.window_rows, plan.window_bytes * table.num_rows // max(1, row_bytes(table)))
+            fitting = min(plan.window_rows, plan.window_bytes * table.num_rows // max(1, row_bytes(table)))
+            budget = fitting if plan.first_rows is None else min(fitting, _GROWTH * budget)
             unproven = None if all(cursor.is_proven for cursor in cursors) else sources
             yield from _reduce(table, slices, unproven, plan).to_batches()
     finally:
@@ -112,7 +117,8 @@ def gather(table: pa.Table, rows: Ints) -> pa.Table:
 
 def _first_budget(sources: Sequence[RunSource], plan: Plan) -> int:
     widest = max((source.row_bytes for source in sources), default=1)
-    return min(plan.window_rows, max(_LEAST_SHARE, plan.window_bytes // max(1, widest)))
+    most = plan.window_rows if plan.first_rows is None else min(plan.window_rows, max(_FEW_ROWS, 2 * plan.first_rows))
+    return min(most, max(_LEAST_SHARE, plan.window_bytes // max(1, widest)))
 
 
 def _least_share(sources: Sequence[RunSource], plan: Plan) -> int:

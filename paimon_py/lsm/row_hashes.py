@@ -17,6 +17,9 @@ _NULL = np.uint64(0x5851F42D4C957F2D)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
+_TEXTS = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+
+
 def row_hashes(columns: Sequence[pa.Array], count: int) -> Words:
     """The hashes of so many rows.
 
@@ -34,7 +37,7 @@ def _hashes(column: pa.Array) -> Words:
         found = row_hashes([pc.struct_field(column, [index]) for index in range(kind.num_fields)], len(column))
     elif pa.types.is_nested(kind):
         found = _of_lists(as_list(column))
-    elif pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind):
+    elif any(is_kind(kind) for is_kind in _TEXTS):
         found = xxhash64(slices_of(column))
     else:
         found = _of_numbers(column)

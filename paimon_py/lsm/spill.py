@@ -15,7 +15,7 @@ import pyarrow as pa
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.env import SpillFile, SpillPlace
 from paimon_py.errors import OptionError, StorageError
-from paimon_py.logs import SPILLS
+from paimon_py.logs import SPILLS, fields
 from paimon_py.lsm.groups import Groups, Merged
 from paimon_py.lsm.merge import Plan, RunSource, merge
 from paimon_py.lsm.spill_errors import spilling
@@ -119,7 +119,10 @@ class SpilledRuns:
         """
         run = self._write_run(batches)
         self._runs.append(run)
-        SPILLS.info("%d rows went to disk, %d bytes in %s", run.row_count, run.size_bytes, run.file.path)
+        SPILLS.info(
+            "%d rows went to disk, %d bytes in %s", run.row_count, run.size_bytes, run.file.path,
+            extra=fields(None, rows=run.row_count, size_bytes=run.size_bytes),
+        )  # fmt: skip
 
     def merge(self, plan: Plan) -> Iterator[pa.RecordBatch]:
         """Merge all runs; they are there until `clear`.

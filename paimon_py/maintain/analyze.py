@@ -9,7 +9,8 @@ Source: format.md §4.2; Java `FileStoreCommitImpl.commitStatistics`; Spark's `P
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from typing import ClassVar
 
 import msgspec
 import pyarrow as pa
@@ -25,10 +26,13 @@ from paimon_py.commit.rounds import on_latest
 from paimon_py.commit.snapshot_delta import SnapshotDelta
 from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.errors import UnsupportedError, UsageError
+from paimon_py.executors.executor import Executor, run_tasks
+from paimon_py.executors.job import Job, TaskKind
 from paimon_py.maintain.observers import tell_commits
 from paimon_py.metadata.partition_files import partition_files
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.statistics import delete_statistics, write_statistics
+from paimon_py.parallel import Budget
 from paimon_py.progress import Progress, ProgressCounter, ProgressShare, count_batches
 from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.projection import listed_names
@@ -37,14 +41,14 @@ from paimon_py.scan.request import Request
 from paimon_py.scan.split import Split
 from paimon_py.spec.option_names import did_you_mean
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.serializable import Serializable
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot, SnapshotId
 from paimon_py.spec.statistics import ColumnStatistics, Statistics, can_be_analyzed, has_bounds, size_of
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field
 
-Measure = Callable[[Sequence[Split]], Iterable["Measured"]]
-"""Looks at all rows of some splits, in parts."""
-
+_TASK_BYTES = 256 << 20
+"""Size of the files that one task reads."""
 _ROUNDS = 3
 """How often the table is read if the snapshot expires meanwhile."""
 
@@ -78,12 +82,12 @@ def columns_to_analyze(schema: TableSchema, columns: NameList | None, *, all_col
 
 def analyze(
     root: TableRoot, schema: TableSchema, columns: Sequence[Field], progress: Progress | None = None, *,
-    measure: Measure | None = None,
+    executor: Executor | None = None,
 ) -> Statistics | None:  # fmt: skip
     """Look at the latest snapshot, and publish what was found. None, and no snapshot, if it is empty.
 
     Args:
-        measure: who looks at rows; None: this process.
+        executor: who looks at rows; None: this process.
 
     Cost: without columns metadata alone where nothing is to be merged; else the columns are read, and merged. Memory
         for a batch, and 128 kB for each column.
@@ -94,7 +98,7 @@ def analyze(
     """
 
     def found_in(latest: Snapshot | None, attempt: int) -> Statistics | None:
-        return _statistics(root, schema, columns, latest, progress, attempt, measure)
+        return _statistics(root, schema, columns, latest, progress, attempt, executor)
 
     found = on_latest(root, found_in, rounds=_ROUNDS)
     if found is None:
@@ -110,16 +114,17 @@ def analyze(
 
 def _statistics(
     root: TableRoot, schema: TableSchema, columns: Sequence[Field], snapshot: Snapshot | None,
-    progress: Progress | None, attempt: int, measure: Measure | None,
+    progress: Progress | None, attempt: int, executor: Executor | None,
 ) -> Statistics | None:  # fmt: skip
     if snapshot is None:
         return None
     splits = plan_snapshot(root, _request(schema, columns), snapshot).splits
     total = Measured(columns)
     tally = ProgressCounter(progress, sum(split.row_count for split in splits), "rows", attempt=attempt)
-    parts = [measure_splits(root, schema, columns, splits, tally)] if measure is None else measure(splits)
-    for part in parts:
-        total.join(part)
+    names = tuple(field.name for field in columns)
+    tasks = [AnalyzeTask(splits=part, columns=names) for part in _parts(splits)]
+    for found in run_tasks(executor, Job(ANALYZE, root, schema, tally=tally), tasks):
+        total.join(found, columns)
     size = pc.sum(partition_files(root, snapshot)["file_size_in_bytes"]).as_py() or 0
     records = snapshot.total_record_count or 0
     return Statistics(
@@ -131,25 +136,44 @@ def _statistics(
     )
 
 
-def measure_splits(
-    root: TableRoot, schema: TableSchema, columns: Sequence[Field], splits: Sequence[Split],
-    tally: ProgressCounter | None = None,
-) -> Measured:  # fmt: skip
-    """What the rows of some splits are like. `tally` counts the rows that their files hold.
+class AnalyzeTask(Serializable, frozen=True, kw_only=True):
+    """Splits whose rows are looked at."""
 
-    Raises: as `read_split`
-    """
-    found, request = Measured(columns), _request(schema, columns)
-    tally = tally or ProgressCounter(None, 0, "rows")
+    kind: ClassVar[str] = "analysis"
+    edition: ClassVar[int] = 1
+    called: ClassVar[str] = "a task that analyzes splits"
+    again: ClassVar[str] = "ask for tasks"
+
+    splits: tuple[Split, ...]
+    columns: tuple[str, ...]
+
+
+def _parts(splits: Sequence[Split]) -> list[tuple[Split, ...]]:
+    """Neighbours together, up to a size."""
+    parts: list[list[Split]] = []
+    room = 0
     for split in splits:
+        if not parts or split.size_bytes > room:
+            parts.append([])
+            room = _TASK_BYTES
+        parts[-1].append(split)
+        room -= split.size_bytes
+    return [tuple(part) for part in parts]
+
+
+def _analyze_splits(job: Job[AnalyzeTask, FoundValues], task: AnalyzeTask) -> FoundValues:
+    columns = [job.schema.field(name) for name in task.columns]
+    found, request = Measured(columns), _request(job.schema, columns)
+    tally = job.tally or ProgressCounter(None, 0, "rows")
+    for split in task.splits:
         part = ProgressShare(tally, split.row_count)
         if columns:
-            for batch in count_batches(read_split(root, request, split), part):
+            for batch in count_batches(read_split(job.root, request, split), part):
                 found.add(batch)
         else:
-            found.rows += count_split(root, request, split)
+            found.rows += count_split(job.root, request, split)
         part.end()
-    return found
+    return found.values()
 
 
 def _request(schema: TableSchema, columns: Sequence[Field]) -> Request:
@@ -169,28 +193,21 @@ class Measured:
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             self.counters[name].add(column)
 
-    def __bytes__(self) -> bytes:
+    def values(self) -> FoundValues:
         """What was found, to be joined in another process."""
-        return msgspec.msgpack.encode((self.rows, {name: counter.totals() for name, counter in self.counters.items()}))
+        return FoundValues(rows=self.rows, columns={name: counter.totals() for name, counter in self.counters.items()})
 
-    @classmethod
-    def from_bytes(cls, columns: Sequence[Field], data: bytes) -> Measured:
-        """What `bytes` made bytes of, for the same columns."""
-        made = cls(columns)
-        made.rows, found = msgspec.msgpack.decode(data, type=tuple[int, dict[str, _Found]])
-        for name, counter in made.counters.items():
-            counter.take(found[name])
-        return made
-
-    def join(self, other: Measured) -> None:
-        """Take the rows into account that were looked at elsewhere."""
-        self.rows += other.rows
-        for name, counter in other.counters.items():
-            self.counters[name].join(counter)
+    def join(self, found: FoundValues, columns: Sequence[Field]) -> None:
+        """Take the rows into account that a task looked at."""
+        self.rows += found.rows
+        for field in columns:
+            other = _Counter(field)
+            other.take(found.columns[field.name])
+            self.counters[field.name].join(other)
 
 
-class _Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What a counter has found. `bounds`: an Arrow stream of one column; None: there are none."""
+class ColumnValues(msgspec.Struct, frozen=True, kw_only=True):
+    """What is found of one column. `bounds`: an Arrow stream of one column; None: there are none."""
 
     rows: int
     nulls: int
@@ -199,6 +216,27 @@ class _Found(msgspec.Struct, frozen=True, kw_only=True):
     has_nan: bool
     distinct: tuple[bytes, int | None]
     bounds: bytes | None
+
+
+class FoundValues(Serializable, frozen=True, kw_only=True):
+    """What the rows of some splits are like: how many there are, and what is found of each column."""
+
+    kind: ClassVar[str] = "analyzed"
+    edition: ClassVar[int] = 1
+    called: ClassVar[str] = "the result of a task that analyzes splits"
+    again: ClassVar[str] = "run the task"
+
+    rows: int
+    columns: dict[str, ColumnValues]
+
+
+ANALYZE = TaskKind(
+    task=AnalyzeTask,
+    result=FoundValues,
+    run=_analyze_splits,
+    steps=lambda task: sum(split.row_count for split in task.splits),
+    budget=Budget(1, lambda _: 1, lambda _: 0, lanes=1),
+)
 
 
 class _Counter:
@@ -241,7 +279,7 @@ class _Counter:
         self._longest = max(self._longest, other._longest)
         self._has_nan |= other._has_nan
 
-    def totals(self) -> _Found:
+    def totals(self) -> ColumnValues:
         """All that is known now."""
         bounds = None
         if self._bounds:
@@ -250,12 +288,12 @@ class _Counter:
             with pa.ipc.new_stream(sink, batch.schema) as stream:
                 stream.write_batch(batch)
             bounds = sink.getvalue().to_pybytes()
-        return _Found(
+        return ColumnValues(
             rows=self._rows, nulls=self._nulls, length=self._length, longest=self._longest, has_nan=self._has_nan,
             distinct=self._distinct.state(), bounds=bounds,
         )  # fmt: skip
 
-    def take(self, found: _Found) -> None:
+    def take(self, found: ColumnValues) -> None:
         """Know what another counter has found, and nothing else."""
         self._rows, self._nulls, self._length = found.rows, found.nulls, found.length
         self._longest, self._has_nan = found.longest, found.has_nan

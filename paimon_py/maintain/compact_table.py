@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from paimon_py.arguments import NameList, check_flag, check_progress
 from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.result import CommitResult, join_results
-from paimon_py.compaction.compact import Carry, Compactor
+from paimon_py.compaction.compact import Compactor
+from paimon_py.executors.executor import Executor, require_executor
 from paimon_py.expr.predicate import Predicate
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.maintain.cleanup.expire_partitions import leave_out_expired
@@ -31,18 +32,19 @@ def compact_table(  # noqa: PLR0913
     order_by: NameList | None,
     strategy: str | None,
     progress: Progress | None,
-    carry: Carry | None = None,
+    executor: Executor | None = None,
 ) -> CommitResult:
-    """See `Table.compact`; `carry`: who carries the tasks out, None: this process."""
+    """See `Table.compact`; `executor`: who runs the tasks; None: this process."""
     check_compactable(schema)
     root.store.require_new(root.path)
     warn_of_idle_options(root, schema.options)
     check_progress(progress)
+    require_executor(executor)
     check_flag("full", full)
     clustering = sort_clustering(schema, order_by, strategy)
     chosen = leave_out_expired(root, schema, choice_of(schema, "compact", partitions, where))
     published = CommitResult()
     if bucket_mode(schema) is BucketMode.POSTPONED:
         published = publish_postponed(root, schema, chosen, progress)
-    compactor = Compactor(root, schema, full=full, chosen=chosen, clustering=clustering, carry=carry)
+    compactor = Compactor(root, schema, full=full, chosen=chosen, clustering=clustering, executor=executor)
     return run_auto_maintenance(root, schema, join_results(published, compactor.run(progress)))

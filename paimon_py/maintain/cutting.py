@@ -9,18 +9,19 @@ Source: docs/reliability.md §3 (o).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from paimon_py.codec.snapshot_json import snapshot_to_json
 from paimon_py.errors import CommitConflictError, CorruptionError, PaimonError
 from paimon_py.metadata.ancestry import is_built_on
+from paimon_py.metadata.catalog_entry import keeper_of
 from paimon_py.metadata.cuts import Cut
 from paimon_py.metadata.hints import read_hint
 from paimon_py.metadata.id_runs import shown_ids
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.user_files import UserFile
-from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, snapshot_path
+from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, snapshot_path, tag_path
 from paimon_py.spec.snapshot import Base, Snapshot
 
 _ROUNDS = 20
@@ -246,6 +247,32 @@ class Cutting:
             else:
                 there = self._root.snapshots.find(known.snapshot_id)
                 self._root.users.put(UserFile(value.user, known, "" if there is None else there.mark))
+
+
+def delete_tags_beyond(
+    root: TableRoot, names: Sequence[str], last: int, kept: Collection[str] = frozenset()
+) -> tuple[str, ...]:
+    """Delete tags of snapshots that left a history, also those that others make, or rename, meanwhile.
+
+    Args:
+        names: of the tags that are known to leave.
+        last: the id beyond which tags leave, unless their snapshot is there.
+        kept: marks of snapshots whose tags stay.
+
+    Cost: a delete for each; a list, and a get for each tag that stays.
+    Returns: the names of all.
+    """
+    keeper, gone, leaving = keeper_of(root), list[str](), list(names)
+    while True:
+        for name in reversed(leaving):
+            root.store.delete(tag_path(root.branch_path, name))
+            if keeper is not None:
+                keeper.tag_gone(root, name)
+        gone += leaving
+        later = [tag for tag in root.tags.list() if tag.snapshot.id > last and tag.snapshot.mark not in kept]
+        leaving = [tag.name for tag in later if not Base.of(tag.snapshot).is_of(root.snapshots.find(tag.snapshot.id))]
+        if not leaving:
+            return tuple(gone)
 
 
 def check_no_expiry(root: TableRoot, first: int) -> None:

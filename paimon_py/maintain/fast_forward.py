@@ -12,9 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from paimon_py.errors import CommitConflictError, SnapshotExpiredError, UsageError
-from paimon_py.logs import COMMITS
+from paimon_py.logs import COMMITS, fields
 from paimon_py.maintain.cleanup.expired import FastForwarded
-from paimon_py.maintain.cutting import Cutting, NewerSnapshotsError, ancestors, check_no_expiry
+from paimon_py.maintain.cutting import (
+    Cutting,
+    NewerSnapshotsError,
+    ancestors,
+    check_no_expiry,
+    delete_tags_beyond,
+)
 from paimon_py.maintain.rollback import consumers_beyond, warn_of_consumers
 from paimon_py.metadata.ancestry import is_built_on
 from paimon_py.metadata.branches import check_new_branch, require_branch
@@ -23,8 +29,9 @@ from paimon_py.metadata.cuts import FAST_FORWARD
 from paimon_py.metadata.id_runs import current_run, shown_ids
 from paimon_py.metadata.origins import BranchOrigin, origin_of
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.events import RollbackEvent
 from paimon_py.spec.layout import MAIN_BRANCH, schema_path, tag_path
-from paimon_py.spec.snapshot import Snapshot, Tag
+from paimon_py.spec.snapshot import Base, Snapshot, Tag
 from paimon_py.storage.store import FileMissingError
 
 
@@ -76,9 +83,20 @@ def fast_forward(root: TableRoot, name: str, *, discard: bool) -> FastForwarded:
     consumers = consumers_beyond(root, move.parting.last_shared + 1) if move.parting.newer else ()
     done = move.by_catalog() if root.history is not None else move.run(discard=discard)
     done = msgspec.structs.replace(done, consumers=consumers)
-    COMMITS.info("%s: moved on to branch %s, snapshot %d", root.path, name, done.snapshot_id)
+    COMMITS.info(
+        "%s: moved on to branch %s, snapshot %d", root.path, name, done.snapshot_id,
+        extra=fields(root, from_branch=name, snapshot_id=done.snapshot_id),
+    )  # fmt: skip
     warn_of_consumers(root, consumers, move.parting.last_shared + 1)
     return done
+
+
+def fast_forward_event(root: TableRoot, done: FastForwarded) -> RollbackEvent:
+    """What observers are told of a fast-forward."""
+    return RollbackEvent(
+        **root.event_place(), action="fast-forward", snapshot_id=done.snapshot_id, deleted_ids=done.gone_ids,
+        deleted_tags=done.tags, consumers=done.consumers,
+    )  # fmt: skip
 
 
 def part(
@@ -116,11 +134,23 @@ class _Move:
             raise self._expired_error()
         history = current_run(sorted(self._found), lambda: None)
         self._coming = {number: self._found[number] for number in history}
-        self._there = {one.id: one for number in root.snapshots.ids() if (one := root.snapshots.find(number))}
         self._schemas = self._schemas_of_branch()
         self._branch_tags = branch.tags.list()
-        self.parting = part(root, self._there, self._all(), origin_of(branch))
+        self._look_at_main()
+
+    def _look_at_main(self) -> None:
+        """What main has, and what of that leaves."""
+        root = self._root
+        self._there = {one.id: one for number in root.snapshots.ids() if (one := root.snapshots.find(number))}
+        self.parting = part(root, self._there, self._all(), origin_of(self._branch))
         self.tags = self._leaving_tags(root.tags.list())
+
+    def _is_as_before(self, ids: Sequence[int]) -> bool:
+        """Whether main still has the snapshots that were looked at. Cost: a get."""
+        latest = self._there.get(max(self._there, default=0))
+        return list(ids) == sorted(self._there) and (
+            latest is None or Base.of(latest).is_of(self._root.snapshots.find(latest.id))
+        )
 
     def _all(self) -> dict[int, Snapshot]:
         """What comes, with those that a call which ended in the middle has kept and the branch has let expire since."""
@@ -148,13 +178,14 @@ class _Move:
 
     def run(self, *, discard: bool) -> FastForwarded:
         """Move main. Without `discard` a commit to main that comes meanwhile is kept, and nothing is done."""
-        root, kept, coming = self._root, self.parting.kept, list(self._all().values())
+        root, coming = self._root, list(self._all().values())
         cutting = Cutting(root, FAST_FORWARD, coming, self._branch.branch)
-        coming = [one for one in coming if kept is None or one.id > kept.id]
         with cutting.at_work():
             self._look_again(discard=discard)
+            kept = self.parting.kept
             if kept is not None and not cutting.holds(kept):
                 check_no_expiry(root, kept.id)
+        coming = [one for one in coming if kept is None or one.id > kept.id]
         stays = frozenset() if kept is None else frozenset((kept.id, *(one.id for one in ancestors(root, kept))))
         new_schemas = [number for number in self._schemas if number not in root.schemas.ids()]
         self._put_schemas(new_schemas)
@@ -214,9 +245,14 @@ class _Move:
                 f"nothing was done: the schema of branch {self._branch.branch!r} changed meanwhile; call again",
                 table=self._root.path,
             )
-        new = [number for number in self._root.snapshots.ids() if number not in self._there]
+        ids = self._root.snapshots.ids()
+        new = [number for number in ids if number not in self._there]
         if new and not discard:
             raise self._moved_on(NewerSnapshotsError(self._root.path, new))
+        if not self._is_as_before(ids):  # a rollback, or an expiry
+            self._look_at_main()
+            if not discard:
+                self.require_nothing_newer()
 
     def _overtaken(self, cutting: Cutting, schemas: Sequence[int], error: NewerSnapshotsError) -> CommitConflictError:
         """Take the cut back after others committed to main; the error that tells them."""
@@ -263,20 +299,21 @@ class _Move:
         After a call that ended in the middle main may have snapshots of the branch already: what has their ids and is
         not theirs was to leave then.
         """
-        coming, last = self._all(), self.parting.last_shared
-        marks = {one.mark for one in (*coming.values(), *(tag.snapshot for tag in self._branch_tags))}
+        coming, last, marks = self._all(), self.parting.last_shared, self._coming_marks()
         is_resumed = self._root.history is None and self._root.cuts.is_there()
         taken = set(coming) if is_resumed else set()
         leaving = [tag for tag in tags if tag.snapshot.id > last or tag.snapshot.id in taken]
         return [tag.name for tag in leaving if tag.snapshot.mark not in marks]
 
+    def _coming_marks(self) -> set[str]:
+        """The marks of what comes, and of what tags of the branch name."""
+        return {one.mark for one in (*self._all().values(), *(tag.snapshot for tag in self._branch_tags))}
+
     def _move_tags(self) -> None:
         """Delete tags of main, and take over those of the branch; one of main that stays keeps its name."""
         root, keeper = self._root, keeper_of(self._root)
-        for name in self.tags:
-            root.store.delete(tag_path(root.branch_path, name))
-            if keeper is not None:
-                keeper.tag_gone(root, name)
+        gone = delete_tags_beyond(root, self.tags, self.parting.last_shared, self._coming_marks())
+        self.tags = [*self.tags, *sorted(set(gone) - set(self.tags))]
         names = set(root.tags.names())
         for tag in self._branch_tags:
             if tag.name not in names:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from paimon_py.maintain.cleanup.references import Home
-from paimon_py.maintain.hands import is_older
+from paimon_py.maintain.file_tasks import is_older
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.user_files import UserFiles, user_file_name
 from paimon_py.spec.options import Options

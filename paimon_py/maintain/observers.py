@@ -1,5 +1,7 @@
 """Tells those who follow a table what became of it, once it has: commits, changes of tags, moves of the history.
 
+Observers of the program (`Catalog.register_observer`) come first, then the Iceberg metadata of the table.
+
 What was done to the table stands by then. An observer that fails changes nothing about that: its failure is a warning,
 and a text for the result of the verb.
 """
@@ -17,10 +19,13 @@ from paimon_py.arguments import UNFORESEEN
 from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.errors import PaimonError
 from paimon_py.logs import warn
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.root import EventPlace, TableRoot
+from paimon_py.spec.events import CommitEvent, RollbackEvent, SchemaEvent, TableEvent, TagEvent
 from paimon_py.spec.iceberg import writes_iceberg
 from paimon_py.spec.layout import MAIN_BRANCH
+from paimon_py.spec.redact import HIDDEN, harmless_options
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema_changes import SchemaChange, SetOption
 
 if TYPE_CHECKING:
     from paimon_py.iceberg.observer import IcebergObserver
@@ -55,24 +60,71 @@ def observed_again(root: TableRoot, schema: TableSchema, result: Result) -> Resu
 
 def tell_commits(root: TableRoot, schema: TableSchema, snapshot_ids: Sequence[int]) -> tuple[str, ...]:
     """Tell of snapshots that were committed, in their order; what could not be done. Cost, Raises: as `notify`"""
-    if not snapshot_ids or not _is_followed(root, schema):
-        return ()
-    what = f"snapshot {snapshot_ids[-1]} was committed"
-    return _notify_one(root, what, lambda: _observer(root, schema).on_commit(snapshot_ids))
+    said = _report_commits(root)
+    if snapshot_ids and _is_followed(root, schema):
+        what = f"snapshot {snapshot_ids[-1]} was committed"
+        said += _notify_one(root, what, lambda: _observer(root, schema).on_commit(snapshot_ids))
+    return said
 
 
-def tell_tags(root: TableRoot, schema: TableSchema) -> tuple[str, ...]:
-    """Tell of tags that came, went or name another snapshot. Cost, Raises: as `notify`"""
-    if not _is_followed(root, schema):
-        return ()
-    return _notify_one(root, "tags changed", lambda: _observer(root, schema).tags_changed())
+def tell_tags(root: TableRoot, schema: TableSchema, events: Callable[[], Sequence[TagEvent]]) -> tuple[str, ...]:
+    """Tell of tags that came, went or name another snapshot. Cost, Raises: as `notify`
+
+    Args:
+        events: makes what observers are told; called where there are some.
+    """
+    said = report_all(root, events)
+    if _is_followed(root, schema):
+        said += _notify_one(root, "tags changed", lambda: _observer(root, schema).tags_changed())
+    return said
 
 
-def tell_moved(root: TableRoot, schema: TableSchema) -> tuple[str, ...]:
+def tell_moved(root: TableRoot, schema: TableSchema, event: Callable[[], RollbackEvent]) -> tuple[str, ...]:
     """Tell that the table went back, or on to a branch. Cost, Raises: as `notify`"""
-    if not _is_followed(root, schema):
+    said = report(root, event)
+    if _is_followed(root, schema):
+        said += _notify_one(root, "the table went to another snapshot", lambda: _observer(root, schema).on_move())
+    return said
+
+
+def schema_event(place: EventPlace, schema: TableSchema, changes: Sequence[SchemaChange]) -> SchemaEvent:
+    """What observers are told of a new schema; values of options that may be secret are left out."""
+    return SchemaEvent(**place, schema_id=schema.id, changes=tuple(map(_change_text, changes)))
+
+
+def _change_text(change: SchemaChange) -> str:
+    if not isinstance(change, SetOption) or harmless_options({change.name: change.value}):
+        return repr(change)
+    return f"SetOption({change.name!r}, {HIDDEN!r})"
+
+
+def report(root: TableRoot, event: Callable[[], TableEvent]) -> tuple[str, ...]:
+    """Tell the observers of the program of one event; what went wrong. Cost: none where there are none.
+
+    Raises: PaimonWarning where warnings are errors, if an observer fails.
+    """
+    return report_all(root, lambda: (event(),))
+
+
+def report_all(root: TableRoot, events: Callable[[], Sequence[TableEvent]]) -> tuple[str, ...]:
+    """Tell the observers of the program of some events. Cost, Raises: as `report`"""
+    if not root.env.observers:
         return ()
-    return _notify_one(root, "the table went to another snapshot", lambda: _observer(root, schema).on_move())
+    said = tuple(text for event in events() for text in root.env.observers.report(event))
+    for text in said:
+        warn(f"{root.path}: {text}")
+    return said
+
+
+def _report_commits(root: TableRoot) -> tuple[str, ...]:
+    """Tell of the commits of this table object that were not told yet: another one may have failed in between."""
+    waiting, events = root.upkeep.events, list[CommitEvent]()
+    while waiting:
+        try:
+            events.append(waiting.pop(0))
+        except IndexError:  # another thread took the last one
+            break
+    return report_all(root, lambda: events) if events else ()
 
 
 def _is_followed(root: TableRoot, schema: TableSchema) -> bool:

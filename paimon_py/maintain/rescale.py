@@ -6,8 +6,8 @@ Source: format.md §3.3, §7.3; Java `RescaleAction`, `OverwriteChangesProvider`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -21,11 +21,15 @@ from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
 from paimon_py.commit.state import State
-from paimon_py.commit.uncommitted import discarding_on_failure
+from paimon_py.commit.uncommitted import discard, discarding_on_failure
 from paimon_py.compaction.picker import PickerSettings
 from paimon_py.errors import UsageError
+from paimon_py.executors.executor import Executor, run_tasks
+from paimon_py.executors.job import Job, TaskKind
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
+from paimon_py.parallel import Budget
 from paimon_py.progress import Progress, ProgressCounter, ProgressShare, count_batches
 from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.read import read_split
@@ -36,6 +40,7 @@ from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.serializable import Serializable
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.visibility import skips_level_zero
 from paimon_py.write.session import Writer
@@ -58,28 +63,53 @@ def check_rescalable(schema: TableSchema, buckets: int) -> None:
         raise UsageError(f"a table with {kind} ('bucket' = '-1') cannot be rescaled")
 
 
-class Rewritten(NamedTuple):
-    """Rows that were written to other buckets, ready to be committed, and how to delete the new files."""
+class RewriteTask(Serializable, frozen=True, kw_only=True):
+    """Splits whose rows go to other buckets than those of other tasks. `buckets`: how many there will be."""
 
-    changes: Changes
-    discard: Callable[[], object]
+    kind: ClassVar[str] = "rewriting"
+    edition: ClassVar[int] = 1
+    called: ClassVar[str] = "a task that rewrites splits"
+    again: ClassVar[str] = "ask for tasks"
+
+    splits: tuple[Split, ...]
+    buckets: int
 
 
-Rewrite = Callable[[Sequence[Sequence[Split]]], Rewritten]
-"""Writes the rows of groups of splits anew; those of different groups go to different buckets."""
+def _rewrite(job: Job[RewriteTask, Changes], task: RewriteTask) -> Changes:
+    tally = job.tally or ProgressCounter(None, 0, "rows")
+    with rewriter(job.root, job.schema, task.buckets) as writer:
+        writer._count_by(tally)
+        rewrite_splits(job.root, job.schema, task.splits, writer, tally)
+        return writer.changes(is_new=True)
+
+
+def discard_changes(job: Job[Any, Changes], changes: Changes) -> None:
+    """Delete the files of changes that a task made and that nobody will commit."""
+    discard(TableFiles(job.root, job.schema), changes)
+
+
+REWRITE = TaskKind(
+    task=RewriteTask,
+    result=Changes,
+    run=_rewrite,
+    discard=discard_changes,
+    steps=lambda task: 2 * sum(split.row_count for split in task.splits),
+    budget=Budget(1, lambda _: 1, lambda _: 0, lanes=1),
+)
 
 
 def rescale(
-    root: TableRoot, schema: TableSchema, buckets: int, chosen: PartitionChoice | None, rewrite: Rewrite | None = None,
+    root: TableRoot, schema: TableSchema, buckets: int, chosen: PartitionChoice | None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
-) -> CommitResult:
+) -> CommitResult:  # fmt: skip
     """Write the partitions that have other numbers of buckets anew, as one overwrite.
 
     Rows that wait for their bucket stay where they are.
 
     Args:
-        rewrite: who writes; None: this process.
-        progress: is told of rows as they are written by this process.
+        executor: who writes; None: this process.
+        progress: is told of rows as they are written, by other processes when a task is done.
 
     Cost: reads and writes all rows of these partitions; memory as a scan and a writer have it.
     Raises:
@@ -90,7 +120,7 @@ def rescale(
     def work(snapshot: Snapshot | None, number: int) -> CommitResult:
         if snapshot is None:
             return CommitResult()
-        return _Round(root, schema, buckets, snapshot, chosen).run(rewrite, progress, number)
+        return _Round(root, schema, buckets, snapshot, chosen).run(executor, progress, number)
 
     return on_latest(root, work, rounds=ROUNDS)
 
@@ -154,29 +184,24 @@ class _Round:
         self._partitions = sorted({entry.partition for entry in live if entry.total_buckets != buckets})
         self._known = [entry for entry in live if entry.partition in set(self._partitions)]
 
-    def run(self, rewrite: Rewrite | None, progress: Progress | None, attempt: int) -> CommitResult:
+    def run(self, executor: Executor | None, progress: Progress | None, attempt: int) -> CommitResult:
         if not self._partitions:
             return CommitResult()
         self.require_compacted()
         require_known(self._root, self._schema, (entry.file for entry in self._known))
         request = Request(schema=self._schema, columns=self._schema.names)
-        if rewrite is not None:
-            groups: dict[tuple[bytes, int], list[Split]] = {}
-            for split in self._splits(request):
-                apart = math.gcd(split.total_buckets, self._buckets)
-                groups.setdefault((split.partition, split.bucket % apart), []).append(split)
-            made = rewrite(list(groups.values()))
-            with discarding_on_failure(made.discard):
-                return self._commit(made.changes)
-        with rewriter(self._root, self._schema, self._buckets) as writer:
-            splits = list(self._splits(request))
-            count = sum(split.row_count for split in splits)
-            tally = ProgressCounter(progress, count, "rows", steps=2, attempt=attempt)
-            writer._count_by(tally)
-            rewrite_splits(self._root, self._schema, splits, writer, tally)
-            changes = writer.changes(is_new=True)
-            with discarding_on_failure(lambda: writer.discard(changes)):
-                return self._commit(changes)
+        groups: dict[object, list[Split]] = {}
+        for split in self._splits(request):
+            apart = math.gcd(split.total_buckets, self._buckets)
+            key = None if executor is None else (split.partition, split.bucket % apart)  # one writer in one process
+            groups.setdefault(key, []).append(split)
+        tasks = [RewriteTask(splits=tuple(splits), buckets=self._buckets) for splits in groups.values()]
+        rows = sum(split.row_count for task in tasks for split in task.splits)
+        tally = ProgressCounter(progress, rows, "rows", steps=2, attempt=attempt)
+        job = Job(REWRITE, self._root, self._schema, tally=tally)
+        changes = Changes.concat(run_tasks(executor, job, tasks))
+        with discarding_on_failure(lambda: discard_changes(job, changes)):
+            return self._commit(changes)
 
     def require_compacted(self) -> None:
         """Raises: UsageError"""
@@ -202,6 +227,7 @@ class _Round:
             spares_waiting=True,
             upgrades=self._on_top,
             is_new=True,
+            same_rows=True,
         )
         return commit(self._root, self._schema, changes, request)
 

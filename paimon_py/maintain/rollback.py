@@ -8,15 +8,14 @@ from __future__ import annotations
 import msgspec
 
 from paimon_py.errors import SnapshotExpiredError
-from paimon_py.logs import COMMITS, warn
+from paimon_py.logs import COMMITS, fields, warn
 from paimon_py.maintain.cleanup.expired import RolledBack
-from paimon_py.maintain.cutting import Cutting, ancestors, check_no_expiry
+from paimon_py.maintain.cutting import Cutting, ancestors, check_no_expiry, delete_tags_beyond
 from paimon_py.maintain.tags import is_kept
-from paimon_py.metadata.catalog_entry import keeper_of
 from paimon_py.metadata.cuts import ROLLBACK
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
-from paimon_py.spec.layout import tag_path
+from paimon_py.spec.events import RollbackEvent
 from paimon_py.spec.snapshot import Snapshot
 
 
@@ -43,9 +42,20 @@ def rollback(root: TableRoot, target: Snapshot, *, tag: str | None = None) -> Ro
     consumers = consumers_beyond(root, target.id + 1)
     done = _by_catalog(root, target, tag) if root.history is not None else _rolled_back(root, target)
     done = msgspec.structs.replace(done, consumers=consumers)
-    COMMITS.info("%s: went back to snapshot %d, %d later ones are gone", root.path, target.id, len(done.snapshot_ids))
+    COMMITS.info(
+        "%s: went back to snapshot %d, %d later ones are gone", root.path, target.id, len(done.snapshot_ids),
+        extra=fields(root, snapshot_id=target.id, deleted_snapshots=len(done.snapshot_ids)),
+    )  # fmt: skip
     warn_of_consumers(root, consumers, target.id + 1)
     return done
+
+
+def rollback_event(root: TableRoot, done: RolledBack) -> RollbackEvent:
+    """What observers are told of a rollback."""
+    return RollbackEvent(
+        **root.event_place(), action="rollback", snapshot_id=done.snapshot_id, deleted_ids=done.snapshot_ids,
+        deleted_tags=done.tags, consumers=done.consumers,
+    )  # fmt: skip
 
 
 def consumers_beyond(root: TableRoot, number: int) -> tuple[str, ...]:
@@ -91,14 +101,10 @@ def _rolled_back(root: TableRoot, target: Snapshot) -> RolledBack:
     before = ancestors(root, target)
     cutting.replace(frozenset(one.id for one in before), [target])
     _cut_changelogs(root, target, has_ancestors=bool(before))
-    keeper = keeper_of(root)
-    for name in reversed(tags):
-        root.store.delete(tag_path(root.branch_path, name))
-        if keeper is not None:
-            keeper.tag_gone(root, name)
+    gone_tags = delete_tags_beyond(root, tags, target.id)
     cutting.forget_numbers(target)
     cutting.end()
-    return RolledBack(snapshot_id=target.id, snapshot_ids=tuple(sorted({*ids, *cutting.gone})), tags=tuple(tags))
+    return RolledBack(snapshot_id=target.id, snapshot_ids=tuple(sorted({*ids, *cutting.gone})), tags=gone_tags)
 
 
 def is_available(root: TableRoot, target: Snapshot, cutting: Cutting) -> bool:

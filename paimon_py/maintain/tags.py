@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta, timezone
+from typing import Literal
 
 from paimon_py.errors import SnapshotExpiredError, TagNotFoundError
-from paimon_py.logs import EXPIRY
+from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, other_references
-from paimon_py.maintain.observers import tell_tags
+from paimon_py.maintain.observers import report, tell_tags
 from paimon_py.metadata.catalog_entry import keeper_of
 from paimon_py.metadata.id_runs import runs_of_ids
 from paimon_py.metadata.root import TableRoot
@@ -20,11 +21,14 @@ from paimon_py.metadata.success_file import mark_success
 from paimon_py.metadata.upkeep import TagEnd
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.scan.moments import limit_before, millis_of
+from paimon_py.spec.events import ExpiryEvent, TagEvent
 from paimon_py.spec.layout import tag_path, tag_success_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot, Tag
+from paimon_py.spec.supported import check_taggable
 
+Action = Literal["create", "replace", "rename", "delete"]
 _PARTS = 7
 _LOOK_MILLIS = 60_000
 """How long after a look at the tags commits look again: others may have made one that does not last."""
@@ -43,6 +47,7 @@ def make_tag(
         CorruptionError: the success file of an older tag of this name is damaged.
         else as `Tags.create`
     """
+    check_taggable(schema)
     tag = root.tags.create(name, snapshot, now=_now(root), time_retained=_retention(schema, retain))
     if not is_kept(root, snapshot, but=name):
         root.tags.delete(name)
@@ -50,7 +55,7 @@ def make_tag(
             f"snapshot {snapshot.id} of {root.path} expired while the tag {name!r} was made of it{PINNING}",
             path=root.path, snapshot_id=snapshot.id,
         )  # fmt: skip
-    _tell_made(root, schema, name)
+    _tell_made(root, schema, name, lambda: _event(root, tag, "create"))
     return tag
 
 
@@ -61,8 +66,9 @@ def rename_tag(root: TableRoot, schema: TableSchema, name: str, new_name: str) -
         TagNotFoundError: there is no tag `name`.
         AlreadyExistsError: `new_name` is the name of another tag.
     """
+    check_taggable(schema)
     tag = root.tags.rename(name, new_name)
-    _tell_made(root, schema, new_name)
+    _tell_made(root, schema, new_name, lambda: _event(root, tag, "rename", name))
     _tell_gone(root, schema, name)
     return tag
 
@@ -77,6 +83,7 @@ def replace_tag(
         SnapshotExpiredError: the snapshot went meanwhile; the tag is as it was.
         else as `delete_tags`
     """
+    check_taggable(schema)
     old = root.tags.get(name)
     tag = root.tags.replace(name, snapshot, now=_now(root), time_retained=_retention(schema, retain))
     if snapshot.mark != old.snapshot.mark and not is_kept(root, snapshot, but=name):
@@ -86,7 +93,7 @@ def replace_tag(
             path=root.path, snapshot_id=snapshot.id,
         )  # fmt: skip
     _let_go(root, schema, [old], lambda: None)
-    _tell_made(root, schema, name)
+    _tell_made(root, schema, name, lambda: _event(root, tag, "replace"))
     return tag
 
 
@@ -101,7 +108,13 @@ def _retention(schema: TableSchema, retain: timedelta | None) -> timedelta | Non
     return retain if millis is None else timedelta(milliseconds=millis)
 
 
-def _tell_made(root: TableRoot, schema: TableSchema, name: str) -> None:
+def _event(root: TableRoot, tag: Tag, action: Action, old_name: str | None = None) -> TagEvent:
+    return TagEvent(
+        **root.event_place(), action=action, name=tag.name, snapshot_id=tag.snapshot.id, old_name=old_name
+    )
+
+
+def _tell_made(root: TableRoot, schema: TableSchema, name: str, event: Callable[[], TagEvent]) -> None:
     """Do what follows a new tag."""
     root.upkeep.tags_look = None
     if Options(schema.options).get_bool("tag.create-success-file"):
@@ -109,7 +122,7 @@ def _tell_made(root: TableRoot, schema: TableSchema, name: str) -> None:
     keeper = keeper_of(root)
     if keeper is not None:
         keeper.tag_made(root, name)
-    tell_tags(root, schema)
+    tell_tags(root, schema, lambda: (event(),))
 
 
 def _tell_gone(root: TableRoot, schema: TableSchema, name: str) -> None:
@@ -151,11 +164,12 @@ def delete_tags(root: TableRoot, schema: TableSchema, going: Sequence[Tag]) -> N
         for tag in going:
             root.store.delete(tag_path(root.branch_path, tag.name))
 
+    check_taggable(schema)
     names = {tag.name for tag in going}
     _let_go(root, schema, going, delete, names)
     for tag in going:
         _tell_gone(root, schema, tag.name)
-    tell_tags(root, schema)
+    tell_tags(root, schema, lambda: [_event(root, tag, "delete") for tag in going])
 
 
 def _let_go(
@@ -218,7 +232,7 @@ def _of_history(root: TableRoot, freed: Sequence[Snapshot]) -> list[Snapshot]:
 def expire_tags(
     root: TableRoot,
     schema: TableSchema,
-    older_than: datetime | timedelta | int | None,
+    older_than: datetime | timedelta | str | int | None,
     progress: Progress | None = None,
 ) -> list[str]:
     """Delete the tags that have reached their time, or were made before another one.
@@ -285,7 +299,11 @@ def expire_tags_by_commit(root: TableRoot, schema: TableSchema, *, is_first: boo
 
 
 def _tell_end(root: TableRoot, tag: Tag) -> None:
-    EXPIRY.info("%s: tag %r went, its time was over; it named snapshot %d", root.path, tag.name, tag.snapshot.id)
+    EXPIRY.info(
+        "%s: tag %r went, its time was over; it named snapshot %d", root.path, tag.name, tag.snapshot.id,
+        extra=fields(root, tag=tag.name, snapshot_id=tag.snapshot.id),
+    )  # fmt: skip
+    report(root, lambda: ExpiryEvent(**root.event_place(), what="tags", count=1))
 
 
 def _end(tag: Tag) -> int | None:

@@ -32,6 +32,7 @@ from paimon_py.storage.store import FileStatus, OpenRead
 
 if TYPE_CHECKING:
     from paimon_py.codec.file_index.base import Answer
+    from paimon_py.files.blob_columns import BlobColumn
 
 
 class TableFiles:
@@ -174,6 +175,13 @@ class BucketFiles:
         return FileReader(
             self.table.store, self.path(file), file, schema, fields, known=self._partition_values, by_page=by_page
         )
+
+    def blob_column(self, field: Field, files: Sequence[DataFile], first_row_id: int, row_count: int) -> BlobColumn:
+        """A column of the rows with the ids from one on, which lies in `.blob` files, newest first."""
+        from paimon_py.files.blob_columns import BlobColumn, BlobFiles
+
+        opened = BlobFiles(tuple(files), lambda file: self.table.store.open_read(self.path(file)), self.path)
+        return BlobColumn(field, opened, first_row_id, row_count)
 
     def stored_rows(self, file: DataFile, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
         """The rows of a data file as they are stored: nothing is merged, no row is left out.

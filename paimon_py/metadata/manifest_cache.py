@@ -35,20 +35,26 @@ class ManifestCache:
         self._places: dict[str, _Place] = {}
         self._at_most = 0  # bytes held, or more: only when that is too much all are counted
 
-    def load(self, names: Sequence[str], fetch: Fetch) -> EntryColumns:
-        """The entries of the manifests `names`, in that order; `fetch` is called once, for those not held."""
+    def load(self, names: Sequence[str], fetch: Fetch, *, holds: bool = True) -> EntryColumns:
+        """The entries of the manifests `names`, in that order; `fetch` is called once, for those not held.
+
+        Args:
+            holds: keep what was read; not where so much follows that it would be gone before it is asked for again.
+        """
         places = [self._places.get(name) for name in names]
         missing = [name for name, place in zip(names, places, strict=True) if place is None]
         if missing:
             columns, counts = fetch(missing)
-            self._hold(missing, counts, columns)
+            if holds:
+                self._hold(missing, counts, columns)
             read = dict(zip(missing, _places(counts, columns), strict=True))
             places = [read[name] if place is None else place for name, place in zip(names, places, strict=True)]
         held = [place for place in places if place is not None]
         if len({id(place.batch) for place in held}) == 1:
             return _within(held)
         columns = concat(_pieces(held))
-        self._hold(names, [place.stop - place.start for place in held], columns)
+        if holds:
+            self._hold(names, [place.stop - place.start for place in held], columns)
         return columns
 
     def hold(self, name: str, columns: EntryColumns) -> None:

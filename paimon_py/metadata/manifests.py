@@ -6,14 +6,14 @@ Source: format.md §5; Java `ManifestList`, `ManifestFile`, `AbstractFileStoreSc
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
 
 from paimon_py.codec.avro.container import MAGIC
-from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.codec.manifest.columns import EntryColumns, compact, concat
 from paimon_py.codec.manifest.entries import read_manifests, read_with_counts, write_manifest
 from paimon_py.codec.manifest.lists import (
     read_index_manifest,
@@ -38,6 +38,12 @@ from paimon_py.spec.types import DataType
 from paimon_py.storage.store import FileMissingError, OpenWrite, new_file
 
 CACHE_BYTES = 256 << 20
+PART_ENTRIES = 65_536
+"""Entries that are looked at together where most of them may be left out."""
+
+ENTRY_BYTES = 700
+"""What an entry takes in memory, about."""
+
 _LISTS_MAX = 64
 _INDEXES_MAX = 2
 _DEFAULT = ManifestSettings()
@@ -129,10 +135,7 @@ class Manifests:
 
     def live(self, files: Sequence[ManifestFile], entry_filter: EntryFilter | None = None) -> EntryColumns:
         """The entries of manifests, folded: those ADDs that no DELETE names."""
-        try:
-            return after_folding(live(self.read_entries(files, entry_filter)), entry_filter)
-        except CorruptionError as error:
-            raise error if error.path is not None else self._blame(files, error) from error
+        return _fold_files(self, wanted_manifests(files, entry_filter), entry_filter)
 
     def write_manifest(
         self,
@@ -217,7 +220,7 @@ class Manifests:
             except StorageError:
                 continue
 
-    def _load(self, files: Sequence[ManifestFile]) -> EntryColumns:
+    def _load(self, files: Sequence[ManifestFile], *, holds: bool = True) -> EntryColumns:
         by_name = {file.name: file for file in files}
 
         def fetch(names: Sequence[str]) -> tuple[EntryColumns, list[int]]:
@@ -227,7 +230,7 @@ class Manifests:
             _check_counts([by_name[name] for name in names], columns, counts, paths)
             return columns, counts
 
-        return self._cache.load([file.name for file in files], fetch)
+        return self._cache.load([file.name for file in files], fetch, holds=holds)
 
     def _get_all(self, paths: Sequence[str]) -> list[bytes]:
         """The files' bytes: at once where requests take their time, one after the other on local disks."""
@@ -280,6 +283,47 @@ class Manifests:
         except FileMissingError as error:
             raise missing_error(self._store, self._path, Base.of(snapshot), error) from error
         return names | {entry.name for entry in index}
+
+
+def live_parts(
+    manifests: Manifests, snapshot: Snapshot, entry_filter: EntryFilter | None = None
+) -> Iterator[EntryColumns]:
+    """The files of a snapshot as `live_entries`, in its order, for those who leave most of them out.
+
+    They come some at a time if they are more than are kept.
+
+    Cost: the memory of one part, and of all entries that delete; what is kept is never more.
+    Raises: as `live_entries`
+    """
+    try:
+        files = wanted_manifests(manifests.base_and_delta(snapshot), entry_filter)
+        total = sum(file.added_files + file.deleted_files for file in files)
+        deletes = sum(file.deleted_files for file in files)
+        if total * ENTRY_BYTES <= manifests._cache.max_bytes or deletes > PART_ENTRIES:
+            yield _fold_files(manifests, files, entry_filter)
+            return
+        deleting = manifests._load([file for file in files if file.deleted_files], holds=False)
+        deleted = compact(before_folding(deleting.take(deleting.kind == FileKind.DELETE), entry_filter))
+        for part in _parts(files):
+            yield _fold_files(manifests, part, entry_filter, deleted)
+    except FileMissingError as error:
+        raise missing_error(manifests._store, manifests._path, Base.of(snapshot), error) from error
+
+
+def _fold_files(
+    manifests: Manifests,
+    files: Sequence[ManifestFile],
+    entry_filter: EntryFilter | None,
+    deleted: EntryColumns | None = None,
+) -> EntryColumns:
+    """The live entries of wanted manifests; `deleted`: all entries that delete, also those of other manifests."""
+    try:
+        found = before_folding(manifests._load(files, holds=deleted is None), entry_filter)
+        if deleted is not None:
+            found = concat([found.take(found.kind == FileKind.ADD), deleted])
+        return after_folding(live(found), entry_filter)
+    except CorruptionError as error:
+        raise error if error.path is not None else manifests._blame(files, error) from error
 
 
 class _Merge:
@@ -381,3 +425,18 @@ def _check_counts(
                 f" {file.deleted_files}",
                 path=path,
             )
+
+
+def _parts(files: Sequence[ManifestFile]) -> Iterator[list[ManifestFile]]:
+    """Neighbouring manifests that have not too many entries together, or one that has."""
+    part: list[ManifestFile] = []
+    count = 0
+    for file in files:
+        entries = file.added_files + file.deleted_files
+        if part and count + entries > PART_ENTRIES:
+            yield part
+            part, count = [], 0
+        part.append(file)
+        count += entries
+    if part:
+        yield part

@@ -5,10 +5,12 @@ Source: format.md §1.1; Java `KeyValueFileWriterFactory`, `DataFilePathFactory`
 
 from __future__ import annotations
 
+from paimon_py.files.blob_writer import BlobFileWriter
 from paimon_py.files.naming import DataFileNames, FileNames, NamesAgain
 from paimon_py.files.places import bucket_place
 from paimon_py.files.writer import FileLayout, RollingWriter
 from paimon_py.metadata.bucket_files import BucketFiles
+from paimon_py.spec.types import Field
 
 
 class NewFiles:
@@ -29,6 +31,12 @@ class NewFiles:
         self._place = bucket_place(root.path, table.schema, directory, files.bucket, root.env.ids)
         ids, options = root.env.ids, table.schema.options
         self._names: FileNames = NamesAgain(again, ids) if again else DataFileNames(options, ids, prefix=prefix)
+
+    def begin_blobs(self, field: Field, *, schema_id: int, target_bytes: int) -> BlobFileWriter:
+        """A writer of `.blob` files of one column, whose files begin anew at a size."""
+        return BlobFileWriter(
+            self._root.files, self._place, self._names, field, schema_id=schema_id, target_bytes=target_bytes
+        )
 
     def begin(self, layout: FileLayout, first_sequence: int = 0) -> RollingWriter:
         """A writer of new files. `first_sequence`: of the first row of an append table."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import msgspec
 
@@ -25,6 +25,7 @@ from paimon_py.metadata.user_files import UserFiles
 from paimon_py.spec.layout import MAIN_BRANCH, branch_root
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.data_store import DataStore
+from paimon_py.storage.metered_store import metered_store
 from paimon_py.storage.refreshing_store import open_beside
 from paimon_py.storage.store import FileMissingError, Store
 
@@ -33,6 +34,14 @@ if TYPE_CHECKING:
     from paimon_py.spec.schema import TableSchema
 
 T = TypeVar("T")
+
+
+class EventPlace(TypedDict):
+    """What every event of a table says."""
+
+    path: str
+    branch: str
+    time_millis: int
 
 
 class TableRoot:
@@ -66,7 +75,7 @@ class TableRoot:
         registration: CatalogEntry | None = None,
     ) -> None:
         """`options`: what the store was opened with; stores of external data files are opened alike."""
-        self.store = store
+        self.store = store = metered_store(store, env)
         self.path = path
         self.env = env
         self.branch = branch
@@ -99,13 +108,18 @@ class TableRoot:
         )
 
     def _open_beside(self, url: str, options: Mapping[str, str]) -> tuple[Store, str]:
-        return open_beside(self.store, url, options, self.env)
+        store, place = open_beside(self.store, url, options, self.env)
+        return metered_store(store, self.env), place
 
     def committer(self) -> Committer:
         """Who makes snapshots part of the history: the table's catalog, or else the store."""
         if self.registration is not None:
             return self.registration.committer(self)
         return StoreCommitter(self)
+
+    def event_place(self) -> EventPlace:
+        """What events of this branch say, as of now."""
+        return {"path": self.path, "branch": self.branch, "time_millis": self.env.clock.millis()}
 
     def latest_schema_to_open(self) -> TableSchema:
         """The latest schema, for a table that is being opened; where requests take their time the LATEST hint as well.

@@ -17,8 +17,10 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from paimon_py.codec.columns import Ints, Mask
+from paimon_py.codec.columns import Ints, Mask, numpy_values
 from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
 from paimon_py.errors import CorruptionError
 from paimon_py.files.physical import DATA_EVOLUTION
@@ -60,9 +62,10 @@ class RowRanges(msgspec.Struct, frozen=True):
 
 
 def row_ranges(entries: EntryColumns) -> RowRanges:
-    """The ranges of live entries.
+    """The ranges of live entries. Files with columns that lie apart come last in the range that they belong to.
 
-    Raises: CorruptionError for an entry without first row id, and for ranges that overlap without being the same.
+    Raises: CorruptionError for an entry without first row id, for ranges that overlap without being the same, and for
+        columns that lie apart of rows that no other file holds.
     """
     first, last = entries.first_row_id, entries.first_row_id + entries.row_count - 1
     lacking = np.flatnonzero(first == ABSENT)
@@ -70,11 +73,14 @@ def row_ranges(entries: EntryColumns) -> RowRanges:
         raise CorruptionError(
             f"data file {_name(entries, int(lacking[0]))} of a table with {DATA_EVOLUTION} has no first row id"
         )
-    partition = entries.distinct("partition")[0]
-    order = np.lexsort((-np.arange(len(entries)), entries.max_sequence, last, first, partition))
-    keys = np.stack([partition, first, last])[:, order] if len(entries) else np.zeros((3, 0), np.int64)
-    starts = np.flatnonzero((np.diff(keys, axis=1, prepend=_NONE) != 0).any(axis=0))
-    ranges = keys[:, starts]
+    if not len(entries):
+        return RowRanges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    partition, apart = entries.distinct("partition")[0], files_apart(entries)
+    whole = np.flatnonzero(~apart)
+    keys = np.stack([partition, first, last])
+    order = whole[np.lexsort((-whole, entries.max_sequence[whole], last[whole], first[whole], partition[whole]))]
+    starts = np.flatnonzero((np.diff(keys[:, order], axis=1, prepend=_NONE) != 0).any(axis=0))
+    ranges = keys[:, order[starts]]
     wrong = np.flatnonzero((ranges[0, 1:] == ranges[0, :-1]) & (ranges[1, 1:] <= ranges[2, :-1]))
     if len(wrong):
         one, other = (int(order[starts[int(wrong[0]) + at]]) for at in (0, 1))
@@ -83,7 +89,44 @@ def row_ranges(entries: EntryColumns) -> RowRanges:
             f"{_name(entries, one)} has rows {first[one]} to {last[one]}, "
             f"{_name(entries, other)} has rows {first[other]} to {last[other]}"
         )
-    return RowRanges(order, starts, np.diff(np.append(starts, len(order))))
+    counts = np.diff(np.append(starts, len(order)))
+    if len(whole) == len(entries):
+        return RowRanges(order, starts, counts)
+    beside = np.flatnonzero(apart)
+    places = _places_in(ranges, keys[:, beside])
+    if len(lost := np.flatnonzero(places < 0)):
+        at = int(beside[lost[0]])
+        raise CorruptionError(
+            f"{_name(entries, at)} has columns of the rows {first[at]} to {last[at]}, which no other file holds"
+        )
+    owners = np.concatenate([np.repeat(np.arange(len(starts)), counts), places])
+    every = np.concatenate([order, beside])
+    age = np.concatenate([np.zeros(len(order), np.int64), entries.max_sequence[beside]])
+    sides = np.concatenate([np.zeros(len(order), np.int64), np.ones(len(beside), np.int64)])
+    found = np.lexsort((age, sides, owners))
+    sizes = np.bincount(owners, minlength=len(starts))
+    return RowRanges(every[found], np.cumsum(sizes) - sizes, sizes)
+
+
+def files_apart(entries: EntryColumns) -> Mask:
+    """Which files hold columns that lie apart."""
+    names = entries.names()
+    found = pc.match_substring_regex(names, r"\.blob$|\.vector\.[^.]+$")
+    apart: Mask = numpy_values(found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found)
+    return apart
+
+
+def _places_in(ranges: Ints, keys: Ints) -> Ints:
+    """The range that holds each of some parts of ranges: rows of partition, first and last id; −1 for none."""
+    first = np.lexsort((ranges[1], ranges[0]))
+    found: Ints = np.full(keys.shape[1], -1, np.int64)
+    for partition in np.unique(keys[0]).tolist():
+        own = first[ranges[0, first] == partition]
+        rows = np.flatnonzero(keys[0] == partition)
+        at = np.searchsorted(ranges[1, own], keys[1, rows], side="right") - 1
+        inside = (at >= 0) & (keys[2, rows] <= ranges[2, own[at]]) if len(own) else np.zeros(len(rows), np.bool_)
+        found[rows[inside]] = own[at[inside]]
+    return found
 
 
 def holders(entries: EntryColumns, field_ids: Iterable[int], schema_of: SchemaOf) -> dict[int, Mask]:
@@ -107,7 +150,9 @@ def holders(entries: EntryColumns, field_ids: Iterable[int], schema_of: SchemaOf
 
 
 def newest(entries: EntryColumns, ranges: RowRanges, holds: Mask) -> tuple[Ints, Mask]:
-    """The newest entry of each range that holds a column, −1 for none; and where several are equally new."""
+    """The newest entry of each range that holds a column, −1 for none; and where nobody knows, because several are
+    equally new, or the column lies apart.
+    """
     if not len(ranges):
         return np.zeros(0, np.int64), np.zeros(0, np.bool_)
     held = holds[ranges.order]
@@ -116,6 +161,8 @@ def newest(entries: EntryColumns, ranges: RowRanges, holds: Mask) -> tuple[Ints,
     youngest = np.repeat(np.maximum.reduceat(ages, ranges.starts), ranges.counts)
     tied: Mask = np.add.reduceat((held & (ages == youngest)).astype(np.int64), ranges.starts) > 1
     found: Ints = np.where(places >= 0, ranges.order[places], -1)
+    if held.any() and (apart := files_apart(entries)).any():
+        tied |= np.add.reduceat((held & apart[ranges.order]).astype(np.int64), ranges.starts) > 0
     return found, tied
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from paimon_py.spec.events import CommitEvent
 from paimon_py.spec.tag_periods import TagRule
 
 
@@ -45,6 +46,7 @@ class Upkeep(msgspec.Struct):
         next_tag: where commits go on making tags.
         partitions_checked: when commits last looked for partitions that have expired, in epoch milliseconds.
         at_work: whether care that was begun in the background still goes on.
+        events: commits that observers are not told of yet.
     """
 
     snapshot: Oldest | None = None
@@ -55,6 +57,7 @@ class Upkeep(msgspec.Struct):
     next_tag: NextTag | None = None
     partitions_checked: int | None = None
     at_work: bool = False
+    events: list[CommitEvent] = msgspec.field(default_factory=list)
 
     def forget(self) -> None:
         """Forget what was seen: another history is in its place."""

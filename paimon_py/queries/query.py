@@ -59,7 +59,7 @@ class SqlQuery:
         Raises:
             UsageError: a value that a cast or function of the query refuses.
             ResourceError: memory and room to spill ran out.
-            Otherwise as reading a table does; the last three while the stream is read.
+            PaimonError: as reading a table does; the last three while the stream is read.
         """
         return pa.RecordBatchReader.from_batches(self._schema, self._rows())
 

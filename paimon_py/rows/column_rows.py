@@ -23,7 +23,7 @@ from paimon_py.commit.changes import Bucket, BucketChanges, Edit
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions, index_entries
 from paimon_py.errors import UnsupportedError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.files.column_files import ColumnFiles, Pieces
+from paimon_py.files.column_files import ColumnFiles, Pieces, behind
 from paimon_py.files.deletion_filter import Living, living
 from paimon_py.files.physical import with_row_ids
 from paimon_py.files.writer import whole_layout
@@ -32,6 +32,7 @@ from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.new_files import NewFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import ProgressCounter, ProgressShare
+from paimon_py.rows.blob_values import write_blobs
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
 from paimon_py.rows.evaluation import Evaluated, RowCounts, undone_by
 from paimon_py.rows.files_read import Files, files_of, with_new_files
@@ -40,6 +41,7 @@ from paimon_py.rows.renewed_vectors import renewed_vectors
 from paimon_py.scan.aligned_rows import AlignedRows
 from paimon_py.scan.request import Request
 from paimon_py.scan.split import Section, Split
+from paimon_py.spec.blobs import fields_apart
 from paimon_py.spec.data_file import DataFile, FileSource
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.schema import TableSchema
@@ -89,10 +91,14 @@ class _Range:
     def rows(self, fields: Sequence[Field], rows: BitMap | None = None) -> Pieces:
         """Columns of the rows as they are, dead ones too; with `rows` some others than these may be missing."""
 
-        def read(file: DataFile, own: Sequence[Field]) -> Pieces:
-            return self.files.reader(file, own).positions(rows=rows)
+        def read(file: DataFile, own: Sequence[Field], offset: int) -> Pieces:
+            return self.files.reader(file, own).positions(rows=behind(rows, offset, file))
 
-        return self.columns.rows(fields, read)
+        def read_blobs(field: Field, files: Sequence[DataFile]) -> Pieces:
+            column = self.files.blob_column(field, files, self.columns.first_row_id, self.columns.row_count)
+            return column.pieces(rows, as_refs=False)
+
+        return self.columns.rows(fields, read, read_blobs)
 
 
 class ColumnRows:
@@ -111,6 +117,9 @@ class ColumnRows:
         self._files = TableFiles(root, schema)
         self._shown = with_row_ids(schema)
         self._set_fields = tuple(field for field in schema.fields if field.name in work.sets)
+        apart = fields_apart(schema)
+        self._plain_fields = tuple(field for field in self._set_fields if field not in apart)
+        self._blob_fields = tuple(field for field in self._set_fields if field in apart)
         self._narrow = msgspec.structs.replace(schema, fields=self._set_fields)
         self._written = HandedOver(root, schema)
         self._ranges: dict[tuple[Bucket, int], _Range] = {}
@@ -280,14 +289,23 @@ class ColumnRows:
         values = pa.Table.from_batches([batch for _, batch in place.changed]).combine_chunks()
         values = values.take(from_numpy(order, pa.int64())).combine_chunks()
         place.changed, positions = [], positions[order]
-        layout = whole_layout(self._schema, source=FileSource.APPEND, columns=self._work.sets)
+        if self._plain_fields:
+            self._write_plain(place, positions, values.select([field.name for field in self._plain_fields]))
+        for field in self._blob_fields:
+            made = write_blobs(place.files, self._schema, field, positions, values.column(field.name), place.columns)
+            self._columns += [(place, file) for file in made]
+
+    def _write_plain(self, place: _Range, positions: Ints, values: pa.Table) -> None:
+        """Write the columns that do not lie apart."""
+        names = [field.name for field in self._plain_fields]
+        layout = whole_layout(self._schema, source=FileSource.APPEND, columns=names)
         writer = NewFiles(place.files).begin(layout)
         try:
             if len(positions) == place.columns.row_count:
                 for batch in values.to_batches():
                     writer.write(batch)
             else:
-                for start, batch in place.rows(self._set_fields):
+                for start, batch in place.rows(self._plain_fields):
                     low, high = np.searchsorted(positions, [start, start + batch.num_rows]).tolist()
                     new = values.slice(low, high - low)
                     writer.write(_with_values(batch, positions[low:high] - start, new))

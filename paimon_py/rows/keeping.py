@@ -162,6 +162,8 @@ class KeepingUpsert:
         if self._ends_rows and deletes.any():
             exists = exists & ~_after_deletes(numbers, deletes)
         old, new = np.flatnonzero(exists), np.flatnonzero(~exists)
+        if any(map(self._is_required, self._lacking)):
+            new = new[~deletes[new]]  # there is no row to delete, and none could be written that says so
         if len(old):
             picked = from_numpy(places[numbers[old]], pa.int64())
             copies = {field.name: column.take(picked) for field, column in zip(self._copied, columns, strict=True)}
@@ -194,11 +196,16 @@ class KeepingUpsert:
             inserted=int(np.count_nonzero(~there & ~gone)),
         )
 
+    def _is_required(self, lacking: LackingColumn) -> bool:
+        """Whether a new row needs a value of a column."""
+        field = lacking.field
+        return not field.type.nullable and field.default is None and field.name != self._kind_field
+
     def _require_whole(self, rows: pa.RecordBatch) -> None:
         """Refuse new rows without a value that they need."""
         for one in self._lacking:
             name = one.field.name
-            if not one.field.type.nullable and one.field.default is None and name != self._kind_field:
+            if self._is_required(one):
                 key = ", ".join(f"{key}={value_text(rows.column(key), 0)}" for key in self._schema.primary_keys)
                 raise SchemaError(
                     f"the data lack column {name!r}, and the row with {key} is new: the column is NOT NULL and has no"

@@ -14,7 +14,7 @@ from paimon_py.codec.columns import Mask, from_numpy
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.env import SpillFile, SpillPlace
 from paimon_py.errors import SchemaError, UsageError
-from paimon_py.logs import SPILLS
+from paimon_py.logs import SPILLS, fields
 from paimon_py.lsm.spill_errors import spilling
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 from paimon_py.spec.types import DataType, Field
@@ -136,7 +136,8 @@ class Source:
                 with _explain(whole.path):
                     stack.close()
             self.blocks = 2 * (size // self._limit + 1)
-            SPILLS.info("the source of a merge went to disk, %d bytes in %d blocks", size, self.blocks)
+            said = fields(None, size_bytes=size, blocks=self.blocks)
+            SPILLS.info("the source of a merge went to disk, %d bytes in %d blocks", size, self.blocks, extra=said)
             for start in range(0, self.blocks, _OPEN_MAX):
                 self._part(whole, range(start, min(start + _OPEN_MAX, self.blocks)))
         finally:

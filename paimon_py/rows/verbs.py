@@ -41,6 +41,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.types import Field
+from paimon_py.write.streams import with_blob_bytes
 
 _SOURCE_MAX = 256 << 20
 _FEW = 200
@@ -194,7 +195,7 @@ def update_rows(
     check_progress(progress)
     check_updatable(schema, "update_rows")
     read = None if snapshot_id is None else root.snapshots.get(snapshot_id)
-    given = RowValues.of(schema, data)
+    given = RowValues.of(schema, with_blob_bytes(root, schema, data))
     check_assigned(schema, given.names, "update_rows")
     predicate = bind(given.reach, with_row_ids(schema).fields)
     work = Work(predicate, lambda: [SetRows(given)], "UPDATE", sets=given.names)

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
+from paimon_py.codec.bitmaps import bitmap_of
+from paimon_py.codec.columns import numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.files.column_files import RANGE_BATCH_ROWS, ColumnFiles, Pieces
+from paimon_py.expr.split import columns_of
+from paimon_py.files.column_files import RANGE_BATCH_ROWS, ColumnFiles, Pieces, behind
 from paimon_py.files.deletion_filter import alive, select_rows
 from paimon_py.files.file_index import MAX_ROWS, has_index
 from paimon_py.files.meter import Meter
@@ -23,7 +27,9 @@ from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.request import Request
 from paimon_py.scan.row_ids import rows_with_ids
 from paimon_py.scan.split import Section
+from paimon_py.spec.blobs import AS_DESCRIPTOR
 from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.options import Options
 from paimon_py.spec.types import Field
 
 Dead = Mapping[str, DeletionVector]
@@ -37,8 +43,11 @@ class AlignedRows:
         self._files = files
         self._predicate = request.predicate
         self._meter = meter
+        self._mask = request.mask
         self._asks_indexes = request.asks_indexes
         self._ids = request.row_id_mask
+        as_refs = Options(request.schema.options).get_bool(AS_DESCRIPTOR)
+        self._with_bytes = frozenset[str]() if as_refs else frozenset(request.columns)
 
     def files_to_open(self, section: Section, fields: Sequence[Field]) -> list[DataFile]:
         """The files that columns are read from."""
@@ -64,6 +73,8 @@ class AlignedRows:
         """
         rows = self._column_files(section)
         wanted = self._wanted_rows(rows, fields, dead)
+        if wanted is None or wanted:
+            wanted = self._living_matches(rows, fields, wanted, dead, batch_rows)
         if wanted is not None and not wanted:
             return
         found = self._pieces(rows, fields, wanted, batch_rows)
@@ -88,13 +99,43 @@ class AlignedRows:
             self._meter.files_by_index += len(chosen)
         return self._by_id(rows, left, gone)
 
-    def _pieces(self, rows: ColumnFiles, fields: Sequence[Field], wanted: BitMap | None, batch_rows: int) -> Pieces:
-        def read(file: DataFile, own: Sequence[Field]) -> Pieces:
+    def _living_matches(
+        self, rows: ColumnFiles, fields: Sequence[Field], wanted: BitMap | None, dead: Dead, batch_rows: int
+    ) -> BitMap | None:
+        """The living rows that match, where bytes of others would be read for nothing: found by the columns of the
+        condition.
+        """
+        if self._mask is None or self._predicate is None or rows.row_count > MAX_ROWS:
+            return wanted
+        if not any(field.name in self._with_bytes and field.id in rows.apart(fields) for field in fields):
+            return wanted
+        gone, found = dead.get(rows.anchor.name), BitMap()
+        narrow = [field for field in fields if field.name in columns_of(self._predicate)]
+        pieces = self._pieces(rows, narrow, wanted, batch_rows, with_bytes=frozenset())
+        for position, batch in pieces:
+            matches = np.flatnonzero(numpy_values(self._mask(batch))) + position
+            found |= bitmap_of(matches)
+        if wanted is not None:
+            return found & wanted
+        return found if gone is None else found - gone.bitmap(0)
+
+    def _pieces(
+        self, rows: ColumnFiles, fields: Sequence[Field], wanted: BitMap | None, batch_rows: int,
+        with_bytes: frozenset[str] | None = None,
+    ) -> Pieces:  # fmt: skip
+        """The columns of a section; of BLOBs that are not returned references, which tell whether there is one."""
+        returned = self._with_bytes if with_bytes is None else with_bytes
+
+        def read(file: DataFile, own: Sequence[Field], offset: int) -> Pieces:
             return self._files.reader(file, own).positions(
-                batch_rows=batch_rows, predicate=self._predicate, rows=wanted, meter=self._meter
+                batch_rows=batch_rows, predicate=self._predicate, rows=behind(wanted, offset, file), meter=self._meter
             )
 
-        return rows.rows(fields, read)
+        def read_blobs(field: Field, files: Sequence[DataFile]) -> Pieces:
+            column = self._files.blob_column(field, files, rows.first_row_id, rows.row_count)
+            return column.pieces(wanted, as_refs=field.name not in returned)
+
+        return rows.rows(fields, read, read_blobs)
 
     def _column_files(self, section: Section) -> ColumnFiles:
         return ColumnFiles(section.files, self._files.schema_of)

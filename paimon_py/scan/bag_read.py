@@ -20,7 +20,7 @@ import pyarrow as pa
 from paimon_py.codec.columns import Ints, Mask, Words, from_numpy, numpy_values
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.env import SpillFile, SpillPlace
-from paimon_py.logs import SPILLS
+from paimon_py.logs import SPILLS, fields
 from paimon_py.lsm.row_hashes import row_hashes
 from paimon_py.lsm.same_values import same_values
 from paimon_py.lsm.sort_encoding import combine_chunks
@@ -90,7 +90,8 @@ class _Parts:
         files: list[SpillFile] = []
         try:
             self._write(batches, used, files)
-            SPILLS.info("the difference of two states went to disk, in %d parts", len(files))
+            said = fields(None, parts=len(files))
+            SPILLS.info("the difference of two states went to disk, in %d parts", len(files), extra=said)
             for file in files:
                 yield from self.differences(_read_back(file), used + _BITS)
         finally:

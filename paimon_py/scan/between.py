@@ -11,7 +11,7 @@ from paimon_py.arguments import way_of
 from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.errors import SnapshotExpiredError, SnapshotNotFoundError, UsageError
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.ends import Ends, mode_of
+from paimon_py.scan.ends import Ends, Mode, require_mode
 from paimon_py.scan.moments import as_moment, millis_of
 from paimon_py.scan.of_commit import OfCommit, of_commit
 from paimon_py.scan.taken_away import refuses_removals
@@ -30,7 +30,7 @@ class Between(msgspec.Struct, frozen=True):
 
     start: End
     end: End
-    mode: str
+    mode: Mode
 
     def ends(self, root: TableRoot, schema: TableSchema) -> Ends | None:
         """The ends as snapshots; None where nothing lies between them.
@@ -40,8 +40,7 @@ class Between(msgspec.Struct, frozen=True):
             UsageError: the ends are in the wrong order, or an end is none.
             SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: there is no such state (any more).
         """
-        mode = mode_of(self.mode, schema)
-        states = mode == "diff"
+        states = self.mode == "diff"
         last = root.latest() if self.end is None else _state(root, "end", self.end, whole=states)
         start = None
         if states or not isinstance(self.start, int):
@@ -62,24 +61,23 @@ class Between(msgspec.Struct, frozen=True):
             _check_one_history(root, self.start, start)
             _check_one_history(root, self.end, last)
             root.snapshot_or_changelog(since + 1)
-        refuses = self.mode == "changelog" and mode_of("auto", schema) == "delta"
         return Ends(
-            since=since, start=start, last=last, mode=mode, refuses_none=refuses, now=self.end is None,
-            refuses_removals=refuses_removals(schema),
+            since=since, start=start, last=last, mode=self.mode, refuses_none=self.mode == "changelog",
+            now=self.end is None, refuses_removals=refuses_removals(schema),
         )  # fmt: skip
 
 
-def between(start: object, end: object, mode: object, schema: TableSchema) -> Between | OfCommit:
+def between(start: object, end: object, mode: object) -> Between | OfCommit:
     """The span that a caller names.
 
     Raises: UsageError for ends and modes that are none.
     """
     if isinstance(start, CommittedSnapshots):
-        return of_commit(start, end, mode, schema)
-    mode_of(mode, schema)  # type: ignore[arg-type]
+        return of_commit(start, end, mode)
+    wanted = require_mode(mode)
     if start is None:
         raise UsageError("the changes begin after a state: give its snapshot id (0: the empty table), tag or time")
-    found = Between(_end("start", start), None if end is None else _end("end", end), mode)  # type: ignore[arg-type]
+    found = Between(_end("start", start), None if end is None else _end("end", end), wanted)
     if isinstance(found.start, int) and isinstance(found.end, int) and found.start > found.end:
         raise UsageError(f"the changes between {start!r} and {end!r} end before they begin: the smaller id comes first")
     return found

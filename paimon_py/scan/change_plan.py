@@ -8,7 +8,6 @@ Source: format.md §17; Java `IncrementalDeltaStartingScanner`, `DeltaFollowUpSc
 from __future__ import annotations
 
 import enum
-import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -16,16 +15,18 @@ import numpy as np
 from paimon_py.codec.columns import Mask
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.codec.partition_choice import PartitionChoice
-from paimon_py.errors import UsageError
+from paimon_py.errors import CorruptionError, UnsupportedError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import split_conjuncts
+from paimon_py.files.physical import evolves_columns
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.postponed_order import WAITING, oldest_first
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.row_ranges import files_apart, row_ranges
 from paimon_py.scan import prune_entries as prune
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Pushed, Skipped
-from paimon_py.scan.plan import Packing, PlanOrigin, change_sections, splits_of
+from paimon_py.scan.plan import Grouped, Packing, PlanOrigin, aligned_sections, change_sections, splits_of
 from paimon_py.scan.plan_snapshot import Planned, packing_of
 from paimon_py.scan.request import Request
 from paimon_py.scan.taken_away import require_nothing_taken
@@ -45,6 +46,28 @@ class ChangeSource(enum.Enum):
     CHANGELOG = "changelog"
 
 
+def source_of(snapshot: Snapshot, *, makes_changelog: bool, overwrites: bool) -> ChangeSource | None:
+    """Where the changes of one snapshot are; None if it has none.
+
+    `makes_changelog`: whether the table made changelogs when the snapshot was committed. `overwrites`: whether the new
+    rows of an overwrite count. A changelog that is there is read in any case.
+    """
+    if snapshot.has_same_rows:
+        return None
+    if overwrites and snapshot.commit_kind is CommitKind.OVERWRITE:
+        return ChangeSource.DELTA
+    if snapshot.changelog_manifest_list is not None:
+        return ChangeSource.CHANGELOG
+    if makes_changelog:
+        return None
+    return ChangeSource.DELTA if snapshot.commit_kind is CommitKind.APPEND else None
+
+
+def makes_changelog(schema: TableSchema) -> bool:
+    """Whether a table makes changelog files."""
+    return Options(schema.options).get_enum("changelog-producer") != "none"
+
+
 def plan_step(
     root: TableRoot, request: Request, snapshot: Snapshot, source: ChangeSource, *, waiting: bool = False
 ) -> Planned:
@@ -55,7 +78,7 @@ def plan_step(
         SnapshotExpiredError: the snapshot was expired meanwhile.
         UnsupportedError: files that need a feature which is not built; no data file is touched.
     """
-    return _Planner(root, request, waiting=waiting).plan([snapshot], source, snapshot.id - 1)
+    return _Planner(root, request, waiting=waiting).plan([(snapshot, source)], snapshot.id - 1)
 
 
 def plan_waiting(root: TableRoot, request: Request, snapshot: Snapshot) -> Planned:
@@ -68,7 +91,7 @@ def plan_waiting(root: TableRoot, request: Request, snapshot: Snapshot) -> Plann
 
 
 def plan_span(
-    root: TableRoot, request: Request, snapshots: Sequence[Snapshot], source: ChangeSource, *, since: int
+    root: TableRoot, request: Request, snapshots: Sequence[tuple[Snapshot, ChangeSource]], *, since: int
 ) -> Planned:
     """Decide what to read of the changes of some snapshots, all later than `since`, in ascending order.
 
@@ -78,50 +101,86 @@ def plan_span(
     Cost: as `plan_step` for every snapshot.
     Raises: as `plan_step`
     """
-    return _Planner(root, request).plan(snapshots, source, since) if snapshots else Planned.nothing()
+    return _Planner(root, request).plan(snapshots, since) if snapshots else Planned.nothing()
 
 
 def plan_between(root: TableRoot, request: Request, ends: Ends) -> Planned:
-    """Decide what to read of the changes between two ends, by their delta or their changelog.
+    """Decide what to read of the changes between two ends: by their delta, by their changelog, or by what each has.
 
     Cost: a get for each snapshot of the span, at once where requests take their time; then as `plan_span`.
     Raises:
         SnapshotExpiredError: a snapshot of the span has expired.
-        UsageError: there is no changelog, and the ends refuse that.
-        UnsupportedError: files that need a feature which is not built, or commits that took rows away from a table
-            without a primary key; no data file is touched.
+        UsageError: there is no changelog of rows in the span, and the ends refuse that.
+        UnsupportedError: files that need a feature which is not built, commits that took rows away from a table
+            without a primary key, or overwrites that streams of the table tell; no data file is touched.
     """
-    source = ChangeSource(ends.mode)
-    snapshots = _counting(root, ends, source)
-    if ends.refuses_none and all(snapshot.changelog_manifest_list is None for snapshot in snapshots):
-        raise UsageError(
-            "the table makes no changelog (option changelog-producer), and none lies between the two ends: "
-            "mode='delta' reads what was written, mode='diff' compares both states"
-        )
-    return plan_span(root, request, snapshots, source, since=ends.since)
+    snapshots = _span(root, ends)
+    if ends.refuses_none:
+        _require_changelog(root, request.schema, snapshots)
+    if ends.refuses_removals:
+        for snapshot in snapshots:
+            require_nothing_taken(root, snapshot)
+    chosen = ((each, _source(root, request.schema, each, ends)) for each in snapshots)
+    return plan_span(root, request, [(each, source) for each, source in chosen if source is not None], since=ends.since)
 
 
-def _counting(root: TableRoot, ends: Ends, source: ChangeSource) -> list[Snapshot]:
-    """The snapshots of a span whose changes count, and the last one.
-
-    Source: Java `IncrementalDeltaStartingScanner`: a delta counts if rows were written, a changelog unless rows were
-        overwritten.
-    """
+def _span(root: TableRoot, ends: Ends) -> list[Snapshot]:
+    """The snapshots of a span, in their order."""
     numbers = range(ends.since + 1, ends.last.id)
     found: Iterable[Snapshot] = map(root.snapshot_or_changelog, numbers)
     if ends.own is not None:
         found = ends.own[:-1]
     elif "://" in root.path:
         found = root.env.pool.map(root.snapshot_or_changelog, numbers)
-    return [each for each in itertools.chain(found, [ends.last]) if _counts(root, each, source, ends)]
+    return [*found, ends.last]
 
 
-def _counts(root: TableRoot, snapshot: Snapshot, source: ChangeSource, ends: Ends) -> bool:
-    kind = snapshot.commit_kind
+def _source(root: TableRoot, schema: TableSchema, snapshot: Snapshot, ends: Ends) -> ChangeSource | None:
+    """What to read of a snapshot; None if it does not count.
+
+    Source: Java `IncrementalDeltaStartingScanner`: a delta counts if rows were written, a changelog unless rows were
+        overwritten.
+    """
+    kind, is_overwrite = snapshot.commit_kind, snapshot.commit_kind is CommitKind.OVERWRITE
+    if ends.mode == "auto":
+        own = schema if snapshot.schema_id == schema.id else root.schemas.get(snapshot.schema_id)
+        reads = Options(schema.options).get_bool(
+            "streaming-read-overwrite" if schema.primary_keys else "streaming-read-append-overwrite"
+        )
+        if reads and is_overwrite and schema.primary_keys and not snapshot.has_same_rows:
+            raise UnsupportedError(
+                f"snapshot {snapshot.id} of {root.path} overwrote rows, which the table's streams tell "
+                "(streaming-read-overwrite) and a scan of changes cannot: read table.stream(), or compare the states "
+                "with mode='diff'; mode='delta' and mode='changelog' pass over it",
+                feature="changes of overwrites",
+            )
+        return source_of(snapshot, makes_changelog=makes_changelog(own), overwrites=reads or ends.refuses_removals)
+    source = ChangeSource(ends.mode)
     if ends.refuses_removals:
-        require_nothing_taken(root, snapshot)
-        return source is ChangeSource.CHANGELOG or kind in (CommitKind.APPEND, CommitKind.OVERWRITE)
-    return kind is CommitKind.APPEND if source is ChangeSource.DELTA else kind is not CommitKind.OVERWRITE
+        counts = source is ChangeSource.CHANGELOG or kind is CommitKind.APPEND or is_overwrite
+    else:
+        counts = kind is CommitKind.APPEND if source is ChangeSource.DELTA else not is_overwrite
+    return source if counts and not snapshot.has_same_rows else None
+
+
+def _require_changelog(root: TableRoot, schema: TableSchema, snapshots: Sequence[Snapshot]) -> None:
+    """Refuse a span that no changelog tells, or not as a whole.
+
+    Raises: UsageError
+    """
+    if not makes_changelog(schema) and all(snapshot.changelog_manifest_list is None for snapshot in snapshots):
+        raise UsageError(
+            "the table makes no changelog (option changelog-producer), and none lies between the two ends: "
+            "mode='delta' reads what was written, mode='diff' compares both states"
+        )
+    for snapshot in snapshots:
+        if snapshot.commit_kind is not CommitKind.APPEND or snapshot.changelog_manifest_list is not None:
+            continue
+        if not makes_changelog(root.schemas.get(snapshot.schema_id)):
+            raise UsageError(
+                f"snapshot {snapshot.id} was committed while the table made no changelog (option changelog-producer): "
+                "mode='auto' reads of each snapshot what it has, mode='diff' compares both states"
+            )
 
 
 class _Planner:
@@ -135,12 +194,12 @@ class _Planner:
             "file-index.read.enabled"
         )
 
-    def plan(self, snapshots: Sequence[Snapshot], source: ChangeSource, since: int) -> Planned:
-        entries = self._entries(snapshots, source)
+    def plan(self, snapshots: Sequence[tuple[Snapshot, ChangeSource]], since: int) -> Planned:
+        entries = self._entries(snapshots)
         total = len(entries)
         if not self._waiting:
             entries = self._drop(entries, entries.bucket != POSTPONE_BUCKET, "uncompacted")
-        return self._plan(entries, total, snapshots[-1].id, since)
+        return self._plan(entries, total, snapshots[-1][0].id, since)
 
     def plan_waiting(self, snapshot: Snapshot) -> Planned:
         wanted = EntryFilter(manifests=self._wanted_manifests, buckets=WAITING.buckets)
@@ -149,16 +208,17 @@ class _Planner:
 
     def _plan(self, entries: EntryColumns, total: int, last: int, since: int) -> Planned:
         prune.check_entries(entries, self._schema, self._root.schemas.get)
-        entries, pushed = self._prune(entries)
-        grouped = change_sections(entries, indexed=self._asks_indexes)
+        is_apart = evolves_columns(self._schema) and bool(files_apart(entries).any())
+        entries, pushed = self._of_partitions(entries) if is_apart else self._prune(entries)
+        grouped = _with_files_apart(entries) if is_apart else change_sections(entries, indexed=self._asks_indexes)
         place = PlanOrigin(snapshot_id=last, schema_id=self._schema.id, since=since, branch=self._root.branch)
         splits = splits_of(entries, grouped, None, place, _packing(self._schema))
         return Planned(tuple(splits), pushed, Skipped(all_files=total, **self._counts))
 
-    def _entries(self, snapshots: Sequence[Snapshot], source: ChangeSource) -> EntryColumns:
+    def _entries(self, snapshots: Sequence[tuple[Snapshot, ChangeSource]]) -> EntryColumns:
         """The files that the snapshots add, in their order."""
         manifests: list[ManifestFile] = []
-        for snapshot in snapshots:
+        for snapshot, source in snapshots:
             name, size = snapshot.delta_manifest_list, snapshot.delta_manifest_list_size
             if source is ChangeSource.CHANGELOG:
                 if snapshot.changelog_manifest_list is None:
@@ -169,7 +229,7 @@ class _Planner:
         try:
             found = self._root.manifests.read_entries(manifests, EntryFilter(manifests=self._wanted_manifests))
         except FileMissingError as error:
-            raise self._root.missing_changes(snapshots[0].id - 1, snapshots[-1].id, error) from error
+            raise self._root.missing_changes(snapshots[0][0].id - 1, snapshots[-1][0].id, error) from error
         added: Mask = found.kind == FileKind.ADD
         return found if bool(added.all()) else found.take(np.flatnonzero(added))
 
@@ -181,6 +241,14 @@ class _Planner:
             keep = PartitionChoice.where(self._schema, by_partition).of_manifests(files)
         self._counts |= {"all_manifests": len(files), "manifests": len(files) - int(np.count_nonzero(keep))}
         return keep
+
+    def _of_partitions(self, entries: EntryColumns) -> tuple[EntryColumns, Pushed]:
+        """The files of partitions that may match; others of the same rows go together with them."""
+        by_partition = self._only(self._schema.partition_keys)
+        if by_partition is None:
+            return entries, Pushed()
+        chosen = PartitionChoice.where(self._schema, by_partition)
+        return self._drop(entries, entries.in_partitions(chosen), "partition"), Pushed(partition=repr(by_partition))
 
     def _prune(self, entries: EntryColumns) -> tuple[EntryColumns, Pushed]:
         """The files that may hold a matching row."""
@@ -218,6 +286,20 @@ class _Planner:
         dropped = len(entries) - int(np.count_nonzero(keep))
         self._counts[reason] = self._counts.get(reason, 0) + dropped
         return entries.take(np.flatnonzero(keep)) if dropped else entries
+
+
+def _with_files_apart(entries: EntryColumns) -> Grouped:
+    """New rows, with the files in which columns of them lie apart.
+
+    Raises: UnsupportedError where such columns of rows that were there before were set.
+    """
+    try:
+        return aligned_sections(entries, row_ranges(entries))
+    except CorruptionError as error:
+        raise UnsupportedError(
+            f"the changes set columns of rows that were there before: {error}; mode='diff' compares the states",
+            feature="changes of commits that set columns",
+        ) from error
 
 
 def _packing(schema: TableSchema) -> Packing:

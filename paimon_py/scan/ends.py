@@ -14,7 +14,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 
-Mode = Literal["delta", "changelog", "diff"]
+Mode = Literal["delta", "changelog", "diff", "auto"]
 MODES = ("auto", "delta", "changelog", "diff")
 
 
@@ -25,11 +25,12 @@ class Ends(msgspec.Struct, frozen=True, kw_only=True):
         since: id of the first end; 0 for the empty table.
         start: the snapshot of the first end; None where it is 0, or only the changes count, not the state.
         last: the snapshot of the last end.
-        mode: where the changes are read: files added by APPEND snapshots, changelog files, or both states.
+        mode: where the changes are read: files added by APPEND snapshots, changelog files, both states, or of each
+            snapshot ("auto") its changelog or what it added, by the options that the table had then.
         removals: whether a diff tells keys that are gone. If not, a diff is what Java gives: files that both states
             have are left out, rows have their stored kinds, and keys that are gone do not come.
         old_rows: whether a diff tells, before it tells what changed, which rows were there: −U with the old values.
-        refuses_none: whether to refuse changelogs where no snapshot of the span has one.
+        refuses_none: whether to refuse changelogs where the table made none for rows of the span.
         of_call: whether a diff tells what one call did: also of rows that no compaction has seen, and both states are
             read under the options of that call. Else each is read under its own.
         now: the last end is the latest state, which is read as the table is now.
@@ -51,13 +52,22 @@ class Ends(msgspec.Struct, frozen=True, kw_only=True):
     own: tuple[Snapshot, ...] | None = None
 
 
-def mode_of(mode: str, schema: TableSchema) -> Mode:
-    """Where to read changes: "auto" takes the changelog where the table makes one.
+def require_mode(mode: object) -> Mode:
+    """A mode that a caller names.
 
     Raises: UsageError for a mode that is none.
     """
     if not isinstance(mode, str) or mode not in MODES:
         raise UsageError(f"mode is one of {', '.join(map(repr, MODES))}, not {mode!r}")
-    if mode == "auto":
-        return "delta" if Options(schema.options).get_enum("changelog-producer") == "none" else "changelog"
     return mode  # type: ignore[return-value]
+
+
+def mode_of(mode: str, schema: TableSchema) -> Mode:
+    """Where incremental options read changes: "auto" takes the changelog where the table makes one, as in Java.
+
+    Raises: UsageError for a mode that is none.
+    """
+    found = require_mode(mode)
+    if found == "auto":
+        return "delta" if Options(schema.options).get_enum("changelog-producer") == "none" else "changelog"
+    return found

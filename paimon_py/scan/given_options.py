@@ -11,6 +11,7 @@ import msgspec
 
 from paimon_py.errors import UsageError
 from paimon_py.scan.incremental import INCREMENTAL
+from paimon_py.spec.blobs import AS_DESCRIPTOR
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_readable
@@ -30,6 +31,17 @@ def with_options(schema: TableSchema, options: Mapping[str, str] | None) -> Tabl
     if dynamic:
         check_readable(found)
     return found
+
+
+def like_given(schema: TableSchema, given: TableSchema) -> TableSchema:
+    """An earlier schema of a table, with what one scan says of how values are shown."""
+    text = given.options.get(AS_DESCRIPTOR)
+    return schema if text is None else with_option(schema, AS_DESCRIPTOR, text)
+
+
+def with_option(schema: TableSchema, name: str, text: str) -> TableSchema:
+    """The schema with one option as given."""
+    return msgspec.structs.replace(schema, options={**schema.options, name: text})
 
 
 def _checked_options(options: Mapping[str, str] | None, schema: TableSchema) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from paimon_py.arguments import as_python
 from paimon_py.errors import OptionError, UsageError
+from paimon_py.spec.options import parse_duration
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _NO_TIME = 31_536_000_000
@@ -77,11 +78,18 @@ def age_of(name: str, given: timedelta) -> int:
     return given // timedelta(milliseconds=1)
 
 
+def as_age(given: object) -> object:
+    """A text such as "1d", "12 h" or "90 min" as an age; anything else as it is."""
+    nanos = parse_duration(given) if isinstance(given, str) and given.strip()[-1:].isalpha() else None
+    return given if nanos is None else timedelta(microseconds=nanos // 1000)
+
+
 def limit_before(name: str, given: datetime | timedelta | str | int, now_millis: int) -> int:
-    """The time that a caller says as an age, or as a time, in epoch milliseconds.
+    """The time that a caller says as an age, also as a text such as "7d", or as a time, in epoch milliseconds.
 
     Raises: UsageError for a number that is an age and no time, and for an age far below 0.
     """
+    given = cast("datetime | timedelta | str | int", as_age(given))
     if isinstance(given, timedelta):
         return now_millis - age_of(name, given)
     found = millis_of(name, given)

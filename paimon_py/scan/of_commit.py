@@ -8,7 +8,7 @@ import numpy as np
 from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.ends import Ends, Mode, mode_of
+from paimon_py.scan.ends import Ends, Mode, require_mode
 from paimon_py.scan.taken_away import refuses_removals
 from paimon_py.scan.time_travel import snapshot_of
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
@@ -65,7 +65,7 @@ class OfCommit(msgspec.Struct, frozen=True):
         return None
 
 
-def of_commit(result: CommittedSnapshots, end: object, mode: object, schema: TableSchema) -> OfCommit:
+def of_commit(result: CommittedSnapshots, end: object, mode: object) -> OfCommit:
     """The changes of the call that returned a result.
 
     Raises: UsageError for a second end, a mode that is none, and for commits that are not known any more.
@@ -77,8 +77,8 @@ def of_commit(result: CommittedSnapshots, end: object, mode: object, schema: Tab
             "the result says that its commit had happened before, and not in which snapshot, since that is not known"
             " any more: give two ends, changes(a, b)"
         )
-    chosen = "diff" if mode == "auto" else mode_of(mode, schema)  # type: ignore[arg-type]
-    return OfCommit(result.before, result.snapshot_ids, chosen)
+    chosen = require_mode(mode)
+    return OfCommit(result.before, result.snapshot_ids, "diff" if chosen == "auto" else chosen)
 
 
 def _require_published(root: TableRoot, snapshot: Snapshot) -> None:

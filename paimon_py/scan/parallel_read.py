@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 
 import pyarrow as pa
 
@@ -90,3 +91,17 @@ def _batch_bytes(batch: pa.RecordBatch) -> int:
 
 def _nothing(_result: object) -> int:
     return 0
+
+
+def cut_to(batches: Generator[pa.RecordBatch, None, None], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """The first rows of some batches; what gives the batches ends with them."""
+    if limit is None:
+        yield from batches
+        return
+    left = limit
+    with closing(batches):
+        for batch in batches:
+            yield batch.slice(0, left)
+            left -= min(left, batch.num_rows)
+            if not left:
+                return

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Mask, from_numpy, numpy_values
-from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.codec.manifest.columns import EntryColumns, compact, concat
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds
@@ -19,6 +19,7 @@ from paimon_py.files.physical import evolves_columns
 from paimon_py.lsm.engines import combines_rows
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.manifests import live_parts
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.row_ranges import row_ranges
 from paimon_py.scan import prune_entries as prune
@@ -48,6 +49,9 @@ from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.types import Field
 from paimon_py.spec.visibility import kills_older_rows, skips_level_zero
 from paimon_py.storage.store import FileMissingError
+
+_FEW = 0.25
+"""A share of some entries below which they are copied, so that the others can go."""
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -139,8 +143,8 @@ class SnapshotPlanner:
         self._counts: dict[str, int] = {}
         self._total = 0
         self._without = without
-        self._visible: EntryColumns | None = None
-        self._pushed = Pushed()
+        self._visible: list[pa.Array] = []
+        self._pinned = self._is_sifted = False
         enabled = Options(request.schema.options).get_bool("file-index.read.enabled")
         self._asks_indexes = request.predicate is not None and enabled
 
@@ -161,12 +165,17 @@ class SnapshotPlanner:
     @property
     def pushed_down(self) -> Pushed:
         """Which parts of the predicate act before rows are merged."""
-        return self._pushed
+        by_partition, by_key = self._only(self._schema.partition_keys), self._only(_key_columns(self._schema))
+        return Pushed(
+            partition=None if by_partition is None else repr(by_partition),
+            bucket=self._pinned,
+            key=None if by_key is None else repr(by_key),
+            stats=None if self._predicate is None else repr(self._predicate),
+        )
 
     def partitions(self) -> pa.Array:
         """The serialized partitions that have visible files, once planned, as far as the predicate asks for them."""
-        assert self._visible is not None
-        return self._visible.partitions().unique()
+        return pa.concat_arrays(self._visible).unique()
 
     def count_skipped(self) -> Skipped:
         """What was left out so far."""
@@ -180,38 +189,61 @@ class SnapshotPlanner:
         if self._predicate is not None:
             grouped = with_bounds(grouped, entries, wanted)
         splits = splits_of(entries, grouped, wanted, place, packing)
-        return Planned(tuple(splits), self._pushed, self.count_skipped())
+        return Planned(tuple(splits), self.pushed_down, self.count_skipped())
 
     def _choose(self) -> tuple[EntryColumns, Grouped, list[bool] | None]:
-        return self.sections(self.candidates())
+        sifts = not self._schema.primary_keys and not evolves_columns(self._schema)
+        entries = self.candidates(sifts=sifts)
+        self._is_sifted = sifts
+        return self.sections(entries)
 
-    def candidates(self) -> EntryColumns:
-        """The files that may hold wanted keys."""
+    def candidates(self, *, sifts: bool = False) -> EntryColumns:
+        """The files that may hold wanted keys; where a condition leaves files out, only some are in memory at a time.
+
+        Args:
+            sifts: without files that cannot match by their statistics, each looked at by itself.
+        """
+        manifests, wanted = self._root.manifests, EntryFilter(manifests=self._manifests)
+        alone = self._only((*self._schema.partition_keys, *_key_columns(self._schema)))
+        if self._predicate is None or (alone is None and not sifts):
+            return self._sift(manifests.live_entries(self._snapshot, wanted))
+        found = []
+        for part in live_parts(manifests, self._snapshot, wanted):
+            chosen = self._by_stats(self._sift(part)) if sifts else self._sift(part)
+            found.append(compact(chosen) if len(chosen) < _FEW * len(part) else chosen)
+        return concat(found)
+
+    def _by_stats(self, entries: EntryColumns) -> EntryColumns:
+        may = self._stats_mask(entries)
+        return entries if may is None else self._drop(entries, may, "stats")
+
+    def _sift(self, entries: EntryColumns) -> EntryColumns:
         schema = self._schema
-        entries = self._root.manifests.live_entries(self._snapshot, EntryFilter(manifests=self._manifests))
-        self._total = len(entries)
+        self._total += len(entries)
         entries = self._drop(entries, entries.bucket != POSTPONE_BUCKET, "uncompacted")
         prune.check_entries(entries, schema, self._root.schemas.get)
         if skips_level_zero(schema, every_level=self._every_level):
             entries = self._drop(entries, entries.level > 0, "uncompacted")
         if self._files is not None:
             entries = self._drop(entries, prune.choice_mask(entries, self._files), "choice")
-        self._visible = entries
+        self._visible.append(entries.distinct("partition").values)
         if self._without is not None and len(entries):
             codes, values = entries.distinct("partition")
             given = numpy_values(pc.is_in(values, value_set=self._without))
             entries = self._drop(entries, ~given[codes], "choice")
         by_partition = self._only(schema.partition_keys)
-        by_key = self._only(schema.trimmed_primary_keys) if schema.primary_keys else None
+        by_key = self._only(_key_columns(self._schema))
         if by_partition is not None:
             chosen = PartitionChoice.where(schema, by_partition)
             entries = self._drop(entries, entries.in_partitions(chosen), "partition")
-        pinned = self._bucket_mask(entries)
+        pinned = None
+        if self._predicate is not None:
+            pinned = prune.bucket_mask(entries, self._predicate, schema, self._root.schemas.get)
         if pinned is not None:
             entries = self._drop(entries, pinned, "bucket")
         if by_key is not None:
             entries = self._drop(entries, prune.key_mask(entries, by_key, schema, self._root.schemas.get), "key")
-        self._pushed = self._pushes(by_partition, by_key, pinned)
+        self._pinned = self._pinned or pinned is not None
         return entries
 
     def _manifests(self, files: Sequence[ManifestFile]) -> Mask:
@@ -235,11 +267,11 @@ class SnapshotPlanner:
         """
         if evolves_columns(self._schema):
             return self._align(entries)
-        may = self._stats_mask(entries)
         if not self._schema.primary_keys:
-            kept = entries if may is None else self._drop(entries, may, "stats")
+            kept = entries if self._is_sifted else self._by_stats(entries)
             kept = self._drop(kept, self._index_mask(kept), "index")
             return kept, append_sections(kept, indexed=self._asks_indexes), None
+        may = self._stats_mask(entries)
         grouped = self._group_by_key(entries)
         if may is None:
             return entries, grouped, None
@@ -302,11 +334,6 @@ class SnapshotPlanner:
             return keep
         return prune.index_mask(entries, self._predicate, self._root.files, self._root.schemas.get)
 
-    def _bucket_mask(self, entries: EntryColumns) -> Mask | None:
-        if self._predicate is None:
-            return None
-        return prune.bucket_mask(entries, self._predicate, self._schema, self._root.schemas.get)
-
     def _only(self, columns: tuple[str, ...]) -> Predicate | None:
         if self._predicate is None or not columns:
             return None
@@ -317,10 +344,6 @@ class SnapshotPlanner:
         self._counts[reason] = self._counts.get(reason, 0) + dropped
         return entries.take(np.flatnonzero(keep)) if dropped else entries
 
-    def _pushes(self, by_partition: Predicate | None, by_key: Predicate | None, pinned: Mask | None) -> Pushed:
-        return Pushed(
-            partition=None if by_partition is None else repr(by_partition),
-            bucket=pinned is not None,
-            key=None if by_key is None else repr(by_key),
-            stats=None if self._predicate is None else repr(self._predicate),
-        )
+
+def _key_columns(schema: TableSchema) -> tuple[str, ...]:
+    return schema.trimmed_primary_keys if schema.primary_keys else ()

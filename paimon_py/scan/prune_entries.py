@@ -46,6 +46,7 @@ from paimon_py.storage.store import OpenRead
 SchemaOf = Callable[[int], TableSchema]
 
 _IDS = frozenset(field.name for field in TRACKED_FIELDS)
+_KINDS = (*FORMATS, "blob", "vector.parquet", "vector.avro")
 _MAX_PINNED = 1000
 _UNSAFE_HASHES = (Root.FLOAT, Root.DOUBLE)
 
@@ -75,10 +76,10 @@ def check_entries(entries: EntryColumns, schema: TableSchema, schema_of: SchemaO
 
 
 def _check_formats(entries: EntryColumns) -> None:
-    """Refuse files that hold one column in a format of its own, such as `.blob` and `.vector.lance`."""
+    """Refuse files in formats of their own, such as `.video` and `.vector.lance`."""
     names = entries.names()
     kinds = pc.struct_field(pc.extract_regex(names, r"\.(?P<kind>(?:vector\.)?[^.]*)$"), "kind")
-    other = names.filter(pc.invert(pc.fill_null(pc.is_in(kinds, value_set=pa.array(FORMATS)), False)))
+    other = names.filter(pc.invert(pc.fill_null(pc.is_in(kinds, value_set=pa.array(_KINDS)), False)))
     if len(other):
         name = other[0].as_py()
         feature = f"files of the kind {name.partition('.')[2]!r}"

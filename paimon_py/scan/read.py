@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -45,13 +46,18 @@ from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.row_shape import without_row_ids
 from paimon_py.scan.split import Section, Split
 from paimon_py.scan.windows import read_plan
+from paimon_py.spec.blobs import blob_place
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
 
+if TYPE_CHECKING:
+    from paimon_py.scan.blob_values import BlobValues
+
 RAW_BATCH_ROWS = 65_536
+_FEW_ROWS = 1024
 _CHANGE_BATCH_ROWS = 131_072
 """Most files of changes hold no more rows, and come as one batch each."""
 
@@ -80,11 +86,25 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
         return
     kinds = request.kinds or split.since is not None
     schema = request.arrow_schema.append(ROW_KIND_FIELD) if kinds else request.arrow_schema
+    references = _references(root, request)
     for batch in _SplitReader(root, request, split, meter).batches():
         if batch.num_rows:
             picked = batch.select(list(request.columns))
             columns = [*picked.columns, row_kinds(batch)] if kinds else picked.columns
-            yield pa.RecordBatch.from_arrays(columns, schema=schema) if columns else picked
+            found = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else picked
+            if references is None:
+                yield found
+            else:
+                yield from references.fill(found)
+
+
+def _references(root: TableRoot, request: Request) -> BlobValues | None:
+    """Who follows references to BLOBs, if any are returned."""
+    if not any(blob_place(request.schema, field) for field in request.fields):
+        return None
+    from paimon_py.scan.blob_values import BlobValues
+
+    return BlobValues.of(root, request)
 
 
 def count_split(root: TableRoot, request: Request, split: Split, most: int | None = None) -> int:
@@ -169,6 +189,8 @@ class _SplitReader:
             self._kinds = (KIND_FIELD,)
         self._stamps = ConstantColumns.of(schema)
         self._raw_rows = RAW_BATCH_ROWS if split.since is None else _CHANGE_BATCH_ROWS
+        if request.first_rows is not None:
+            self._raw_rows = min(self._raw_rows, max(_FEW_ROWS, request.first_rows))
         self._beyond = request.beyond if split.since is None else None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -223,7 +245,7 @@ class _SplitReader:
         elif section.raw:
             yield from self._run(section, fields, section.files, self._raw_rows)
         elif len(section.runs) == 1:
-            for batch in self._run(section, fields, section.files, RAW_BATCH_ROWS):
+            for batch in self._run(section, fields, section.files, min(self._raw_rows, RAW_BATCH_ROWS)):
                 yield batch if self._kinds else keep(batch, _additions)
         else:
             yield from self._merge(section, fields)
@@ -249,7 +271,8 @@ class _SplitReader:
         mask = self._request.key_mask
         sources = [self._source(section, run, fields, mask) for run in _sorted_runs(section)]
         columns = tuple(field.name for field in (*self._fields, *self._kinds)) or (order.keys[0].name,)
-        return merge(sources, read_plan(order, engine, columns, drop_deletes=not self._kinds))
+        first_rows = self._request.first_rows
+        return merge(sources, read_plan(order, engine, columns, drop_deletes=not self._kinds, first_rows=first_rows))
 
     def _source(self, section: Section, run: SortedRun, fields: tuple[Field, ...], mask: Filter | None) -> RunSource:
         def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:

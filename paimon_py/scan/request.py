@@ -43,7 +43,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     `schema`: the schema of the rows. `columns`: names to return, in order. `predicate`: bound to the schema; rows that
     do not match are left out. `every_level`: read rows that no compaction has seen, though the table hides them.
     `kinds`: rows come with `_row_kind`, and keys whose newest row is a delete come as that row; rows that are changes
-    always do. `files`: read these files as if there were no others.
+    always do. `files`: read these files as if there were no others. `first_rows`: the reader may end after so many
+    rows, so that little is read ahead; the rows are the same.
     """
 
     schema: TableSchema
@@ -52,6 +53,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     every_level: bool = False
     kinds: bool = False
     files: FileChoice | None = None
+    first_rows: int | None = None
 
     @property
     def fields(self) -> tuple[Field, ...]:

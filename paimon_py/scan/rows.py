@@ -63,9 +63,19 @@ class Rows(ShownRows):
         check_flag("in_order", in_order)
         return pa.RecordBatchReader.from_batches(self.schema, self._rows(in_order=in_order))
 
-    def to_arrow(self) -> pa.Table:
-        """The rows as a table in memory."""
-        return _table(self._rows(keeps=True), self.schema)
+    def to_arrow(self, *, blobs: Literal["bytes", "refs"] | None = None) -> pa.Table:
+        """The rows as a table in memory.
+
+        Args:
+            blobs: give BLOBs as bytes, or as references to the bytes: `BlobRef.from_bytes` understands these. None: as
+                the option `blob-as-descriptor` says, which is bytes unless the table says otherwise.
+        """
+        rows = self
+        if blobs is not None:
+            if blobs not in ("bytes", "refs"):
+                raise UsageError(f"blobs must be 'bytes' or 'refs', not {blobs!r}")
+            rows = self._showing_blobs(as_refs=blobs == "refs")
+        return _table(rows._rows(keeps=True), rows.schema)
 
     def head(self, n: int = 5) -> pa.Table:
         """The rows as a table in memory, at most `n` of them."""
@@ -121,6 +131,11 @@ class Rows(ShownRows):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def _showing_blobs(self, *, as_refs: bool) -> Rows:
+        """The same rows with BLOBs shown in one of two ways; rows without BLOBs are what they are."""
+        del as_refs
+        return self
 
     @property
     @abstractmethod

@@ -21,10 +21,10 @@ from paimon_py.scan.between import Between
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Analysis, Explanation
 from paimon_py.scan.foreseen import Foreseen
-from paimon_py.scan.given_options import with_options
+from paimon_py.scan.given_options import like_given, with_option, with_options
 from paimon_py.scan.measure import ScanMeter, row_groups_of
 from paimon_py.scan.of_commit import OfCommit
-from paimon_py.scan.parallel_read import count_together, read_together, small_pieces
+from paimon_py.scan.parallel_read import count_together, cut_to, read_together, small_pieces
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner
 from paimon_py.scan.projection import Projection, listed_names, projection_of, whole_columns, with_parts_of
 from paimon_py.scan.read import RAW_BATCH_ROWS, count_split, foresee, read_split
@@ -34,14 +34,20 @@ from paimon_py.scan.row_shape import PlainRows, RowShape, SameShape, WithKinds, 
 from paimon_py.scan.rows import Rows, row_count
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
+from paimon_py.spec.blobs import AS_DESCRIPTOR
 from paimon_py.spec.schema import ROW_ID, ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.supported import check_readable
 from paimon_py.spec.types import Field
 
 if TYPE_CHECKING:
+    from paimon_py.scan.blob_rows import BlobRow
     from paimon_py.scan.top_n import OrderColumn, TopN
 
+
 Batches = Generator[pa.RecordBatch, None, None]
+
+_ROWS_TO_SIFT = 16_384
+"""Rows that are read at first for a few that match a condition."""
 
 _DERIVED = frozenset(("_whole_plan", "_projection_and_request", "_table_request", "_order"))
 
@@ -154,6 +160,15 @@ class Scan(Rows):
                     return self._limit
         return total
 
+    def blobs(self, column: str) -> Iterator[BlobRow]:
+        """The rows with a BLOB, read when a row is asked: `row.open().read(4096)`. Memory: a batch of references.
+
+        Raises: UsageError if the scan returns no such column.
+        """
+        from paimon_py.scan.blob_rows import blob_rows
+
+        return blob_rows(self, column)
+
     # -- splits -------------------------------------------------------------------------------------------------------
 
     def splits(self) -> list[Split]:
@@ -171,7 +186,7 @@ class Scan(Rows):
             raise UsageError(f"read takes one of scan.splits(), or its bytes, not {type(split).__name__}")
         value = split if isinstance(split, Split) else Split.from_bytes(split)
         self._require_own(value)
-        return pa.RecordBatchReader.from_batches(self.schema, _cut(self._one_by_one([value]), self._limit))
+        return pa.RecordBatchReader.from_batches(self.schema, cut_to(self._one_by_one([value]), self._limit))
 
     def _require_own(self, split: Split) -> None:
         mine, others = (self._request.schema.id, self._root.branch), (split.schema_id, split.branch)
@@ -268,7 +283,7 @@ class Scan(Rows):
         schema = self._table_schema
         state = self._state if isinstance(self._extent, Travel) and not self._extent.is_latest else None
         if isinstance(state, FoundState) and state.snapshot is not None and state.snapshot.schema_id != schema.id:
-            schema = self._root.schemas.get(state.snapshot.schema_id)
+            schema = like_given(self._root.schemas.get(state.snapshot.schema_id), self._table_schema)
             check_readable(schema)
         return schema
 
@@ -307,7 +322,11 @@ class Scan(Rows):
     @lazy_property
     def _table_request(self) -> Request:
         """What is read of the table for that."""
-        return self._view.request_for(self._request)
+        asked = self._view.request_for(self._request)
+        if self._limit is None or self._limit > RAW_BATCH_ROWS:
+            return asked
+        first_rows = self._limit if asked.predicate is None else max(self._limit, _ROWS_TO_SIFT)
+        return msgspec.structs.replace(asked, first_rows=first_rows)
 
     @lazy_property
     def _whole_plan(self) -> Planned:
@@ -355,7 +374,7 @@ class Scan(Rows):
         if not self._order or not self._limit:
             splits = self._whole_plan.splits
             found = self._one_by_one(splits, meter) if meter else self._together(splits, in_order=in_order, keeps=keeps)
-            yield from _cut(found, self._limit)
+            yield from cut_to(found, self._limit)
             return
         from paimon_py.scan.top_n import TopN
 
@@ -419,7 +438,8 @@ class Scan(Rows):
     def _limit_to(self, most: int) -> Scan:
         scan = object.__new__(type(self))
         scan.__dict__.update(self.__dict__)
-        scan.__dict__.pop("_whole_plan", None)
+        for derived in ("_whole_plan", "_table_request"):
+            scan.__dict__.pop(derived, None)
         scan._limit = most
         return scan
 
@@ -428,24 +448,27 @@ class Scan(Rows):
         return self._limit is None and not self._order
 
     def _narrow(self, columns: NameList | None, where: Predicate | None) -> Scan:
-        _ = self._state
-        scan = object.__new__(type(self))
-        scan.__dict__.update(self.__getstate__())
+        scan = self._again()
         if columns is not None:
             scan._columns = tuple(columns)
         if where is not None and self._takes_conditions:
             scan._where = where if self._where is None else self._where & where
         return scan
 
+    def _again(self, **changes: object) -> Scan:
+        _ = self._state
+        scan = object.__new__(type(self))
+        scan.__dict__.update({**self.__getstate__(), **changes})
+        return scan
+
     def _read_as(self, meaning: Callable[[Predicate, Sequence[Field]], Predicate]) -> Scan:
         """The same scan, with its condition as somebody else means it on these columns."""
         if self._where is None:
             return self
-        _ = self._state
-        scan = object.__new__(type(self))
-        scan.__dict__.update(self.__getstate__())
-        scan._where = meaning(self._where, self._view.shown_schema(self._state_schema).fields)
-        return scan
+        return self._again(_where=meaning(self._where, self._view.shown_schema(self._state_schema).fields))
+
+    def _showing_blobs(self, *, as_refs: bool) -> Scan:
+        return self._again(_table_schema=with_option(self._table_schema, AS_DESCRIPTOR, str(as_refs).lower()))
 
     def _seen_plan(self) -> dict[str, object]:
         from paimon_py.scan.seen_plan import seen_plan
@@ -462,20 +485,6 @@ class Scan(Rows):
             "table": self._root.path, "state": state or "latest", "columns": self._columns, "where": self._where,
             "order_by": self._order_by, "limit": self._limit,
         }  # fmt: skip
-
-
-def _cut(batches: Batches, limit: int | None) -> Iterator[pa.RecordBatch]:
-    """The first rows of some batches; what gives the batches ends with them."""
-    if limit is None:
-        yield from batches
-        return
-    left = limit
-    with closing(batches):
-        for batch in batches:
-            yield batch.slice(0, left)
-            left -= min(left, batch.num_rows)
-            if not left:
-                return
 
 
 def _limit_of(limit: object, order_by: object) -> int | None:

@@ -27,12 +27,12 @@ def refuses_removals(schema: TableSchema) -> bool:
 def require_nothing_taken(root: TableRoot, snapshot: Snapshot) -> None:
     """Refuse a snapshot of a table without primary key that deletes data files, makes rows dead, or sets columns.
 
-    Compactions move rows and take none.
+    Compactions and rescaling move rows and take none.
 
     Cost: a get; where there are deletion vectors, or columns in files of their own, one more.
     Raises: UnsupportedError
     """
-    if snapshot.commit_kind in (CommitKind.COMPACT, CommitKind.ANALYZE):
+    if snapshot.has_same_rows or snapshot.commit_kind in (CommitKind.COMPACT, CommitKind.ANALYZE):
         return
     with root.reading(Base.of(snapshot)):
         files = root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)

@@ -13,8 +13,14 @@ _LEAST_BYTES = 8 << 20
 _LEAST_ROWS = 32_768
 
 
-def read_plan(order: MergeOrder, engine: Engine, columns: Sequence[str], *, drop_deletes: bool) -> Plan:
-    """How the calling thread merges what it reads: all lanes together take about what one would take alone."""
+def read_plan(
+    order: MergeOrder, engine: Engine, columns: Sequence[str], *, drop_deletes: bool, first_rows: int | None = None
+) -> Plan:
+    """How the calling thread merges what it reads: all lanes together take about what one would take alone.
+
+    Args:
+        first_rows: after so many rows the caller may have enough.
+    """
     lanes = active_workers()
     return Plan(
         order=order,
@@ -23,4 +29,5 @@ def read_plan(order: MergeOrder, engine: Engine, columns: Sequence[str], *, drop
         drop_deletes=drop_deletes,
         window_rows=max(_LEAST_ROWS, WINDOW_ROWS // lanes),
         window_bytes=max(_LEAST_BYTES, WINDOW_BYTES // lanes),
+        first_rows=first_rows,
     )

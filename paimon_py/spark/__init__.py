@@ -13,22 +13,20 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
+from paimon_py import Catalog, CommitResult, ExpiredSnapshots, Predicate, RowsResult, Table
 from paimon_py.arguments import NameList
-from paimon_py.catalog.catalog import Catalog
-from paimon_py.commit.result import CommitResult
 from paimon_py.errors import UsageError
-from paimon_py.expr.predicate import Predicate
-from paimon_py.maintain.cleanup.expired import ExpiredSnapshots, RemovedOrphans
-from paimon_py.rows.result import RowsResult
+from paimon_py.maintain.cleanup.expired import RemovedOrphans
 from paimon_py.spec.statistics import Statistics
-from paimon_py.table.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from paimon_py.spark.executor import SparkExecutor
     from paimon_py.spark.temp_views import SparkCatalog
 else:
-    DataFrame = SparkSession = SparkCatalog = object  # for `typing.get_type_hints`, which must not import PySpark
+    # for `typing.get_type_hints`, which must not import PySpark
+    DataFrame = SparkSession = SparkCatalog = SparkExecutor = object
 
 __all__ = [
     "analyze_spark", "compact_spark", "convert_from_spark", "convert_to_spark", "delete_spark",
@@ -227,8 +225,8 @@ def compact_spark(
 
     Args:
         full, partitions, where, order_by, strategy: as in `Table.compact`; the condition as in `delete_spark`.
-        progress: called once, when all tasks are done, with rows as in `Table.compact`. Spark hands results to the
-            driver together; meanwhile the page of the job in Spark shows the tasks that are done.
+        progress: called for each task when all are done, as in `Table.compact`. Spark hands results to the driver
+            together; meanwhile the page of the job in Spark shows the tasks that are done.
         spark: the session; None takes the active one or makes one.
 
     Returns, Raises: as `Table.compact`.
@@ -245,7 +243,7 @@ def expire_snapshots_spark(
     *,
     retain_min: int | None = None,
     retain_max: int | None = None,
-    older_than: datetime | timedelta | int | None = None,
+    older_than: datetime | timedelta | str | int | None = None,
     max_deletes: int | None = None,
     dry_run: bool = False,
     spark: SparkSession | None = None,
@@ -268,7 +266,7 @@ def expire_snapshots_spark(
 def remove_orphans_spark(
     table: Table,
     *,
-    older_than: datetime | timedelta | int | None = None,
+    older_than: datetime | timedelta | str | int | None = None,
     dry_run: bool = True,
     progress: Callable[[int, int, str], object] | None = None,
     spark: SparkSession | None = None,
@@ -398,6 +396,16 @@ def ship(spark: SparkSession) -> None:
         UsageError: PySpark is not installed.
     """
     _module("shipping").ship(spark)
+
+
+def executor_class() -> type[SparkExecutor]:
+    """See `paimon_py.executors.SparkExecutor`.
+
+    Raises:
+        UsageError: PySpark is not installed.
+    """
+    found: type[SparkExecutor] = _module("executor").SparkExecutor
+    return found
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -19,15 +19,17 @@ from pyspark.sql import types as st
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.errors import SchemaError
-from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.jobs import error_text
 from paimon_py.spark.types import arrow_type, spark_form
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.write.convert import plan
 from paimon_py.write.misfits import place_of
 from paimon_py.write.steps import Refusal
+
+if TYPE_CHECKING:
+    from paimon_py.spark.case_rule import CaseRule
+    from paimon_py.types import TableSchema
 
 _TIMES = (st.DateType, st.TimestampType, st.TimestampNTZType)
 _OF_TIMES = ((st.DateType, st.TimestampType), (st.DateType, st.TimestampNTZType), (st.TimestampType, st.DateType),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator
 
+import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
@@ -12,7 +13,8 @@ from paimon_py import Predicate, Scan, Step, Table
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import UsageError
 from paimon_py.scan.split import Split
-from paimon_py.spark.jobs import TellingErrors, errors_as_ours, map_batches, new_job, numbered_tasks
+from paimon_py.spark.handing import hand_out
+from paimon_py.spark.jobs import TellingErrors, errors_as_ours, map_batches, new_job
 from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.session import session
 from paimon_py.spark.split_groups import shares
@@ -85,8 +87,9 @@ def _scan_to_spark(scan: Scan | Step, spark: SparkSession, truncate_nanos: bool)
     splits = scan.splits()
     if not splits:
         return spark.createDataFrame([], spark_schema)
-    tasks = [list(map(bytes, share)) for share in shares(spark, splits)]
-    df = map_batches(numbered_tasks(spark, len(tasks)), _ReadSplits(scan, tasks, target, truncate_nanos), spark_schema)
+    items = [msgspec.msgpack.encode(list(map(bytes, share))) for share in shares(spark, splits)]
+    frame, work = hand_out(spark, items, _ReadSplits(scan, target, truncate_nanos))
+    df = map_batches(frame, work, spark_schema)
     limit = None if isinstance(scan, Step) or len(splits) == 1 else scan.limit
     return df if limit is None else df.limit(limit)
 
@@ -152,20 +155,18 @@ def _fit_column(column: pa.ChunkedArray, field: pa.Field, truncate_nanos: bool) 
 
 
 class _ReadSplits:
-    """Runs on an executor: numbers of tasks in, the rows of their splits out."""
+    """Runs on an executor: splits in, their rows out."""
 
-    def __init__(self, scan: Scan | Step, tasks: list[list[bytes]], target: pa.Schema, truncate_nanos: bool) -> None:
+    def __init__(self, scan: Scan | Step, target: pa.Schema, truncate_nanos: bool) -> None:
         self.scan = scan
-        self.tasks = tasks
         self.target = target
         self.truncate_nanos = truncate_nanos
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0):
-                for split in self.tasks[number.as_py()]:
-                    for part in self.scan.read(Split.from_bytes(split)):
-                        yield from fit(part, self.target, self.truncate_nanos)
+    def __call__(self, items: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
+        for item in items:
+            for split in msgspec.msgpack.decode(item, type=list[bytes]):
+                for part in self.scan.read(Split.from_bytes(split)):
+                    yield from fit(part, self.target, self.truncate_nanos)
 
 
 class _Serialise:

@@ -1,25 +1,24 @@
-"""Work on the executors whose results the driver waits for: tasks in, values back in one collect, errors as ours."""
+"""Work on the executors whose results the driver waits for: values back in one collect, errors as ours."""
 
 from __future__ import annotations
 
 import base64
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from paimon_py.env import Env
 from paimon_py.errors import PaimonError, ResourceError, StorageError, UsageError
+from paimon_py.executors.error_data import error_bytes, error_from
 from paimon_py.spark.entry import Work, travelling
-from paimon_py.spark.errors_as_data import error_bytes, error_from
 
 _RESULT = pa.schema([pa.field("failed", pa.bool_(), False), pa.field("data", pa.binary(), False)])
 _RESULT_SQL = "failed boolean, data binary"
-Given = TypeVar("Given")
 Results = Iterator[bytes]
 Make = Callable[[Iterable[pa.RecordBatch]], Results]
 """Runs on an executor: the batches of one task → values for the driver."""
@@ -48,11 +47,6 @@ def map_batches(df: DataFrame, work: Work, schema: Any, job: str | None = None) 
     return df.mapInArrow(travelling(work, job), schema)
 
 
-def numbered_tasks(spark: SparkSession, count: int) -> DataFrame:
-    """One row for each task, that holds its number."""
-    return spark.range(0, count, 1, count)
-
-
 def gather(df: DataFrame, make: Make, job: str | None = None) -> list[bytes]:
     """What `make` gives for all tasks of `df`, in one collect.
 
@@ -71,27 +65,6 @@ def gather(df: DataFrame, make: Make, job: str | None = None) -> list[bytes]:
         if failed:
             raise Failed(error_from(bytes(data)), done)
     return done
-
-
-def run_tasks(spark: SparkSession, tasks: Sequence[Given], run: Callable[[Given], bytes]) -> list[bytes]:
-    """What `run` gives for each of some tasks, one of Spark's tasks for each; in no particular order.
-
-    Raises: as `gather`.
-    """
-    return gather(numbered_tasks(spark, len(tasks)), _Numbered(list(tasks), run)) if tasks else []
-
-
-class _Numbered:
-    """Runs on an executor: numbers of tasks in, results out."""
-
-    def __init__(self, tasks: list[Any], run: Callable[[Any], bytes]) -> None:
-        self.tasks = tasks
-        self.run = run
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
-        for batch in batches:
-            for number in batch.column(0):
-                yield self.run(self.tasks[number.as_py()])
 
 
 class _Told:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
-from paimon_py import Table
 from paimon_py.codec.columns import combine, from_numpy, validity_mask
 from paimon_py.errors import UsageError
 from paimon_py.lookup.lookups import Lookups
@@ -19,7 +19,10 @@ from paimon_py.spark.convert import fit
 from paimon_py.spark.jobs import map_batches
 from paimon_py.spark.types import spark_schemas
 from paimon_py.spark.write import target_of
-from paimon_py.spec.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from paimon_py import Table
+    from paimon_py.types import SnapshotValue as Snapshot
 
 
 def lookup(

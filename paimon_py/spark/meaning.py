@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from paimon_py import Predicate
 from paimon_py.codec.arrow_types import from_arrow_type
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.bind import predicate_of
@@ -44,7 +45,6 @@ from paimon_py.expr.predicate import (
     Not,
     Operator,
     Or,
-    Predicate,
     Ref,
     TextMatch,
     join_predicates,

@@ -1,15 +1,15 @@
 """Which of Spark's tasks writes a row: all rows of a partition and bucket come to one task.
 
-The number of the task is computed in columns by the table's own hash, and Spark is given a number that its hash sends
-there: `repartition(n, column)` puts a row into task pmod(hash(column), n) in every version.
+The number of the task is computed in columns by the table's own hash, and Spark is given the number that its hash sends
+there; see `places`.
 
-Source: Java `ChannelComputer`, `RowAssignerChannelComputer`; Spark `HashPartitioning`, `Murmur3Hash`.
+Source: Java `ChannelComputer`, `RowAssignerChannelComputer`.
 """
 
 from __future__ import annotations
 
-import struct
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -21,34 +21,44 @@ from paimon_py.codec.binary_row.hash import hash_row
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.codec.columns import numpy_values
 from paimon_py.spark.jobs import TellingErrors, map_batches
-from paimon_py.spark.shuffle import PARCEL_SQL, Parcels
+from paimon_py.spark.places import places
+from paimon_py.spark.shuffle import PARCEL_SQL, Parcels, work_parcel
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.types import Field
 from paimon_py.write.align import Alignment
 from paimon_py.write.dynamic import writer_numbers
 from paimon_py.write.route import partition_codes
 
+if TYPE_CHECKING:
+    from paimon_py.types import Field, TableSchema
+
 Numbers = npt.NDArray[Any]
 
-_NO_FIELDS = struct.pack("<i", 0)
 _OPTIONS = ("bucket", "dynamic-bucket")
 _AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
-def send_to_tasks(df: DataFrame, schema: TableSchema, target: pa.Schema, tasks: int, job: str) -> DataFrame:
+def send_to_tasks(
+    df: DataFrame, schema: TableSchema, target: pa.Schema, tasks: int, job: str, *,
+    work: Sequence[tuple[int, bytes]] = (),
+) -> DataFrame:  # fmt: skip
     """The rows of `df` in parcels, each with the task that it was sent to.
 
     Args:
         target: the columns of `df` by the names and types that the table knows them by; of those that the table has
             not, the types matter alone.
         job: the job that the rows are placed for.
+        work: what else travels, each to the task of a number; see `parcels.opened`.
     """
     number = _Number(schema, target, tasks)
     at_once = int(df.sparkSession.conf.get(_AT_ONCE, None) or 10_000)
     parcels = Parcels(target, number, np.array(places(tasks), np.int32), at_once)
-    return map_batches(df, TellingErrors(parcels, job), PARCEL_SQL, job).repartition(tasks, "task")
+    rows = map_batches(df, TellingErrors(parcels, job), PARCEL_SQL, job)
+    if work:
+        homes = places(tasks)
+        beside = [(homes[task], work_parcel(number, data)) for number, (task, data) in enumerate(work)]
+        rows = rows.union(df.sparkSession.createDataFrame(beside, PARCEL_SQL))
+    return rows.repartition(tasks, "task")
 
 
 def tasks_of(schema: TableSchema, wanted: int) -> int:
@@ -62,16 +72,6 @@ def tasks_of(schema: TableSchema, wanted: int) -> int:
     if mode is BucketMode.FIXED and not schema.partition_keys:
         return min(wanted, int(Options(schema.options).get_int("bucket")))
     return wanted
-
-
-def places(tasks: int) -> list[int]:
-    """A number for each task, which Spark's hash sends to the task."""
-    found: dict[int, int] = {}
-    number = 0
-    while len(found) < tasks:
-        found.setdefault(hash_row(_NO_FIELDS + struct.pack("<i", number)) % tasks, number)
-        number += 1
-    return [found[task] for task in range(tasks)]
 
 
 class TaskNumbers:

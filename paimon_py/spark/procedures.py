@@ -11,17 +11,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 from pyspark.sql import SparkSession
 
-from paimon_py import Catalog, CommitResult, Consumer, ExpiredSnapshots, Predicate, RolledBack, Table, Tag
 from paimon_py.errors import UsageError
-from paimon_py.maintain.cleanup.expired import RemovedOrphans
 from paimon_py.spark import care
 from paimon_py.spark.meaning import Meaning
 
-Moment = Union[datetime, timedelta, int]
+if TYPE_CHECKING:
+    from paimon_py import Catalog, CommitResult, Consumer, ExpiredSnapshots, Predicate, RolledBack, Table, Tag
+    from paimon_py.types import RemovedOrphans
+
+Moment = Union[datetime, timedelta, str, int]
 Partitions = Sequence[Mapping[str, object]]
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from paimon_py import Table
 from paimon_py.errors import UsageError
 from paimon_py.spec.commit_label import CommitLabel
+
+if TYPE_CHECKING:
+    from paimon_py import Table
 
 QUERY = "sql.streaming.queryId"
 """The property in which Spark keeps the id of the streaming query that runs."""

@@ -6,15 +6,22 @@ it is told otherwise, and never looks at their bytes: the empty rows keep what i
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.arrays import Ints
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.spark.convert import fit
 
+if TYPE_CHECKING:
+    from paimon_py.arrays import Ints
+
+_WORK = b"work"
+"""What a parcel without rows begins with; one with rows begins with four bytes of ones, as Arrow's messages do."""
+_NUMBER = struct.Struct(">Q")
 PARCEL_SQL = "task int, rows binary"
 _PARCEL = pa.schema([pa.field("task", pa.int32()), pa.field("rows", pa.binary())])
 _BYTES = 256 << 10
@@ -75,9 +82,25 @@ class Parcels:
         return pa.RecordBatch.from_arrays([task, rows], schema=_PARCEL)
 
 
-def open_parcels(batches: Iterable[pa.RecordBatch], target: pa.Schema) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of parcels, with what their column `task` holds."""
+def work_parcel(number: int, data: bytes) -> bytearray:
+    """A parcel that holds no rows, but other work for a task."""
+    return bytearray(_WORK + _NUMBER.pack(number) + data)
+
+
+def open_parcels(
+    batches: Iterable[pa.RecordBatch], target: pa.Schema, work: list[tuple[int, bytes]] | None = None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of parcels, with what their column `task` holds.
+
+    `work`: gets the other work that is among them, by its numbers; all of it when the last rows were taken.
+    """
     for batch in batches:
         for task, data in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
-            if data.is_valid:
-                yield task, pa.ipc.read_record_batch(data.as_buffer(), target)
+            if not data.is_valid:
+                continue
+            held = data.as_buffer()
+            if work is None or held[: len(_WORK)].to_pybytes() != _WORK:
+                yield task, pa.ipc.read_record_batch(held, target)
+                continue
+            (number,) = _NUMBER.unpack_from(held, len(_WORK))
+            work.append((number, held[len(_WORK) + _NUMBER.size :].to_pybytes()))

@@ -6,14 +6,17 @@ Source: Spark `FilePartition.maxSplitBytes`, `FilePartition.getFilePartitions`; 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from paimon_py.env import usable_cores
-from paimon_py.scan.split import Split
 from paimon_py.spark.session import shuffle_tasks
 from paimon_py.spec.options import parse_size
+
+if TYPE_CHECKING:
+    from paimon_py.types import Split
 
 _TASK_BYTES = "spark.sql.files.maxPartitionBytes"
 _OPEN_BYTES = "spark.sql.files.openCostInBytes"

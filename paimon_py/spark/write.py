@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -13,15 +13,15 @@ from pyspark.sql import types as st
 from paimon_py import Changes, CommitResult, Table
 from paimon_py.arguments import as_python
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.commit.commit import committed_before
 from paimon_py.commit.overwrite import overwrite_of
-from paimon_py.commit.uncommitted import discarding_on_failure
+from paimon_py.distributed import commit_changes, commit_of, discard_changes
 from paimon_py.errors import UsageError
 from paimon_py.spark.assignment import assign_types
 from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.convert import fit
 from paimon_py.spark.jobs import Failed, Results, gather, new_job
-from paimon_py.spark.partitioner import places, send_to_tasks, tasks_of
+from paimon_py.spark.partitioner import send_to_tasks, tasks_of
+from paimon_py.spark.places import places
 from paimon_py.spark.replays import label_of
 from paimon_py.spark.session import shuffle_tasks
 from paimon_py.spark.shuffle import open_parcels
@@ -30,9 +30,10 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.supported import check_writable
 from paimon_py.spec.types import Atomic, Root
-from paimon_py.table.writing import discard
 from paimon_py.write.align import Alignment
-from paimon_py.write.session import Writer
+
+if TYPE_CHECKING:
+    from paimon_py.types import Writer
 
 Overwrite = Union[Mapping[str, object], str, None]
 
@@ -51,13 +52,12 @@ def write(
     df = assign_types(df, table.schema, names, job)
     target = taken_columns(table.schema, df.schema, overwrite, names)
     label = label_of("write_spark", table, df.sparkSession, user, identifier)
-    known = committed_before(table._root, table.schema, label)
+    known = commit_of(table, label)
     if known is not None:
         return known
     done = _write(table, df, target, overwrite, tasks, job)
     changes = Changes.concat([Changes.from_bytes(one) for one in done] or [nothing(table, overwrite)])
-    with discarding_on_failure(lambda: discard(table._root, table.schema, changes)):
-        return table.commit(changes, user=label.user, identifier=label.identifier, overwrite=overwrite)
+    return commit_changes(table, changes, label, overwrite)
 
 
 def _overwrite(mode: Mapping[str, object] | str) -> Overwrite:
@@ -137,8 +137,7 @@ def _write(
     try:
         return gather(plain, WriteRows(table, target, overwrite, count), job)
     except Failed as failed:
-        for one in failed.done:
-            discard(table._root, table.schema, Changes.from_bytes(one))
+        discard_changes(table, failed.done)
         raise failed.error from None
 
 

@@ -6,6 +6,7 @@ Source: format.md §5.3; Java `DataFileMeta`, `ManifestEntry`.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -75,14 +76,29 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
     write_columns: tuple[str, ...] | None = None
 
     @property
+    def is_apart(self) -> bool:
+        """Whether it holds columns that lie apart from the others, BLOBs or vectors, perhaps of some of their rows."""
+        return is_apart(self.name)
+
+    @property
     def bounded_columns(self) -> tuple[str, ...] | None:
         """The columns that the value stats cover, in their order; None: all of the file's schema."""
         return self.write_columns if self.value_stats_columns is None else self.value_stats_columns
 
 
+BLOB_SUFFIX = ".blob"
+_APART = re.compile(r".*(?:\.blob|\.vector\.[^.]+)", re.DOTALL)
+
+
+def is_apart(name: str) -> bool:
+    """Whether a data file of this name holds columns that lie apart from the others of their rows."""
+    return _APART.fullmatch(name) is not None
+
+
 def anchor_of(files: Sequence[DataFile]) -> DataFile:
-    """The oldest of the files of some rows, which the deletion vector of these rows names."""
-    return min(files, key=lambda file: (file.max_sequence, file.name))
+    """The oldest of the files of some rows, which the deletion vector of these rows names: one that holds all rows."""
+    whole = [file for file in files if not file.is_apart] or files
+    return min(whole, key=lambda file: (file.max_sequence, file.name))
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):

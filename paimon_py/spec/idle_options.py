@@ -20,7 +20,6 @@ OF_METASTORES = (PARTITIONED, "metastore.tag-to-partition")
 
 IDLE: Mapping[str, str] = {
     "snapshot.watermark-idle-timeout": "commits without rows make no snapshot to be tagged",
-    "tag.callbacks": "nothing is called after a tag was made",
     "scan.plan-auto-tag-for-read.time-retained": "reads make no tag",
     PARTITIONED: _METASTORE,
     "metastore.tag-to-partition": _METASTORE,
@@ -37,7 +36,6 @@ IDLE: Mapping[str, str] = {
     "clustering.incremental.optimize-write": _CLUSTERING,
     "clustering.history-partition.limit": _CLUSTERING,
     "clustering.history-partition.idle-to-full-sort": _CLUSTERING,
-    "blob-field": "the columns keep their types",
     "vector-field": "the columns keep their types",
 }
 """What does not happen, by option."""

@@ -9,7 +9,7 @@ Source: format.md §3.3; Java `SchemaChange`, release 2.0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from paimon_py.api_hints import explains_arguments
@@ -60,12 +60,14 @@ class AddColumn:
         type: Paimon's text (`"DECIMAL(10, 2)"`), a type of Arrow or of paimon_py.
         comment: what the column means.
         position: `First()`, `Last()`, `After(name)` or `Before(name)`; None: last.
+        default: what rows get that are written without the column, as a text; as `UpdateColumnDefault` beside this.
     """
 
     column: Path
     type: Any
     comment: str | None = None
     position: Position | None = None
+    default: str | None = field(default=None, kw_only=True)
 
 
 @explains_arguments

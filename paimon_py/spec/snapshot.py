@@ -90,6 +90,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         known_schema_millis: when the schema was made, in epoch milliseconds, as the writer says.
         known_users: who has committed under which numbers, as the writer says.
         known_waiting: the order of files that wait for their bucket, as the writer says.
+        known_same_rows: the commit wrote rows to other files and changed none, as the writer says.
     """
 
     id: int
@@ -119,6 +120,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     known_schema_millis: int | None = None
     known_users: Users | None = None
     known_waiting: WaitingOrder | None = None
+    known_same_rows: bool = False
     next_row_id: int | None = None
     operation: str | None = None
     extra: Mapping[str, object] = {}
@@ -163,6 +165,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     def waiting(self) -> WaitingOrder | None:
         """The order of files that wait for their bucket; None where it is not known, or none waits."""
         return None if self.parent is None else self.known_waiting
+
+    @property
+    def has_same_rows(self) -> bool:
+        """Whether the commit is known to have changed no row of the snapshot before, whatever files it replaced."""
+        return self.parent is not None and self.known_same_rows
 
 
 class Tag(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from paimon_py.errors import UnsupportedError
+from paimon_py.spec.blobs import BlobPlace, blob_place, fields_apart, holds_blobs, is_blob, mentions_blobs
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import sequence_groups, shared_members
 from paimon_py.spec.file_indexes import KINDS, index_kinds
@@ -24,7 +25,7 @@ from paimon_py.spec.types import Atomic, DataType, MapType, MultisetType, Root, 
 
 Detect = Callable[[TableSchema, Options], str | None]
 
-_OTHER_TYPES = frozenset((Root.BLOB, Root.GEOMETRY, Root.GEOGRAPHY))
+_OTHER_TYPES = frozenset((Root.GEOMETRY, Root.GEOGRAPHY))
 
 
 class Feature(msgspec.Struct, frozen=True):
@@ -71,6 +72,20 @@ def check_compactable(schema: TableSchema) -> None:
     for feature, name in _used_features(schema):
         if not (feature.writable or feature.compactable):
             raise _refusal("compact", name, feature)
+
+
+def check_taggable(schema: TableSchema) -> None:
+    """Refuse to create, replace, rename or delete tags of a table whose tags are told to classes of Java.
+
+    Raises:
+        UnsupportedError: names the option.
+    """
+    if Options(schema.options).find_str("tag.callbacks"):
+        raise UnsupportedError(
+            "paimon_py cannot change tags of tables with tag.callbacks: the option names classes of Java, which are"
+            " called after each change. Remove it, and let catalog.register_observer(f) call a function of Python",
+            feature="tag.callbacks",
+        )
 
 
 def check_same_features(before: TableSchema, after: TableSchema) -> None:
@@ -169,6 +184,39 @@ def _hidden_vector(schema: TableSchema, _options: Options) -> str | None:
     return None
 
 
+def _hidden_blob(schema: TableSchema, _options: Options) -> str | None:
+    """BLOBs where Java does not take them: inside a ROW, below an ARRAY of something else, as keys."""
+    for field in schema.fields:
+        if mentions_blobs(field.type) and not holds_blobs(field.type):
+            return f"BLOB inside {sql_type(field.type)}"
+    return None
+
+
+def _blob_write(schema: TableSchema, _options: Options) -> str | None:
+    """Columns of which BLOBs are read, and not written yet: packs of primary-key tables, lists of references, views."""
+    for field in schema.fields:
+        place = blob_place(schema, field)
+        if place is BlobPlace.VIEW:
+            return f"BLOB column {field.name!r} of views"
+        if place is BlobPlace.REFERENCE and schema.primary_keys:
+            return f"BLOB column {field.name!r} under a primary key"
+        if place is BlobPlace.REFERENCE and not is_blob(field.type):
+            return f"BLOB column {field.name!r} of lists of references"
+    return None
+
+
+def _lone_blobs(schema: TableSchema, options: Options) -> str | None:
+    """BLOBs in files of their own, where no table has such files."""
+    if options.get_bool("data-evolution.enabled"):
+        return None
+    return next((f"BLOB column {field.name!r} without data-evolution.enabled" for field in fields_apart(schema)), None)
+
+
+def _vector_files(_schema: TableSchema, options: Options) -> str | None:
+    word = (options.find_str("vector.file.format") or "parquet").lower()
+    return None if word in ("parquet", "avro") else f"vector.file.format={word}"
+
+
 def _variant_key(schema: TableSchema, _options: Options) -> str | None:
     """Variants that Java writes, and cannot read."""
 
@@ -246,7 +294,12 @@ _FEATURES = (
     Feature(_sequence_type),
     Feature(_switched_on("postpone.merge-on-read"), writable=True),
     Feature(_switched_on("data-evolution.enabled"), readable=True, writable=True),
-    Feature(_detect_option("vector.file.format")),
+    Feature(_vector_files),
+    Feature(_detect_option("vector.file.format"), readable=True),
+    Feature(_hidden_blob),
+    Feature(_lone_blobs),
+    Feature(_blob_write, readable=True),
+    Feature(_in_text("video-frame-field")),
     Feature(_switched_on("primary-key.nullable")),
     Feature(_switched_on("pk-clustering-override")),
     Feature(_switched_on("query-auth.enabled")),
@@ -261,6 +314,10 @@ _FEATURES = (
     Feature(_file_index, readable=True),
     Feature(_other_than("write.sequence-number-init-mode", "scan"), readable=True),
     Feature(iceberg_feature, readable=True),
-    Feature(_detect_option("commit.callbacks"), readable=True),
+    Feature(
+        _detect_option("commit.callbacks"), readable=True,
+        hint="the option names classes of Java, which are called after each commit: remove it, and let"
+        " catalog.register_observer(f) call a function of Python",
+    ),
     Feature(_row_kind_column, readable=True),
 )

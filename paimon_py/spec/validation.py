@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from paimon_py.errors import OptionError, SchemaError
 from paimon_py.spec.aggregate_rules import check_aggregates
+from paimon_py.spec.blobs import holds_blobs, mentions_blobs
 from paimon_py.spec.bucket_mode import is_cross_partition
 from paimon_py.spec.bucket_rules import check_bucket, check_bucket_key
 from paimon_py.spec.clustering import check_columns, check_incremental
@@ -27,7 +28,7 @@ from paimon_py.spec.type_text import children, sql_type
 from paimon_py.spec.types import Atomic, DataType, Root, RowType
 
 SYSTEM_COLUMNS = frozenset((SEQUENCE_NUMBER, VALUE_KIND, "_LEVEL", "rowkind", "_ROW_ID"))
-_NO_KEY_TYPES = frozenset((Root.VARIANT, Root.GEOMETRY, Root.GEOGRAPHY))
+_NO_KEY_TYPES = frozenset((Root.VARIANT, Root.BLOB, Root.GEOMETRY, Root.GEOGRAPHY))
 _TIME_TYPES = frozenset((Root.INT, Root.BIGINT, Root.TIMESTAMP, Root.TIMESTAMP_LTZ))
 _START_OPTIONS = {
     "from-timestamp": ("scan.timestamp-millis", "scan.timestamp"),
@@ -89,6 +90,27 @@ def _keys(schema: TableSchema, options: Options) -> None:
         )
     if options.get_bool("primary-key.nullable") and not schema.primary_keys:
         raise OptionError("'primary-key.nullable' needs a primary key", option="primary-key.nullable", value="true")
+
+
+def _blobs(schema: TableSchema, options: Options) -> None:
+    """Where BLOBs may be, and what tables of them need."""
+    found = [field for field in schema.fields if mentions_blobs(field.type)]
+    for field in found:
+        if not holds_blobs(field.type):
+            raise SchemaError(
+                f"column {field.name!r} of type {sql_type(field.type)}: a BLOB is a column by itself, an element of an "
+                "ARRAY, or a value of a MAP with whole numbers or texts as keys",
+                fields=(field.name,),
+            )
+    if found and len(found) == len(schema.fields):
+        raise SchemaError("a table with BLOBs needs at least one other column", fields=(found[0].name,))
+    apart = [] if schema.primary_keys else found
+    if apart and not options.get_bool("data-evolution.enabled"):
+        raise SchemaError(
+            f"column {apart[0].name!r} holds BLOBs, which needs the options 'row-tracking.enabled' and "
+            "'data-evolution.enabled' = 'true'",
+            fields=(apart[0].name,),
+        )
 
 
 def _start(_schema: TableSchema, options: Options) -> None:
@@ -328,6 +350,7 @@ _RULES = (
     _levels,
     _retention,
     _row_tracking,
+    _blobs,
     check_incremental,
     _record_expiry,
     _partition_names,

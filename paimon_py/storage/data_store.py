@@ -67,6 +67,14 @@ class DataStore:
         self._opener = opener or partial(_opened_beside, home)
         self._others: dict[str, tuple[Store, str]] = {}
 
+    def with_roots(self, roots: Iterable[str]) -> DataStore:
+        """The same files, and those below some directories more, which are plain URLs."""
+        more = tuple(roots)
+        return DataStore(
+            self._home, self._root, self._options, roots=lambda: (*more, *self._roots()), kept=self._kept,
+            opener=self._opener,
+        )  # fmt: skip
+
     def __repr__(self) -> str:
         return f"DataStore({self._home!r}, {self._root!r})"
 

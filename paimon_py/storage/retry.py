@@ -7,7 +7,7 @@ from typing import BinaryIO, TypeVar
 
 from paimon_py.env import Clock, Ids, SystemClock, SystemIds
 from paimon_py.errors import StorageError
-from paimon_py.logs import RETRIES
+from paimon_py.logs import RETRIES, fields
 from paimon_py.spec.redact import shown_text
 from paimon_py.storage.store import FileStatus, ReadRange, Store, range_reader
 
@@ -101,7 +101,10 @@ class RetryStore:
             except StorageError as error:
                 if not error.transient:
                     raise
-                RETRIES.warning("try %d of %d failed: %s", number, self._attempts, shown_text(str(error)))
+                RETRIES.warning(
+                    "try %d of %d failed: %s", number, self._attempts, shown_text(str(error)),
+                    extra=fields(None, operation=error.operation, attempt=number),
+                )  # fmt: skip
             self._clock.sleep(wait * self._ids.jitter())
             wait = min(2 * wait, self._longest)
         return action()

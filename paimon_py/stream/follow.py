@@ -9,6 +9,7 @@ import enum
 
 import msgspec
 
+from paimon_py.scan.change_plan import makes_changelog, source_of
 from paimon_py.scan.taken_away import refuses_removals
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
@@ -64,21 +65,12 @@ class Follow(msgspec.Struct, frozen=True):
 
         An overwrite that is read counts with what it removed and added, whether the table has a changelog or not.
         """
-        if snapshot.commit_kind is CommitKind.OVERWRITE and self.overwrites:
-            return Reads.REPLACED if self.keyed else Reads.DELTA
-        if self.refuses and snapshot.commit_kind is CommitKind.OVERWRITE:
-            return Reads.DELTA
-        if snapshot.changelog_manifest_list is not None:
-            return Reads.CHANGELOG
-        if has_changelog:
-            return None
-        return Reads.DELTA if snapshot.commit_kind is CommitKind.APPEND else None
+        if self.keyed and self.overwrites and snapshot.commit_kind is CommitKind.OVERWRITE:
+            return None if snapshot.has_same_rows else Reads.REPLACED
+        overwrites = self.overwrites or self.refuses
+        source = source_of(snapshot, makes_changelog=has_changelog, overwrites=overwrites)
+        return None if source is None else Reads(source.value)
 
     def is_too_new(self, snapshot: Snapshot, now_millis: int) -> bool:
         """Whether a snapshot is to be left alone for now."""
         return bool(self.delay_millis) and snapshot.time_millis > now_millis - self.delay_millis
-
-
-def makes_changelog(schema: TableSchema) -> bool:
-    """Whether a table makes changelog files."""
-    return Options(schema.options).get_enum("changelog-producer") != "none"

@@ -16,7 +16,7 @@ from paimon_py.errors import UsageError
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.change_plan import ChangeSource, plan_step, plan_waiting
+from paimon_py.scan.change_plan import ChangeSource, makes_changelog, plan_step, plan_waiting
 from paimon_py.scan.diff_plan import plan_diff
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.moments import as_moment, millis_of
@@ -32,7 +32,7 @@ from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.supported import check_readable
 from paimon_py.stream.begin import follows, whole
 from paimon_py.stream.end import End
-from paimon_py.stream.follow import Follow, Reads, makes_changelog
+from paimon_py.stream.follow import Follow, Reads
 from paimon_py.stream.follower import SnapshotFollower
 from paimon_py.stream.position import Position, table_of
 from paimon_py.stream.progress import Progress

@@ -14,10 +14,11 @@ from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.spec.schema import TableSchema
 from paimon_py.system.metadata_scan import MadeScan
 from paimon_py.system.metadata_table_def import Made, Origin, TableSource
+from paimon_py.system.reading import SystemReading
 
 
 @with_location(lambda table: table.location)
-class MadeTable:
+class MadeTable(SystemReading):
     """A system table that tells of a table, or of all tables of a warehouse: scanned like a table, never written.
 
     Can be pickled; secrets are left out.

@@ -22,6 +22,7 @@ from paimon_py.scan.scan import Scan
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_readable
+from paimon_py.system.reading import SystemReading
 
 if TYPE_CHECKING:
     from paimon_py.stream.stream import Stream
@@ -57,7 +58,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @with_location(lambda table: table._root.path, lambda table: table._root.schemas.latest())
-class SystemTable:
+class SystemTable(SystemReading):
     """A table seen in another way: read like a table, never written. Can be pickled; secrets are left out."""
 
     def __init__(self, root: TableRoot, schema: TableSchema, name: str, kind: Kind) -> None:
@@ -144,7 +145,7 @@ class SystemTable:
         """
         check_readable(self._schema)
         self._require_changes()
-        span = between(start, end, mode, self._schema)
+        span = between(start, end, mode)
         return Scan(
             self._root, self._schema, columns=columns, where=where, limit=limit, between=span, view=self._kind.view
         )

@@ -12,6 +12,7 @@ from paimon_py.errors import UsageError
 from paimon_py.maintain.cleanup.expired import FastForwarded
 from paimon_py.metadata.branches import branch_names, check_new_branch, require_branch, require_unnamed
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.events import BranchEvent
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.table.verbs import OpenedTable, at_table_door, cuts_history, reads
@@ -48,9 +49,12 @@ class TableBranches(OpenedTable):
             UsageError: not a name, or a beginning that is none of these.
         """
         from paimon_py.maintain.branches import create_branch
+        from paimon_py.maintain.observers import report
 
         begin = self._latest_to_begin_with(check_new_branch(name)) if from_ is ... else self._begin(from_)
-        return self._on(create_branch(self._root, name, begin, newest_schema=from_ is ...))
+        made = self._on(create_branch(self._root, name, begin, newest_schema=from_ is ...))
+        report(self._root, lambda: BranchEvent(**self._root.event_place(), action="create", name=name))
+        return made
 
     @reads
     def branches(self) -> list[str]:
@@ -88,13 +92,14 @@ class TableBranches(OpenedTable):
             CommitConflictError: the table has what the branch does not build on; or a rollback, an expiry or another
                 fast-forward is at work.
         """
-        from paimon_py.maintain.fast_forward import fast_forward
+        from paimon_py.maintain.fast_forward import fast_forward, fast_forward_event
         from paimon_py.maintain.observers import tell_moved
 
         check_flag("discard", discard)
         moved = fast_forward(self._root, name, discard=discard)
         self._schema = self._root.schemas.latest()
-        return msgspec.structs.replace(moved, warnings=tell_moved(self._root, self._schema))
+        said = tell_moved(self._root, self._schema, lambda: fast_forward_event(self._root, moved))
+        return msgspec.structs.replace(moved, warnings=said)
 
     def delete_branch(self, name: str) -> None:
         """Delete a branch with its snapshots and tags; files that only the branch named become orphans.
@@ -104,9 +109,11 @@ class TableBranches(OpenedTable):
             UsageError: an option of the table names the branch (`scan.fallback-branch`, `scan.primary-branch`).
         """
         from paimon_py.maintain.branches import delete_branch
+        from paimon_py.maintain.observers import report
 
         require_unnamed(self._schema.options, name)
         delete_branch(self._root, name)
+        report(self._root, lambda: BranchEvent(**self._root.event_place(), action="delete", name=name))
 
     def rename_branch(self, name: str, new_name: str) -> None:
         """Give a branch another name.
@@ -118,9 +125,12 @@ class TableBranches(OpenedTable):
             UnsupportedError: the store cannot move a directory in one step (object stores).
         """
         from paimon_py.maintain.branches import rename_branch
+        from paimon_py.maintain.observers import report
 
         require_unnamed(self._schema.options, name)
         rename_branch(self._root, name, new_name)
+        place = self._root.event_place
+        report(self._root, lambda: BranchEvent(**place(), action="rename", name=new_name, old_name=name))
 
     def _begin(self, from_: object) -> str | Snapshot | None:
         if from_ is None:

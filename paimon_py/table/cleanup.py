@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from paimon_py.arguments import check_flag, check_progress
 from paimon_py.commit.result import CommitResult
+from paimon_py.executors.executor import Executor, require_executor
 from paimon_py.maintain.cleanup.expired import RemovedEntries, RemovedOrphans
 from paimon_py.spec.supported import check_writable
 from paimon_py.table.verbs import OpenedTable, at_table_door
@@ -24,9 +25,10 @@ class TableCleaning(OpenedTable, ABC):
     def remove_orphans(
         self,
         *,
-        older_than: datetime | timedelta | int | None = None,
+        older_than: datetime | timedelta | str | int | None = None,
         dry_run: bool = True,
         progress: Callable[[int, int, str], object] | None = None,
+        executor: Executor | None = None,
     ) -> RemovedOrphans:
         """Find the files of the table that nothing names, and delete them. A dry run unless told otherwise.
 
@@ -41,6 +43,7 @@ class TableCleaning(OpenedTable, ABC):
             dry_run: delete nothing, say what would go.
             progress: called with how much is done, how much there is, and what: "states" that name files (snapshots,
                 tags, changelogs), then "directories", and in between "files" that are deleted, of an unknown number.
+            executor: who lists directories and deletes files, see `paimon_py.executors`; None: this process.
 
         Returns: how many files and bytes went, the first paths, and what stays.
 
@@ -53,8 +56,9 @@ class TableCleaning(OpenedTable, ABC):
 
         check_progress(progress)
         check_flag("dry_run", dry_run)
+        require_executor(executor)
         limit = limit_of(self._root.env.clock, older_than)
-        return remove_orphans(self._root, limit, dry_run=dry_run, progress=progress)
+        return remove_orphans(self._root, limit, dry_run=dry_run, progress=progress, executor=executor)
 
     def remove_unexisting_files(
         self, *, dry_run: bool = True, progress: Callable[[int, int, str], object] | None = None

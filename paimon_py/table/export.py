@@ -44,7 +44,7 @@ class TableExport(OpenedTable):
         Raises:
             AlreadyExistsError: there is something in the directory.
             UsageError: columns without all partition keys.
-            Otherwise as `scan`. What was written is deleted in any case.
+            PaimonError: as `scan`. What was written is deleted in any case.
         """
         from paimon_py.scan.fallback import open_scan
         from paimon_py.spec.supported import check_readable

@@ -9,6 +9,7 @@ import msgspec
 
 from paimon_py.arguments import check_flag, check_progress, way_of
 from paimon_py.errors import SnapshotNotFoundError, UsageError
+from paimon_py.executors.executor import Executor, require_executor
 from paimon_py.maintain.cleanup.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.snapshot import Snapshot
@@ -22,12 +23,13 @@ class TableKeeping(OpenedTable):
 
     # -- tags ---------------------------------------------------------------------------------------------------------
 
-    def create_tag(self, name: str, snapshot_id: int | None = None, *, retain: timedelta | None = None) -> Tag:
+    def create_tag(self, name: str, snapshot_id: int | None = None, *, retain: timedelta | str | None = None) -> Tag:
         """Keep a snapshot (default: the latest) under a name; expiry spares it.
 
         Args:
             snapshot_id: the snapshot, also one that has expired if another tag keeps it.
-            retain: `expire_tags` deletes the tag after this time (`tag.default-time-retained`); None: never.
+            retain: `expire_tags` deletes the tag after this time, an age or a text such as "7d"; None: after
+                `tag.default-time-retained`, or never.
 
         Raises:
             UsageError: a hostile name, or an empty table, or a time that is not a time.
@@ -36,10 +38,10 @@ class TableKeeping(OpenedTable):
         """
         from paimon_py.maintain.tags import make_tag
 
-        value = self._to_tag(name, snapshot_id, retain)
-        return Tag(self._root, make_tag(self._root, self._newest, name, value, retain))
+        value = self._to_tag(name, snapshot_id)
+        return Tag(self._root, make_tag(self._root, self._newest, name, value, _kept_for(retain)))
 
-    def replace_tag(self, name: str, snapshot_id: int | None = None, *, retain: timedelta | None = None) -> Tag:
+    def replace_tag(self, name: str, snapshot_id: int | None = None, *, retain: timedelta | str | None = None) -> Tag:
         """Let a tag name another snapshot (default: the latest), in one step for readers.
 
         If the snapshot that it named has expired, the files that only the tag kept are deleted.
@@ -54,8 +56,8 @@ class TableKeeping(OpenedTable):
         """
         from paimon_py.maintain.tags import replace_tag
 
-        value = self._to_tag(name, snapshot_id, retain)
-        return Tag(self._root, replace_tag(self._root, self._newest, name, value, retain))
+        value = self._to_tag(name, snapshot_id)
+        return Tag(self._root, replace_tag(self._root, self._newest, name, value, _kept_for(retain)))
 
     def rename_tag(self, name: str, new_name: str) -> Tag:
         """Give a tag another name. If the process ends on the way, the tag may have both: call again.
@@ -70,14 +72,12 @@ class TableKeeping(OpenedTable):
         check_name("tag", new_name)
         return Tag(self._root, rename_tag(self._root, self._newest, name, new_name))
 
-    def _to_tag(self, name: str, snapshot_id: int | None, retain: timedelta | None) -> Snapshot:
+    def _to_tag(self, name: str, snapshot_id: int | None) -> Snapshot:
         """The snapshot that is to have a name."""
         check_name("tag", name)
         value = self._root.latest() if snapshot_id is None else self._find_kept(snapshot_id)
         if value is None:
             raise UsageError(f"{self._root.path} has no snapshot to tag yet")
-        if retain is not None and (not isinstance(retain, timedelta) or retain <= timedelta(0)):
-            raise UsageError(f"retain is how long the tag is kept, a timedelta above 0, not {retain!r}")
         return value
 
     @reads
@@ -100,7 +100,7 @@ class TableKeeping(OpenedTable):
     def expire_tags(
         self,
         *,
-        older_than: datetime | timedelta | int | None = None,
+        older_than: datetime | timedelta | str | int | None = None,
         progress: Callable[[int, int, str], object] | None = None,
     ) -> list[str]:
         """Remove the tags whose time is over, and the files that only they kept.
@@ -139,11 +139,12 @@ class TableKeeping(OpenedTable):
         """
         from paimon_py.maintain.level_rules import warn_of_rules_before
         from paimon_py.maintain.observers import tell_moved
-        from paimon_py.maintain.rollback import rollback
+        from paimon_py.maintain.rollback import rollback, rollback_event
 
         snapshot = self._target(target)
         done = rollback(self._root, snapshot, tag=target if isinstance(target, str) else None)
-        done = msgspec.structs.replace(done, warnings=tell_moved(self._root, self._newest))
+        said = tell_moved(self._root, self._newest, lambda: rollback_event(self._root, done))
+        done = msgspec.structs.replace(done, warnings=said)
         warn_of_rules_before(self._root, snapshot, self._rules)
         return done
 
@@ -170,10 +171,11 @@ class TableKeeping(OpenedTable):
         *,
         retain_min: int | None = None,
         retain_max: int | None = None,
-        older_than: datetime | timedelta | int | None = None,
+        older_than: datetime | timedelta | str | int | None = None,
         max_deletes: int | None = None,
         dry_run: bool = False,
         progress: Callable[[int, int, str], object] | None = None,
+        executor: Executor | None = None,
     ) -> ExpiredSnapshots:
         """Let old snapshots go, and the files that only they name. What is not said is what the table's options say.
 
@@ -189,6 +191,7 @@ class TableKeeping(OpenedTable):
             dry_run: delete nothing, say what would go.
             progress: called with how many were looked at, how many will be, and "snapshots"; then, while files are
                 deleted, with "files".
+            executor: who deletes files, see `paimon_py.executors`; None: this process.
 
         Returns: what went, what is left, and what keeps the oldest snapshot that is left.
 
@@ -206,14 +209,17 @@ class TableKeeping(OpenedTable):
         )  # fmt: skip
         check_progress(progress)
         check_flag("dry_run", dry_run)
-        return expire_snapshots(self._root, self._newest, retention, dry_run=dry_run, progress=progress)
+        require_executor(executor)
+        return expire_snapshots(
+            self._root, self._newest, retention, dry_run=dry_run, progress=progress, executor=executor
+        )
 
     def expire_changelogs(
         self,
         *,
         retain_min: int | None = None,
         retain_max: int | None = None,
-        older_than: datetime | timedelta | int | None = None,
+        older_than: datetime | timedelta | str | int | None = None,
         max_deletes: int | None = None,
         dry_run: bool = False,
         progress: Callable[[int, int, str], object] | None = None,
@@ -261,3 +267,16 @@ class TableKeeping(OpenedTable):
                 if snapshot.id == snapshot_id:
                     return snapshot
             raise
+
+
+def _kept_for(retain: timedelta | str | None) -> timedelta | None:
+    """How long a tag is kept.
+
+    Raises: UsageError for what is not an age above 0.
+    """
+    from paimon_py.scan.moments import as_age
+
+    age = as_age(retain)
+    if age is not None and (not isinstance(age, timedelta) or age <= timedelta(0)):
+        raise UsageError(f"retain is how long the tag is kept, a timedelta above 0 or a text like '7d', not {retain!r}")
+    return age

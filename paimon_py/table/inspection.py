@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from paimon_py.arguments import check_flag, check_progress
 from paimon_py.doctor.finding import Finding
+from paimon_py.errors import UsageError
 from paimon_py.table.verbs import OpenedTable, at_table_door, reads
+
+if TYPE_CHECKING:
+    from paimon_py.metadata.commit_history import HistoryEntry
 
 
 @at_table_door
@@ -29,6 +34,24 @@ class TableHealth(OpenedTable):
         from paimon_py.metadata.level_files import levels_of
 
         return levels_of(self._root, self._schema, self._root.latest())
+
+    @reads
+    def history(self, limit: int | None = None) -> list[HistoryEntry]:
+        """What the commits of the table did, the newest first: operation, user, rows and files that came and went.
+
+        Args:
+            limit: the most entries; None for all snapshots that are left.
+
+        Cost: a get for each snapshot that was not read before, and for the list and manifests of its changes.
+        Raises:
+            UsageError: the limit is not a number from 1.
+            StorageError, CorruptionError: metadata cannot be read.
+        """
+        from paimon_py.metadata.commit_history import commit_history
+
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise UsageError(f"limit is a whole number of entries from 1, or None for all, not {limit!r}")
+        return commit_history(self._root, limit)
 
     @reads
     def doctor(

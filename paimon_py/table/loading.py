@@ -57,7 +57,7 @@ class TableLoading(OpenedTable):
             UsageError: no file, one that is not of its format, or a name that does not say what the file is.
             SchemaError: a file does not fit the table: its path, and every column that does not fit.
             StorageError: a file is not there.
-            Otherwise as `write_arrow`. Nothing was written in any case.
+            PaimonError: as `write_arrow`. Nothing was written in any case.
         """
         from paimon_py.table.writing import load
         from paimon_py.write.loaded_files import LoadFormat

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from paimon_py.arguments import NameList, check_flag, check_progress
 from paimon_py.codec.partition_choice import choice_of
@@ -12,6 +11,7 @@ from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
 from paimon_py.compaction.task import CompactionTask
 from paimon_py.errors import SnapshotExpiredError, UsageError
+from paimon_py.executors.executor import Executor, require_executor
 from paimon_py.expr.predicate import Predicate
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.clustering import sort_clustering
@@ -20,9 +20,6 @@ from paimon_py.spec.schema_changes import SchemaChange, SetOption
 from paimon_py.spec.supported import check_compactable, check_writable
 from paimon_py.storage.store import FileMissingError
 from paimon_py.table.verbs import OpenedTable, at_table_door
-
-if TYPE_CHECKING:
-    from paimon_py.maintain.rescale import Rewrite
 
 
 @at_table_door
@@ -42,6 +39,7 @@ class TableCare(OpenedTable, ABC):
         order_by: NameList | None = None,
         strategy: str | None = None,
         progress: Callable[[int, int, str], object] | None = None,
+        executor: Executor | None = None,
     ) -> CommitResult:
         """Merge files into fewer and larger ones, and commit that; rows stay what they are.
 
@@ -60,7 +58,9 @@ class TableCare(OpenedTable, ABC):
                 `clustering.columns`.
             strategy: 'order' (the default) sorts by one column after the other; 'zorder' and 'hilbert' follow a curve
                 that serves all columns alike; 'auto' is 'order' for one column, 'zorder' below five, else 'hilbert'.
-            progress: called with how many rows were read, how many there are, and "rows", as it happens.
+            progress: called with how many rows were read, how many there are, and "rows", as it happens; where other
+                processes read, when a task is done.
+            executor: who runs the tasks, one for each bucket, see `paimon_py.executors`; None: this process.
 
         Returns: what was committed; no snapshot if there was nothing to do.
 
@@ -73,12 +73,12 @@ class TableCare(OpenedTable, ABC):
 
         return compact_table(
             self._root, self._rules, full=full, partitions=partitions, where=where, order_by=order_by,
-            strategy=strategy, progress=progress,
+            strategy=strategy, progress=progress, executor=executor,
         )  # fmt: skip
 
     def rescale(
         self, buckets: int, *, partitions: Sequence[Mapping[str, object]] | None = None,
-        progress: Callable[[int, int, str], object] | None = None,
+        progress: Callable[[int, int, str], object] | None = None, executor: Executor | None = None,
     ) -> CommitResult:
         """Write partitions anew with another number of buckets, as one overwrite; rows stay what they are.
 
@@ -90,6 +90,8 @@ class TableCare(OpenedTable, ABC):
             buckets: how many buckets each partition gets.
             partitions: only these, as `[{"month": 3}]`; a part of the keys names all below it.
             progress: called with how many rows were written, how many there are, and "rows".
+            executor: who runs the tasks, see `paimon_py.executors`; None: this process. From m to n buckets each
+                partition is the work of gcd(m, n) tasks: twice as many buckets, or half as many, are cheap.
 
         Returns: what was committed; no snapshot if there was nothing to do.
 
@@ -98,24 +100,18 @@ class TableCare(OpenedTable, ABC):
             CommitConflictError: others wrote to the partitions every time; their rows stay where they were.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
-        return self._rescale(buckets, partitions, progress=progress)
-
-    def _rescale(
-        self, buckets: int, partitions: Sequence[Mapping[str, object]] | None, rewrite: Rewrite | None = None,
-        *, progress: Callable[[int, int, str], object] | None = None,
-    ) -> CommitResult:
-        """See `rescale`; `rewrite`: who writes, None: this process."""
         from paimon_py.maintain.auto_maintenance import run_auto_maintenance
         from paimon_py.maintain.rescale import check_rescalable, require_compacted, rescale
 
         check_progress(progress)
+        require_executor(executor)
         check_writable(self._rules)
         check_rescalable(self._rules, buckets)
         chosen = choice_of(self._rules, "rescale", partitions)
         require_compacted(self._root, self._rules, buckets, chosen)
         if bucket_mode(self._rules) is BucketMode.FIXED and self._rules.options.get("bucket") != str(buckets):
             self.alter(SetOption("bucket", str(buckets)))
-        done = rescale(self._root, self._rules, buckets, chosen, rewrite, progress)
+        done = rescale(self._root, self._rules, buckets, chosen, executor, progress)
         return run_auto_maintenance(self._root, self._rules, done)
 
     def compaction_tasks(

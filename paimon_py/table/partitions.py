@@ -33,7 +33,7 @@ class TablePartitions(OpenedTable):
     def expire_partitions(
         self,
         *,
-        older_than: datetime | timedelta | int | None = None,
+        older_than: datetime | timedelta | str | int | None = None,
         strategy: str | None = None,
         timestamp_pattern: str | None = None,
         timestamp_formatter: str | None = None,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
-from paimon_py.arguments import NameList
+from paimon_py.arguments import NameList, check_progress
+from paimon_py.executors.executor import Executor, require_executor
 from paimon_py.expr.predicate import Predicate
 from paimon_py.progress import Progress
 from paimon_py.rows.result import RowsResult
@@ -19,13 +21,15 @@ class TableRows(OpenedTable):
     @commits
     def delete(
         self, where: Predicate | str, *, user: str | None = None, identifier: int | None = None,
-        progress: Progress | None = None,
+        progress: Progress | None = None, executor: Executor | None = None,
     ) -> RowsResult:  # fmt: skip
         """Delete the rows for which `where` is true, as one commit; `"true"` takes all.
 
         Args:
             user, identifier: make the call repeatable, as in `write_arrow`.
             progress: called with how many rows were looked at and written, how many there are, and "rows".
+            executor: who looks at the rows, a task for each bucket or split, see `paimon_py.executors`; None: this
+                process.
 
         Raises:
             UsageError: a condition that does not fit, a merge engine without deletes, or an identifier below the last
@@ -36,12 +40,14 @@ class TableRows(OpenedTable):
         from paimon_py.rows import verbs
 
         label = CommitLabel(user, identifier)
+        if executor is not None:
+            return self._by_tasks(executor, label, progress, "delete", where)
         return self._once(label, lambda: verbs.delete(self._root, self._schema, where, label, progress))
 
     @commits
     def update(
         self, where: Predicate | str, values: Mapping[str, object], *, user: str | None = None,
-        identifier: int | None = None, progress: Progress | None = None,
+        identifier: int | None = None, progress: Progress | None = None, executor: Executor | None = None,
     ) -> RowsResult:  # fmt: skip
         """Set columns of the rows for which `where` is true, as one commit.
 
@@ -49,13 +55,15 @@ class TableRows(OpenedTable):
             values: by column, a literal, another column (`col("a")`), a calculation (`col("a") + 1`,
                 `sql("upper(a)")`), or a function from a batch of old rows to an Arrow array; no text that reads like an
                 expression, but for `lit("upper(a)")`. Columns of the primary key and of partitions cannot be set.
-            user, identifier, progress: as `delete`.
+            user, identifier, progress, executor: as `delete`; functions among the values travel as pickles.
 
         Raises: as `delete`, and SchemaError for a value that its column cannot hold.
         """
         from paimon_py.rows import verbs
 
         label = CommitLabel(user, identifier)
+        if executor is not None:
+            return self._by_tasks(executor, label, progress, "update", where, values)
         return self._once(label, lambda: verbs.update(self._root, self._schema, where, values, label, progress))
 
     def update_rows(
@@ -173,6 +181,18 @@ class TableRows(OpenedTable):
             label,
             lambda: verbs.merge(self._root, self._schema, source, on, asked, label=label, progress=progress),
         )
+
+    def _by_tasks(
+        self, executor: Executor, label: CommitLabel, progress: Progress | None, name: Literal["delete", "update"],
+        where: Predicate | str, values: Mapping[str, object] | None = None,
+    ) -> RowsResult:  # fmt: skip
+        """Delete rows, or set values of them, by the tasks of an executor."""
+        from paimon_py.rows.row_tasks import RowsVerb, run_by_tasks
+
+        require_executor(executor)
+        check_progress(progress)
+        verb = RowsVerb(name, where, {} if values is None else values)
+        return self._once(label, lambda: run_by_tasks(self._root, self._schema, verb, label, executor, progress))
 
     def _once(self, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
         """Carry a verb out, unless its number was committed before; and then the care that the table asks for."""

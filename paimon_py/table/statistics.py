@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from paimon_py.arguments import NameList, check_flag, check_progress
+from paimon_py.executors.executor import Executor, require_executor
 from paimon_py.spec.statistics import Statistics
 from paimon_py.spec.supported import check_readable, check_writable
 from paimon_py.table.verbs import OpenedTable, at_table_door, reads
-
-if TYPE_CHECKING:
-    from paimon_py.maintain.analyze import Measure
 
 
 @at_table_door
@@ -24,6 +21,7 @@ class TableStatistics(OpenedTable):
         *,
         all_columns: bool = False,
         progress: Callable[[int, int, str], object] | None = None,
+        executor: Executor | None = None,
     ) -> Statistics | None:
         """Count rows and bytes of the latest snapshot, and look at the values of columns; store what was found.
 
@@ -34,6 +32,7 @@ class TableStatistics(OpenedTable):
             columns: the names of those to look at; none if nothing is said.
             all_columns: look at all that can be analyzed: not at nested ones, VARIANT and BLOB.
             progress: called with how many rows were read, how many the files hold, and "rows".
+            executor: who looks at rows, see `paimon_py.executors`; None: this process.
 
         Returns: what was stored; None of an empty table, of which nothing is stored.
 
@@ -43,22 +42,16 @@ class TableStatistics(OpenedTable):
             UnsupportedError: a column that cannot be analyzed was named.
             CommitUnknownError: the store did not say whether the statistics were published; nothing was deleted.
         """
-        return self._analyze(columns, all_columns, progress)
-
-    def _analyze(
-        self, columns: NameList | None, all_columns: bool,
-        progress: Callable[[int, int, str], object] | None = None, measure: Measure | None = None,
-    ) -> Statistics | None:  # fmt: skip
-        """See `analyze`; `measure`: who looks at rows, given what to look at; None: this process."""
         from paimon_py.maintain.analyze import analyze, columns_to_analyze
 
         check_readable(self._rules)
         check_writable(self._rules)
         self._root.store.require_new(self._root.path)
         check_progress(progress)
+        require_executor(executor)
         check_flag("all_columns", all_columns)
         wanted = columns_to_analyze(self._rules, columns, all_columns=all_columns)
-        return analyze(self._root, self._rules, wanted, progress, measure=measure)
+        return analyze(self._root, self._rules, wanted, progress, executor=executor)
 
     @reads
     def statistics(self, snapshot_id: int | None = None) -> Statistics | None:

@@ -12,7 +12,7 @@ from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.metadata.history import SnapshotLog
-from paimon_py.scan.moments import age_of
+from paimon_py.scan.moments import age_of, as_age
 from paimon_py.spec.bounds import is_long
 from paimon_py.spec.options import Options
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER
@@ -107,7 +107,7 @@ class TableStreams(OpenedTable):
         """
         self._root.consumers.delete(name)
 
-    def expire_consumers(self, older_than: timedelta | None = None) -> list[str]:
+    def expire_consumers(self, older_than: timedelta | str | None = None) -> list[str]:
         """Forget consumers that have not moved for a time, by the clock of the store.
 
         Args:
@@ -119,9 +119,10 @@ class TableStreams(OpenedTable):
 
         millis = Options(self._newest.options).find_duration("consumer.expiration-time")
         if older_than is not None:
-            if not isinstance(older_than, timedelta):
-                raise UsageError(f"older_than is an age such as timedelta(days=7), not {older_than!r}")
-            millis = age_of("older_than", older_than)
+            age = as_age(older_than)
+            if not isinstance(age, timedelta):
+                raise UsageError(f"older_than is an age such as timedelta(days=7) or '7d', not {older_than!r}")
+            millis = age_of("older_than", age)
         found = [] if millis is None else list(expire_consumers(self._root, millis).names)
         return self._root.check_listed(found)
 

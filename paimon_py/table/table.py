@@ -164,7 +164,11 @@ class Table(
         if before is not None:
             warn_of_lower_rows(root, before)
         warn_of_iceberg(root, self._schema, known)
-        return self._schema
+        from paimon_py.maintain.observers import report, schema_event
+
+        made = self._schema
+        report(root, lambda: schema_event(root.event_place(), made, given))
+        return made
 
     def _on(self, root: TableRoot) -> Table:
         name = self._name.partition("$")[0]
@@ -364,18 +368,18 @@ class Table(
             columns: names of the columns to return, in this order, before `_row_kind`; None for all.
             where: changes to return, as `col("a") > 3` or SQL text; it may ask for `_row_kind`, too.
             mode: "delta" gives the rows that were written, "changelog" those of the table's changelog, "auto" the
-                changelog where the table makes one (option `changelog-producer`) and else the delta, "diff" one net
-                change a key: +I for a new row, +U for another row, −D for a row that is gone; without a primary key
-                rows that came, +I, and rows that went, −D.
+                snapshot for snapshot what a stream would give: the changelog where the table made one then (option
+                `changelog-producer`) and else the delta, "diff" one net change a key: +I for a new row, +U for another
+                row, −D for a row that is gone; without a primary key rows that came, +I, and rows that went, −D.
             limit: at most this many rows.
 
         Raises:
-            UsageError: ends in the wrong order, an unknown mode, a changelog of a table without one.
+            UsageError: ends in the wrong order, an unknown mode, a changelog of rows for which the table made none.
             SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: when the ends are looked up.
             UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
         """
         check_readable(self._schema)
-        span = between(start, end, mode, self._schema)
+        span = between(start, end, mode)
         return Scan(self._root, self._schema, columns=columns, where=where, limit=limit, between=span)
 
     @overload

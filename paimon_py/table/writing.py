@@ -11,6 +11,7 @@ import pyarrow as pa
 from paimon_py.arguments import as_list, check_progress
 from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
+from paimon_py.commit import uncommitted as uncommitted_files
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.commit import commit, committed_before
 from paimon_py.commit.overwrite import overwrite_of
@@ -18,7 +19,7 @@ from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.commit.state import State
-from paimon_py.commit.uncommitted import delete_handed_index, delete_made, discarding_on_failure
+from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.errors import NotFoundError, UsageError
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.maintain.observers import notify, observed_again
@@ -34,7 +35,7 @@ from paimon_py.spec.snapshot import Base
 from paimon_py.spec.supported import check_compactable, check_writable
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
-from paimon_py.write.streams import counted_stream, known_rows, open_stream
+from paimon_py.write.streams import counted_stream, known_rows, open_stream, with_blob_bytes
 
 if TYPE_CHECKING:
     from paimon_py.write.loaded_files import LoadFormat
@@ -175,10 +176,7 @@ def publish(
 
 def discard(root: TableRoot, schema: TableSchema, changes: Changes) -> None:
     """Delete the files of changes that nobody will commit, whose writers are gone; as many as the store lets."""
-    files = TableFiles(root, schema)
-    edits = [edit for bucket in changes.buckets for edit in (bucket.written, bucket.compacted)]
-    delete_handed_index(files, changes, {entry.name for edit in edits for entry in edit.made_index})
-    delete_made(files, changes.buckets)
+    uncommitted_files.discard(TableFiles(root, schema), changes)
 
 
 def remove(
@@ -252,7 +250,7 @@ def _write(
             session.keep_to(request.overwrite)
         if progress is not None:
             session._count_by(tally)
-            data = counted_stream(data, schema.fields, tally)
+            data = counted_stream(with_blob_bytes(root, schema, data), schema.fields, tally)
         session.write_arrow(data)
         changes = session.changes(is_new=True)
         with discarding_on_failure(lambda: session.discard(changes)):

@@ -13,9 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_schema, to_arrow_type
+from paimon_py.codec.blob_refs import BlobRef
 from paimon_py.codec.columns import from_numpy, numpy_values, text_array, validity_mask
-from paimon_py.errors import OptionError, SchemaError, UsageError
+from paimon_py.errors import CorruptionError, OptionError, SchemaError, UsageError
 from paimon_py.expr.bind import near_names
+from paimon_py.spec.blobs import BlobPlace, blob_place
 from paimon_py.spec.default_values import parse_default
 from paimon_py.spec.engine_rules import refused_retracts
 from paimon_py.spec.options import Options
@@ -23,7 +25,7 @@ from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.write.convert import plan_part, require_values
-from paimon_py.write.misfits import Misfit, error_of, place_of
+from paimon_py.write.misfits import ColumnPlace, Misfit, error_of, place_of
 from paimon_py.write.steps import Refusal, Step
 
 _KIND_TEXTS = text_array(ROW_KINDS)
@@ -91,6 +93,9 @@ class Alignment:
         self._arrow = to_arrow_schema(schema.fields)
         self._fields = schema.fields
         self._keys = frozenset(schema.primary_keys)
+        self._references = frozenset(
+            field.name for field in schema.fields if blob_place(schema, field) is BlobPlace.REFERENCE
+        )
         self._kind_index = _kind_index(given, self._rules)
         problems = _strangers(schema, given)
         self._columns: list[_Column] = []
@@ -150,6 +155,8 @@ class Alignment:
             if field.name in self._keys:
                 require_values(array, place, fix="fill them, or leave the rows out: no key is NULL")
             require_values(array, place)
+        if field.name in self._references:
+            require_references(array, place_of(field.name))
         return array
 
     def _kinds(self, batch: pa.RecordBatch, aligned: pa.RecordBatch) -> pa.Array | None:
@@ -239,6 +246,20 @@ def _kind_index(given: pa.Schema, rules: KindRules) -> int | None:
     if len(positions) > 1 or not (texts or pa.types.is_int8(kind)):
         raise UsageError(f"{ROW_KIND_COLUMN} must be one string column of {', '.join(ROW_KINDS)}, not {kind}")
     return int(positions[0])
+
+
+def require_references(array: pa.Array, place: ColumnPlace) -> None:
+    """Refuse bytes that are not references, in a column of references to BLOBs.
+
+    Raises: Misfit with the first such row.
+    """
+    for row, value in enumerate(array.to_pylist()):
+        if value is not None:
+            try:
+                BlobRef.from_bytes(value)
+            except CorruptionError as error:
+                before = " takes references and not bytes (first at "
+                raise Misfit(place, row, before, "); give BlobRef(url)") from error
 
 
 def _kind_bytes(column: pa.Array, name: str) -> pa.Array | None:

@@ -43,7 +43,7 @@ from paimon_py.write.misfits import WIDEN, ColumnPlace, Misfit, in_lists
 from paimon_py.write.steps import Refusal, Step, as_is
 
 _TEXTS = frozenset({Root.CHAR, Root.VARCHAR})
-_BINARIES = frozenset({Root.BINARY, Root.VARBINARY})
+_BINARIES = frozenset({Root.BINARY, Root.VARBINARY, Root.BLOB})
 _INTEGERS = frozenset({Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT})
 _FLOATS = frozenset({Root.FLOAT, Root.DOUBLE})
 _DIGITS_MAX = 20

@@ -38,7 +38,7 @@ from paimon_py.write.existing import NOTHING, Existing, summarise
 from paimon_py.write.open_buckets import Begin, OpenBuckets
 from paimon_py.write.route import Routed
 from paimon_py.write.settings import WriterSettings
-from paimon_py.write.streams import Piece, number_pieces, open_stream
+from paimon_py.write.streams import Piece, number_pieces, open_stream, with_blob_bytes
 from paimon_py.write.uncommitted_output import UncommittedOutput
 
 if TYPE_CHECKING:
@@ -272,6 +272,7 @@ class Writer(ApiHints):
 
     def _add(self, data: object, *, fills_nulls: bool) -> None:
         self._require_open()
+        data = with_blob_bytes(self._table.root, self._schema, data)
         reader = open_stream(data, self._schema.fields)
         alignment = self._alignment(reader.schema, fills_nulls)
         try:

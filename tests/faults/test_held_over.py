@@ -38,7 +38,7 @@ def lived(catalog, kind, columns=COLUMNS, count=4):
 
 
 READS = {
-    "branch", "branches", "changes", "committed", "consumers", "count", "doctor", "export", "filter_committed", "head", "iceberg",
+    "branch", "branches", "changes", "committed", "consumers", "count", "doctor", "export", "filter_committed", "head", "history", "iceberg",
     "levels",
     "lookup", "open", "partitions", "refresh", "scan", "snapshot", "snapshots", "statistics", "stream", "system", "tags",
     "to_arrow", "to_pandas", "to_polars", "writer", "writer_numbers",

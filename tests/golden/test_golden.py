@@ -26,7 +26,7 @@ CASES = golden.cases(str(CORPUS))
 NEWEST = 6  # the stage of row tracking, data evolution, VARIANT, VECTOR and BLOB
 INDEXED = [case for case in CASES if case.stage < NEWEST and "file-index" in case.tags]
 BRANCHES = ("branch-empty", "branch-empty--java-142", "branch-fallback", "branch-fast-forward")
-TRACKED = [case for case in CASES if {"row-tracking", "data-evolution"} & case.tags and not {"blob", "vector", "variant"} & case.tags]
+TRACKED = [case for case in CASES if {"row-tracking", "data-evolution"} & case.tags and (case.stage == NEWEST or not {"blob", "vector", "variant"} & case.tags)]
 VECTORS = [case for case in CASES if "vector" in case.tags and not {"data-evolution", "blob"} & {*case.tags}]
 VARIANTS = [case for case in CASES if "variant" in case.tags]
 NEWER = (*INDEXED, *TRACKED, *VECTORS, *VARIANTS)

@@ -8,7 +8,7 @@ from locate import CORPUS
 
 from paimon_py import Catalog, UnsupportedError
 
-CASES = [case for case in golden.cases(str(CORPUS)) if "data-evolution" in case.tags and not {"blob", "vector"} & case.tags and case.stage <= 6]
+CASES = [case for case in golden.cases(str(CORPUS)) if "data-evolution" in case.tags and case.stage <= 6 and case.name != "blob-descriptors"]
 
 
 def opened(case, tmp_path):
@@ -43,7 +43,7 @@ def test_every_way_of_reading_gives_the_same_rows(case, tmp_path):
             values = [value for value in whole[name].to_pylist() if value is not None]
             nulls = table.scan(snapshot_id=snapshot, where=f"`{name}` IS NULL")
             assert nulls.count() == len(ids) - len(values)
-            if any(isinstance(value, list) for value in values):
+            if any(isinstance(value, (list, bytes)) for value in values):
                 continue
             top = table.scan(snapshot_id=snapshot, order_by=name, limit=2).to_arrow()[name].to_pylist()
             assert top == (sorted(values) + [None] * len(ids))[: min(2, len(ids))]

@@ -21,6 +21,7 @@ from paimon_py import Catalog
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUNNING = [page for page in PAGES if blocks(page)]
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 WIDTH = 95
 """What a code host and the site on a screen of 1280 points show without scrolling."""
 QUICKSTART = """
@@ -56,24 +57,52 @@ def living(page, directory, *seeds):
     return run(directory, code, living_pages.__file__, page, *seeds)
 
 
+def beside_neighbours(page, directory, *seeds):
+    """The page alone, then among strangers whose rows stay."""
+    return living("--neighbours", directory, page, *seeds)
+
+
+COUNTS = ("howto/change-schema.md",)
+"""Pages with a program that fails where the table has other rows than its own."""
+NEIGHBOURED = [page for page in (*RUNNING, *NOTEBOOKS) if not page.as_posix().endswith(COUNTS)]
+
+
+def name_of(page):
+    return page.relative_to(ROOT).as_posix()
+
+
 @pytest.mark.dear(3)
-@pytest.mark.parametrize("page", [page for page in RUNNING if page not in SHARED], ids=lambda p: p.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", [page for page in RUNNING if page not in SHARED], ids=name_of)
 def test_python_blocks_run(page, tmp_path):
     done = run(tmp_path, "\n".join(blocks(page)))
     assert done.returncode == 0, done.stderr[-3000:]
 
 
 @pytest.mark.dear(3)
-@pytest.mark.parametrize("page", SHARED, ids=lambda p: p.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", SHARED, ids=name_of)
 def test_a_page_ends_with_the_same_rows_whoever_else_uses_its_tables(page, tmp_path, pytestconfig):
     done = living(page, tmp_path, pytestconfig.option.seed)
     assert done.returncode == 0, done.stderr[-3000:]
 
 
+@pytest.mark.dear(3)
+@pytest.mark.parametrize("page", NEIGHBOURED, ids=name_of)
+def test_a_page_leaves_alone_the_rows_of_neighbours(page, tmp_path, pytestconfig):
+    done = beside_neighbours(page, tmp_path, pytestconfig.option.seed)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
 @pytest.mark.full
-@pytest.mark.parametrize("page", SHARED, ids=lambda p: p.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", [*SHARED, *NOTEBOOKS], ids=name_of)
 def test_a_page_ends_with_the_same_rows_for_many_seeds(page, tmp_path):
     done = living(page, tmp_path, *range(20))
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("page", NEIGHBOURED, ids=name_of)
+def test_a_page_leaves_alone_the_rows_of_neighbours_for_many_seeds(page, tmp_path):
+    done = beside_neighbours(page, tmp_path, *range(20))
     assert done.returncode == 0, done.stderr[-3000:]
 
 
@@ -101,6 +130,31 @@ def test_a_recipe_that_takes_the_commit_before_for_its_own_is_found(tmp_path):
     page.write_text(LOST)
     outcomes = [living(page, tmp_path, seed) for seed in range(4)]
     assert any(done.returncode == 1 and "with strangers" in done.stderr for done in outcomes), outcomes[0].stderr
+
+
+TAKEN = """# A recipe that takes the whole table for its own
+
+```python
+import tempfile
+from paimon_py import Catalog, Schema
+
+catalog = Catalog.open(tempfile.mkdtemp())
+catalog.create_database("d")
+t = catalog.create_table("d.t", Schema({"id": "BIGINT NOT NULL", "n": "INT"}), primary_key=["id"])
+t.write_arrow([{"id": 1, "n": 1}])
+```
+
+```python
+t.write_arrow([{"id": 1, "n": 2}], overwrite={})
+```
+"""
+
+
+def test_a_recipe_that_takes_the_rows_of_others_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(TAKEN)
+    outcomes = [beside_neighbours(page, tmp_path, seed) for seed in range(4)]
+    assert any("neighbours wrote 1 rows, of which 0 are there" in done.stderr for done in outcomes), outcomes[0].stderr
 
 
 @pytest.mark.slow
@@ -165,6 +219,14 @@ def test_a_table_is_kept_up_to_date_from_a_stream_of_changes(tmp_path):
         assert done.returncode == 0, done.stderr[-3000:]
         assert "4 changes went in, 4 steps of the changelog came out" in done.stdout
         assert "2 carriers agree with" in done.stdout
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_program_that_follows_changes_ends_with_the_same_rows_whoever_else_uses_its_tables(tmp_path, seed):
+    program = tmp_path / "program.py"
+    program.write_text(KEEP_UP.replace("sys.argv[1]", repr(str(ROOT / "docs" / "keep_up.py"))))
+    done = living(program, tmp_path, seed)
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 def test_readme_has_the_two_commands_and_nothing_but_commands_in_them():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 pytest.importorskip("pyspark", reason="the Spark adapter needs pyspark")
 pytestmark = pytest.mark.spark
 
-from paimon_py.spark.shuffle import Parcels, open_parcels  # noqa: E402
+from paimon_py.codec.binary_row.hash import hash_row  # noqa: E402
+from paimon_py.spark.places import places, spark_hash  # noqa: E402
+from paimon_py.spark.shuffle import Parcels, open_parcels, work_parcel  # noqa: E402
 from paimon_py.spark.split_groups import share_splits  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +60,24 @@ def test_small_splits_share_a_task_and_large_ones_do_not():
     assert share_splits([], [], 9) == []
 
 
+def test_other_work_travels_among_parcels_in_its_order():
+    rows = pa.table({"k": range(10)})
+    (parcel,) = sent(rows, [0])
+    others = [work_parcel(number, data) for number, data in ((7, b"seven"), (2, b"two"))]
+    batch = pa.RecordBatch.from_pylist([{"task": 0, "rows": bytes(data)} for data in others], schema=parcel.schema)
+    work = []
+    found = [part for _, part in open_parcels([batch, parcel, batch.slice(0, 0)], rows.schema, work)]
+    assert pa.Table.from_batches(found) == rows
+    assert sorted(work) == [(2, b"two"), (7, b"seven")]
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 3, 200])
+def test_every_task_has_a_number_that_the_hash_of_spark_sends_there(tasks):
+    assert [hash_row(struct.pack("<ii", 0, number)) % tasks for number in places(tasks)] == list(range(tasks))
+    some = np.array([0, 1, 2**31 - 1, 123_456_789])
+    assert spark_hash(some).tolist() == [hash_row(struct.pack("<ii", 0, number)) for number in some.tolist()]
+
+
 @pytest.mark.full
 def test_what_is_timed_beside_other_ways_has_the_same_rows(tmp_path):
     if shutil.which("java") is None:
@@ -67,3 +88,12 @@ def test_what_is_timed_beside_other_ways_has_the_same_rows(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     for step in ("read, append", "read, keyed", "write, append", "write, keyed", "compact", "merge", "splits"):
         assert f"{step:<16}ours" in done.stdout
+
+
+def test_what_a_task_is_handed_does_not_grow_with_their_number(capsys):
+    from benchmarks import scale
+
+    for growth in scale.main(["--tasks", "20"]):
+        flat = max(growth.size_bytes) / min(growth.size_bytes)
+        assert (flat < 1.01) is (growth.way == "rows"), growth
+    assert "compact, rows" in capsys.readouterr().out

@@ -746,7 +746,7 @@ def test_features_are_refused_by_name_at_creation(catalog, options, feature):
     ("schema", "options", "feature"),
     [
         (KEYED, {"file.format": "csv"}, "file.format=csv"),
-        (Schema([("a", "BLOB")]), {}, "BLOB type"),
+        (Schema([("a", "GEOMETRY")]), {}, "GEOMETRY type"),
     ],
 )
 def test_features_of_append_tables_are_refused_by_name_at_creation(catalog, schema, options, feature):
@@ -756,7 +756,7 @@ def test_features_of_append_tables_are_refused_by_name_at_creation(catalog, sche
 
 
 JAVA = {
-    "blob": "BLOB type",
+    "chain-daily": "chain-table.enabled",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 
+import numpy as np
 import pytest
 
 from benchmarks import __main__ as benchmarks
@@ -16,6 +17,8 @@ from benchmarks import (
     indexes,
     large_commit,
     memory,
+    planning,
+    shapes,
     streams,
     system_tables,
     versions,
@@ -205,3 +208,27 @@ def test_queries_of_frames_find_what_scans_find(capsys):
     assert {line.library for line in lines} == {"polars", "DuckDB"}
     assert [line.rows for line in lines if line.query == "a range of keys"] == [10, 10]
     assert "ten rows" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_plans_are_measured_in_processes_of_their_own():
+    lines = planning.main(["--files", "200"])
+    assert [line.splits for line in lines] == [7, 0, 0, 0, 1, 0, 0, 0]
+
+
+def test_shapes_are_told_by_ratios_and_what_is_slower():
+    figures = [
+        shapes.Figure("int-key", 100, "load", 0.5, 1.0, 0.5), shapes.Figure("int-key", 1100, "load", 1.5, 1.0, 1.5),
+        shapes.Figure("orc", 1100, "load", 2.0, None, None),
+    ]  # fmt: skip
+    assert shapes.table_of(figures).splitlines()[2:] == ["| int-key | 1.50 |", "| orc | 2000 ms |"]
+    assert [one.ratio for one in shapes.lost(figures)] == [1.5]
+    ((place, (fixed, slope)),) = shapes.costs(figures).items()
+    assert place == ("int-key", "load") and round(fixed) == 400 and round(slope) == 1_000_000
+
+
+@pytest.mark.parametrize("shape", shapes.SHAPES)
+def test_every_shape_makes_rows_that_differ_by_seed(shape):
+    rows = [shapes.made(shapes.SHAPES[shape], 50, np.arange(50), seed) for seed in (1, 1, 2)]
+    assert rows[0].equals(rows[1]) and not rows[0].equals(rows[2])
+    assert set(shapes.SHAPES[shape].key) <= set(rows[0].column_names)

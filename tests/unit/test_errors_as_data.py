@@ -11,9 +11,9 @@ pytest.importorskip("pyspark")
 
 from paimon_py import errors
 from paimon_py.errors import CommitUnknownError, OptionError, PaimonError, SchemaError, StorageError, UsageError
+from paimon_py.executors.error_data import error_bytes, error_from
 from paimon_py.maintain.cutting import NewerSnapshotsError
 from paimon_py.spark import jobs
-from paimon_py.spark.errors_as_data import error_bytes, error_from
 from paimon_py.storage.store import FileMissingError
 
 

@@ -37,7 +37,7 @@ CALLS = {
     "path": (lambda: AddColumn(path="x", field_type="INT"), "write type='INT'"),
     "doc": (lambda: AddColumn("x", "INT", doc="why"), "write comment='…'"),
     "required": (lambda: AddColumn("x", "INT", required=True), "UpdateColumnNullability('…', False) in a later alter"),
-    "default": (lambda: AddColumn("x", "INT", default="0"), "UpdateColumnDefault('…', '0') after AddColumn"),
+    "default_value": (lambda: AddColumn("x", "INT", default_value="0"), "default="),
     "no type": (lambda: AddColumn("x"), "arguments: column, type, comment, position"),
     "too many": (lambda: AddColumn("x", "INT", "c", First(), True), "arguments: column, type, comment, position"),
     "new name": (lambda: RenameColumn("v", new_name="w"), "write name='…', the new name"),
@@ -67,9 +67,9 @@ def test_no_advice_names_an_argument_that_the_change_lacks():
 def test_changes_stay_values():
     change = AddColumn("x", "INT", position=After("k"))
     assert change == pickle.loads(pickle.dumps(change)) and hash(change) == hash(AddColumn("x", "INT", None, After("k")))
-    assert repr(change) == "AddColumn(column='x', type='INT', comment=None, position=After(name='k'))"
+    assert repr(change) == "AddColumn(column='x', type='INT', comment=None, position=After(name='k'), default=None)"
     assert "***" in repr(SetOption("s3.secret-key", "geheim"))
-    assert list(inspect.signature(paimon_py.AddColumn).parameters) == ["column", "type", "comment", "position"]
+    assert list(inspect.signature(paimon_py.AddColumn).parameters) == ["column", "type", "comment", "position", "default"]
     with pytest.raises(dataclasses.FrozenInstanceError):
         change.column = "y"
     assert len(CHANGES) == 15

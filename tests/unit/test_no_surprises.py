@@ -258,6 +258,7 @@ AFTER_A_DROP = {
     "filter_committed": lambda t, _: t.filter_committed("me", [1]),
     "export": lambda t, _: t.export(f"memory://exported-{uuid.uuid4()}/out"),
     "head": lambda t, _: t.head(),
+    "history": lambda t, _: t.history(),
     "iceberg": lambda t, _: t.iceberg(),
     "levels": lambda t, _: t.levels(),
     "load_files": lambda t, held: t.load_files(held["file"]),

@@ -1,12 +1,9 @@
-"""Flat Avro records decoded in columns: row i of every block of a window in one numpy step.
+"""Flat Avro records decoded in columns.
 
-Where a record begins follows from the one before it, so the rows of one block cannot be found side by side; those of
-many blocks can. Positions come first, column by column and row by row; the values of a column are decoded afterwards,
-all at once. Bytes that are not what the schema says give None: then the records are read one after the other, which
-finds out what is wrong with them.
-
-Worked example: a window of two blocks with the rows (7, "ab"), (NULL, "c") and (8, "d"). Step 0 reads the first row of
-both blocks: branch bytes 2 and 2, numbers at 1 and 1, texts behind them. Step 1 goes on with the first block alone.
+Where records begin comes first (`avro_starts`). Then the places of the values are found, field by field and for all
+records at once: a record must end where the next one of its block begins, and the last one with its block. The values
+of a column are decoded at last. Bytes that are not what the schema says give None: then the records are read one after
+the other, which finds out what is wrong with them.
 
 Source: Avro 1.11 specification, "Binary Encoding".
 """
@@ -21,22 +18,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_py.codec.avro.shape import Shape
+from paimon_py.codec.avro.starts import FlatField, Tables, row_starts
 from paimon_py.codec.columns import Bytes, Ints, Mask, Slices, Words, from_numpy, from_slices, word_view
-from paimon_py.codec.varints import unzigzag, varint_sizes, varints
-
-LEAST_BLOCKS = 12
-"""A step costs more than a record alone with fewer blocks side by side."""
+from paimon_py.codec.varints import unzigzag, varints
 
 _SPARE_BYTES = 32
+_WORD_BYTES = 8
 _ONE = np.uint64(1)
-_WIDTHS = {"double": 8, "float": 4, "boolean": 1}
-
-
-class FlatField(NamedTuple):
-    """A field of flat records: its kind, and which branch of its union is NULL; None: it is never NULL."""
-
-    kind: str
-    null: int | None
 
 
 class ColumnPlaces(NamedTuple):
@@ -63,8 +51,8 @@ def _flat(shape: Shape) -> FlatField | None:
             return None
         null = kinds.index("null")
         shape = shape.parts[1 - null]
-    is_flat = shape.kind in ("long", "string", "bytes") or shape.kind in _WIDTHS
-    return FlatField(shape.kind, null) if is_flat else None
+    field = FlatField(shape.kind, null)
+    return field if shape.kind == "long" or field.has_length or field.width is not None else None
 
 
 def fits(field: FlatField, layout: pa.DataType) -> bool:
@@ -88,78 +76,61 @@ class Window:
         self._lengths = np.array([len(payload) for payload in payloads], np.int64)
         self._data: Bytes = np.frombuffer(b"".join((*payloads, bytes(_SPARE_BYTES))), np.uint8)
         self._view: Words = word_view(self._data)
+        self._tables = Tables(self._data)
 
     def find(self, fields: Sequence[FlatField], wanted: Sequence[bool]) -> list[ColumnPlaces] | None:
         """Where the values of all fields lie; None if the bytes are not records of these fields.
 
         Shapes: out — one for each field; those that are not wanted are empty.
-        Cost: about ten numpy calls a field for each row of the longest block.
+        Cost: a byte for each byte of the window and kind of field, besides the places.
         """
         ends = np.cumsum(self._lengths)
-        order = np.argsort(-self._counts, kind="stable")
-        counts, limits = self._counts[order], ends[order]
-        rows = (np.cumsum(self._counts) - self._counts)[order]
-        position = (ends - self._lengths)[order]
-        steps = int(counts[0]) if len(counts) else 0
-        active = np.searchsorted(-counts, -np.arange(steps), side="left")
-        found = [self._room(field) if keep else None for field, keep in zip(fields, wanted, strict=True)]
-        for step in range(steps):
-            lanes = int(active[step])
-            at = self._row(fields, found, position[:lanes], limits[:lanes], rows[:lanes] + step)
-            if at is None:
+        starts = row_starts(self._tables, fields, ends - self._lengths, self._counts)
+        if starts is None or not ((starts >= 0) & (starts < len(self._data) - _SPARE_BYTES)).all():
+            return None
+        limits = np.repeat(ends, self._counts)
+        follows = np.append(starts[1:], 0)
+        follows[np.cumsum(self._counts) - 1] = ends
+        found = [ColumnPlaces(np.empty(0, np.int64), None, None)] * len(fields)
+        at = starts
+        for number, field in enumerate(fields):
+            places, passed = self._pass_field(field, at, limits)
+            if passed is None:
                 return None
-            position[:lanes] = at
-        nothing = ColumnPlaces(np.empty(0, np.int64), None, None)
-        return [nothing if each is None else each for each in found] if (position == limits).all() else None
+            if wanted[number]:
+                found[number] = places
+            at = passed
+        return found if (at == follows).all() else None
 
-    def _room(self, field: FlatField) -> ColumnPlaces:
-        has_length = field.kind in ("string", "bytes")
-        return ColumnPlaces(
-            np.zeros(self.rows, np.int64),
-            np.zeros(self.rows, np.int64) if has_length else None,
-            None if field.null is None else np.empty(self.rows, np.bool_),
-        )
+    def _pass_field(self, field: FlatField, at: Ints, limits: Ints) -> tuple[ColumnPlaces, Ints | None]:
+        """Where the values of a field lie, and the places behind them; None if one is broken or leaves its block."""
+        there: Mask | None = None
+        sound = True
+        if field.null is not None:
+            branch = self._data[at]
+            there = branch == 2 * (1 - field.null)
+            sound = bool((there | (branch == 2 * field.null)).all())
+            at = at + 1
+        begins, lengths, size = self._value(field, at)
+        passed: Ints = at + (size if there is None else np.where(there, size, 0))
+        sound = sound and bool(((passed >= 0) & (passed <= limits)).all())
+        return ColumnPlaces(begins, lengths, there), passed if sound else None
 
-    def _row(
-        self, fields: Sequence[FlatField], found: Sequence[ColumnPlaces | None], at: Ints, limits: Ints, rows: Ints
-    ) -> Ints | None:
-        """Pass one row of each block; the positions after it, None if one leaves its block."""
-        data = self._data
-        for field, out in zip(fields, found, strict=True):
-            there: Mask | None = None
-            if field.null is not None:
-                branch = data[at]
-                there = branch == 2 * (1 - field.null)
-                if not (there | (branch == 2 * field.null)).all():
-                    return None
-                at = at + 1
-                if out is not None and out.there is not None:
-                    out.there[rows] = there
-            size = self._size(field, out, at, rows)
-            at = at + (size if there is None else np.where(there, size, 0))
-            if not ((at >= 0) & (at <= limits)).all():
-                return None
-        return at
-
-    def _size(self, field: FlatField, out: ColumnPlaces | None, at: Ints, rows: Ints) -> Ints | int:
-        """How many bytes a field takes in each row, as if there were a value."""
-        if out is not None:
-            out.starts[rows] = at
-        if field.kind == "long":
-            return self._varint_size(at)
-        if field.kind in _WIDTHS:
-            return _WIDTHS[field.kind]
+    def _value(self, field: FlatField, at: Ints) -> tuple[Ints, Ints | None, Ints | int]:
+        """Where values begin, how long texts are, and how many bytes each takes, as if there were a value."""
+        if field.width is not None:
+            return at, None, field.width
+        if not field.has_length:
+            return at, None, self._varint_size(at)
         length, head = self._varint(at)
-        if out is not None and out.lengths is not None:
-            out.starts[rows] = at + head
-            out.lengths[rows] = length
         bounded: Ints = head + np.where((length < 0) | (length > len(self._data)), -(1 << 62), length)
-        return bounded
+        return at + head, length, bounded
 
     def _varint_size(self, at: Ints) -> Ints:
-        size, is_long = varint_sizes(self._view[at])
-        if is_long.any():
-            size[is_long] = self._far_size(at[is_long])
+        size = self._tables.of(FlatField("long", None))[at].astype(np.int64)
+        is_far = size > _WORD_BYTES
+        if is_far.any():
+            size[is_far] = self._far_size(at[is_far])
         return size
 
     def _far_size(self, at: Ints) -> Ints:

@@ -67,6 +67,7 @@ _BROKEN = (
 )
 
 _WINDOW_ROWS = 1 << 18
+_WINDOW_BYTES = 8 << 20
 
 Schema = Any
 Record = dict[str, Any]
@@ -109,7 +110,7 @@ class DataFileReader:
         for count, payload in self._blocks():
             window.append((count, payload))
             rows, size = rows + count, size + len(payload)
-            if rows >= _WINDOW_ROWS or size >= _CHUNK_PAYLOAD_BYTES:
+            if rows >= _WINDOW_ROWS or size >= _WINDOW_BYTES:
                 yield window
                 window, rows, size = [], 0, 0
         if window:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_py.codec.avro.columns import FlatField
+from paimon_py.codec.avro.starts import FlatField
 from paimon_py.codec.columns import Bytes, Ints, Mask, numpy_values, slices_of, validity_mask
 
 _ONE = np.uint64(1)

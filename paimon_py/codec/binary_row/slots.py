@@ -37,6 +37,7 @@ _WIDTHS = {
 }
 _PLAIN = frozenset({*_WIDTHS, Root.BIGINT, Root.DOUBLE})
 _TEXTS = frozenset({Root.CHAR, Root.VARCHAR, Root.BINARY, Root.VARBINARY})
+_BOUNDLESS = frozenset({Root.VARIANT, Root.BLOB})
 _TIMESTAMPS = frozenset({Root.TIMESTAMP, Root.TIMESTAMP_LTZ})
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _LOW_BYTES = np.array([(1 << (8 * n)) - 1 for n in range(8)] + [0xFFFF_FFFF_FFFF_FFFF], np.uint64)
@@ -70,7 +71,7 @@ def is_wide_timestamp(kind: DataType) -> bool:
 
 def has_no_bounds(kind: DataType) -> bool:
     """Whether only NULL stands for a column of the type in rows: statistics do not bound it, and it is not a key."""
-    return isinstance(kind, VectorType) or (isinstance(kind, Atomic) and kind.root is Root.VARIANT)
+    return isinstance(kind, VectorType) or (isinstance(kind, Atomic) and kind.root in _BOUNDLESS)
 
 
 def is_text(kind: DataType) -> bool:

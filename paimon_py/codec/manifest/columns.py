@@ -13,7 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.avro.shape import Shape, reader
-from paimon_py.codec.columns import Bytes, Ints, Mask, Slices, from_numpy, from_slices, numpy_values, word_view
+from paimon_py.codec.columns import (
+    Bytes,
+    Ints,
+    Mask,
+    Slices,
+    from_numpy,
+    from_slices,
+    gather_bytes,
+    numpy_values,
+    word_view,
+)
 from paimon_py.errors import CorruptionError
 from paimon_py.lazy import lazy_property
 from paimon_py.spec.data_file import DataFile, FileKind, FileSource, ManifestEntry, Stats
@@ -78,6 +88,7 @@ ROW_COUNT = SHAPE_ROW + 1
 """Rows of the table: one per number, two (position, length) per span, and which schema the record has."""
 
 _RECORD = ROW_OF["record"]
+_GATHERED = 4096
 _START_ROWS = np.array([ROW_OF[name] for name in _SPAN_NAMES])
 _LONGS = Shape("array", parts=(Shape("union", parts=(Shape("null"), Shape("long"))),))
 _TEXTS = Shape("array", parts=(Shape("string"),))
@@ -280,6 +291,23 @@ def concat(parts: Sequence[EntryColumns]) -> EntryColumns:
         offset += last - first
     buffers.append(np.zeros(SPARE_BYTES, np.uint8))
     return EntryColumns(np.concatenate(buffers), np.concatenate(tables, axis=1), tuple(schemas))
+
+
+def compact(columns: EntryColumns) -> EntryColumns:
+    """The same entries over a buffer that holds their records alone."""
+    starts, lengths = columns.table[_RECORD], columns.table[_RECORD + 1]
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(columns) else 0
+    if total + SPARE_BYTES >= len(columns.buffer):
+        return columns
+    records = np.zeros(total + SPARE_BYTES, np.uint8)
+    for first in range(0, len(columns), _GATHERED):
+        rows = slice(first, first + _GATHERED)
+        piece = gather_bytes(Slices(columns.buffer, starts[rows], lengths[rows]))
+        records[int(ends[first] - lengths[first]) :][: len(piece)] = piece
+    table = columns.table.copy()
+    table[_START_ROWS] += ends - lengths - starts
+    return EntryColumns(records, table, columns.schemas)
 
 
 class _Values:

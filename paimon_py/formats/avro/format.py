@@ -1,7 +1,7 @@
 """Avro data files.
 
-Rows without inner columns are encoded in columns, and decoded in columns where a file has several blocks. Others become
-Python objects on their way through fastavro, which is slow: use the format where a table asks for it.
+Rows without inner columns are encoded and decoded in columns. Others become Python objects on their way through
+fastavro, which is slow: use the format where a table asks for it.
 
 Source: format.md §8.5; Java `AvroFileFormat`, `AvroBulkFormat`.
 """
@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_type
-from paimon_py.codec.avro.columns import LEAST_BLOCKS, decode_window, flat_layout, flat_plan
+from paimon_py.codec.avro.columns import decode_window, flat_layout, flat_plan
 from paimon_py.codec.avro.data_files import DataFileEncoder, DataFileReader, branch, plain_schema
 from paimon_py.codec.avro.rows import encode
 from paimon_py.codec.row_size import row_bytes
@@ -147,7 +147,7 @@ class AvroOpenFile:
         windows = reader.windows()
         while (window := next_or_none(windows, self._path)) is not None:
             with decoding(self._path):
-                arrays = None if flat is None or len(window) < LEAST_BLOCKS else decode_window(window, flat)
+                arrays = None if flat is None else decode_window(window, flat)
             if arrays is not None:
                 with decoding(self._path):
                     shown = [_to_target(arrays[column.field.name], column) for column in plan]

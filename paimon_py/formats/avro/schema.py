@@ -14,7 +14,7 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.avro.data_files import branch
 from paimon_py.errors import UnsupportedError
-from paimon_py.formats.reshape import COUNT, map_parts
+from paimon_py.formats.reshape import COUNT, lacks, map_parts
 from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, MapType, MultisetType, Root, RowType, VectorType
 
 ROOT_NAME = "org.apache.paimon.avro.generated.record"
@@ -31,6 +31,7 @@ _PLAIN = {
     Root.VARCHAR: "string",
     Root.BINARY: "bytes",
     Root.VARBINARY: "bytes",
+    Root.BLOB: "bytes",
 }
 _STRINGS = frozenset({Root.CHAR, Root.VARCHAR})
 _STAMP_NAMES = {Root.TIMESTAMP: "timestamp", Root.TIMESTAMP_LTZ: "local-timestamp"}
@@ -79,7 +80,7 @@ def read_type(kind: DataType, schema: Any) -> pa.DataType:
         return pa.list_(read_type(kind.element, node["items"]))
     if isinstance(kind, RowType):
         nodes = {field["name"]: field["type"] for field in node["fields"]}
-        known = [field for field in kind.fields if field.name in nodes]
+        known = [field for field in kind.fields if not lacks(list(nodes), kind, field)]
         return pa.struct([(field.name, read_type(field.type, nodes[field.name])) for field in known])
     if isinstance(kind, (MapType, MultisetType)):
         key, value = map_parts(kind)

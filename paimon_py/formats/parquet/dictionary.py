@@ -49,7 +49,10 @@ def _sample(batches: Sequence[pa.RecordBatch], count: int) -> pa.Table:
     share = -(-count // len(chosen))
     pieces = []
     for batch in chosen:
-        positions = np.linspace(0, batch.num_rows - 1, min(share, batch.num_rows)).astype(np.int64)
+        if batch.num_rows <= share:
+            pieces.append(batch)
+            continue
+        positions = np.linspace(0, batch.num_rows - 1, share).astype(np.int64)
         pieces.append(batch.take(from_numpy(positions, pa.int64())))
     return pa.Table.from_batches(pieces, batches[0].schema)
 

@@ -5,6 +5,7 @@ Source: format.md §8.3; Java `ParquetSchemaConverter`, `SpecialFields`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -41,12 +42,23 @@ def physical_schema(fields: Sequence[Field]) -> pa.Schema:
     Raises:
         UnsupportedError: a type that cannot be written.
     """
-    return identified_schema(fields, FIELD_ID, _layout)
+    return _with_ids(tuple(fields))
 
 
 def leaf_columns(fields: Sequence[Field]) -> list[LeafColumn]:
     """Leaf columns of a file that pyarrow writes, in file order."""
-    return [leaf for field in fields for leaf in _leaves((field.name,), field.type)]
+    return [leaf for field in fields for leaf in _leaves_of(field)]
+
+
+@functools.lru_cache(maxsize=64)
+def _with_ids(fields: tuple[Field, ...]) -> pa.Schema:
+    """The schema of the files of one writer, who may make thousands."""
+    return identified_schema(fields, FIELD_ID, _layout)
+
+
+@functools.lru_cache(maxsize=1024)
+def _leaves_of(field: Field) -> tuple[LeafColumn, ...]:
+    return tuple(_leaves((field.name,), field.type))
 
 
 def is_int96(kind: Atomic) -> bool:

@@ -14,7 +14,9 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.errors import StorageError
-from paimon_py.maintain.hands import Hands, OwnHands
+from paimon_py.executors.executor import Executor
+from paimon_py.executors.job import Job
+from paimon_py.maintain.file_tasks import DELETE, delete_files
 from paimon_py.metadata.branches import other_branches
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.id_runs import runs_of_ids
@@ -26,9 +28,6 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
-
-_TOLD = 64
-"""Files that are deleted before a caller is told again."""
 
 
 class OtherReferences(NamedTuple):
@@ -146,6 +145,7 @@ class DeletionPlan:
 
     def __init__(self, root: TableRoot, schema: TableSchema) -> None:
         self._root = root
+        self._schema = schema
         self._files = TableFiles(root, schema)
         self._data: dict[str, tuple[str, ...]] = {}
         self._ending: set[str] = set()  # manifests that tell of the end of data files
@@ -308,10 +308,10 @@ class DeletionPlan:
 
     # -- deleting -----------------------------------------------------------------------------------------------------
 
-    def delete(self, hands: Hands | None = None, progress: Progress | None = None) -> int:
+    def delete(self, executor: Executor | None = None, progress: Progress | None = None) -> int:
         """Delete manifests first, then the files they name. What cannot be deleted stays as an orphan.
 
-        `hands`: who deletes; None: this process, which tells `progress` of files.
+        `executor`: who deletes; None: this process. `progress` is told of files.
 
         With the option `snapshot.clean-empty-directories` the directories go that this leaves empty.
 
@@ -319,13 +319,8 @@ class DeletionPlan:
         """
         data = [path for part in self._data.values() for path in part]
         paths = [*self._metadata.values(), *self._index.values(), *data]
-        targets = [(self._root.files, path) for path in paths]
-        step = max(1, len(targets)) if hands is not None or progress is None else _TOLD
-        tally, remaining = ProgressCounter(progress, len(targets), "files"), 0
-        for start in range(0, len(targets), step):
-            part = targets[start : start + step]
-            remaining += (hands or OwnHands(self._root)).delete(part)
-            tally.add(len(part))
+        tally = None if progress is None else ProgressCounter(progress, len(paths), "files")
+        remaining = delete_files(Job(DELETE, self._root, self._schema, tally=tally), paths, executor, named=True)
         if self._removes_directories:
             below = self._root.path + "/"
             self._remove_directories({path.rpartition("/")[0] for path in data if path.startswith(below)})

@@ -5,13 +5,17 @@ Source: format.md §16.2; Java `ExpireChangelogImpl`, `ChangelogDeletion`.
 
 from __future__ import annotations
 
-from paimon_py.logs import EXPIRY
+from collections.abc import Sequence
+
+from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, other_references
 from paimon_py.maintain.cleanup.expired import ExpiredChangelogs
 from paimon_py.maintain.cleanup.retention import Retention, first_kept_changelog
+from paimon_py.maintain.observers import report
 from paimon_py.metadata.branches import other_branches
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter
+from paimon_py.spec.events import ExpiryEvent
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 
@@ -68,7 +72,7 @@ def expire_changelogs(
         before = [other.snapshots.find(going[0].id - 1) for other in other_branches(root)]
         doomed.spare([one for one in before if one is not None])
         doomed.spare_changes(beside)
-    left_files = 0
+    left_files, said = 0, tuple[str, ...]()
     if going and not dry_run:
         root.changelogs.forget(range(going[0].id, kept.snapshot_id))
         doomed.spare(other_references(root, going).without(beside))
@@ -76,7 +80,9 @@ def expire_changelogs(
         EXPIRY.info(
             "%s: changelogs %d to %d went, with %d data files; %s", root.path, going[0].id, going[-1].id,
             doomed.counts.data_files, kept.reason,
+            extra=fields(root, changelogs=len(going), data_files=doomed.counts.data_files),
         )  # fmt: skip
+        said = report(root, lambda: _event(root, going, doomed))
     counts = doomed.counts
     return ExpiredChangelogs(
         snapshot_ids=tuple(one.id for one in going),
@@ -87,5 +93,13 @@ def expire_changelogs(
         metadata_files=counts.metadata_files,
         left_files=left_files,
         dry_run=dry_run,
+        warnings=said,
     )
+
+
+def _event(root: TableRoot, going: Sequence[Snapshot], doomed: DeletionPlan) -> ExpiryEvent:
+    return ExpiryEvent(
+        **root.event_place(), what="changelogs", count=len(going), first_id=going[0].id, last_id=going[-1].id,
+        deleted_files=doomed.counts.data_files + doomed.counts.metadata_files,
+    )  # fmt: skip
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import msgspec
 
+from paimon_py.maintain.observers import report
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.store_clock import store_lag
+from paimon_py.spec.events import ExpiryEvent
 
 
 class ExpiredConsumers(msgspec.Struct, frozen=True):
@@ -37,5 +39,7 @@ def expire_consumers(root: TableRoot, idle_millis: int) -> ExpiredConsumers:
     if lag is None:
         return ExpiredConsumers((), latest_due)
     gone = root.consumers.expire(idle, now - lag - idle_millis)
+    if gone:
+        report(root, lambda: ExpiryEvent(**root.event_place(), what="consumers", count=len(gone)))
     dues = [millis + lag + idle_millis + 1 for name, millis in written.items() if name not in gone]
     return ExpiredConsumers(tuple(gone), min([latest_due, *dues]))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import cast
 
 import msgspec
 import numpy as np
@@ -28,13 +29,14 @@ from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.commit.state import State
 from paimon_py.env import Clock
 from paimon_py.errors import OptionError, UsageError
-from paimon_py.logs import EXPIRY
+from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.cleanup.expired import ExpiredPartitions
-from paimon_py.maintain.observers import tell_commits
+from paimon_py.maintain.observers import report, tell_commits
 from paimon_py.metadata.partition_files import partition_columns, partition_files
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter
-from paimon_py.scan.moments import age_of, limit_before, wall_millis
+from paimon_py.scan.moments import age_of, as_age, limit_before, wall_millis
+from paimon_py.spec.events import ExpiryEvent
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
@@ -65,7 +67,7 @@ class PartitionExpiry(msgspec.Struct, frozen=True, kw_only=True):
         options: Mapping[str, str],
         clock: Clock,
         *,
-        older_than: datetime | timedelta | int | None = None,
+        older_than: datetime | timedelta | str | int | None = None,
     ) -> PartitionExpiry | None:
         """What options say; None if partitions do not expire.
 
@@ -77,6 +79,7 @@ class PartitionExpiry(msgspec.Struct, frozen=True, kw_only=True):
         """
         table = Options(options)
         age = table.find_duration("partition.expiration-time")
+        older_than = cast("datetime | timedelta | str | int | None", as_age(older_than))
         if not schema.partition_keys or (age is None and older_than is None):
             return None
         if older_than is None or isinstance(older_than, timedelta):
@@ -93,7 +96,7 @@ class PartitionExpiry(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _on_the_wall(moment: datetime | int, now_millis: int) -> int:
+def _on_the_wall(moment: datetime | str | int, now_millis: int) -> int:
     millis = limit_before("older_than", moment, now_millis)
     try:
         return wall_millis(millis)
@@ -131,7 +134,10 @@ def expire_partitions(
     found = on_latest(root, lambda latest, _: _find_expired(root, schema, expiry, latest), rounds=ROUNDS)
     total = min(expiry.max_num, len(found.expired))
     if found.undated.num_rows:
-        EXPIRY.warning("%s: %d partitions never expire, their values say no time", root.path, found.undated.num_rows)
+        EXPIRY.warning(
+            "%s: %d partitions never expire, their values say no time", root.path, found.undated.num_rows,
+            extra=fields(root, partitions=found.undated.num_rows),
+        )  # fmt: skip
     if dry_run:
         gone = found.expired[:total]
     tally = ProgressCounter(progress, 0 if dry_run else total, "partitions")
@@ -146,13 +152,16 @@ def expire_partitions(
         tally.add(len(went))
     tally.end()
     if ids:
-        EXPIRY.info("%s: %d partitions went", root.path, len(gone))
+        EXPIRY.info("%s: %d partitions went", root.path, len(gone), extra=fields(root, partitions=len(gone)))
+    event = lambda: ExpiryEvent(**root.event_place(), what="partitions", count=len(gone))  # noqa: E731
+    said = report(root, event) if ids else ()
     return ExpiredPartitions(
         partitions=tuple(partition_columns(schema, gone).to_pylist()),
         snapshot_ids=tuple(ids),
         left=len(found.expired) - len(gone),
         undated=tuple(found.undated.to_pylist()),
         dry_run=dry_run,
+        warnings=said,
     )
 
 

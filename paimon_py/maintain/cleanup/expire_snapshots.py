@@ -16,14 +16,16 @@ from typing import NamedTuple
 import msgspec
 
 from paimon_py.errors import CommitConflictError, PaimonError, StorageError
-from paimon_py.logs import EXPIRY
+from paimon_py.executors.executor import Executor
+from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, other_references
 from paimon_py.maintain.cleanup.expired import ExpiredSnapshots
 from paimon_py.maintain.cleanup.retention import FirstKept, Lasting, Retention, first_kept, lasting_changes
-from paimon_py.maintain.hands import Hands
+from paimon_py.maintain.observers import report
 from paimon_py.metadata.id_runs import current_run
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter
+from paimon_py.spec.events import ExpiryEvent
 from paimon_py.spec.layout import earliest_hint_path, snapshot_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -31,7 +33,7 @@ from paimon_py.spec.snapshot import CommitKind, Snapshot
 
 
 def expire_snapshots(
-    root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool, hands: Hands | None = None,
+    root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool, executor: Executor | None = None,
     progress: Progress | None = None, seen: Snapshot | None = None,
 ) -> ExpiredSnapshots:
     """Let snapshots go, and the files that only they name.
@@ -43,7 +45,7 @@ def expire_snapshots(
 
     Args:
         schema: the latest one.
-        hands: who deletes files; None: this process.
+        executor: who deletes files; None: this process.
         progress: is told of snapshots that are looked at, then of files that are deleted.
         seen: a snapshot that was looked at just now.
 
@@ -85,12 +87,21 @@ def expire_snapshots(
     for snapshot in going:
         root.store.delete(snapshot_path(root.branch_path, snapshot.id))
     doomed.spare(other_references(root, going).without(beside))
-    done = _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete(hands, progress))
+    done = _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete(executor, progress))
     EXPIRY.info(
         "%s: snapshots %d to %d went, with %d data files; %s", root.path, done.snapshot_ids[0], done.snapshot_ids[-1],
         done.data_files, done.reason,
+        extra=fields(root, snapshots=len(going), data_files=done.data_files, metadata_files=done.metadata_files),
     )  # fmt: skip
-    return done
+    said = report(root, lambda: _event(root, done))
+    return msgspec.structs.replace(done, warnings=said) if said else done
+
+
+def _event(root: TableRoot, done: ExpiredSnapshots) -> ExpiryEvent:
+    return ExpiryEvent(
+        **root.event_place(), what="snapshots", count=len(done.snapshot_ids), first_id=done.snapshot_ids[0],
+        last_id=done.snapshot_ids[-1], deleted_files=done.data_files + done.index_files + done.metadata_files,
+    )  # fmt: skip
 
 
 class Chain(NamedTuple):

@@ -20,6 +20,7 @@ class ExpiredSnapshots(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         spared_files: files that no snapshot needs any more, and that a tag or branch keeps.
         left_files: files that the store did not delete; they are orphans now.
         dry_run: nothing was deleted, all of this is what would happen.
+        warnings: what observers failed to do; this stands.
     """
 
     snapshot_ids: tuple[int, ...] = ()
@@ -32,6 +33,7 @@ class ExpiredSnapshots(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     spared_files: int = 0
     left_files: int = 0
     dry_run: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 class ExpiredChangelogs(AsPage, msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +47,7 @@ class ExpiredChangelogs(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         metadata_files: manifests and manifest lists that went.
         left_files: files that the store did not delete; they are orphans now.
         dry_run: nothing was deleted, all of this is what would happen.
+        warnings: what observers failed to do; this stands.
     """
 
     snapshot_ids: tuple[int, ...] = ()
@@ -55,6 +58,7 @@ class ExpiredChangelogs(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     metadata_files: int = 0
     left_files: int = 0
     dry_run: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 class ExpiredPartitions(AsPage, msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +70,7 @@ class ExpiredPartitions(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         left: how many more have expired and wait for the next call (`partition.expiration-max-num`).
         undated: partitions that never expire by their values, which say no time: `update-time` lets them go.
         dry_run: nothing was dropped, all of this is what would happen.
+        warnings: what observers failed to do; this stands.
     """
 
     partitions: tuple[dict[str, object], ...] = ()
@@ -73,6 +78,7 @@ class ExpiredPartitions(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     left: int = 0
     undated: tuple[dict[str, object], ...] = ()
     dry_run: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 class FastForwarded(AsPage, msgspec.Struct, frozen=True, kw_only=True):
@@ -127,6 +133,7 @@ class RemovedOrphans(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         shared_roots: external directories that were left alone, since other tables may have files there.
         older_than_millis: the limit, by the clock of the store.
         dry_run: nothing was deleted, all of this is what would happen.
+        warnings: what observers failed to do; this stands.
     """
 
     files: int = 0
@@ -140,6 +147,7 @@ class RemovedOrphans(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     shared_roots: tuple[str, ...] = ()
     older_than_millis: int
     dry_run: bool
+    warnings: tuple[str, ...] = ()
 
 
 class RolledBack(AsPage, msgspec.Struct, frozen=True, kw_only=True):

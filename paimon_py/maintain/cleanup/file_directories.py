@@ -61,12 +61,18 @@ class Content(Enum):
 
 
 class Directory(NamedTuple):
-    """A directory of a store. `levels`: so many directories, this one and those above, may go when they are empty."""
+    """A directory of a store.
+
+    Attributes:
+        levels: so many directories, this one and those above, may go when they are empty.
+        external: the external root that it lies below; None: it lies in the table's own store.
+    """
 
     store: Store
     path: str
     content: Content
     levels: int = 0
+    external: str | None = None
 
     def may_hold(self, name: str) -> bool:
         """Whether a file of this name may be an orphan."""
@@ -100,16 +106,21 @@ def bucket_directories(
     Raises: StorageError
     """
     below = sorted({where for home in homes for where in _data_directories(home.schemas)})
-    places = [(root.store, root.path, False)]
+    places: list[tuple[Store, str, str | None]] = [(root.store, root.path, None)]
     for url in external:
         store, place = root.files.place(f"{url}/{_BUCKET}")
-        places.append((store, place.removesuffix(f"/{_BUCKET}"), True))
-    for store, path, is_external in places:
+        places.append((store, place.removesuffix(f"/{_BUCKET}"), url))
+    for store, path, url_above in places:
         for where in below:
             for bucket in _buckets(store, join(path, where), keys, 0):
-                yield bucket
-                if is_external and bucket.content is Content.NAMED:
-                    yield from _spread_directories(bucket, _ENTROPY)
+                yield bucket._replace(external=url_above)
+                if url_above is not None and bucket.content is Content.NAMED:
+                    yield from _spread_directories(bucket._replace(external=url_above), _ENTROPY)
+
+
+def external_store(root: TableRoot, url: str) -> Store:
+    """The store of an external root. Raises: CorruptionError if the table has no such root."""
+    return root.files.place(f"{url}/{_BUCKET}")[0]
 
 
 def external_roots(root: TableRoot, homes: Iterable[Home]) -> tuple[list[str], list[str]]:
@@ -158,7 +169,7 @@ def _spread_directories(above: Directory, parts: Sequence[re.Pattern[str]]) -> I
     """The directories by which files of a bucket are spread."""
     for status in above.store.list(above.path):
         if status.is_directory and parts[0].fullmatch(status.name):
-            below = Directory(above.store, status.path, Content.NAMED, above.levels + 1)
+            below = above._replace(path=status.path, content=Content.NAMED, levels=above.levels + 1)
             yield from _spread_directories(below, parts[1:]) if len(parts) > 1 else (below,)
 
 

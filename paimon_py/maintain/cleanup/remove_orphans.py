@@ -8,7 +8,7 @@ Source: format.md §16.6; docs/reliability.md §3 (e); Java `OrphanFilesClean`, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -17,7 +17,9 @@ import numpy as np
 from paimon_py.arguments import as_python
 from paimon_py.env import Clock
 from paimon_py.errors import StorageError, UsageError
-from paimon_py.logs import EXPIRY
+from paimon_py.executors.executor import Executor
+from paimon_py.executors.job import Job
+from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.cleanup.expired import RemovedOrphans
 from paimon_py.maintain.cleanup.file_directories import (
     Directory,
@@ -26,13 +28,15 @@ from paimon_py.maintain.cleanup.file_directories import (
     metadata_directories,
 )
 from paimon_py.maintain.cleanup.references import Home, Reachable, homes
-from paimon_py.maintain.hands import Hands, OwnHands, Target, is_older
+from paimon_py.maintain.file_tasks import DELETE, DeleteTask, Deletion, delete_files, is_older, list_directories
 from paimon_py.maintain.idle_users import forget_user, idle_users
+from paimon_py.maintain.observers import report
 from paimon_py.metadata.consumers import Consumers
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.store_clock import store_lag
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.scan.moments import limit_before
+from paimon_py.spec.events import OrphanEvent
 from paimon_py.spec.iceberg import writes_iceberg
 from paimon_py.storage.store import FileStatus
 
@@ -44,11 +48,9 @@ _NEVER = 0
 """A limit that no file is older than."""
 _SHOWN = 1000
 _DELETED_AT_ONCE = 20_000
-_TOLD = 500
-"""Files that this process deletes before it tells of them."""
 
 
-def limit_of(clock: Clock, older_than: datetime | timedelta | int | None) -> int:
+def limit_of(clock: Clock, older_than: datetime | timedelta | str | int | None) -> int:
     """The time that files must be older than, in epoch milliseconds; a day ago if nothing is said.
 
     Raises: UsageError if it is not in the past.
@@ -65,12 +67,13 @@ def limit_of(clock: Clock, older_than: datetime | timedelta | int | None) -> int
 
 
 def remove_orphans(
-    root: TableRoot, limit_millis: int, *, dry_run: bool, progress: Progress | None = None, hands: Hands | None = None
+    root: TableRoot, limit_millis: int, *, dry_run: bool, progress: Progress | None = None,
+    executor: Executor | None = None,
 ) -> RemovedOrphans:
     """Delete the files of a table that nothing names and that are older than a limit, and forget idle users.
 
     Args:
-        hands: who lists directories and deletes files; None: this process.
+        executor: who lists directories and deletes files; None: this process.
 
     Cost: every state, manifest list, manifest and index manifest once, a list for each directory, a delete for each
         file; a list for each branch and three calls for each idle user; three calls to learn the time of the store.
@@ -80,18 +83,25 @@ def remove_orphans(
             was deleted before was an orphan.
         TableNotFoundError: there is no table (any more).
     """
-    root.schemas.latest()
+    schema = root.schemas.latest()
     lag = 0 if dry_run else store_lag(root)
     limit_millis = _NEVER if lag is None else limit_millis - lag
     settled = root.env.clock.millis() - (lag or 0) - _HOUR_MILLIS
-    search = _Search(root, limit_millis, min(limit_millis, settled), hands, progress, dry_run=dry_run)
+    deleting = Job(DELETE, root, schema, tally=None if progress is None else ProgressCounter(progress, 0, "files"))
+    search = _Search(deleting, limit_millis, min(limit_millis, settled), executor, progress, dry_run=dry_run)
     search.run()
     if lag is not None:
         search.forget_users(root.env.clock.millis() - lag)
     found = search.result()
     if not dry_run:
         gone = found.files - found.left_files
-        EXPIRY.info("%s: %d orphans were deleted, %d bytes", root.path, gone, found.size_bytes)
+        EXPIRY.info(
+            "%s: %d orphans were deleted, %d bytes", root.path, gone, found.size_bytes,
+            extra=fields(root, files=gone, size_bytes=found.size_bytes),
+        )  # fmt: skip
+        event = lambda: OrphanEvent(**root.event_place(), deleted_files=gone, size_bytes=found.size_bytes)  # noqa: E731
+        said = report(root, event) if gone else ()
+        return msgspec.structs.replace(found, warnings=said) if said else found
     return found
 
 
@@ -99,16 +109,15 @@ class _Search:
     """One search. Candidates are gathered up to a number, then looked at again and deleted."""
 
     def __init__(
-        self, root: TableRoot, limit: int, settled: int, hands: Hands | None, progress: Progress | None, *,
-        dry_run: bool,
+        self, deleting: Job[DeleteTask, Deletion], limit: int, settled: int, executor: Executor | None,
+        progress: Progress | None, *, dry_run: bool,
     ) -> None:  # fmt: skip
         """`limit`, `settled`: what files must be older than to go, and for a state not to be read again."""
-        self._root = root
+        self._root = root = deleting.root
+        self._deleting = deleting
         self._limit = limit
-        self._hands = hands or OwnHands(root)
-        self._at_once = _DELETED_AT_ONCE if hands else _TOLD
+        self._executor = executor
         self._progress = progress
-        self._deleted = ProgressCounter(progress, 0, "files")
         self._dry_run = dry_run
         self._reachable = Reachable(root, settled)
         self._candidates: list[Candidate] = []
@@ -122,7 +131,7 @@ class _Search:
         keys = self._root.schemas.latest().partition_keys
         directories = [
             *metadata_directories(self._root, branches),
-            *dict.fromkeys(bucket_directories(self._root, branches, keys, external)),
+            *_each_once(bucket_directories(self._root, branches, keys, external)),
         ]
         self._count(directories=len(directories), shared_roots=tuple(shared))
         tally = ProgressCounter(self._progress, len(directories), "directories")
@@ -155,7 +164,8 @@ class _Search:
     def _looked_at(self, directories: Sequence[Directory]) -> Iterator[tuple[Directory, list[FileStatus], int]]:
         """What may be an orphan in each directory, and how many files are too young for that."""
         limit = None if self._dry_run else self._limit
-        for directory, found in zip(directories, self._hands.list_directories(directories, limit), strict=True):
+        listed = list_directories(self._root, self._deleting.schema, directories, limit, self._executor)
+        for directory, found in zip(directories, listed, strict=True):
             if found.is_left:
                 self._empty.add(directory)
             lacking = np.flatnonzero(self._reachable.lack([status.name for status in found.files])).tolist()
@@ -172,7 +182,9 @@ class _Search:
         going = [one for one, lacks in zip(part, lacking, strict=True) if lacks]
         left = 0
         if not self._dry_run:
-            left = self._delete([(directory.store, status.path) for directory, status in going])
+            for external in dict.fromkeys(directory.external for directory, _ in going):
+                paths = [status.path for directory, status in going if directory.external == external]
+                left += self._delete(paths, external)
             self._empty.update(directory for directory, _ in going if directory.levels)
         self._count(
             files=self._found.files + len(going),
@@ -188,7 +200,7 @@ class _Search:
             status = self._root.store.stat(mark.path) if is_older(mark, self._limit) else None
             if status is None or not is_older(status, self._limit):
                 continue
-            left = 0 if self._dry_run else self._delete([(self._root.store, mark.path)])
+            left = 0 if self._dry_run else self._delete([mark.path])
             self._count(
                 files=self._found.files + 1,
                 size_bytes=self._found.size_bytes + mark.size_bytes,
@@ -205,7 +217,7 @@ class _Search:
 
         first = {status.path for status in iceberg_orphans(self._root, schema) if is_older(status, self._limit)}
         going = [status for status in iceberg_orphans(self._root, schema) if status.path in first] if first else []
-        left = 0 if self._dry_run else self._delete([(self._root.store, status.path) for status in going])
+        left = 0 if self._dry_run else self._delete([status.path for status in going])
         self._count(
             files=self._found.files + len(going),
             size_bytes=self._found.size_bytes + sum(status.size_bytes for status in going),
@@ -213,14 +225,9 @@ class _Search:
             left_files=self._found.left_files + left,
         )
 
-    def _delete(self, targets: Sequence[Target]) -> int:
-        """Delete files, and tell of them as they go. Gives how many are left."""
-        left = 0
-        for start in range(0, len(targets), self._at_once):
-            part = targets[start : start + self._at_once]
-            left += self._hands.delete(part)
-            self._deleted.add(len(part))
-        return left
+    def _delete(self, paths: Sequence[str], external: str | None = None) -> int:
+        """Delete files of the table's own store, or below an external root. Gives how many are left."""
+        return delete_files(self._deleting, paths, self._executor, external=external)
 
     def _remove_directories(self) -> None:
         """Remove buckets that have been empty for long or that have become so, and then the partitions above them."""
@@ -235,6 +242,14 @@ class _Search:
 
     def _count(self, **changes: object) -> None:
         self._found = msgspec.structs.replace(self._found, **changes)
+
+
+def _each_once(directories: Iterable[Directory]) -> Iterable[Directory]:
+    """Directories without those that lie below two external roots for the second time."""
+    found: dict[tuple[object, ...], Directory] = {}
+    for one in directories:
+        found.setdefault(tuple(one[:4]), one)
+    return found.values()
 
 
 def _is_removed(directory: Directory) -> bool:

@@ -18,7 +18,7 @@ from paimon_py.maintain.observers import tell_commits
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter
-from paimon_py.spec.data_file import ManifestEntry
+from paimon_py.spec.data_file import DataFile, ManifestEntry
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 
@@ -71,14 +71,25 @@ def _remove(
     return RemovedEntries(paths=paths, rows=rows, snapshot_id=done.snapshot_id, dry_run=False)
 
 
+def _rows_of(file: DataFile) -> tuple[int, int]:
+    """The id of the first row of a file, and the one after the last."""
+    first = file.first_row_id or 0
+    return first, first + file.row_count
+
+
+def _shares_rows(entry: ManifestEntry, lost: Sequence[tuple[bytes, int, int]]) -> bool:
+    first, end = _rows_of(entry.file)
+    return any(entry.partition == partition and first < stop and start < end for partition, start, stop in lost)
+
+
 def _require_whole_rows(entries: Sequence[ManifestEntry], missing: Sequence[ManifestEntry]) -> None:
     """Refuse to leave rows of which some columns are there.
 
     Raises: UnsupportedError
     """
     gone = {entry.file.name for entry in missing}
-    lost = {(entry.partition, entry.file.first_row_id) for entry in missing}
-    left = [one for one in entries if (one.partition, one.file.first_row_id) in lost and one.file.name not in gone]
+    lost = [(entry.partition, *_rows_of(entry.file)) for entry in missing]
+    left = [one for one in entries if one.file.name not in gone and _shares_rows(one, lost)]
     if left:
         raise UnsupportedError(
             f"nothing was removed: file {left[0].file.name} holds other columns of rows whose files are missing, and"

@@ -40,7 +40,7 @@ def retention_of(
     *,
     count_min: int | None = None,
     count_max: int | None = None,
-    older_than: datetime | timedelta | int | None = None,
+    older_than: datetime | timedelta | str | int | None = None,
     limit: int | None = None,
 ) -> Retention:
     """What a caller says, and of what the caller does not say, what the options of the table say.
@@ -78,7 +78,7 @@ def _option(table: Options, what: str, name: str) -> str:
     return f"{what}.{name}" if table.is_set(f"{what}.{name}") else f"snapshot.{name}"
 
 
-def _older_than(given: datetime | timedelta | int | None, now_millis: int, retained_millis: int) -> int:
+def _older_than(given: datetime | timedelta | str | int | None, now_millis: int, retained_millis: int) -> int:
     if given is None:
         return now_millis - retained_millis
     return limit_before("older_than", as_python(given), now_millis)

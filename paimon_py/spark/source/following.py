@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from paimon_py import Consumer, Table
 from paimon_py.errors import SnapshotExpiredError, SnapshotNotFoundError, UsageError
-from paimon_py.metadata.consumers import Consumer
 from paimon_py.scan.split import Split
 from paimon_py.spark.source.limits import BatchLimits, Size
 from paimon_py.spark.source.offsets import NEW_CHECKPOINT, Offset, all_of, mark_of
 from paimon_py.spark.source.opening import read_from, where_of
-from paimon_py.spark.source.options import SourceOptions
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.options import Options
 from paimon_py.spec.snapshot import Base
@@ -26,11 +25,12 @@ from paimon_py.stream.begin import follows, whole
 from paimon_py.stream.end import End
 from paimon_py.stream.position import Position, parse_position, table_of
 from paimon_py.stream.start import Compacted, FromSnapshot, Full, start_of
-from paimon_py.stream.step import Step
-from paimon_py.stream.stream import Stream
 from paimon_py.system.metadata_table import MadeTable
 from paimon_py.system.table import SystemTable
-from paimon_py.table.table import Table
+
+if TYPE_CHECKING:
+    from paimon_py import Step, Stream
+    from paimon_py.spark.source.options import SourceOptions
 
 _STARTS = (
     "scan.mode", "scan.snapshot-id", "scan.timestamp-millis", "scan.timestamp", "consumer-id", "consumer.mode",

@@ -6,11 +6,14 @@ Source: Java `PaimonReadLimitGuard`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from paimon_py.errors import OptionError, UsageError
-from paimon_py.scan.split import Split
+
+if TYPE_CHECKING:
+    from paimon_py.types import Split
 
 FILES, BYTES = "read.stream.maxFilesPerTrigger", "read.stream.maxBytesPerTrigger"
 ROWS = "read.stream.maxRowsPerTrigger"

@@ -10,9 +10,9 @@ from typing import Union
 
 import msgspec
 
+from paimon_py import AddColumn, UpdateColumnType
 from paimon_py.cdc.evolve import wider
 from paimon_py.errors import SchemaError
-from paimon_py.spec.schema_changes import AddColumn, UpdateColumnType
 from paimon_py.spec.type_text import sql_type, with_nullability
 from paimon_py.spec.types import DataType, Field, RowType
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from paimon_py.errors import UsageError
-from paimon_py.scan.split import Split
 from paimon_py.stream.position import Position, parse_position
+
+if TYPE_CHECKING:
+    from paimon_py.types import Split
 
 _EDITION = 1
 _ALL = "all"

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Union, cast
+from typing import TYPE_CHECKING, Union, cast
 
 import msgspec
 import pyarrow as pa
 
-from paimon_py.catalog.catalog import Catalog
+from paimon_py import Catalog, Table
 from paimon_py.errors import OptionError, UsageError
-from paimon_py.expr.predicate import Predicate
 from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.source.options import BRANCH, CHANGELOG, ZONE, SourceOptions, place_of
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.system.metadata_table import MadeTable
 from paimon_py.system.table import SystemTable
-from paimon_py.table.table import Table
+
+if TYPE_CHECKING:
+    from paimon_py import Predicate
 
 _PRIMARY_KEY, _PARTITION = "primary-key", "partition"
 

@@ -8,9 +8,9 @@ from typing import Any, Union
 import pyarrow as pa
 from pyspark.sql import types as st
 
+from paimon_py import Scan
 from paimon_py.errors import SchemaError, SnapshotNotFoundError, UsageError
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD
-from paimon_py.scan.scan import Scan
 from paimon_py.spark.convert import fit
 from paimon_py.spark.source.opening import Source, read_from, where_of
 from paimon_py.spark.source.options import BATCH_READS, COLUMNS, KINDS, TRUNCATE, SourceOptions, asked_of

@@ -7,20 +7,23 @@ partitions) tasks write their rows as they come, and the driver puts them into t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from paimon_py import Table
 from paimon_py.codec.columns import numpy_values
-from paimon_py.commit.changes import Changes
 from paimon_py.errors import CommitConflictError
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.metadata.bucket_files import TableFiles
-from paimon_py.spark.write import Overwrite
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.schema import VALUE_KIND
-from paimon_py.table.table import Table
-from paimon_py.write.session import Writer
+
+if TYPE_CHECKING:
+    from paimon_py import Changes
+    from paimon_py.spark.write import Overwrite
+    from paimon_py.types import Writer
 
 
 def waits(table: Table) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,9 @@ from paimon_py.spark.source.read import projection
 from paimon_py.spark.split_groups import shares_of_source
 from paimon_py.spark.types import arrow_schema
 from paimon_py.spec.schema import ROW_KIND_COLUMN
-from paimon_py.stream.reading import Reading
+
+if TYPE_CHECKING:
+    from paimon_py.stream.reading import Reading
 
 Json = dict[str, Any]
 Part = tuple[Callable[[Sequence[bytes]], Iterator[pa.RecordBatch]], list[bytes]]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import types as st
 
+from paimon_py import Changes
 from paimon_py.codec.arrow_types import from_arrow_type
-from paimon_py.commit.changes import Changes
-from paimon_py.commit.commit import committed_before
-from paimon_py.commit.uncommitted import discarding_on_failure
+from paimon_py.distributed import commit_changes, commit_of, discard_changes
 from paimon_py.errors import OptionError, PaimonError, UsageError
 from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.replays import QUERY
@@ -36,8 +35,9 @@ from paimon_py.spark.source.staging import place, stage, waits
 from paimon_py.spark.write import Overwrite, WriteRows, nothing, taken_columns, target_of
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.schema import ROW_KIND_COLUMN
-from paimon_py.table.table import Table
-from paimon_py.table.writing import discard
+
+if TYPE_CHECKING:
+    from paimon_py import Table
 
 
 class Handed(msgspec.Struct, frozen=True):
@@ -96,16 +96,15 @@ def publish(
     written = [Changes.from_bytes(one.changes) for one in handed if one.changes is not None]
     try:
         label = _label_of(asked) if batch is None else CommitLabel(_user_of(asked, handed), batch)
-        known = committed_before(table._root, table.schema, label)
+        known = commit_of(table, label)
     except PaimonError:
-        _discard(table, written)
+        discard_changes(table, written)
         raise
     if known is not None:
-        _discard(table, written)
+        discard_changes(table, written)
         return
     changes = _changes(table, written, overwrite)
-    with discarding_on_failure(lambda: discard(table._root, table.schema, changes)):
-        table.commit(changes, user=label.user, identifier=label.identifier, overwrite=overwrite)
+    commit_changes(table, changes, label, overwrite)
 
 
 def abandon(options: Mapping[str, str], messages: Sequence[bytes | None]) -> None:
@@ -118,7 +117,7 @@ def abandon(options: Mapping[str, str], messages: Sequence[bytes | None]) -> Non
         return
     handed = [msgspec.json.decode(message, type=Handed) for message in messages if message is not None]
     table = write_to(asked_of(options))
-    _discard(table, [Changes.from_bytes(one.changes) for one in handed if one.changes is not None])
+    discard_changes(table, [one.changes for one in handed if one.changes is not None])
 
 
 def _overwrite(asked: SourceOptions, overwrites: bool) -> Overwrite:
@@ -173,12 +172,7 @@ def _changes(table: Table, written: Sequence[Changes], overwrite: Overwrite) -> 
     try:
         return place(table, written, overwrite)
     finally:
-        _discard(table, written)
-
-
-def _discard(table: Table, written: Sequence[Changes]) -> None:
-    for changes in written:
-        discard(table._root, table.schema, changes)
+        discard_changes(table, written)
 
 
 def _evolve(table: Table, asked: SourceOptions, given: st.StructType) -> Table:

@@ -45,13 +45,13 @@ def test_the_number_of_rows_depends_on_the_columns():
 def test_ids_and_numbers_stand_beside_the_columns():
     group = files_of(BASE, NEW)
 
-    def read(one, own):
+    def read(one, own, offset):
         yield 0, pa.RecordBatch.from_arrays([pa.array(range(4), pa.int32())] * len(own), names=[field.name for field in own])
 
-    ((position, batch),) = group.rows((C, ROW_ID_FIELD, A, SEQUENCE_FIELD), read)
+    ((position, batch),) = group.rows((C, ROW_ID_FIELD, A, SEQUENCE_FIELD), read, None)
     assert (position, batch.schema.names) == (0, ["c", "_ROW_ID", "a", "_SEQUENCE_NUMBER"])
     assert batch["_ROW_ID"].to_pylist() == [100, 101, 102, 103] and set(batch["_SEQUENCE_NUMBER"].to_pylist()) == {2}
-    ((_, alone),) = group.rows((ROW_ID_FIELD,), read)
+    ((_, alone),) = group.rows((ROW_ID_FIELD,), read, None)
     assert alone["_ROW_ID"].to_pylist() == list(range(100, 110))
 
 

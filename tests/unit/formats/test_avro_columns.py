@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 from paimon_py.codec.avro import columns as avro_columns
+from paimon_py.codec.avro import data_files as avro_data
+from paimon_py.codec.avro import starts as avro_starts
 from paimon_py.errors import CorruptionError
 from paimon_py.formats.avro import format as avro
 from paimon_py.formats.avro.format import AvroFormat
@@ -76,7 +78,7 @@ def read(data, fields, names, batch_rows=3000):
 
 @pytest.fixture
 def ways(monkeypatch):
-    """Decoding with fastavro alone, and in columns from one block on; how often the latter gave columns."""
+    """Decoding with fastavro, and in columns in two ways; how often the latter gave columns."""
     given = []
 
     def decoded(window, plan):
@@ -86,8 +88,10 @@ def ways(monkeypatch):
 
     monkeypatch.setattr(avro, "decode_window", decoded)
 
-    def choose(least):
-        monkeypatch.setattr(avro, "LEAST_BLOCKS", least)
+    def choose(many_blocks):
+        """In columns, with one numpy step for all blocks from so many on; 0: by fastavro."""
+        monkeypatch.setattr(avro, "flat_plan", avro_columns.flat_plan if many_blocks else lambda *_: None)
+        monkeypatch.setattr(avro_starts, "_MANY_BLOCKS", many_blocks)
 
     return choose, given
 
@@ -99,14 +103,30 @@ def test_columns_are_those_of_records(ways, seed):
     fields, columns = made(rng, rng.choice((1, 700, 6000)), rng.sample(TYPES, rng.randrange(1, 7)))
     data = written(fields, columns, rng.choice(("zstd", "null", "snappy", "deflate")))
     wanted = rng.sample([field.name for field in fields], rng.randrange(1, len(fields) + 1))
-    choose(1 << 30)
+    choose(0)
     right = read(data, fields, wanted)
-    choose(1)
-    found = read(data, fields, wanted)
+    for many_blocks in (1, 1 << 30):
+        choose(many_blocks)
+        found = read(data, fields, wanted)
+        assert given and all(given)
+        assert found.schema == right.schema
+        for one, other in zip(found.columns, right.columns):
+            assert str(one.to_pylist()) == str(other.to_pylist())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_small_blocks_of_long_texts_are_passed_by_both_ways(ways, monkeypatch, seed):
+    choose, given = ways
+    monkeypatch.setattr(avro_data, "BLOCK_BYTES", 400)
+    rng = random.Random(f"texts {seed}")
+    texts = [rng.choice((None, "", "b" * 63, "c" * 64, "d" * rng.randrange(20_000))) for _ in range(300)]
+    fields = [Field(0, "a", parse_type("STRING")), Field(1, "b", parse_type("BIGINT NOT NULL")), Field(2, "c", parse_type("BYTES NOT NULL"))]
+    columns = [pa.array(texts, pa.string()), pa.array(range(300)), pa.array([(text or "")[::-1].encode() for text in texts])]
+    data = written(fields, columns)
+    for many_blocks in (1, 1 << 30):
+        choose(many_blocks)
+        assert [column.to_pylist() for column in read(data, fields, ["a", "b", "c"]).columns] == [column.to_pylist() for column in columns]
     assert given and all(given)
-    assert found.schema == right.schema
-    for one, other in zip(found.columns, right.columns):
-        assert str(one.to_pylist()) == str(other.to_pylist())
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -138,12 +158,12 @@ def test_damage_is_found_by_both_ways_alike(ways, seed):
         damaged = bytearray(data)
         damaged[rng.randrange(700, len(data))] ^= 1 << rng.randrange(8)
         told = []
-        for least in (1 << 30, 1):
-            choose(least)
+        for many_blocks in (0, 1, 1 << 30):
+            choose(many_blocks)
             try:
                 told.append(str(read(bytes(damaged), fields, [field.name for field in fields]).to_pylist()))
             except CorruptionError as error:
                 told.append(type(error))
-        assert told[0] == told[1]
+        assert told[0] == told[1] == told[2]
         outcomes.add(told[0] is CorruptionError)
     assert outcomes == {True, False}

@@ -11,7 +11,7 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
-from paimon_py import Catalog, CorruptionError, Table, col
+from paimon_py import Catalog, CorruptionError, RenameColumn, Table, col
 from paimon_py.formats.avro.format import AvroFormat
 from paimon_py.formats.base import ReadSettings, WriteSettings
 from paimon_py.spec.type_text import parse_type
@@ -44,6 +44,57 @@ def rewrite(table, columns, **renamed):
     else:
         orc.write_table(data, path)
     return Table.open(table.location)
+
+
+def without_field(table, name):
+    """Write the data file anew without the fields of a name inside ROWs."""
+    path = data_file(table)
+    data = table.scan().to_arrow()
+    kind = pa.schema([pa.field(each.name, _lacking(each.type, name)) for each in data.schema])
+    rows = pa.Table.from_pylist([_cut(row, name) for row in data.to_pylist()], schema=kind)
+    (pq if path.suffix == ".parquet" else orc).write_table(rows, path)
+    return Table.open(table.location)
+
+
+def _lacking(kind, name):
+    if pa.types.is_struct(kind):
+        return pa.struct([(each.name, _lacking(each.type, name)) for each in kind if each.name != name])
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, _lacking(kind.item_type, name))
+    return pa.list_(_lacking(kind.value_type, name)) if pa.types.is_list(kind) else kind
+
+
+def _cut(value, name):
+    if isinstance(value, dict):
+        return {key: _cut(part, name) for key, part in value.items() if key != name}
+    return type(value)(_cut(part, name) for part in value) if isinstance(value, (list, tuple)) else value
+
+
+INNER = pa.struct([("a", pa.int32()), ("b", pa.string()), ("c", pa.list_(pa.struct([("b", pa.int32()), ("d", pa.int8())])))])
+NESTED = pa.schema([pa.field("k", pa.int64(), nullable=False), ("r", INNER), ("l", pa.list_(INNER)), ("m", pa.map_(pa.string(), INNER))])
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_a_field_of_a_row_that_a_file_does_not_hold_is_null(form, tmp_path):
+    one = {"a": 1, "b": "x", "c": [{"b": 2, "d": 3}, None]}
+    rows = [{"k": 1, "r": one, "l": [one, None], "m": [("y", one)]}, {"k": 2, "r": None, "l": None, "m": None}]
+    table = without_field(made(tmp_path, form, rows, NESTED), "b")
+    less = {"a": 1, "b": None, "c": [{"b": None, "d": 3}, None]}
+    assert table.to_arrow().to_pylist() == [{"k": 1, "r": less, "l": [less, None], "m": [("y", less)]}, rows[1]]
+    assert table.scan(where=col("r").is_null(), columns=["k"]).to_arrow().to_pylist() == [{"k": 2}]
+    table.alter(RenameColumn(["r", "a"], "z"))
+    table.compact(full=True)
+    assert table.scan(columns=["r"]).to_arrow().to_pylist()[0] == {"r": {"z": 1, "b": None, "c": less["c"]}}
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_a_field_that_may_be_there_under_another_name_is_damage(form, tmp_path):
+    kind = pa.struct([("a", pa.int32()), ("b", pa.string())])
+    table = made(tmp_path, form, [{"r": {"a": 1, "b": "x"}}], pa.schema([("r", kind)]))
+    other = pa.table({"r": pa.array([{"a": 1, "B": "x"}], pa.struct([("a", pa.int32()), ("B", pa.string())]))})
+    (pq if form == "parquet" else orc).write_table(other, data_file(table))
+    with pytest.raises(CorruptionError, match="has no field b, .* it has B instead"):
+        Table.open(table.location).to_arrow()
 
 
 @pytest.mark.parametrize("form", ["parquet", "orc"])

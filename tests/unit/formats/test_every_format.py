@@ -116,7 +116,7 @@ def test_no_columns_still_have_rows(name):
 
 
 @formats
-def test_a_row_field_that_its_schema_has_and_the_file_lacks_is_corruption(name):
+def test_a_row_field_that_its_schema_has_and_the_file_lacks_is_null_or_corruption(name):
     written = fields_of("ROW<a INT, b INT>")
     data, _ = write(
         name,
@@ -124,7 +124,8 @@ def test_a_row_field_that_its_schema_has_and_the_file_lacks_is_corruption(name):
         [pa.record_batch({"c0": pa.array([{"a": 1, "b": 2}], pa.struct([("a", pa.int32()), ("b", pa.int32())]))})],
     )
     assert read(name, data, fields_of("ROW<b INT>"))["c0"].to_pylist() == [{"b": 2}]
-    for kind in ("ROW<b INT, c STRING>", "ROW<c INT>"):
+    assert read(name, data, fields_of("ROW<b INT, c STRING, a INT>"))["c0"].to_pylist() == [{"b": 2, "c": None, "a": 1}]
+    for kind in ("ROW<b INT, c STRING>", "ROW<c INT>", "ROW<a INT, b INT, c INT NOT NULL>"):
         with pytest.raises(CorruptionError, match="has no field c") as caught:
             read(name, data, fields_of(kind))
         assert caught.value.path == "/t/f"

@@ -62,8 +62,8 @@ def run_sets(draw):
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
-@given(run_sets(), st.integers(1, 7), st.integers(1, 60))
-def test_a_merge_equals_a_dictionary_filled_in_order_of_sequence(runs, batch_rows, window_rows):
+@given(run_sets(), st.integers(1, 7), st.integers(1, 60), st.sampled_from([None, 0, 1, 9]))
+def test_a_merge_equals_a_dictionary_filled_in_order_of_sequence(runs, batch_rows, window_rows, first_rows):
     expected: dict = {}
     for run in runs:
         for row in run:
@@ -71,8 +71,24 @@ def test_a_merge_equals_a_dictionary_filled_in_order_of_sequence(runs, batch_row
             if held is None or (row[3], row[4] % 2 == 0) >= (held[3], held[4] % 2 == 0):
                 expected[row[:2]] = row
     wanted = [expected[key] for key in sorted(expected, key=lambda k: (k[0].encode(), k[1])) if expected[key][4] != 3]
-    got = merged([source(run, batch_rows) for run in runs], window_rows=window_rows)
+    got = merged([source(run, batch_rows) for run in runs], window_rows=window_rows, first_rows=first_rows)
     assert [tuple(row.values()) for row in got] == wanted
+
+
+def test_windows_begin_small_and_grow_where_few_rows_may_be_enough():
+    asked = []
+
+    def run(start):
+        table = pa.table({"k": ["k"] * 40_000, "n": range(start, start + 40_000), "v": [0] * 40_000}).cast(pa.schema(list(SCHEMA)[:3]))
+
+        def open_run(wanted):
+            asked.append(wanted)
+            return iter(table.to_batches(max_chunksize=wanted))
+
+        return RunSource("run", 40_000, 40, open_run)
+
+    sizes = [batch.num_rows for batch in merge([run(0), run(20_000)], plan(first_rows=10))]
+    assert sum(sizes) == 60_000 and sizes[0] <= 4096 and max(sizes[1:]) > 4 * sizes[0] and max(asked) <= 4096
 
 
 class Versions:

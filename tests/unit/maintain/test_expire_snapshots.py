@@ -164,7 +164,7 @@ def test_options_consumers_and_age_keep_snapshots():
 @pytest.mark.parametrize(
     ("given", "word"),
     [({"retain_min": 0}, "retain_min"), ({"retain_max": 2}, "retain_min = 10"), ({"max_deletes": True}, "max_deletes"),
-     ({"older_than": "1 d"}, "older_than"), ({"retain_max": 1.5}, "retain_max")],
+     ({"older_than": "a day"}, "older_than"), ({"retain_max": 1.5}, "retain_max")],
 )  # fmt: skip
 def test_nonsense_is_refused(given, word):
     with pytest.raises(UsageError, match=word):

@@ -115,7 +115,7 @@ def test_young_files_stay():
 
 def test_limits_that_are_not_in_the_past_are_refused():
     world = World()
-    for limit in (timedelta(0), timedelta(days=-1), world.clock.millis(), datetime(2100, 1, 1), "1 d"):
+    for limit in (timedelta(0), timedelta(days=-1), world.clock.millis(), datetime(2100, 1, 1), "0 d", "a day"):
         with pytest.raises(UsageError, match="older_than"):
             world.table.remove_orphans(older_than=limit)
     with pytest.raises(UsageError, match="progress"):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from unit.public import new_catalog, reopened
 
-from paimon_py import AddColumn, Catalog, CommitConflictError, SchemaError, UpdateColumnDefault, UsageError
+from paimon_py import AddColumn, Catalog, CommitConflictError, Schema, SchemaError, UpdateColumnDefault, UsageError
 from paimon_py.lookup.lookups import Lookups
 from paimon_py.rows.keeping import KeepingUpsert
 from paimon_py.rows.lacking import lacking_columns
@@ -344,3 +344,23 @@ def test_writers_of_different_columns_lose_nothing_of_each_other(tmp_path):
     for found in table.refresh().to_arrow().to_pylist():
         last = min(found["k"], 5) * 10 + found["k"]
         assert (found["a"], found["b"], found["c"]) == (last, last, last)
+
+
+@pytest.mark.parametrize("options", [{}, {"sequence.field": "v"}, {"changelog-producer": "lookup"}, {"deletion-vectors.enabled": "true"}], ids=str)
+def test_deletes_by_key_alone_need_no_values_of_columns_that_are_not_null(tmp_path, options):
+    catalog = Catalog.open(tmp_path)
+    catalog.create_database("d")
+    columns = Schema({"k": "BIGINT NOT NULL", "v": "INT NOT NULL", "w": "STRING"})
+    table = catalog.create_table("d.t", columns, primary_key=["k"], options={"bucket": "2", **options})
+    table.write_arrow([{"k": k, "v": k, "w": "x"} for k in range(6)])
+    gone = table.upsert([{"k": k, "_row_kind": "-D"} for k in (9, 1, 4, 4, 11)])
+    assert (gone.deleted, gone.inserted, gone.updated) == (2, 0, 0)
+    assert sorted(table.to_arrow()["k"].to_pylist()) == [0, 2, 3, 5]
+    assert table.upsert([{"k": 9, "_row_kind": "-D"}]).snapshot_id is None
+    both = [{"k": 2, "v": 7, "_row_kind": "-D"}, {"k": 2, "v": 8, "_row_kind": "+I"}]
+    table.upsert(both)
+    assert table.lookup([2]).to_pylist() == [{"k": 2, "v": 8, "w": None}]
+    with pytest.raises(SchemaError, match=r"the data lack column 'v', and the row with k=3 is new"):
+        table.upsert([{"k": 3, "_row_kind": "-D"}, {"k": 3, "_row_kind": "+I"}])
+    with pytest.raises(SchemaError, match="v: missing, INT NOT NULL needed"):
+        table.write_arrow([{"k": 3, "_row_kind": "-D"}])

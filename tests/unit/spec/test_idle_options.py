@@ -71,14 +71,13 @@ def test_every_option_is_acted_on_refused_idle_or_beside_the_point():
 
 
 def test_an_option_that_is_acted_on_is_not_idle():
-    # the first may not change, and does nothing; the others are acted on by the catalogs that have a metastore
-    assert acted_on() & set(IDLE) == {"blob-field", *OF_METASTORES}
+    # they are acted on by the catalogs that have a metastore
+    assert acted_on() & set(IDLE) == {*OF_METASTORES}
 
 
 @pytest.mark.parametrize(("name", "text"), [
     ("snapshot.time-retained", "60 min"), ("snapshot.num-retained.min", "10"), ("snapshot.num-retained.max", "2147483647"),
     ("snapshot.expire.execution-mode", "SYNC"), ("commit.force-compact", "False"), ("manifest-sort.enabled", "false"),
-    ("tag.callbacks", ""),
 ])  # fmt: skip
 def test_defaults_however_they_are_written_are_not_idle(name, text):
     assert is_default(name, text)

@@ -137,7 +137,7 @@ def test_cross_partition_means_a_key_without_all_partition_keys():
 
 
 NOT_READABLE = [
-    ({"columns": [("a", "INT"), ("v", "ARRAY<BLOB>")]}, "BLOB type"),
+    ({"columns": [("a", "INT"), ("v", "ARRAY<GEOMETRY>")]}, "GEOMETRY type"),
     ({"columns": [("a", "ARRAY<VECTOR<FLOAT, 2>>")]}, "VECTOR inside ARRAY, MAP or MULTISET"),
     ({"columns": [("a", "ROW<m MAP<INT, VECTOR<FLOAT, 2>>>")]}, "VECTOR inside ARRAY, MAP or MULTISET"),
     ({"columns": [("a", "MAP<VARIANT NOT NULL, INT>")]}, "VARIANT as key of MAP or MULTISET"),

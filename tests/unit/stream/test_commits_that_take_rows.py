@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from paimon_py import Catalog, RemoveOption, SetOption, UnsupportedError, col
+from paimon_py import Catalog, RemoveOption, SetOption, UnsupportedError, UsageError, col
 
 COLUMNS = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.string())])
 PASSING = "streaming-read-append-overwrite"
@@ -132,3 +132,69 @@ def test_plain_rows_are_read_though_the_snapshot_before_has_expired():
     table.write_arrow([row(5, "e")])
     table.expire_snapshots(retain_max=2, retain_min=2)
     assert steps(table.stream(from_=position)) == [[(4, "d", "+I")], [(5, "e", "+I")]]
+
+
+def bucketed(**options):
+    return made(**{"bucket": "2", "bucket-key": "k", "write-only": "true", **options})
+
+
+@pytest.mark.parametrize("passing", [None, "true", "false"])
+def test_streams_and_changes_go_on_after_a_rescale(passing):
+    table = bucketed(**({} if passing is None else {PASSING: passing}))
+    table.write_arrow([row(number, "a") for number in range(9)])
+    stream = table.stream(from_=1)
+    stream.poll()
+    table.rescale(3)
+    assert table.snapshots()[-1].commit_kind == "OVERWRITE"
+    table.write_arrow([row(10, "b")])
+    assert steps(stream) == [[(10, "b", "+I")]]
+    assert [table.changes(1, mode=mode).count() for mode in ("auto", "delta", "diff")] == [1, 1, 1]
+    assert table.changes(0, 2, mode="delta").count() == 9
+    assert (table.scan().count(), table.snapshots()[-1].properties) == (10, {})
+
+
+def test_a_rescale_that_another_writer_made_is_refused_like_any_overwrite():
+    table = bucketed()
+    table.write_arrow([row(1, "a")])
+    table.rescale(3)
+    store, path = table._root.store, f"{table.location}/snapshot/snapshot-2"
+    text = store.get(path)
+    assert b'"paimon-py.rows":"same"' in text.replace(b" ", b"")
+    store.put(path, text.replace(b'"2:', b'"1:'))
+    fresh = Catalog(store, "memory://taking").table("d.t")
+    for read in (fresh.stream(from_=2).poll, fresh.changes(1).count):
+        with pytest.raises(UnsupportedError, match="snapshot 2 .* deleted or replaced rows"):
+            read()
+
+
+def test_a_rescale_tells_nothing_where_overwrites_are_compared():
+    table = made(keyed=True, **{"streaming-read-overwrite": "true"})
+    table.write_arrow([row(1, "a")])
+    table.rescale(2)
+    table.write_arrow([row(1, "b")], overwrite={})
+    assert steps(table.stream(from_=2)) == [[(1, "a", "-U"), (1, "b", "+U")]]
+    with pytest.raises(UnsupportedError, match=r"snapshot 3 of .* overwrote rows.*mode='diff'"):
+        table.changes(1).count()
+    assert table.changes(1, mode="diff").count() == 1
+    assert table.changes(0, 2).count() == 1
+
+
+def test_auto_reads_of_each_snapshot_what_a_stream_would_give():
+    table = made(keyed=True)
+    table.write_arrow([row(1, "a"), row(2, "a")])
+    table.write_arrow([row(1, "b")])
+    table.alter(SetOption("changelog-producer", "lookup"))
+    table.write_arrow([row(1, "c")])
+    table.write_arrow([{**row(2, "a"), "_row_kind": "-D"}])
+    table.alter(RemoveOption("changelog-producer"))
+    table.write_arrow([row(3, "d")])
+    wanted = [change for step in steps(table.stream(from_=1)) for change in step]
+    assert (1, "b", "-U") in wanted and (3, "d", "+I") in wanted and (2, "a", "-D") in wanted
+    found = [tuple(each.values()) for each in table.changes(0).to_arrow().to_pylist()]
+    assert (sorted(found), len(set(found))) == (sorted(wanted), len(wanted))
+    for number in (1, 2):
+        mine = [change for change in found if change[0] == number]
+        assert mine == [change for change in wanted if change[0] == number]
+    with pytest.raises(UsageError, match=r"snapshot 1 was committed while .*mode='auto'"):
+        table.changes(0, mode="changelog").count()
+    assert table.changes(0, mode="delta").count() == 6

@@ -1,0 +1,38 @@
+"""The command that writes a report about a warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from paimon_py import Catalog
+from paimon_py.cli.report_page import report_page
+from paimon_py.cli.report_values import report_tables
+from paimon_py.cli.talk import progress
+from paimon_py.cli.values import takes_place
+from paimon_py.env import SystemClock
+
+
+@click.command()
+@click.argument("warehouse")
+@click.option(
+    "--html", "file", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="FILE",
+    help="Where the page goes; a file that is there is replaced.",
+)  # fmt: skip
+@click.option("--database", "-d", "databases", multiple=True, help="Only this one; may be repeated.")
+@takes_place
+def report(warehouse: str, file: Path, databases: tuple[str, ...], options: Mapping[str, str]) -> None:
+    """Write one page about all tables of a warehouse: sizes, small files, growth, skew, and what needs care.
+
+    Reads all metadata of each table and lists its directories, as doctor does, and changes nothing.
+    """
+    catalog = Catalog.open(warehouse, options, create=False)
+    chosen = databases or tuple(catalog.databases())
+    names = [f"{database}.{table}" for database in chosen for table in catalog.tables(database)]
+    with progress("looking at") as told:
+        found = report_tables(catalog, names, told)
+    file.write_text(report_page(catalog.warehouse, found, SystemClock().millis()), encoding="utf-8")
+    sick = sum(bool(one.findings) or one.error is not None for one in found)
+    click.echo(f"{file}: {len(found)} tables, {sick} with findings")

@@ -1,0 +1,125 @@
+"""What a report says of tables: values that are gathered once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+import pyarrow.compute as pc
+
+from paimon_py import Catalog, Finding, PaimonError, Table
+from paimon_py.compaction.plan import plan_compaction
+from paimon_py.errors import TableNotFoundError, UnsupportedError
+from paimon_py.metadata.commit_history import HistoryEntry
+from paimon_py.metrics.measures import TableMeasures, measure_table
+from paimon_py.spec.options import Options
+from paimon_py.spec.supported import check_compactable
+
+EDGES = (64 << 10, 1 << 20, 8 << 20, 32 << 20, 128 << 20, 512 << 20)
+"""Upper bounds of the sizes by which files are counted; what is larger comes last."""
+_COMMITS = 100
+_TARGET = 128 << 20
+
+
+class Gain(msgspec.Struct, frozen=True, kw_only=True):
+    """What care would bring.
+
+    Attributes:
+        files_before, files_after: data files of the latest snapshot, and about how many a compaction would leave.
+        snapshots: snapshots that would expire.
+        freed_files: files that would go with them.
+        orphans, orphan_bytes: files that nothing names.
+    """
+
+    files_before: int = 0
+    files_after: int = 0
+    snapshots: int = 0
+    freed_files: int = 0
+    orphans: int = 0
+    orphan_bytes: int = 0
+
+
+class TableReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One table.
+
+    Attributes:
+        sizes: data files by size: one number for each of `EDGES`, and one for larger ones.
+        skew: rows of the largest bucket over the mean of its partition; None for tables with one bucket.
+        history: latest commits, newest first.
+        error: why the table could not be looked at; all else is empty then.
+    """
+
+    name: str
+    measures: TableMeasures | None = None
+    sizes: tuple[int, ...] = ()
+    skew: float | None = None
+    history: tuple[HistoryEntry, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    gain: Gain = Gain()
+    error: str | None = None
+
+
+def report_tables(catalog: Catalog, names: Sequence[str], told: Callable[[int, int, str], None]) -> list[TableReport]:
+    """Look at tables, the largest first; `told`: called after each."""
+    found = []
+    for place, name in enumerate(names):
+        try:
+            found.append(report_table(catalog.table(name)))
+        except TableNotFoundError:
+            continue
+        except PaimonError as error:
+            found.append(TableReport(name=name, error=str(error)))
+        told(place + 1, len(names), "tables")
+    return sorted(found, key=lambda one: -(one.measures.size_bytes if one.measures else 0))
+
+
+def report_table(table: Table) -> TableReport:
+    """Look at one table. Cost: as `Table.doctor` and `Table.history`."""
+    root, latest = table._root, table._root.latest()
+    entries = None if latest is None else root.manifests.live_entries(latest)
+    sizes = np.zeros(0, np.int64) if entries is None else entries.size_bytes
+    counts = np.bincount(np.searchsorted(EDGES, sizes), minlength=len(EDGES) + 1)
+    measures = measure_table(table)
+    return TableReport(
+        name=table.name, measures=measures, sizes=tuple(int(count) for count in counts), skew=_skew(table),
+        history=tuple(table.history(_COMMITS)), findings=tuple(table.doctor()), gain=_gain(table, measures),
+    )  # fmt: skip
+
+
+def _skew(table: Table) -> float | None:
+    levels = table.levels()
+    buckets = levels.group_by(["partition", "bucket"], use_threads=False).aggregate([("record_count", "sum")])
+    if buckets.num_rows < 2:
+        return None
+    means = buckets.group_by("partition", use_threads=False).aggregate(
+        [("record_count_sum", "mean"), ("record_count_sum", "max"), ("bucket", "count")]
+    )
+    means = means.filter(pc.greater(means["bucket_count"], 1))
+    if not means.num_rows:
+        return None
+    shares = pc.divide(means["record_count_sum_max"], pc.max_element_wise(means["record_count_sum_mean"], 1.0))
+    return float(pc.max(shares).as_py())
+
+
+def _gain(table: Table, measures: TableMeasures) -> Gain:
+    expiry = table.expire_snapshots(dry_run=True)
+    orphans = table.remove_orphans()
+    return Gain(
+        files_before=measures.file_count, files_after=_files_after(table, measures),
+        snapshots=len(expiry.snapshot_ids),
+        freed_files=expiry.data_files + expiry.index_files + expiry.metadata_files, orphans=orphans.files,
+        orphan_bytes=orphans.size_bytes,
+    )  # fmt: skip
+
+
+def _files_after(table: Table, measures: TableMeasures) -> int:
+    """About how many files `compact()` would leave: merged files are as large as the target."""
+    try:
+        check_compactable(table._newest)
+    except UnsupportedError:
+        return measures.file_count
+    target = Options(table._newest.options).find_size("target-file-size") or _TARGET
+    tasks = plan_compaction(table._root, table._newest, full=False, chosen=None)
+    merged = sum(len(task.files) for task in tasks)
+    return measures.file_count - merged + sum(max(1, -(-task.size_bytes // target)) for task in tasks)

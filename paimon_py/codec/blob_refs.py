@@ -1,0 +1,91 @@
+"""References to bytes that lie elsewhere: descriptors (`BlobRef`) and views of columns of other tables.
+
+    descriptor    version 2 (byte) · magic (int64) · length of the URI (int32) · URI · offset, length (int64)
+    view          version 1 (byte) · magic (int64) · length of the name (int32) · `db.table` · field id (int32)
+                  · row id (int64)
+
+Descriptors of version 1 have no magic.
+
+Source: format.md §26; Java `BlobDescriptor`, `BlobViewStruct`.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import msgspec
+
+from paimon_py.errors import CorruptionError
+
+_REF_MAGIC = 0x424C4F4244455343
+_VIEW_MAGIC = 0x424C4F4256494557
+_TO_THE_END = -1
+_REF_VERSION, _VIEW_VERSION, _OLD_VERSION = 2, 1, 1
+
+
+class BlobRef(msgspec.Struct, frozen=True):
+    """Bytes of a file: those from `offset` on, `length` of them (None: to the end of the file).
+
+    `bytes(ref)` is what a table keeps; `BlobRef.from_bytes` brings it back.
+    """
+
+    uri: str
+    offset: int = 0
+    length: int | None = None
+
+    def __bytes__(self) -> bytes:
+        text = self.uri.encode()
+        length = _TO_THE_END if self.length is None else self.length
+        return struct.pack("<Bqi", _REF_VERSION, _REF_MAGIC, len(text)) + text + struct.pack("<qq", self.offset, length)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> BlobRef:
+        """The reference that bytes hold.
+
+        Raises: CorruptionError for anything else.
+        """
+        text, rest = _parts(data, _REF_MAGIC, _REF_VERSION, 16, "a reference to a blob")
+        offset, length = struct.unpack("<qq", rest)
+        if offset < 0 or length < _TO_THE_END:
+            raise CorruptionError(f"a reference to a blob names {length} bytes from {offset} on")
+        return cls(text, offset, None if length == _TO_THE_END else length)
+
+
+class BlobViewRef(msgspec.Struct, frozen=True):
+    """The value of a BLOB column of another table: its name `db.table`, the id of the column, and of the row."""
+
+    table: str
+    field_id: int
+    row_id: int
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> BlobViewRef:
+        """The reference that bytes hold.
+
+        Raises: CorruptionError for anything else.
+        """
+        text, rest = _parts(data, _VIEW_MAGIC, _VIEW_VERSION, 12, "a view of a blob")
+        field_id, row_id = struct.unpack("<iq", rest)
+        return cls(text, field_id, row_id)
+
+
+def _parts(data: bytes, magic: int, version: int, rest_bytes: int, what: str) -> tuple[str, bytes]:
+    """The text, and what follows."""
+    data = bytes(data)
+    head = 9
+    if len(data) >= head and data[0] == version and struct.unpack_from("<q", data, 1)[0] == magic:
+        start = head
+    elif magic == _REF_MAGIC and data[:1] == bytes([_OLD_VERSION]):
+        start = 1
+    else:
+        raise CorruptionError(f"{what} begins with {data[:head].hex()}")
+    if len(data) < start + 4:
+        raise CorruptionError(f"{what} ends early")
+    (length,) = struct.unpack_from("<i", data, start)
+    if length < 0 or len(data) != start + 4 + length + rest_bytes:
+        raise CorruptionError(f"{what} has {len(data)} bytes, and a text of {length}")
+    try:
+        text = data[start + 4 : start + 4 + length].decode()
+    except UnicodeDecodeError as error:
+        raise CorruptionError(f"{what} is not text") from error
+    return text, data[start + 4 + length :]

@@ -1,0 +1,33 @@
+"""Executors: where the tasks of long verbs run. Threads of this process, other processes, Spark, or an engine of yours.
+
+A long verb cuts its work into tasks: values that travel as bytes. An executor runs the tasks and gives their results;
+the verb plans before and commits after, and knows no executor from another. What a task does stands beside the verb
+whose task it is, never here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from paimon_py.executors.executor import Executor
+from paimon_py.executors.job import Job, NumberedTask, TaskResult
+from paimon_py.executors.local import LocalExecutor, TaskFailed
+from paimon_py.executors.processes import ProcessExecutor
+
+if TYPE_CHECKING:
+    from paimon_py.spark.executor import SparkExecutor
+
+__all__ = [
+    "Executor", "Job", "LocalExecutor", "NumberedTask", "ProcessExecutor", "SparkExecutor", "TaskFailed", "TaskResult",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SparkExecutor":
+        return importlib.import_module("paimon_py.spark").executor_class()
+    raise AttributeError(f"module 'paimon_py.executors' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

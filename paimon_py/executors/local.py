@@ -1,0 +1,58 @@
+"""The executor of one process: tasks run on the threads of the table's environment, as many as their memory allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+from paimon_py.env import Env
+from paimon_py.executors.job import Job, NumberedTask, TaskResult
+
+
+class TaskFailed(Exception):
+    """A run of tasks ended early.
+
+    Attributes:
+        error: why.
+        done: what came of tasks and was not given before; their files are deleted.
+    """
+
+    def __init__(self, error: BaseException, done: Sequence[TaskResult[Any]] = ()) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.done = tuple(done)
+
+
+class LocalExecutor:
+    """Runs tasks in this process; what every long verb does if nothing else is asked for.
+
+    Args:
+        threads: how many tasks run at the same time; None: as many as the table's environment has threads.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self._pool = None if threads is None else Env(threads=threads).pool
+
+    def run(self, job: Job[Any, Any], tasks: Iterable[NumberedTask[Any]]) -> Iterator[TaskResult[Any]]:
+        """See `Executor.run`. The first error of a task ends the run."""
+        if job.kind.budget is None:
+            yield from map(job.carry_out, tasks)
+            return
+        done: list[TaskResult[Any]] = []
+
+        def begin(task: NumberedTask[Any]) -> Iterator[TaskResult[Any]]:
+            result = job.carry_out(task)
+            done.append(result)
+            yield result
+
+        pool = self._pool or job.root.env.pool
+        try:
+            with closing(pool.streams(begin, tasks, job.kind.budget)) as results:
+                for result in results:
+                    done.remove(result)
+                    yield result
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            raise TaskFailed(error, done) from error

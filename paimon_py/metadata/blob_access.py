@@ -1,0 +1,148 @@
+"""Following references to bytes that lie elsewhere: only to permitted places, whatever the rows of a table say.
+
+Permitted are the directory of the table, the warehouse that it lies in, the directories for its data files elsewhere,
+and what the caller names in the option `paimon-py.blob-paths` when the table or its catalog is opened. The options of
+the table itself permit nothing.
+
+Source: format.md §26; Java `Blob.fromDescriptor`, which follows any URI.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any, BinaryIO
+
+from paimon_py.codec.blob_refs import BlobRef
+from paimon_py.errors import CorruptionError, UnsupportedError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.external_paths import declared_roots
+from paimon_py.spec.redact import shown_url
+
+BLOB_PATHS = "paimon-py.blob-paths"
+"""The option of `Table.open` and `Catalog.open`: URLs of directories with commas between."""
+
+
+class BlobAccess:
+    """Reads what references of one table lead to; one file is open at a time."""
+
+    def __init__(self, root: TableRoot) -> None:
+        self._is_local = "://" not in root.path
+        permitted = [*declared_roots(root.files.options.get(BLOB_PATHS)), *_own_roots(root.path)]
+        self._store = root.files.with_roots(permitted)
+        self._open: tuple[str, BinaryIO] | None = None
+
+    def size(self, ref: BlobRef) -> int:
+        """How many bytes a reference leads to. Cost: one request if it leads to the end of its file.
+
+        Raises: as `read`.
+        """
+        if ref.length is not None:
+            return ref.length
+        path = self._path(ref)
+        status = self._store.stat(path)
+        if status is None:
+            with self._store.open_read(path):  # says that there is no such file
+                return 0
+        return max(status.size_bytes - ref.offset, 0)
+
+    def read(self, ref: BlobRef) -> bytes:
+        """The bytes that a reference leads to.
+
+        Raises:
+            UnsupportedError: it leads to a place that is not permitted.
+            CorruptionError: the file ends before.
+            FileMissingError, StorageError: the store failed.
+        """
+        path = self._path(ref)
+        if self._open is None or self._open[0] != path:
+            self.close()
+            self._open = (path, self._store.open_read(path))
+        source = self._open[1]
+        source.seek(ref.offset)
+        data = source.read() if ref.length is None else source.read(ref.length)
+        if ref.length is not None and len(data) < ref.length:
+            shown = shown_url(ref.uri)
+            raise CorruptionError(f"{shown} ends before the {ref.length} bytes from {ref.offset} on", path=shown)
+        return data
+
+    def open(self, ref: BlobRef) -> BinaryIO:
+        """The bytes as a file of its own, of which nothing is read yet.
+
+        Raises: as `read`.
+        """
+        length = self.size(ref)
+        return io.BufferedReader(_Window(self._store.open_read(self._path(ref)), ref.offset, length))
+
+    def close(self) -> None:
+        """Close the file that is open."""
+        if self._open is not None:
+            self._open[1].close()
+            self._open = None
+
+    def _path(self, ref: BlobRef) -> str:
+        """The place of a reference, as the stores know it.
+
+        Raises: UnsupportedError if it is not permitted.
+        """
+        path = f"file:{ref.uri}" if self._is_local and ref.uri.startswith("/") else ref.uri
+        try:
+            self._store.place(path)
+        except CorruptionError as error:
+            shown = shown_url(ref.uri)
+            raise UnsupportedError(
+                f"a reference leads to {shown!r}, which lies in no permitted place: open the table or catalog with "
+                f"options={{{BLOB_PATHS!r}: 'URL of the directory'}} to permit it, or read references with "
+                "to_arrow(blobs='refs')",
+                feature="references to other places",
+                path=shown,
+            ) from error
+        return path
+
+
+class _Window(io.RawIOBase):
+    """A part of a file."""
+
+    def __init__(self, source: BinaryIO, start: int, length: int) -> None:
+        super().__init__()
+        self._source = source
+        self._start = start
+        self._length = length
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._length}[whence]
+        self._position = max(base + offset, 0)
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        count = min(len(view), max(self._length - self._position, 0))
+        self._source.seek(self._start + self._position)
+        data = self._source.read(count) if count else b""
+        view[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._source.close()
+        super().close()
+
+
+def _own_roots(path: str) -> tuple[str, ...]:
+    """The directory of a table, and the warehouse if it lies in the directory of a database there."""
+    home = path.rstrip("/")
+    database = home.rpartition("/")[0]
+    own = [home]
+    if database.endswith(".db"):
+        own.append(database.rpartition("/")[0])
+    return declared_roots(",".join(each if "://" in each else f"file:{each}" for each in own if each))

@@ -1,0 +1,154 @@
+"""Deleting and updating rows as tasks for an executor: each looks at some buckets or files, one commit has them all.
+
+What was read must still be there at the commit, as in one process; if others were faster, all is done anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.uncommitted import discard
+from paimon_py.compaction.together import compaction_budget
+from paimon_py.executors.executor import Executor, run_tasks
+from paimon_py.executors.job import Job, TaskKind
+from paimon_py.expr.predicate import Predicate
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.root import TableRoot
+from paimon_py.progress import Progress, ProgressCounter
+from paimon_py.rows.evaluation import Evaluate, Evaluated, RowCounts
+from paimon_py.rows.result import RowsResult
+from paimon_py.rows.rules import check_one_process
+from paimon_py.rows.verbs import Work, delete_work, evaluator, run, update_work
+from paimon_py.scan.split import Split
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.commit_label import CommitLabel
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.serializable import Serializable
+from paimon_py.spec.snapshot import Base, Snapshot
+
+
+class RowsTask(Serializable, frozen=True, kw_only=True):
+    """Splits whose rows may change."""
+
+    kind: ClassVar[str] = "rows"
+    edition: ClassVar[int] = 1
+    called: ClassVar[str] = "a task that changes rows"
+    again: ClassVar[str] = "ask for tasks"
+
+    splits: tuple[Split, ...]
+
+
+class RowTaskResult(Serializable, frozen=True, kw_only=True):
+    """What was written instead of the rows of some splits."""
+
+    kind: ClassVar[str] = "changedrows"
+    edition: ClassVar[int] = 1
+    called: ClassVar[str] = "the result of a task that changes rows"
+    again: ClassVar[str] = "run the task"
+
+    changes: Changes
+    counts: RowCounts
+
+
+class RowsVerb(NamedTuple):
+    """The arguments of a verb that looks at each row by itself. `values`: of an update."""
+
+    name: Literal["delete", "update"]
+    where: Predicate | str
+    values: Mapping[str, object] = {}
+
+    def work(self, schema: TableSchema) -> Work:
+        """What the verb does. Raises: UsageError"""
+        if self.name == "delete":
+            return delete_work(schema, self.where)
+        return update_work(schema, self.where, self.values)
+
+
+def run_by_tasks(
+    root: TableRoot, schema: TableSchema, verb: RowsVerb, label: CommitLabel, executor: Executor,
+    progress: Progress | None = None,
+) -> RowsResult:  # fmt: skip
+    """Carry a verb out by the tasks of an executor, and publish once.
+
+    Raises: as `verbs.run`; UnsupportedError where files of the same rows must come from one process.
+    """
+    check_one_process(schema, f"{verb.name} with an executor")
+
+    def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+        tally = ProgressCounter(progress, sum(split.row_count for split in splits), "rows")
+        job = Job(CHANGE_ROWS, root, schema, (snapshot, verb), tally=tally)
+        tasks = [RowsTask(splits=tuple(group)) for group in groups_of(schema, splits)]
+        found = evaluation_of(root, schema, snapshot, run_tasks(executor, job, tasks))
+        tally.end()
+        return found
+
+    return run(root, schema, verb.work(schema), evaluate, label=label)
+
+
+def evaluation_of(
+    root: TableRoot, schema: TableSchema, snapshot: Snapshot | None, parts: Iterable[RowTaskResult]
+) -> Evaluated:
+    """What all tasks wrote, ready to be committed."""
+    counts, written = RowCounts(), list[Changes]()
+    for part in parts:
+        own = part.counts
+        counts = counts.plus(deleted=own.deleted, updated=own.updated, inserted=own.inserted)
+        if not part.changes.is_empty:
+            written.append(part.changes)
+    nothing = Changes(schema_id=schema.id, base=Base.of(snapshot), buckets=(), branch=root.branch)
+    changes = Changes.concat(written) if written else nothing
+
+    def undo() -> None:
+        discard(TableFiles(root, schema), changes)
+
+    def anew(*_: object) -> None:
+        undo()
+
+    return Evaluated(changes, counts, undo, anew)
+
+
+def groups_of(schema: TableSchema, splits: Sequence[Split]) -> list[list[Split]]:
+    """Splits that one task has to look at together: those of a bucket, and where there are none, those whose dead rows
+    are named in one file. Pure.
+
+    Rows whose keys move between partitions are all of one group, since a writer has to know where all keys are.
+    """
+    if bucket_mode(schema) is BucketMode.CROSS_PARTITION:
+        return [list(splits)] if splits else []
+    groups: dict[object, list[Split]] = {}
+    for number, split in enumerate(splits):
+        if schema.primary_keys or split.total_buckets > 0:
+            groups.setdefault((split.partition, split.bucket), []).append(split)
+            continue
+        paths = {place.path for place in split.deletions.values()}
+        together = [key for key, members in groups.items() if paths & _paths(members)] if paths else []
+        joined = [member for key in together for member in groups.pop(key)]
+        groups[number] = [*joined, split]
+    return list(groups.values())
+
+
+def _paths(splits: Iterable[Split]) -> set[str]:
+    return {place.path for split in splits for place in split.deletions.values()}
+
+
+def _change_rows(job: Job[RowsTask, RowTaskResult], task: RowsTask) -> RowTaskResult:
+    snapshot, verb = job.shared
+    evaluate: Evaluate = evaluator(job.root, job.schema, verb.work(job.schema))
+    found = evaluate(snapshot, task.splits)
+    return RowTaskResult(changes=found.changes, counts=found.counts)
+
+
+def _discard_rows(job: Job[Any, RowTaskResult], result: RowTaskResult) -> None:
+    discard(TableFiles(job.root, job.schema), result.changes)
+
+
+CHANGE_ROWS = TaskKind(
+    task=RowsTask,
+    result=RowTaskResult,
+    run=_change_rows,
+    discard=_discard_rows,
+    steps=lambda task: sum(split.row_count for split in task.splits),
+    budget=compaction_budget(lambda task: sum(split.size_bytes for split in task.task.splits)),
+)

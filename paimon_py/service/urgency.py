@@ -1,0 +1,50 @@
+"""Which tables need care first: the order of the doctor's findings, from measures alone. Pure."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from paimon_py.compaction.picker import PickerSettings
+from paimon_py.errors import OptionError
+from paimon_py.metrics.measures import TableMeasures
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+
+
+class Need(enum.IntEnum):
+    """How much a table needs a compaction, as the doctor would say."""
+
+    NOTHING = 0
+    SMALL_FILES = 1
+    READ_AMPLIFICATION = 2
+    LEVEL_0_PILE_UP = 3
+
+
+class Urgency(msgspec.Struct, frozen=True, order=True):
+    """The place of a table in a round; larger ones come first. `ratio`: by how much a trigger is passed."""
+
+    need: Need
+    ratio: float
+    backlog_bytes: int
+    backlog_files: int = 0
+
+
+def urgency(found: TableMeasures, schema: TableSchema) -> Urgency:
+    """How urgent a compaction of a table is; a table that cannot be compacted here needs nothing."""
+    files, size = found.backlog_files or 0, found.backlog_bytes or 0
+    if not files:
+        return Urgency(Need.NOTHING, 0.0, 0)
+    need, ratio = Need.SMALL_FILES, 0.0
+    if schema.primary_keys:
+        try:
+            settings = PickerSettings.of(Options(schema.options))
+        except OptionError:
+            settings = PickerSettings()
+        ratio = found.sorted_runs_max / settings.compaction_trigger
+        if found.level0_files_max > settings.stop_trigger:
+            need = Need.LEVEL_0_PILE_UP
+        elif found.sorted_runs_max > settings.compaction_trigger:
+            need = Need.READ_AMPLIFICATION
+    return Urgency(need, ratio, size, files)

@@ -1,0 +1,56 @@
+"""The executor that runs tasks on Spark: each travels as a row to one of Spark's tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from paimon_py.executors import Job, NumberedTask, TaskFailed, TaskResult
+from paimon_py.spark.handing import hand_out
+from paimon_py.spark.jobs import Failed, gather, new_job
+from paimon_py.spark.session import session
+
+
+class SparkExecutor:
+    """Runs tasks on the executors of Spark, one of Spark's tasks for each, in one job.
+
+    Spark runs a task again where a store failed, memory ran out or an executor died. Results come to the driver
+    together; meanwhile the page of the job in Spark shows the tasks that are done.
+
+    Args:
+        spark: the session; None takes the active one or makes one.
+    """
+
+    def __init__(self, spark: SparkSession | None = None) -> None:
+        self._spark = spark
+
+    def run(self, job: Job[Any, Any], tasks: Iterable[NumberedTask[Any]]) -> Iterator[TaskResult[Any]]:
+        """See `Executor.run`.
+
+        Raises: TaskFailed: a task failed in all attempts that Spark makes.
+        """
+        items = [bytes(task) for task in tasks]
+        name = new_job()
+        frame, work = hand_out(session(self._spark), items, _RunTasks(job))
+        try:
+            done = gather(frame, work, name)
+        except Failed as failed:
+            raise TaskFailed(failed.error, [TaskResult.from_bytes(one) for one in failed.done]) from None
+        yield from map(TaskResult.from_bytes, done)
+
+
+class _RunTasks:
+    """Runs on an executor: tasks in, results out; what another attempt may cure is raised, so that Spark makes one."""
+
+    def __init__(self, job: Job[Any, Any]) -> None:
+        self.job = job
+
+    def __call__(self, items: Iterable[bytes]) -> Iterator[bytes]:
+        for item in items:
+            result = self.job(self.job.task_from(item))
+            if result.error is not None and result.may_be_cured:
+                raise result.error
+            yield bytes(result)
+

@@ -1,0 +1,65 @@
+"""Which columns hold BLOBs, and where their bytes lie. Pure.
+
+Source: format.md §26; Java `BlobType`, `CoreOptions.blobField`, `SchemaValidation`.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.type_text import contains
+from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, MapType, Root
+
+BLOB_KEYS = frozenset((Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT, Root.CHAR, Root.VARCHAR))
+"""What the keys of a MAP of BLOBs may be."""
+
+AS_DESCRIPTOR = "blob-as-descriptor"
+"""The option of readers that want references instead of bytes."""
+
+
+class BlobPlace(enum.Enum):
+    """Where the bytes of a column lie: in files of their own, where a reference in the rows says, or in a column of
+    another table.
+    """
+
+    OWN_FILES = "own files"
+    REFERENCE = "reference"
+    VIEW = "view"
+
+
+def is_blob(kind: DataType) -> bool:
+    """Whether a type is BLOB itself."""
+    return isinstance(kind, Atomic) and kind.root is Root.BLOB
+
+
+def holds_blobs(kind: DataType) -> bool:
+    """Whether a column of a type holds BLOBs in a way that Paimon knows: one, an ARRAY, or the values of a MAP."""
+    if isinstance(kind, ArrayType):
+        return is_blob(kind.element)
+    if isinstance(kind, MapType):
+        return is_blob(kind.value) and isinstance(kind.key, Atomic) and kind.key.root in BLOB_KEYS
+    return is_blob(kind)
+
+
+def mentions_blobs(kind: DataType) -> bool:
+    """Whether BLOB occurs anywhere in a type."""
+    return contains(kind, is_blob)
+
+
+def blob_place(schema: TableSchema, field: Field) -> BlobPlace | None:
+    """Where the bytes of a column lie; None if it holds no BLOBs."""
+    if not holds_blobs(field.type):
+        return None
+    options = Options(schema.options)
+    if field.name in options.get_list("blob-view-field"):
+        return BlobPlace.VIEW
+    if schema.primary_keys or field.name in options.get_list("blob-descriptor-field"):
+        return BlobPlace.REFERENCE
+    return BlobPlace.OWN_FILES
+
+
+def fields_apart(schema: TableSchema) -> tuple[Field, ...]:
+    """The columns whose bytes lie in `.blob` files beside the rows."""
+    return tuple(field for field in schema.fields if blob_place(schema, field) is BlobPlace.OWN_FILES)

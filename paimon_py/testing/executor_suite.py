@@ -1,0 +1,231 @@
+"""What every executor promises, as tests to inherit.
+
+A test module derives a class from `ExecutorSuite` and provides two pytest fixtures: `executor`, which is tested, and
+`warehouse`, the path of an empty directory that all who run tasks can reach.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_py import Catalog, Schema, Table
+from paimon_py.errors import CorruptionError, PaimonError, UsageError
+from paimon_py.executors import Executor, Job, NumberedTask, TaskResult
+
+_COLUMNS = Schema([("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL"), ("v", "STRING")])
+_PARTS, _ROWS = 3, 40
+_MONTH = timedelta(days=30)
+
+
+class ExecutorSuite:
+    """The promises of `paimon_py.executors.Executor`."""
+
+    def test_buckets_are_compacted_as_one_process_does(self, executor: Executor, warehouse: str) -> None:
+        table, other = _keyed_table(warehouse, "here"), _keyed_table(warehouse, "there")
+        told: list[tuple[int, int, str]] = []
+        done = other.compact(full=True, executor=executor, progress=lambda *far: told.append(far))
+        assert len(done.snapshot_ids) == len(table.compact(full=True).snapshot_ids) == 1
+        assert _rows(other) == _rows(table)
+        assert _levels(other) == _levels(table) == {5}
+        assert told[-1] == (2 * _PARTS * _ROWS, 2 * _PARTS * _ROWS, "rows")
+        assert other.compact(full=True, executor=executor).snapshot_id is None
+
+    def test_append_tables_are_sorted(self, executor: Executor, warehouse: str) -> None:
+        table = _append(warehouse, "t")
+        before = sorted(_rows(table))
+        table.compact(order_by=["v"], executor=executor)
+        assert sorted(_rows(table)) == before
+        for part in range(_PARTS):
+            texts = table.scan(columns=["v"], where=f"p = {part}").to_arrow()["v"].to_pylist()
+            assert texts == sorted(texts)
+
+    def test_buckets_are_rescaled(self, executor: Executor, warehouse: str) -> None:
+        table = _keyed_table(warehouse, "t", bucket="2")
+        before = _rows(table)
+        table.rescale(4, executor=executor)
+        assert _rows(table) == before
+        buckets = table.system("buckets").scan(columns=["bucket"]).to_arrow()["bucket"].to_pylist()
+        assert set(buckets) <= set(range(4)) and len(set(buckets)) > 2
+
+    def test_statistics_are_those_of_one_process(self, executor: Executor, warehouse: str) -> None:
+        table, other = _keyed_table(warehouse, "here"), _keyed_table(warehouse, "there")
+        here, there = table.analyze(all_columns=True), other.analyze(all_columns=True, executor=executor)
+        assert here is not None and there is not None
+        assert (there.columns, there.merged_record_count) == (here.columns, here.merged_record_count)
+
+    def test_rows_are_deleted_and_updated(self, executor: Executor, warehouse: str) -> None:
+        for make in (_keyed_table, _append):
+            table, other = make(warehouse, f"here{make.__name__}"), make(warehouse, f"there{make.__name__}")
+            here, there = table.delete("k < 10"), other.delete("k < 10", executor=executor)
+            assert (there.deleted, there.updated) == (here.deleted, 0) != (0, 0)
+            here = table.update("k >= 30", {"v": "new"})
+            there = other.update("k >= 30", {"v": "new"}, executor=executor)
+            assert there.updated == here.updated > 0
+            assert sorted(_rows(other)) == sorted(_rows(table))
+            assert other.delete("k < 10", executor=executor).snapshot_id is None
+
+    def test_a_number_counts_once(self, executor: Executor, warehouse: str) -> None:
+        table = _keyed_table(warehouse, "t")
+        done = [table.delete("k = 1", user="u", identifier=7, executor=executor) for _ in range(2)]
+        assert [one.already_committed for one in done] == [False, True]
+
+    def test_snapshots_expire_and_orphans_go(self, executor: Executor, warehouse: str) -> None:
+        table, other = _keyed_table(warehouse, "here"), _keyed_table(warehouse, "there")
+        for one, runner in ((table, None), (other, executor)):
+            one.compact(full=True)
+            one.expire_snapshots(retain_max=1, retain_min=1, older_than=0, executor=runner)
+            _leave_orphans(one)
+            dry = one.remove_orphans(older_than=_MONTH, executor=runner)
+            found = one.remove_orphans(older_than=_MONTH, dry_run=False, executor=runner)
+            assert (dry.files, found.files, found.left_files) == (2, 2, 0)
+        assert len(_files(other)) == len(_files(table))
+        assert _rows(other) == _rows(table)
+
+    # -- what goes wrong ----------------------------------------------------------------------------------------------
+
+    def test_a_task_that_fails_leaves_nothing(self, executor: Executor, warehouse: str) -> None:
+        table = _keyed_table(warehouse, "t")
+        _damage_one(table)
+        before = _files(table)
+        verbs: list[Callable[[], object]] = [
+            lambda: table.compact(full=True, executor=executor),
+            lambda: table.update("k >= 0", {"v": "x"}, executor=executor),
+            lambda: table.analyze(["v"], executor=executor),
+            lambda: table.rescale(3, executor=executor),
+        ]
+        for verb in verbs:
+            try:
+                verb()
+            except CorruptionError as error:
+                assert error.path is not None
+            else:
+                raise AssertionError("a damaged file was read")
+            assert _files(table) == before
+
+    def test_a_task_that_runs_twice_counts_once(self, executor: Executor, warehouse: str) -> None:
+        table, other = _keyed_table(warehouse, "here", bucket="2"), _keyed_table(warehouse, "there", bucket="2")
+        twice = _Twice(executor)
+        for one, runner in ((table, None), (other, twice)):
+            one.compact(full=True, executor=runner)
+            one.update("k >= 30", {"v": "new"}, executor=runner or executor)
+            one.rescale(4, executor=runner)
+        assert _rows(other) == _rows(table)
+        assert len(_files(other)) == len(_files(table))
+
+    def test_a_call_that_is_cancelled_leaves_nothing(self, executor: Executor, warehouse: str) -> None:
+        table = _keyed_table(warehouse, "t")
+        before, rows = _files(table), _rows(table)
+
+        def cancel(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        for verb in (table.compact, table.rescale):
+            arguments: dict[str, Any] = {"full": True} if verb == table.compact else {"buckets": 3}
+            try:
+                verb(**arguments, progress=cancel, executor=executor)
+            except KeyboardInterrupt:
+                pass
+            else:
+                raise AssertionError("the call was not cancelled")
+            assert _files(table) == before
+        assert _rows(table) == rows
+        assert table.compact(full=True, executor=executor).snapshot_id is not None
+
+    def test_results_that_are_lost_are_noticed(self, executor: Executor, warehouse: str) -> None:
+        table = _keyed_table(warehouse, "t")
+        before = _files(table)
+        try:
+            table.compact(full=True, executor=_Losing(executor))
+        except PaimonError as error:
+            assert "no result of 1 of 3 tasks" in str(error)
+        else:
+            raise AssertionError("a result was lost")
+        lost = _files(table) - before
+        assert len(lost) <= 1  # the file of the result that nobody knows
+
+    def test_only_executors_are_taken(self, warehouse: str) -> None:
+        table = _keyed_table(warehouse, "t")
+        for verb in (table.compact, table.remove_orphans, table.expire_snapshots, table.analyze):
+            try:
+                verb(executor=4)  # type: ignore[arg-type]
+            except UsageError as error:
+                assert "paimon_py.executors" in str(error)
+            else:
+                raise AssertionError(f"{verb} took a number for an executor")
+
+
+class _Twice:
+    """Every task runs twice, and both results are given."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def run(self, job: Job[Any, Any], tasks: Iterable[NumberedTask[Any]]) -> Iterator[TaskResult[Any]]:
+        return self._executor.run(job, (task for one in tasks for task in (one, one)))
+
+
+class _Losing:
+    """The last result never comes."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def run(self, job: Job[Any, Any], tasks: Iterable[NumberedTask[Any]]) -> Iterator[TaskResult[Any]]:
+        yield from list(self._executor.run(job, tasks))[:-1]
+
+
+def _keyed_table(warehouse: str, name: str, bucket: str = "1") -> Table:
+    return _filled_table(warehouse, name, primary_key=["p", "k"], options={"bucket": bucket})
+
+
+def _append(warehouse: str, name: str) -> Table:
+    return _filled_table(warehouse, name)
+
+
+def _filled_table(warehouse: str, name: str, **made: Any) -> Table:
+    catalog = Catalog.open(warehouse)
+    catalog.create_database("db", exist_ok=True)
+    table = catalog.create_table(f"db.{name}", _COLUMNS, partition_by=["p"], **made)
+    for text in ("a", "b"):
+        numbers = [*range(_ROWS)] * _PARTS
+        parts = pa.array([part for part in range(_PARTS) for _ in range(_ROWS)], pa.int32())
+        table.write_arrow(pa.table({"p": parts, "k": numbers, "v": [f"{text}{k % 7}" for k in numbers]}))
+    return table
+
+
+def _rows(table: Table) -> list[tuple[object, ...]]:
+    found = table.scan().to_arrow().sort_by([("p", "ascending"), ("k", "ascending")])
+    return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+
+def _levels(table: Table) -> set[int]:
+    return set(table.system("files").scan(columns=["level"]).to_arrow()["level"].to_pylist())
+
+
+def _files(table: Table) -> set[str]:
+    return {path.as_posix() for path in Path(table.location).rglob("bucket-*/*") if path.is_file()}
+
+
+def _data_files(table: Table) -> list[Path]:
+    return sorted(path for path in Path(table.location).rglob("bucket-*/data-*") if path.is_file())
+
+
+def _damage_one(table: Table) -> None:
+    """Overwrite the middle of the data file that comes last."""
+    path = _data_files(table)[-1]
+    data = path.read_bytes()
+    path.write_bytes(data[:8] + b"\xff" * (len(data) - 8))
+
+
+def _leave_orphans(table: Table) -> None:
+    """Two old files that nothing names: data, and a manifest."""
+    bucket = _data_files(table)[0].parent
+    for path in (bucket / "data-left-0.parquet", Path(table.location) / "manifest" / "manifest-left-0"):
+        path.write_bytes(b"left")
+        os.utime(path, (0, 0))

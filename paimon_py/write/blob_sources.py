@@ -1,0 +1,121 @@
+"""BLOBs that a caller has elsewhere: paths, open files and references among rows, of which few are read at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_py.codec.blob_refs import BlobRef
+from paimon_py.errors import UsageError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.blobs import BlobPlace, blob_place, mentions_blobs
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Field
+from paimon_py.storage.refreshing_store import open_beside
+from paimon_py.write.listed_rows import rows_of
+
+_CHUNK_BYTES = 32 << 20
+
+
+def bytes_of_sources(root: TableRoot, schema: TableSchema, data: object) -> object:
+    """The same rows with bytes in place of paths, open files and references, if they are mappings with any of these.
+
+    Columns of references take `BlobRef`s as they are.
+
+    Memory: rows with about 32 MB of bytes at a time, or one that has more.
+    Raises: while rows are taken, UsageError for a file that does not give bytes; StorageError; as `rows_of`.
+    """
+    places = {field.name: blob_place(schema, field) for field in schema.fields if mentions_blobs(field.type)}
+    names = list(places)
+    if not isinstance(data, (list, tuple)) or not data:
+        return data
+    if not all(isinstance(row, Mapping) for row in data):
+        return data
+    if not any(_has_source(row.get(name)) for row in data for name in names):
+        return data
+    kept = frozenset(name for name, place in places.items() if place is BlobPlace.REFERENCE)
+    return _chunks(root, schema.fields, names, kept, data)
+
+
+def _chunks(
+    root: TableRoot, fields: Sequence[Field], names: Sequence[str], kept: frozenset[str],
+    rows: Sequence[Mapping[str, Any]],
+) -> Iterator[pa.Table]:  # fmt: skip
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    held: list[dict[str, Any]] = []
+    size = 0
+    for row in rows:
+        found = {name: row.get(name) for name in columns}
+        for name in names:
+            value = found.get(name)
+            if name in kept and isinstance(value, BlobRef):
+                found[name] = bytes(value)
+            elif name in kept and _is_source(value):
+                raise UsageError(f"column {name!r} holds references: give BlobRef(url), not {value!r:.100}")
+            elif name in found:
+                found[name] = _in_bytes(root, found[name])
+                size += _size(found[name])
+        held.append(found)
+        if size >= _CHUNK_BYTES:
+            yield rows_of(held, fields)
+            held, size = [], 0
+    if held:
+        yield rows_of(held, fields)
+
+
+def _is_source(value: object) -> bool:
+    if isinstance(value, type):
+        return False
+    return isinstance(value, BlobRef) or hasattr(value, "__fspath__") or hasattr(value, "read")
+
+
+def _has_source(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_is_source, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(_is_source(item[1] if isinstance(item, tuple) and len(item) > 1 else item) for item in value)
+    return _is_source(value)
+
+
+def _in_bytes(root: TableRoot, value: Any) -> Any:
+    """A value, or a list or mapping of values, with bytes in place of sources."""
+    if isinstance(value, Mapping):
+        return {key: _in_bytes(root, item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_in_bytes(root, item) for item in value]
+    if isinstance(value, tuple):
+        return tuple(_in_bytes(root, item) for item in value)
+    if isinstance(value, BlobRef):
+        return _read(root, value)
+    if hasattr(value, "__fspath__"):
+        return _read(root, BlobRef(value.__fspath__()))
+    if not _is_source(value):
+        return value
+    start = value.tell() if hasattr(value, "seekable") and value.seekable() else None
+    data = value.read()
+    if start is not None:
+        value.seek(start)  # a commit that has to be tried again reads it again
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise UsageError(f"a BLOB is read from files that give bytes; open {value!r:.100} with mode 'rb'")
+    return bytes(data)
+
+
+def _read(root: TableRoot, ref: BlobRef) -> bytes:
+    """The bytes of a reference that the caller gave; it may lead anywhere."""
+    store, path = open_beside(root.store, ref.uri, root.files.options, root.env)
+    with store.open_read(path) as source:
+        source.seek(ref.offset)
+        data = source.read() if ref.length is None else source.read(ref.length)
+    if ref.length is not None and len(data) < ref.length:
+        raise UsageError(f"{ref.uri} has no {ref.length} bytes from {ref.offset} on")
+    return bytes(data)
+
+
+def _size(value: object) -> int:
+    if isinstance(value, Mapping):
+        return sum(map(_size, value.values()))
+    if isinstance(value, (list, tuple)):
+        return sum(map(_size, value))
+    return len(value) if isinstance(value, bytes) else 0

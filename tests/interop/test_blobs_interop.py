@@ -1,0 +1,180 @@
+"""Tables with BLOBs, filled and changed by Java and by us in turns: both see the same bytes of the same rows."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from pair import Kind, Pair
+
+from paimon_py import BlobRef, Catalog, NotFoundError, UnsupportedError, col
+
+pytestmark = pytest.mark.java
+
+COLUMNS = [["id", "INT"], ["a", "BLOB"], ["n", "STRING"], ["l", {"type": "ARRAY", "element": "BLOB"}], ["b", "BLOB"]]
+EVOLVES = {"bucket": "-1", "row-tracking.enabled": "true", "data-evolution.enabled": "true", "deletion-vectors.enabled": "true", "compaction.min.file-num": "2"}
+KINDS = {
+    "plain": Kind(COLUMNS, options=EVOLVES),
+    "rolling": Kind(COLUMNS, options={**EVOLVES, "blob.target-file-size": "60 b", "target-file-row-num": "4"}),
+    "avro": Kind(COLUMNS, options={**EVOLVES, "file.format": "avro"}),
+}
+
+
+def hexed(value):
+    if isinstance(value, list):
+        return [hexed(item) for item in value]
+    return value.hex() if isinstance(value, bytes) else value
+
+
+class Life:
+    """Random steps on one table; a dict knows the values of each row id."""
+
+    def __init__(self, pair: Pair, kind: Kind, rng: random.Random) -> None:
+        self.pair, self.rng = pair, rng
+        self.rows: dict[int, dict] = {}
+        self.next_id = 0
+        pair.create(kind, rng.choice("oj"))
+
+    def blob(self):
+        return self.rng.choice([None, b"", self.rng.randbytes(self.rng.randrange(1, 40))])
+
+    def row(self) -> dict:
+        blobs = self.rng.choice([None, [], [self.blob() for _ in range(3)]])
+        return {"id": self.rng.randrange(100), "a": self.blob(), "n": self.rng.choice(["x", None]), "l": blobs, "b": self.blob()}
+
+    def write(self, who: str) -> None:
+        rows = [self.row() for _ in range(self.rng.randrange(1, 8))]
+        if who == "j":
+            self.pair.step("write", rows=[{name: hexed(value) for name, value in row.items()} for row in rows])
+        else:
+            self.pair.table().write_arrow(rows)
+        self.rows |= dict(enumerate(rows, self.next_id))
+        self.next_id += len(rows)
+
+    def chosen(self) -> list[int]:
+        return self.rng.sample(sorted(self.rows), self.rng.randrange(len(self.rows) + 1))
+
+    def set_blobs(self) -> None:
+        ids, name = self.chosen(), self.rng.choice("ab")
+        if ids:
+            values = {one: self.blob() for one in ids}
+            self.pair.table().update_rows([{"_ROW_ID": one, name: value} for one, value in values.items()])
+            for one, value in values.items():
+                self.rows[one] = {**self.rows[one], name: value}
+
+    def set_by_java(self) -> None:
+        """Java sets a column of all rows of a range, with placeholders where it stays."""
+        ranges = {(row["first_row_id"], row["record_count"]) for row in self.pair.table().system("files").scan().to_arrow().to_pylist() if not row["file_path"].endswith(".blob")}
+        if ranges:
+            first, count = self.rng.choice(sorted(ranges))
+            values = [self.rng.choice([{"placeholder": True}, self.blob()]) for _ in range(count)]
+            self.pair.step("write", rows=[{"a": hexed(value)} for value in values], writeColumns=["a"], firstRowId=first)
+            for one, value in enumerate(values, first):
+                if one in self.rows and not isinstance(value, dict):
+                    self.rows[one] = {**self.rows[one], "a": value}
+
+    def delete(self) -> None:
+        ids = self.chosen()[:2]
+        if ids:
+            if self.rng.random() < 0.5:
+                self.pair.step("deleteRows", rowIds=ids)
+            else:
+                self.pair.table().delete(col("_ROW_ID").isin(ids))
+            for one in ids:
+                del self.rows[one]
+
+    def care(self) -> None:
+        if self.rng.random() < 0.5:
+            self.pair.table().compact(full=True)
+        else:
+            self.pair.step("compact", full=True, blobs=self.rng.random() < 0.7)
+
+    def check(self) -> None:
+        table = self.pair.table()
+        found = table.scan(columns=[name for name, _ in COLUMNS] + ["_ROW_ID"]).to_arrow().to_pylist()
+        assert {row.pop("_ROW_ID"): row for row in found} == self.rows
+        theirs = {row["_ROW_ID"]: {name: row[name] for name, _ in COLUMNS} for row in self.pair.step("read", rowTracking=True)}
+        assert theirs == {one: {name: hexed(value) for name, value in row.items()} for one, row in self.rows.items()}
+        refs = table.scan(columns=["_ROW_ID", "a"]).to_arrow(blobs="refs").to_pylist()
+        for row in refs:
+            value = self.rows[row["_ROW_ID"]]["a"]
+            assert (row["a"] is None) == (value is None)
+            if value is not None:
+                ref = BlobRef.from_bytes(row["a"])
+                with open(ref.uri.removeprefix("file:"), "rb") as source:
+                    source.seek(ref.offset)
+                    assert source.read(ref.length) == value
+
+    def live(self, steps: int) -> None:
+        for _ in range(steps):
+            self.rng.choice([lambda: self.write("o"), lambda: self.write("j"), self.set_blobs, self.set_by_java, self.delete, self.care])()
+            self.check()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_blobs_in_turns(kind, seed, java, tmp_path):
+    Life(Pair(java("2.0.0"), tmp_path), KINDS[kind], random.Random(f"{kind} {seed}")).live(10)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(100, 130))
+def test_long_lives_of_blobs(kind, seed, java, tmp_path):
+    Life(Pair(java("2.0.0"), tmp_path), KINDS[kind], random.Random(f"{kind} {seed}")).live(20)
+
+
+def test_files_are_those_of_java(java, tmp_path):
+    """The same rows under the same options: files of the same bytes."""
+    pair, files = Pair(java("2.0.0"), tmp_path), {}
+    rng = random.Random(3)
+    rows = [{"id": i, "a": rng.choice([None, b"", rng.randbytes(50)]), "n": "x", "l": rng.choice([None, [], [b"q", None, b""]]), "b": None} for i in range(30)]
+    for who in "oj":
+        pair.create(KINDS["rolling"], who)
+        if who == "j":
+            pair.step("write", rows=[{name: hexed(value) for name, value in row.items()} for row in rows])
+        else:
+            pair.table().write_arrow(rows)
+        found = pair.table().system("files").scan().to_arrow().to_pylist()
+        files[who] = []
+        for row in found:
+            if row["file_path"].endswith(".blob"):
+                with open(row["file_path"].removeprefix("file:"), "rb") as source:
+                    files[who].append((row["write_cols"], row["first_row_id"], row["record_count"], source.read().hex()))
+        pair.step("drop")
+    assert sorted(files["o"]) == sorted(files["j"]) and len(files["o"]) > 10
+
+
+def test_references_views_and_packs_of_java(java, tmp_path):
+    """Bytes that lie elsewhere: in a file of the warehouse, in a column of another table, in packs of a primary-key table."""
+    (tmp_path / "x").write_bytes(b"0123456789")
+    evolves = {"bucket": "-1", "row-tracking.enabled": "true", "data-evolution.enabled": "true", "deletion-vectors.enabled": "true"}
+    ref, view = {"uri": f"{tmp_path}/x", "offset": 3, "length": 5}, lambda row: {"table": "db.u", "field": 1, "rowId": row}
+    steps = [
+        {"op": "create", "table": "db.r", "columns": [["id", "INT"], ["a", "BLOB"]], "tableOptions": {**evolves, "blob-descriptor-field": "a"}},
+        {"op": "write", "table": "db.r", "rows": [{"id": 1, "a": ref}, {"id": 2, "a": None}, {"id": 3, "a": {"uri": f"file:{tmp_path}/x"}}]},
+        {"op": "create", "table": "db.u", "columns": [["id", "INT"], ["a", "BLOB"]], "tableOptions": evolves},
+        {"op": "write", "table": "db.u", "rows": [{"id": 1, "a": "01"}, {"id": 2, "a": None}, {"id": 3, "a": "03"}]},
+        {"op": "create", "table": "db.v", "columns": [["id", "INT"], ["a", "BLOB"]], "tableOptions": {**evolves, "blob-view-field": "a"}},
+        {"op": "write", "table": "db.v", "rows": [{"id": 1, "a": view(2)}, {"id": 2, "a": view(1)}, {"id": 3, "a": None}, {"id": 4, "a": view(0)}]},
+        {"op": "create", "table": "db.k", "columns": [["id", "INT NOT NULL"], ["a", "BLOB"], ["l", {"type": "ARRAY", "element": "BLOB"}]], "primaryKeys": ["id"], "tableOptions": {"bucket": "1", "blob-field": "a,l"}},
+        {"op": "write", "table": "db.k", "rows": [{"id": 1, "a": "01", "l": ["aa", None, "bbbb"]}, {"id": 2, "a": None, "l": None}, {"id": 3, "a": "03", "l": []}]},
+        {"op": "write", "table": "db.k", "rows": [{"id": 1, "a": "99", "l": ["cc"]}]},
+    ]
+    java("2.0.0").run(str(tmp_path), steps)
+    catalog = Catalog.open(str(tmp_path))
+    for name in "ruvk":
+        theirs = java("2.0.0").run(str(tmp_path), [{"op": "read", "table": f"db.{name}"}])[0]["result"]
+        ours = [{key: hexed(value) for key, value in row.items()} for row in catalog.table(f"db.{name}").to_arrow().to_pylist()]
+        assert sorted(ours, key=lambda row: row["id"]) == sorted(({key: row[key] for key in row if key != "_kind"} for row in theirs), key=lambda row: row["id"])
+    keyed = catalog.table("db.k")
+    assert keyed.lookup([{"id": 1}], columns=["id"]).num_rows == 1
+    with pytest.raises(UnsupportedError, match="lookup returns no BLOBs"):
+        keyed.lookup([{"id": 1}])
+    with pytest.raises(UnsupportedError, match="under a primary key"):
+        keyed.write_arrow([{"id": 9, "a": b"x"}])
+    assert [row.read() for row in keyed.scan(where="id = 1").blobs("a")] == [bytes([0x99])]
+    assert [row.is_null or row.read() for row in catalog.table("db.v").scan().blobs("a")] == [b"\3", True, True, b"\1"]
+    catalog.table("db.u").delete("id = 3")
+    with pytest.raises(NotFoundError, match="row 2 of db.u, which is gone"):
+        catalog.table("db.v").to_arrow()

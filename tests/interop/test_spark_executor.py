@@ -1,0 +1,75 @@
+"""Spark as an executor: the promises of all executors, with work within the function and beside it; and its size."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import pyarrow as pa  # noqa: E402
+from spark_sessions import MARKS, local_session  # noqa: E402
+
+import paimon_py  # noqa: E402
+from paimon_py import Catalog, Schema  # noqa: E402
+from paimon_py.executors import SparkExecutor  # noqa: E402
+from paimon_py.spark import handing, jobs  # noqa: E402
+from paimon_py.testing.executor_suite import ExecutorSuite  # noqa: E402
+
+pytestmark = MARKS
+
+
+@pytest.fixture(scope="module")
+def spark():
+    yield from local_session(zone="UTC")
+
+
+@pytest.fixture
+def warehouse(tmp_path):
+    return str(tmp_path)
+
+
+class TestSparkExecutor(ExecutorSuite):
+    @pytest.fixture
+    def executor(self, spark):
+        return SparkExecutor(spark)
+
+
+class TestWorkBesideTheFunction(ExecutorSuite):
+    @pytest.fixture
+    def executor(self, spark, monkeypatch):
+        monkeypatch.setattr(handing, "WITHIN_BYTES", 0)
+        return SparkExecutor(spark)
+
+
+def test_items_come_to_a_task_each_and_the_function_stays_small(spark):
+    items = [b"%06d" % number * 1000 for number in range(13)]
+    frame, _ = handing.hand_out(spark, items, list)
+    found = frame.rdd.mapPartitions(lambda rows: [[bytes(row.work) for row in rows]]).collect()
+    assert [one for (one,) in found] == items
+
+
+@pytest.mark.parametrize("within", [0, 1 << 20])
+def test_what_each_task_gets_does_not_grow_with_the_table(spark, warehouse, monkeypatch, within):
+    monkeypatch.setattr(handing, "WITHIN_BYTES", within)
+    catalog = Catalog.open(warehouse)
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", Schema([("p", "INT"), ("v", "STRING")]), partition_by=["p"])
+    table.write_arrow(pa.table({"p": pa.array(range(40), pa.int32()), "v": ["x"] * 40}))
+    carried = []
+    monkeypatch.setattr(
+        "paimon_py.spark.convert.mapped", lambda df, work, schema: carried.append(work) or jobs.map_batches(df, work, schema)
+    )
+    assert paimon_py.convert_to_spark(table, spark=spark).count() == 40
+    paimon_py.convert_to_spark(table.scan(where="p < 4"), spark=spark)
+    from pyspark import cloudpickle
+
+    large, small = (len(cloudpickle.dumps(work)) for work in carried)
+    assert (large - small < 200) is (within == 0)
+
+
+def test_a_name_that_is_not_there_is_told():
+    import paimon_py.executors
+
+    assert "SparkExecutor" in dir(paimon_py.executors)
+    with pytest.raises(AttributeError, match="no attribute 'FlinkExecutor'"):
+        _ = paimon_py.executors.FlinkExecutor

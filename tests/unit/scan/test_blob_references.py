@@ -1,0 +1,98 @@
+"""References to BLOBs lead to permitted places alone, whatever they say."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+from paimon_py import Catalog, NotFoundError, PaimonError, UnsupportedError
+from paimon_py.codec.blob_refs import BlobRef
+from paimon_py.metadata.blob_access import BLOB_PATHS, BlobAccess
+
+
+@pytest.fixture
+def places(tmp_path):
+    """A table in a warehouse, a directory outside, and one that is permitted."""
+    warehouse = tmp_path / "wh"
+    catalog = Catalog.open(str(warehouse), options={BLOB_PATHS: f"file:{tmp_path}/shared"})
+    catalog.create_database("db")
+    import pyarrow as pa
+
+    table = catalog.create_table("db.t", pa.schema([("id", pa.int32())]))
+    for directory in ("outside", "shared", "shared2", "wh/db.db/other"):
+        (tmp_path / directory).mkdir(parents=True, exist_ok=True)
+        (tmp_path / directory / "x").write_bytes(directory.encode())
+    (tmp_path / "wh/db.db/t/x").write_bytes(b"own")
+    return tmp_path, table
+
+
+def test_permitted_places(places):
+    base, table = places
+    access = BlobAccess(table._root)
+    assert access.read(BlobRef(f"{base}/wh/db.db/t/x")) == b"own"
+    assert access.read(BlobRef(f"file:{base}/wh/db.db/other/x", 3, 4)) == b"db.d"
+    assert access.read(BlobRef(f"file://{base}/shared/x", 1)) == b"hared"
+    assert access.size(BlobRef(f"file://{base}/shared/x", 1)) == 5
+    with access.open(BlobRef(f"{base}/shared/x", 1, 3)) as source:
+        assert (source.read(2), source.read(), source.seek(0), source.read()) == (b"ha", b"r", 0, b"har")
+    with pytest.raises(PaimonError, match="ends before"):
+        access.read(BlobRef(f"{base}/shared/x", 1, 30))
+
+
+@pytest.mark.parametrize("uri", [
+    "{base}/outside/x", "file:{base}/outside/x", "file://{base}/shared2/x", "{base}/shared/../outside/x", "{base}/wh/../outside/x",
+    "file:{base}/wh/db.db/t/../../../outside/x", "http://localhost/x", "https://x/y", "s3://bucket/x", "/etc/passwd", "file:/etc/passwd", "etc/passwd", "",
+    "file://host{base}/shared/x", "{base}/shared", "{base}/shared/", "FILE:{base}/outside/x", "{base}/shared//../outside/x", "{base}/shared/./x",
+])  # fmt: skip
+def test_other_places_are_refused(places, uri):
+    base, table = places
+    access = BlobAccess(table._root)
+    for call in (access.read, access.size, access.open):
+        ref = BlobRef(uri.format(base=base))
+        with pytest.raises(UnsupportedError, match="no permitted place.*blob-paths"):
+            call(ref)
+
+
+def test_options_of_the_table_permit_nothing(places):
+    base, table = places
+    from paimon_py import SetOption
+
+    table.alter(SetOption(BLOB_PATHS, f"file:{base}/outside"))
+    with pytest.raises(UnsupportedError, match="no permitted place"):
+        BlobAccess(table.refresh()._root).read(BlobRef(f"{base}/outside/x"))
+
+
+def test_no_uri_leads_outside(places, monkeypatch):
+    """Random URIs: whatever is opened lies below a permitted directory."""
+    base, table = places
+    access, opened = BlobAccess(table._root), []
+    store = type(table._root.store)
+    before = store.open_read
+    monkeypatch.setattr(store, "open_read", lambda self, path, *rest: opened.append(path) or before(self, path, *rest))
+    rng = random.Random(7)
+    parts = ["wh", "db.db", "t", "x", "shared", "shared2", "outside", "..", ".", "", "%2e%2e", "\0", "etc", "passwd", "~", "C:", "file:", "\\..", "x?y", "x#y"]
+    starts = [f"{base}/", f"file:{base}/", f"file://{base}/", f"file:///{base}/", "", "/", "file:", "s3://b/", "http://h/", f"{base}/wh/db.db/t/", f"file:{base}/shared/"]
+    allowed = [os.path.realpath(f"{base}/wh") + "/", os.path.realpath(f"{base}/shared") + "/"]
+    for _ in range(20_000):
+        uri = rng.choice(starts) + "/".join(rng.choice(parts) for _ in range(rng.randrange(6)))
+        try:
+            access.read(BlobRef(uri))
+        except PaimonError:
+            continue
+    assert opened
+    for path in opened:
+        assert any(os.path.realpath(path.replace("\0", "")).startswith(root) for root in allowed), path
+
+
+def test_views_of_names_that_are_none(places):
+    from paimon_py.codec.blob_refs import BlobViewRef
+    from paimon_py.scan.blob_views import BlobViews
+
+    _, table = places
+    for name in ("db.nothing", "x", "", "../../x.y", "db.t/../t", ".db.t", "db.t$files", "db.\0"):
+        with pytest.raises(PaimonError):
+            BlobViews(table._root).values([BlobViewRef(name, 0, 0)])
+    with pytest.raises(NotFoundError):
+        BlobViews(table._root).values([BlobViewRef("db.nothing", 0, 0)])
