@@ -27,6 +27,7 @@ from benchmarks.spark import cpu_of_tree, session
 from paimon_py import Catalog, Schema, Table
 from paimon_py.compaction.compact import COMPACT
 from paimon_py.executors import Job
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spark import convert, executor, handing, jobs
 
 TASK_BYTES = 13_800
@@ -60,7 +61,7 @@ def steps(table: Table) -> dict[str, tuple[Handle, bytes]]:
     scan = table.scan()
     (split,) = scan.splits()
     read = convert._ReadSplits(scan, scan.schema, False)
-    compact = executor._RunTasks(Job(COMPACT, table._root, table.schema))
+    compact = executor._RunTasks(Job(COMPACT, OpenTable(table._root, table.schema)))
     return {"compact": (compact, bytes(TASK_BYTES)), "read": (read, msgspec.msgpack.encode([bytes(split)]))}
 
 

@@ -14,12 +14,12 @@ from paimon_py.errors import PaimonError
 from paimon_py.html import facts, grid, join_values, moment, note, page, section
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.redact import shown_text, shown_url
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_page import fields_grid, schema_parts
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot, Tag
 from paimon_py.spec.types import Field
 
 if TYPE_CHECKING:
+    from paimon_py.metadata.open_table import OpenTable
     from paimon_py.metadata.root import TableRoot
 
 _COMMITS = 3
@@ -40,21 +40,21 @@ def catalog_page(warehouse: str, databases: Callable[[], list[str]], tables: Cal
     return page("Catalog", facts({"warehouse": shown_url(warehouse)}), *guard(content))
 
 
-def table_page(root: TableRoot, schema: TableSchema, name: str) -> str:
+def table_page(table: OpenTable, name: str) -> str:
     """The schema, options, size and last commits of a table. Cost: the latest snapshot, and a get for each before."""
 
     def content() -> Iterator[str]:
-        latest = root.latest()
+        latest = table.root.latest()
         if latest is None:
             yield note("no snapshot yet: the table is empty")
             return
-        yield section("size", facts(_size(root, latest)))
-        yield section("last commits", _commits(root, latest))
+        yield section("size", facts(_size(table.root, latest)))
+        yield section("last commits", _commits(table.root, latest))
 
     return page(
         f"Table {name}",
-        facts({"location": shown_url(root.path), "comment": schema.comment}),
-        schema_parts(schema),
+        facts({"location": shown_url(table.root.path), "comment": table.schema.comment}),
+        schema_parts(table.schema),
         *guard(content),
     )
 

@@ -33,6 +33,7 @@ from paimon_py.errors import (
 )
 from paimon_py.expr.bind import near_names
 from paimon_py.metadata.branches import check_branch_options
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metastores.directories import DirectoryMetastore
 from paimon_py.metastores.metastore import Database, Metastore, TableName
@@ -476,8 +477,8 @@ def check_new(schema: TableSchema, root: TableRoot) -> None:
 
     check_branch_options(root, schema.options)
     warn_of_idle_options(root, schema.options)
-    warn_of_keys_of_partitions(root, schema)
-    warn_of_iceberg(root, schema)
+    warn_of_keys_of_partitions(OpenTable(root, schema))
+    warn_of_iceberg(OpenTable(root, schema))
 
 
 def _names(argument: str, names: NameList) -> tuple[str, ...]:

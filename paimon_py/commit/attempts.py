@@ -29,6 +29,7 @@ from paimon_py.logs import COMMITS, fields
 from paimon_py.metadata.committer import Committed, LostRace, Publication, Unknown
 from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.manifest_merge import ManifestSettings
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import EventPlace, TableRoot
 from paimon_py.metadata.users import UserHistory
 from paimon_py.metadata.wholeness import require_whole
@@ -97,21 +98,22 @@ class Attempts:
     """
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, author: Author, settings: ManifestSettings | None = None
+        self, table: OpenTable, author: Author, settings: ManifestSettings | None = None
     ) -> None:
         """`settings`: for merging manifests, by default the table's."""
-        options = Options(schema.options)
+        options = table.options
         self.count = 0
-        self.chronicle = SnapshotLog(root)
-        self._root = root
-        self._schema = schema
+        self.chronicle = SnapshotLog(table.root)
+        self._table = table
+        self._root = table.root
+        self._schema = table.schema
         self._author = author
         self.seen: tuple[Snapshot | None, TableSchema | None] | None = None
-        self.users = UserHistory(self.chronicle, root.users)
+        self.users = UserHistory(self.chronicle, table.root.users)
         self._limits = Limits.of(options)
         self._settings = settings or ManifestSettings.of(options)
         self._by_snapshot = options.get_bool("sequence.snapshot-ordering")
-        self._tracks_rows = tracks_rows(schema)
+        self._tracks_rows = tracks_rows(table.schema)
         self._groups_rows = options.get_bool("row-tracking.partition-group-on-commit")
         self._patience_seconds = max(options.get_duration("snapshot.time-retained") / 2000, _ATTEMPT_SECONDS)
 
@@ -219,7 +221,7 @@ class Attempts:
         deadline = clock.elapsed() + self._patience_seconds
         latest, newest = self.seen or latest_of(root)
         self.seen = None
-        state = State(root, self._schema, latest, self.chronicle, newest)
+        state = State(OpenTable(root, self._schema), latest, self.chronicle, newest)
         try:
             planned = plan(state)
             if not isinstance(planned, SnapshotDelta):

@@ -32,11 +32,10 @@ from paimon_py.commit.validate_changes import validate_changes
 from paimon_py.env import is_distant
 from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError
 from paimon_py.logs import COMPACTIONS, fields
-from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot, SnapshotId
 from paimon_py.spec.users import StepNumber
 
@@ -46,8 +45,7 @@ __all__ = [
 
 
 def commit(
-    root: TableRoot,
-    schema: TableSchema,
+    table: OpenTable,
     changes: Changes,
     request: CommitRequest,
     *,
@@ -69,10 +67,10 @@ def commit(
         TableNotFoundError: the table was renamed or dropped.
         StorageError: the store failed; nothing was published.
     """
-    return _Commit(root, schema, changes, request, renumber).run()
+    return _Commit(table, changes, request, renumber).run()
 
 
-def committed_before(root: TableRoot, schema: TableSchema, label: CommitLabel) -> CommitResult | None:
+def committed_before(table: OpenTable, label: CommitLabel) -> CommitResult | None:
     """The commit that a user made under a number before; None if there is none, or the label has no number.
 
     Cost: the latest snapshot, and as `UserHistory.last`.
@@ -82,9 +80,9 @@ def committed_before(root: TableRoot, schema: TableSchema, label: CommitLabel) -
     """
     if label.identifier is None:
         return None
-    latest, _ = latest_of(root)
-    changes = Changes(schema_id=schema.id, base=Base.of(latest), buckets=(), branch=root.branch)
-    found = _Commit(root, schema, changes, CommitRequest(label=label), None).earlier(latest)
+    latest, _ = latest_of(table.root)
+    changes = Changes(schema_id=table.schema.id, base=Base.of(latest), buckets=(), branch=table.root.branch)
+    found = _Commit(table, changes, CommitRequest(label=label), None).earlier(latest)
     return None if found is None else CommitResult.of_earlier(found.snapshots)
 
 
@@ -104,25 +102,25 @@ class _Commit:
     """
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, changes: Changes, request: CommitRequest, renumber: Renumber | None
+        self, table: OpenTable, changes: Changes, request: CommitRequest, renumber: Renumber | None
     ) -> None:
-        self.root, self.schema, self.changes, self.request = root, schema, changes, request
-        self.options = Options(schema.options)
-        self.files = TableFiles(root, schema)
-        self.author = _author(root, self.options, changes, request)
-        self.attempts = Attempts(root, schema, self.author)
+        self.root, self.schema, self.changes, self.request = table.root, table.schema, changes, request
+        self.options = table.options
+        self.files = table
+        self.author = _author(table.root, self.options, changes, request)
+        self.attempts = Attempts(table, self.author)
         self.numbering = SequenceAssignment(self.files, changes, renumber)
-        self.hashes = HashIndexes(root, schema)
+        self.hashes = HashIndexes(table)
         by_user = request.label.identifier is not None or request.label.user is None
         self.repeats = DuplicateCheck(
             self.attempts.chronicle, self.attempts.users, changes, self.author, by_user=by_user
         )
-        self.requires = Requirements(root, schema, changes, request, self.repeats)
+        self.requires = Requirements(table, changes, request, self.repeats)
 
     def run(self) -> CommitResult:
         """Commit."""
         if self.request.check_files:
-            check_origin(self.root, self.schema, self.changes)
+            check_origin(self.files, self.changes)
             validate_changes(self.files, self.changes)
         looked = self._look()
         known = self._committed_before(looked)
@@ -178,7 +176,7 @@ class _Commit:
 
         Raises: UsageError, CommitConflictError
         """
-        state = State(self.root, self.schema, latest, self.attempts.chronicle)
+        state = State(self.files, latest, self.attempts.chronicle)
         found = self.repeats(state)
         if isinstance(found, Conflict):
             raise CommitConflictError(f"nothing was committed: {found.reason}", table=self.root.path)

@@ -13,13 +13,11 @@ from paimon_py.commit.result import CommitResult
 from paimon_py.commit.snapshot_delta import SnapshotDelta
 from paimon_py.commit.state import Already
 from paimon_py.metadata.manifest_merge import ManifestSettings
-from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, SnapshotId
 
 
-def compact_manifests(root: TableRoot, schema: TableSchema) -> CommitResult:
+def compact_manifests(table: OpenTable) -> CommitResult:
     """Fold what manifests delete into what they add, and join small ones; publish that as a snapshot without changes.
 
     Returns: no snapshot if there was nothing to merge.
@@ -27,11 +25,11 @@ def compact_manifests(root: TableRoot, schema: TableSchema) -> CommitResult:
     Raises:
         CommitRetriesExhaustedError, CommitUnknownError, StorageError: see `Attempts.publish`.
     """
-    author = Author(user=root.env.ids.uuid(), identifier=BATCH_COMMIT_IDENTIFIER)
+    author = Author(user=table.root.env.ids.uuid(), identifier=BATCH_COMMIT_IDENTIFIER)
     settings = msgspec.structs.replace(
-        ManifestSettings.of(Options(schema.options)), merge_min_count=1, full_compaction_bytes=1
+        ManifestSettings.of(table.options), merge_min_count=1, full_compaction_bytes=1
     )
-    attempts = Attempts(root, schema, author, settings)
+    attempts = Attempts(table, author, settings)
     done = attempts.publish(lambda _: SnapshotDelta(kind=CommitKind.COMPACT))
     if isinstance(done, Already):
         return CommitResult(attempts=attempts.count)

@@ -11,11 +11,10 @@ import msgspec
 
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import Bucket
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import DeletionWriter
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.manifest import DELETION_VECTORS, DeletionPlace, IndexEntry
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
 
@@ -29,14 +28,14 @@ class BucketDeletions(msgspec.Struct, frozen=True):
     index: Index = ()
 
 
-def bucket_deletions(root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> dict[Bucket, BucketDeletions]:
+def bucket_deletions(table: OpenTable, snapshot: Snapshot) -> dict[Bucket, BucketDeletions]:
     """The deletion vectors of a snapshot, per bucket; buckets without any are left out.
 
     Cost: one get if the snapshot has an index manifest.
     Raises: SnapshotExpiredError, CorruptionError
     """
-    index = index_entries(root, snapshot)
-    places = TableFiles(root, schema).deletion_places(index)
+    index = index_entries(table.root, snapshot)
+    places = table.deletion_places(index)
     found: dict[Bucket, list[IndexEntry]] = {}
     for entry in index:
         if entry.index_type == DELETION_VECTORS:

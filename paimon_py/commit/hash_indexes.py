@@ -22,12 +22,10 @@ from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.index_plan import Index, IndexChange, index_after, index_part
 from paimon_py.commit.state import State
 from paimon_py.errors import SnapshotExpiredError
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.hash_files import key_hashes, read_hashes, write_hashes
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import HASH, IndexEntry
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.storage.store import FileMissingError
 
@@ -40,10 +38,10 @@ _NONE = np.empty(0, np.int32)
 class HashIndexes:
     """What one commit does to the hash indexes of its table."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema) -> None:
-        self._root = root
-        self._schema = schema
-        self._files = TableFiles(root, schema)
+    def __init__(self, table: OpenTable) -> None:
+        self._root = table.root
+        self._schema = table.schema
+        self._files = table
         self._made: list[IndexEntry] = []
 
     def after(self, index: Index, state: State, changes: Changes) -> Index | Conflict:

@@ -10,14 +10,12 @@ from collections.abc import Iterator
 from paimon_py.commit.changes import Changes
 from paimon_py.env import is_distant
 from paimon_py.errors import UsageError
-from paimon_py.metadata.bucket_files import TableFiles
-from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.schema import TableSchema
+from paimon_py.metadata.open_table import OpenTable
 
 _ARITY_BYTES = 4
 
 
-def check_origin(root: TableRoot, schema: TableSchema, changes: Changes) -> None:
+def check_origin(table: OpenTable, changes: Changes) -> None:
     """Refuse changes that were not written to this table, and files that are given twice.
 
     Cost: one list of schemas, unless the schema is the table's own.
@@ -31,26 +29,28 @@ def check_origin(root: TableRoot, schema: TableSchema, changes: Changes) -> None
             f"nothing was committed: the same changes are given twice (file {twice}); their rows would count twice, "
             "so leave one of them out"
         )
-    if changes.branch != root.branch:
+    if changes.branch != table.root.branch:
         raise UsageError(
-            f"the changes were written to the branch {changes.branch!r}, this is {root.branch!r} of {root.path}; commit"
+            f"the changes were written to the branch {changes.branch!r}, this is {table.root.branch!r} of"
+            f" {table.root.path}; commit"
             " them there"
         )
-    if changes.schema_id != schema.id and changes.schema_id not in root.schemas.ids():
+    if changes.schema_id != table.schema.id and changes.schema_id not in table.root.schemas.ids():
         raise UsageError(
-            f"the changes were written under schema {changes.schema_id}, which {root.path} does not have: they are of "
+            f"the changes were written under schema {changes.schema_id}, which {table.root.path} does not have:"
+            " they are of "
             "another table; commit them there"
         )
-    wanted = len(schema.partition_keys)
+    wanted = len(table.schema.partition_keys)
     for bucket in changes.buckets:
         if int.from_bytes(bucket.partition[:_ARITY_BYTES], "big") != wanted:
             raise UsageError(
-                f"the changes lie in partitions of other columns than {list(schema.partition_keys)}: they are of "
-                f"another table than {root.path}; commit them there"
+                f"the changes lie in partitions of other columns than {list(table.schema.partition_keys)}: they are of "
+                f"another table than {table.root.path}; commit them there"
             )
 
 
-def missing_file(files: TableFiles, changes: Changes) -> str | None:
+def missing_file(files: OpenTable, changes: Changes) -> str | None:
     """The path of a new file that is not there, or not as long as it was written; None if all are.
 
     Cost: one stat for each new file, for each file beside it and each new index file; several at once where requests
@@ -65,7 +65,7 @@ def missing_file(files: TableFiles, changes: Changes) -> str | None:
     return None
 
 
-def _expected_files(files: TableFiles, changes: Changes) -> Iterator[tuple[str, int | None]]:
+def _expected_files(files: OpenTable, changes: Changes) -> Iterator[tuple[str, int | None]]:
     """Paths of all new files, and how long they are, as far as the changes say."""
     for bucket in changes.buckets:
         place = files.bucket(*bucket.place)

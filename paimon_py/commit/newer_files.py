@@ -9,27 +9,26 @@ from collections.abc import Iterable
 
 from paimon_py.commit.conflicts import narrower
 from paimon_py.errors import CommitConflictError
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.schema import TableSchema
 
 
-def is_narrower(root: TableRoot, schema: TableSchema, files: Iterable[DataFile]) -> str | None:
+def is_narrower(table: OpenTable, files: Iterable[DataFile]) -> str | None:
     """Why rows of some files cannot be written anew under a schema without losing values; None if they can.
 
     Cost: nothing, unless a file has a later schema: then these schemas are fetched once.
     """
-    later = sorted({file.schema_id for file in files if file.schema_id > schema.id})
-    reasons = (narrower(root.schemas.get(number), schema) for number in later)
+    later = sorted({file.schema_id for file in files if file.schema_id > table.schema.id})
+    reasons = (narrower(table.root.schemas.get(number), table.schema) for number in later)
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def require_known(root: TableRoot, schema: TableSchema, files: Iterable[DataFile]) -> None:
+def require_known(table: OpenTable, files: Iterable[DataFile]) -> None:
     """Refuse to write rows of these files anew under a schema that does not hold all of their values.
 
     Raises: CommitConflictError; refresh the table and repeat the call.
     """
-    reason = is_narrower(root, schema, files)
+    reason = is_narrower(table, files)
     if reason is not None:
         advice = "call refresh(), or open the table again"
-        raise CommitConflictError(f"nothing was changed: {reason}; {advice}", table=root.path)
+        raise CommitConflictError(f"nothing was changed: {reason}; {advice}", table=table.root.path)

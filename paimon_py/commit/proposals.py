@@ -32,7 +32,7 @@ from paimon_py.errors import UsageError
 from paimon_py.files.physical import evolves_columns
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.history import Lost, SnapshotLog
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, counts_anew
 from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.layout import POSTPONE_BUCKET
@@ -46,10 +46,11 @@ class Requirements:
     """What changes require of the latest state, as the caller and the table ask."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, changes: Changes, request: CommitRequest, repeats: DuplicateCheck
+        self, table: OpenTable, changes: Changes, request: CommitRequest, repeats: DuplicateCheck
     ) -> None:
-        self._root = root
-        self._schema = schema
+        self._table = table
+        self._root = table.root
+        self._schema = table.schema
         self._changes = changes
         self._request = request
         self._repeats = repeats

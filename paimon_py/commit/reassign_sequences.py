@@ -18,15 +18,15 @@ from paimon_py.errors import StorageError
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
 from paimon_py.files.writer import FileLayout, RollingWriter, changelog_layout, file_layout
 from paimon_py.lsm.writer import abort_all
-from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
 from paimon_py.metadata.new_files import NewFiles
+from paimon_py.metadata.open_table import BucketFiles, OpenTable
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import SEQUENCE_NUMBER
 
 _NEVER = 2**62
 
 
-def renumber(table: TableFiles, changes: BucketChanges, offset: int) -> Edit:
+def renumber(table: OpenTable, changes: BucketChanges, offset: int) -> Edit:
     """What a writer wrote to a bucket, every sequence number larger by `offset`.
 
     Append tables have sequence numbers in metadata only: nothing is read. Files of primary-key tables are written anew,

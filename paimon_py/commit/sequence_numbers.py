@@ -14,10 +14,10 @@ import msgspec
 
 from paimon_py.commit.changes import Bucket, BucketChanges, Changes, Edit
 from paimon_py.commit.reassign_sequences import renumber
-from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.layout import POSTPONE_BUCKET
 
-Renumber = Callable[[TableFiles, BucketChanges, int], Edit]
+Renumber = Callable[[OpenTable, BucketChanges, int], Edit]
 
 
 class SequenceAssignment:
@@ -28,7 +28,7 @@ class SequenceAssignment:
         moved: positions of the buckets whose new files were written again, and by how much their numbers grew.
     """
 
-    def __init__(self, files: TableFiles, changes: Changes, rewrite: Renumber | None = None) -> None:
+    def __init__(self, files: OpenTable, changes: Changes, rewrite: Renumber | None = None) -> None:
         """`rewrite`: writes new files again, by default `renumber`."""
         self._files = files
         self._rewrite = rewrite or renumber

@@ -17,7 +17,7 @@ from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.snapshot_delta import SnapshotDelta
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.history import SnapshotLog
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.data_file import FileKind, ManifestEntry, identifier
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.schema import TableSchema
@@ -40,8 +40,7 @@ class State:
 
     def __init__(
         self,
-        root: TableRoot,
-        schema: TableSchema,
+        table: OpenTable,
         latest: Snapshot | None,
         chronicle: SnapshotLog,
         newest: TableSchema | None = None,
@@ -49,8 +48,9 @@ class State:
         """`newest`: the table's latest schema, if that was fetched with the snapshot."""
         self.latest = latest
         self.chronicle = chronicle
-        self._root = root
-        self._schema = schema
+        self._table = table
+        self._root = table.root
+        self._schema = table.schema
         self._newest = newest
         self._index: tuple[IndexEntry, ...] | None = None
         self._live: dict[frozenset[Bucket], list[ManifestEntry]] = {}

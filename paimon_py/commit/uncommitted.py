@@ -13,8 +13,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.concurrent_commits import joint_base
 from paimon_py.errors import CommitUnknownError, PaimonError
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.history import Lost, SnapshotLog
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.manifest import HASH, IndexEntry
 
@@ -35,7 +35,7 @@ def discarding_on_failure(discard: Callable[[], object]) -> Iterator[None]:
         raise
 
 
-def delete_made(files: TableFiles, buckets: Iterable[BucketChanges]) -> None:
+def delete_made(files: OpenTable, buckets: Iterable[BucketChanges]) -> None:
     """Delete the data and changelog files that were made for changes nobody will commit, and what was compacted of
     them.
 
@@ -45,20 +45,20 @@ def delete_made(files: TableFiles, buckets: Iterable[BucketChanges]) -> None:
         files.bucket(*bucket.place).delete(bucket.made_files)
 
 
-def discard(files: TableFiles, changes: Changes) -> None:
+def discard(files: OpenTable, changes: Changes) -> None:
     """Delete the files of changes that nobody will commit, whose writers are gone; as many as the store lets."""
     edits = [edit for bucket in changes.buckets for edit in (bucket.written, bucket.compacted)]
     delete_handed_index(files, changes, {entry.name for edit in edits for entry in edit.made_index})
     delete_made(files, changes.buckets)
 
 
-def delete_compaction(files: TableFiles, bucket: BucketChanges, keep: Container[str] = ()) -> None:
+def delete_compaction(files: OpenTable, bucket: BucketChanges, keep: Container[str] = ()) -> None:
     """Delete what compacting a bucket made, where no snapshot names any of it, but for the data files to `keep`."""
     files.bucket(*bucket.place).delete([file for file in bucket.compaction_files if file.name not in keep])
     files.delete_index(bucket.compacted.made_index)
 
 
-def delete_unnamed_index(files: TableFiles, changes: Changes, entries: Sequence[IndexEntry]) -> None:
+def delete_unnamed_index(files: OpenTable, changes: Changes, entries: Sequence[IndexEntry]) -> None:
     """Delete those index files of changes that certainly no snapshot names.
 
     A writer's later rounds name the index files of its earlier ones, and may be committed before them.
@@ -70,7 +70,7 @@ def delete_unnamed_index(files: TableFiles, changes: Changes, entries: Sequence[
         files.delete_index([entry for entry in entries if entry.name not in named])
 
 
-def delete_handed_index(files: TableFiles, changes: Changes, own: Container[str]) -> None:
+def delete_handed_index(files: OpenTable, changes: Changes, own: Container[str]) -> None:
     """Delete the index files of changes that will not be committed, but for hashes that a later round relies on.
 
     `own`: names of files that no later round knows.

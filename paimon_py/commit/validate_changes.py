@@ -21,8 +21,8 @@ from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.errors import CorruptionError, PaimonError
 from paimon_py.files.physical import bounded_fields, evolves_columns
 from paimon_py.lsm.order import key_ranks
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.blobs import fields_apart
 from paimon_py.spec.bounds import SEQUENCE_MAX
 from paimon_py.spec.bucket_mode import UNAWARE, BucketMode, bucket_mode
@@ -43,7 +43,7 @@ _ARITY_BYTES = 4
 _HASH_BYTES = 4
 
 
-def validate_changes(files: TableFiles, changes: Changes) -> None:
+def validate_changes(files: OpenTable, changes: Changes) -> None:
     """Refuse changes with values that no snapshot of the table may hold.
 
     Cost: a few µs per file; a list of schemas if files are of others than the table's own, and one small read per new
@@ -64,7 +64,7 @@ def validate_changes(files: TableFiles, changes: Changes) -> None:
         ) from error
 
 
-def _check(files: TableFiles, changes: Changes) -> None:
+def _check(files: OpenTable, changes: Changes) -> None:
     schema = files.schema
     _check_partitions(schema, changes)
     made: list[DataFile] = []
@@ -248,7 +248,7 @@ def _check_numbers(schema: TableSchema, bucket: BucketChanges, edit: Edit, made:
 # -- rows in metadata -----------------------------------------------------------------------------------------------
 
 
-def _known_schemas(files: TableFiles, wanted: set[int]) -> SchemaOf:
+def _known_schemas(files: OpenTable, wanted: set[int]) -> SchemaOf:
     schemas, own = files.root.schemas, files.schema
     unknown = wanted - {own.id}
     if unknown:
@@ -335,7 +335,7 @@ def _rows(rows: Sequence[bytes], types: Sequence[DataType], what: str, *, again:
 # -- index files ----------------------------------------------------------------------------------------------------
 
 
-def _check_index(files: TableFiles, bucket: BucketChanges) -> None:
+def _check_index(files: OpenTable, bucket: BucketChanges) -> None:
     """The new index files of a bucket; those of deletion vectors are read."""
     for edit in (bucket.written, bucket.compacted):
         before = {entry.name: entry for entry in edit.deleted_index}

@@ -24,11 +24,10 @@ from paimon_py.compaction.together import compaction_budget
 from paimon_py.errors import CommitConflictError, SnapshotExpiredError
 from paimon_py.executors.executor import Executor, run_tasks
 from paimon_py.executors.job import Job, TaskKind
-from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.clustering import Clustering
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.serializable import Serializable
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
@@ -61,8 +60,8 @@ def _compact_bucket(job: Job[CompactionTask, CompactionResult], task: Compaction
     """
     try:
         if job.has_travelled:
-            check_task(job.root, job.schema, task)
-        return CompactionResult(changes=run_task(job.root, job.schema, task, tally=job.tally))
+            check_task(OpenTable(job.root, job.schema), task)
+        return CompactionResult(changes=run_task(OpenTable(job.root, job.schema), task, tally=job.tally))
     except FileMissingError as error:
         reason = job.root.replacement_reason(task.bucket, error)
     except SnapshotExpiredError as error:
@@ -74,7 +73,7 @@ def _compact_bucket(job: Job[CompactionTask, CompactionResult], task: Compaction
 
 def _discard_compaction(job: Job[CompactionTask, CompactionResult], result: CompactionResult) -> None:
     if result.changes is not None:
-        delete_compaction(TableFiles(job.root, job.schema), result.changes)
+        delete_compaction(OpenTable(job.root, job.schema), result.changes)
 
 
 COMPACT = TaskKind(
@@ -96,8 +95,7 @@ class Compactor:
 
     def __init__(
         self,
-        root: TableRoot,
-        schema: TableSchema,
+        table: OpenTable,
         *,
         full: bool,
         chosen: PartitionChoice | None,
@@ -106,8 +104,9 @@ class Compactor:
         choose: Choose | None = None,
     ) -> None:
         """`executor`: who runs the tasks; None: this process. `choose`: which tasks of a plan; None: all."""
-        self._root = root
-        self._schema = schema
+        self._table = table
+        self._root = table.root
+        self._schema = table.schema
         self._full = full
         self._chosen = chosen
         self._clustering = clustering
@@ -134,7 +133,7 @@ class Compactor:
             latest = self._root.snapshots.latest()
             try:
                 return plan_compaction(
-                    self._root, self._schema, full=self._full, chosen=self._chosen, clustering=self._clustering
+                    self._table, full=self._full, chosen=self._chosen, clustering=self._clustering
                 )
             except SnapshotExpiredError:
                 if latest == seen:
@@ -145,7 +144,7 @@ class Compactor:
         if not tasks:
             return CommitResult()
         tally = ProgressCounter(progress, sum(task.row_count for task in tasks), "rows", steps=2, attempt=attempt)
-        results = run_tasks(self._executor, Job(COMPACT, self._root, self._schema, tally=tally), tasks)
+        results = run_tasks(self._executor, Job(COMPACT, self._table, tally=tally), tasks)
         done = [result.changes for result in results if result.changes is not None]
         with discarding_on_failure(lambda: self._delete(done)):
             tally.end()
@@ -155,14 +154,14 @@ class Compactor:
             return overtaken.added_to(CommitResult())
         try:
             with discarding_on_failure(lambda: self._delete(done)):
-                result = commit(self._root, self._schema, changes, CommitRequest(is_new=True))
+                result = commit(self._table, changes, CommitRequest(is_new=True))
         except CommitConflictError as error:
             lost = _Dropped.of(Overtaken(bucket.partition, bucket.bucket, str(error)) for bucket in done)
             result = lost.added_to(CommitResult())
         return overtaken.added_to(result)
 
     def _delete(self, buckets: Sequence[BucketChanges]) -> None:
-        files = TableFiles(self._root, self._schema)
+        files = OpenTable(self._root, self._schema)
         for bucket in buckets:
             delete_compaction(files, bucket)
 

@@ -25,15 +25,13 @@ from paimon_py.commit.state import State
 from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.errors import CommitConflictError, StorageError
 from paimon_py.files.file_index import FileIndexWriter, Indexes, has_index, index_file, read_indexes
-from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.history import SnapshotLog
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import BucketFiles, OpenTable
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.data_file import DataFile, ManifestEntry
 from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, allows, index_columns, indexed_type
 from paimon_py.spec.layout import POSTPONE_BUCKET
-from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import new_file
@@ -42,7 +40,7 @@ ROUNDS = 20
 """How often files are looked at anew because they have expired."""
 
 
-def rewrite_indexes(root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None) -> CommitResult:
+def rewrite_indexes(table: OpenTable, chosen: PartitionChoice | None) -> CommitResult:
     """Add missing indexes to the live files of a table and commit that; no snapshot if nothing is missing.
 
     A bucket of which others replace files meanwhile is left as it is; the result says so.
@@ -53,23 +51,23 @@ def rewrite_indexes(root: TableRoot, schema: TableSchema, chosen: PartitionChoic
             lets.
     """
 
-    request = CommitRequest(label=CommitLabel(root.env.ids.uuid()), is_new=True)
+    request = CommitRequest(label=CommitLabel(table.root.env.ids.uuid()), is_new=True)
 
     def work(snapshot: Snapshot | None, _: int) -> CommitResult:
-        return CommitResult() if snapshot is None else _Rewrite(root, schema).run(snapshot, chosen, request)
+        return CommitResult() if snapshot is None else _Rewrite(table).run(snapshot, chosen, request)
 
-    return on_latest(root, work, rounds=ROUNDS)
+    return on_latest(table.root, work, rounds=ROUNDS)
 
 
 class _Rewrite:
     """One round."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema) -> None:
-        self._root = root
-        self._schema = schema
-        self._files = TableFiles(root, schema)
-        self._wanted = index_columns(schema.options)
-        self._limit = Options(schema.options).get_memory("file-index.in-manifest-threshold")
+    def __init__(self, table: OpenTable) -> None:
+        self._root = table.root
+        self._schema = table.schema
+        self._files = table
+        self._wanted = index_columns(table.schema.options)
+        self._limit = table.options.get_memory("file-index.in-manifest-threshold")
         self._made: dict[Bucket, list[str]] = {}
 
     def run(self, snapshot: Snapshot, chosen: PartitionChoice | None, request: CommitRequest) -> CommitResult:
@@ -77,7 +75,7 @@ class _Rewrite:
         with discarding_on_failure(self.discard):
             changes = self.changes(snapshot, chosen)
             if changes is not None and self._returns(snapshot, changes):
-                compact_manifests(self._root, self._schema)
+                compact_manifests(self._files)
             result = CommitResult() if changes is None else self._commit(changes, request)
         self.discard(result.dropped_buckets)
         return result
@@ -85,7 +83,7 @@ class _Rewrite:
     def _commit(self, changes: Changes, request: CommitRequest) -> CommitResult:
         """What came of the changes: all buckets are dropped if none fits."""
         try:
-            return commit(self._root, self._schema, changes, request)
+            return commit(self._files, changes, request)
         except CommitConflictError as error:
             buckets = tuple((bucket.partition, bucket.bucket) for bucket in changes.buckets)
             return CommitResult(dropped_compaction=str(error), dropped_buckets=buckets)
@@ -97,13 +95,13 @@ class _Rewrite:
         entry.
         """
         part = compact_part(changes.buckets)
-        return State(self._root, self._schema, snapshot, SnapshotLog(self._root)).returning(part) is not None
+        return State(self._files, snapshot, SnapshotLog(self._root)).returning(part) is not None
 
     def changes(self, snapshot: Snapshot, chosen: PartitionChoice | None) -> Changes | None:
         """What to commit; None if there is nothing to do."""
         root = self._root
         entries = root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen)).entries()
-        deletions = bucket_deletions(root, self._schema, snapshot)
+        deletions = bucket_deletions(OpenTable(root, self._schema), snapshot)
         buckets: dict[tuple[bytes, int, int], list[tuple[DataFile, DataFile]]] = {}
         for entry in entries:
             if entry.bucket == POSTPONE_BUCKET:

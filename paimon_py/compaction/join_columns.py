@@ -15,7 +15,7 @@ from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.compaction.range_picker import first_of, ranges_of
 from paimon_py.files.column_files import ColumnFiles, Pieces
 from paimon_py.files.writer import RollingWriter
-from paimon_py.metadata.bucket_files import BucketFiles
+from paimon_py.metadata.open_table import BucketFiles
 from paimon_py.progress import ProgressShare
 from paimon_py.spec.blobs import fields_apart
 from paimon_py.spec.data_file import DataFile

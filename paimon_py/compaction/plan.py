@@ -34,7 +34,7 @@ from paimon_py.files.expiry import RecordExpiry
 from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.entry_filter import EntryFilter
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.data_file import DataFile, ManifestEntry
 from paimon_py.spec.layout import POSTPONE_BUCKET
@@ -68,8 +68,7 @@ class _Bucket(msgspec.Struct, frozen=True):
 
 
 def plan_compaction(
-    root: TableRoot,
-    schema: TableSchema,
+    table: OpenTable,
     *,
     full: bool,
     chosen: PartitionChoice | None,
@@ -87,25 +86,26 @@ def plan_compaction(
         CommitConflictError: there are files of a later schema, whose rows would lose values.
         UnsupportedError: rows whose columns lie in several files would be sorted.
     """
-    snapshot = root.latest()
+    snapshot = table.root.latest()
     if snapshot is None:
         return []
-    if clustering is not None and evolves_columns(schema):
+    if clustering is not None and evolves_columns(table.schema):
         raise UnsupportedError(
             f"rows of a table with {DATA_EVOLUTION} stay in the order of their ids: compact() without an order joins"
             " files",
             feature=f"sorting of tables with {DATA_EVOLUTION}",
         )
-    entries = root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen)).entries()
-    require_known(root, schema, (entry.file for entry in entries))
-    moment = moment_of(root.env.clock)
-    deletions = bucket_deletions(root, schema, snapshot)
-    expiry = RecordExpiry.of(schema, moment.now_millis)
+    entries = table.root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen)).entries()
+    require_known(table, (entry.file for entry in entries))
+    moment = moment_of(table.root.env.clock)
+    deletions = bucket_deletions(table, snapshot)
+    expiry = RecordExpiry.of(table.schema, moment.now_millis)
     files = [entry.file for entry in entries]
-    expired = expiry.find_expired(files, root.schemas.get) if expiry and full else frozenset()
-    clusters = ClusterPlan.of(schema, clustering, files, root.schemas.get)
+    expired = expiry.find_expired(files, table.root.schemas.get) if expiry and full else frozenset()
+    clusters = ClusterPlan.of(table.schema, clustering, files, table.root.schemas.get)
     return tasks_of(
-        schema, snapshot, entries, full=full, moment=moment, deletions=deletions, expired=expired, clusters=clusters
+        table.schema, snapshot, entries, full=full, moment=moment, deletions=deletions, expired=expired,
+        clusters=clusters,
     )
 
 

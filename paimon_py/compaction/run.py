@@ -39,21 +39,19 @@ from paimon_py.lsm.external_sort import ExternalSort
 from paimon_py.lsm.order import key_ranks, merge_order
 from paimon_py.lsm.spill import SpilledRuns, SpillSettings
 from paimon_py.lsm.writer import abort_all
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
 from paimon_py.metadata.new_files import NewFiles
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import ProgressCounter, ProgressShare, count_batches
 from paimon_py.spec.data_file import DataFile, FileSource
 from paimon_py.spec.events import CompactionEvent
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
 
 
 def run_task(
-    root: TableRoot, schema: TableSchema, task: CompactionTask, *,
+    table: OpenTable, task: CompactionTask, *,
     tells: bool = True, tally: ProgressCounter | None = None,
 ) -> BucketChanges:
     """Do what a task says.
@@ -69,15 +67,15 @@ def run_task(
             store lets.
         UsageError: the task is of another schema.
     """
-    if task.schema_id != schema.id:
-        raise UsageError(f"the task was planned under schema {task.schema_id}, not {schema.id}; plan it again")
-    began = root.env.clock.elapsed() if root.env.observers else 0.0
-    work = _Work(root, schema, task, tells=tells, tally=tally or ProgressCounter(None, 0, "rows"))
+    if task.schema_id != table.schema.id:
+        raise UsageError(f"the task was planned under schema {task.schema_id}, not {table.schema.id}; plan it again")
+    began = table.root.env.clock.elapsed() if table.root.env.observers else 0.0
+    work = _Work(table, task, tells=tells, tally=tally or ProgressCounter(None, 0, "rows"))
     try:
         if task.joins:
             before, after = work.compact_columns()
         else:
-            before, after = work.compact_keyed() if schema.primary_keys else work.compact_append()
+            before, after = work.compact_keyed() if table.schema.primary_keys else work.compact_append()
         index = work.renew_index(before, after)
         changelog = work.finish_changelog()
         work.end()
@@ -88,15 +86,15 @@ def run_task(
         "%s: %d files became %d on level %d (%d rows, %d bytes were read)", work.directory, len(before), len(after),
         task.output_level, task.row_count, task.size_bytes,
         extra=fields(
-            root, directory=work.directory, level=task.output_level, before_files=len(before), after_files=len(after),
-            rows=task.row_count, size_bytes=task.size_bytes,
+            table.root, directory=work.directory, level=task.output_level, before_files=len(before),
+            after_files=len(after), rows=task.row_count, size_bytes=task.size_bytes,
         ),
     )  # fmt: skip
-    if root.env.observers:
-        root.env.observers.report_failure(CompactionEvent(
-            **root.event_place(), directory=work.directory, output_level=task.output_level, before_files=len(before),
-            after_files=len(after), read_rows=task.row_count, read_bytes=task.size_bytes,
-            seconds=root.env.clock.elapsed() - began,
+    if table.root.env.observers:
+        table.root.env.observers.report_failure(CompactionEvent(
+            **table.root.event_place(), directory=work.directory, output_level=task.output_level,
+            before_files=len(before), after_files=len(after), read_rows=task.row_count, read_bytes=task.size_bytes,
+            seconds=table.root.env.clock.elapsed() - began,
         ))  # fmt: skip
     return BucketChanges(
         partition=task.partition,
@@ -114,29 +112,30 @@ class _Work:
     """One task being carried out."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool, tally: ProgressCounter
+        self, table: OpenTable, task: CompactionTask, *, tells: bool, tally: ProgressCounter
     ) -> None:
-        self._root = root
-        self._schema = schema
+        self._table = table
+        self._root = table.root
+        self._schema = table.schema
         self._task = task
         sorts = task.clustering is not None
         self._reading = ProgressShare(tally, task.row_count, steps=1 if sorts else 2)
         self._writing = ProgressShare(tally, task.row_count if sorts else 0)
-        ahead = FilePrefetcher(root.files, root.env)
-        self._files = TableFiles(root, schema, ahead).bucket(task.partition, task.bucket)
+        ahead = FilePrefetcher(table.root.files, table.root.env)
+        self._files = OpenTable(table.root, table.schema, ahead).bucket(task.partition, task.bucket)
         ahead.foresee((file.external_path or self._files.path(file), file.size_bytes) for file in task.files)
-        written_level = task.output_level if schema.primary_keys else 0
-        self._stored = with_row_ids(schema)
+        written_level = task.output_level if table.schema.primary_keys else 0
+        self._stored = with_row_ids(table.schema)
         self._layout = file_layout(self._stored, level=written_level, source=FileSource.COMPACT)
         self._new_files = NewFiles(self._files)
         self._begun: list[RollingWriter] = []
-        self._dead = read_deletions(root.files, task.deletions)
+        self._dead = read_deletions(table.root.files, task.deletions)
         self._found: Mapping[str, DeletionVector] = {}
-        self._settings = StepSettings.of(schema, tells=tells)
-        self._rules = LookupRules.of(schema, tells=self._settings.tells)
+        self._settings = StepSettings.of(table.schema, tells=tells)
+        self._rules = LookupRules.of(table.schema, tells=self._settings.tells)
         self._changelog: RollingWriter | None = None
-        self._stamps = ConstantColumns.of(schema)
-        self._expiry = RecordExpiry.of(schema, root.env.clock.millis())
+        self._stamps = ConstantColumns.of(table.schema)
+        self._expiry = RecordExpiry.of(table.schema, table.root.env.clock.millis())
 
     @property
     def directory(self) -> str:

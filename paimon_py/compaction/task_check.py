@@ -20,16 +20,15 @@ from paimon_py.compaction.range_picker import first_of, ranges_of
 from paimon_py.compaction.task import CompactionTask
 from paimon_py.errors import CorruptionError
 from paimon_py.files.physical import evolves_columns
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.clustering import is_incremental
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
 
-def check_task(root: TableRoot, schema: TableSchema, task: CompactionTask) -> None:
+def check_task(table: OpenTable, task: CompactionTask) -> None:
     """Refuse a task that says something else of its bucket than the latest snapshot.
 
     Cost: the manifests of the bucket, and the index manifest.
@@ -38,15 +37,15 @@ def check_task(root: TableRoot, schema: TableSchema, task: CompactionTask) -> No
         SnapshotExpiredError: the latest snapshot expired meanwhile.
     """
     _require(len({file.name for file in task.files}) == len(task.files) > 0, "a file is there twice, or none at all")
-    latest = root.latest()
-    if latest is None or task.schema_id != schema.id:
+    latest = table.root.latest()
+    if latest is None or task.schema_id != table.schema.id:
         return
-    places = TableFiles(root, schema).deletion_places(task.index).get((task.partition, task.bucket), {})
+    places = table.deletion_places(task.index).get((task.partition, task.bucket), {})
     _require(dict(task.deletions) == places, "the deletion vectors do not lie where its index says")
-    index = {entry.name: entry for entry in index_entries(root, latest)}
+    index = {entry.name: entry for entry in index_entries(table.root, latest)}
     _require(all(index.get(one.name, one) == one for one in task.index), "an index file is not described as it is")
     chosen = PartitionChoice.of_rows([task.partition])
-    live = root.manifests.live_entries(latest, EntryFilter(partitions=chosen, buckets=frozenset({task.bucket})))
+    live = table.root.manifests.live_entries(latest, EntryFilter(partitions=chosen, buckets=frozenset({task.bucket})))
     entries = [entry for entry in live.entries() if entry.partition == task.partition]
     known = {entry.file.name: entry.file for entry in entries}
     for file in (*task.files, *task.higher_files):
@@ -54,8 +53,9 @@ def check_task(root: TableRoot, schema: TableSchema, task: CompactionTask) -> No
     if not all(known.get(file.name) == file for file in task.files):
         return
     _require({entry.total_buckets for entry in entries} == {task.total_buckets}, "the number of buckets is another one")
-    check = _check_keyed if schema.primary_keys else _check_ranges if evolves_columns(schema) else _check_append
-    check(schema, task, list(known.values()))
+    in_ranges = evolves_columns(table.schema)
+    check = _check_keyed if table.schema.primary_keys else _check_ranges if in_ranges else _check_append
+    check(table.schema, task, list(known.values()))
 
 
 def _lasting(file: DataFile) -> DataFile:

@@ -21,12 +21,10 @@ from paimon_py.compaction.plan import moment_of
 from paimon_py.compaction.task import CompactionTask
 from paimon_py.compaction.together import compaction_budget
 from paimon_py.errors import SnapshotExpiredError
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.history import Lost, SnapshotLog
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import ProgressCounter
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.storage.store import FileMissingError
 
@@ -41,8 +39,7 @@ class WriterCompaction:
 
     def __init__(
         self,
-        root: TableRoot,
-        schema: TableSchema,
+        table: OpenTable,
         live: LiveFiles,
         *,
         total_buckets: int,
@@ -51,14 +48,14 @@ class WriterCompaction:
     ) -> None:
         """`live`: what the writer began with. A writer that `replaces` the table's content looks at its own files
         only. `tells`: compactions write the changelog that the table asks for."""
-        self._root = root
-        self._schema = schema
-        self._files = TableFiles(root, schema)
-        self._rules = Rules.of(schema)
+        self._root = table.root
+        self._schema = table.schema
+        self._files = table
+        self._rules = Rules.of(table.schema)
         self._total_buckets = total_buckets
         self._replaces = replaces
         self._tells = tells
-        self._base: _Base | None = _Base(root, schema, live)
+        self._base: _Base | None = _Base(table, live)
         self._began = Base(0)
         self._levels: dict[Bucket, BucketLevels] = {}
         self._states: dict[Bucket, PickerState] = {}
@@ -172,7 +169,7 @@ class WriterCompaction:
         """The snapshot to start from: after a hand-over the latest one."""
         if self._base is None:
             snapshot = None if self._replaces else self._root.snapshots.latest()
-            self._base = _Base(self._root, self._schema, LiveFiles(self._root, snapshot))
+            self._base = _Base(self._files, LiveFiles(self._root, snapshot))
             if not self._replaces:
                 self._settle(self._base)
         return self._base
@@ -211,7 +208,7 @@ class WriterCompaction:
         from paimon_py.compaction.run import run_task
 
         try:
-            done = run_task(self._root, self._schema, task, tells=self._tells, tally=tally)
+            done = run_task(self._files, task, tells=self._tells, tally=tally)
         except FileMissingError as error:
             if not levels.began_with(str(error.path).rpartition("/")[2]):
                 raise
@@ -270,12 +267,12 @@ class _Base:
 
     def __init__(
         self,
-        root: TableRoot,
-        schema: TableSchema,
+        table: OpenTable,
         live: LiveFiles,
     ) -> None:
-        self._root = root
-        self._schema = schema
+        self._table = table
+        self._root = table.root
+        self._schema = table.schema
         self._live = live
         self._added: dict[Base, set[str]] = {}
         self._columns: EntryColumns | None = None
@@ -315,11 +312,11 @@ class _Base:
         """A bucket's levels; None if it has files of a later schema than the writer knows."""
         columns = self._entries(key)
         files = [] if columns is None else [entry.file for entry in columns.entries()]
-        if is_narrower(self._root, self._schema, files) is not None:
+        if is_narrower(self._table, files) is not None:
             return None
         snapshot = self._live.snapshot
         if self._deletions is None and snapshot:  # a bucket may have an index and no file
-            self._deletions = bucket_deletions(self._root, self._schema, snapshot)
+            self._deletions = bucket_deletions(self._table, snapshot)
         known = (self._deletions or {}).get(key, BucketDeletions())
         return BucketLevels(rules, (*key, total_buckets), files, known, base=self.base)
 

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Mask
 from paimon_py.codec.manifest.columns import EntryColumns
-from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.manifest import HASH, IndexEntry
 
 _BUCKET = ["partition", "bucket"]
@@ -16,7 +16,7 @@ _SUMS = ("file_count", "level0_count", "record_count", "delete_count", "file_siz
 
 
 def count_buckets(
-    entries: EntryColumns, index: list[IndexEntry], files: TableFiles, *, is_keyed: bool
+    entries: EntryColumns, index: list[IndexEntry], files: OpenTable, *, is_keyed: bool
 ) -> pa.Table:
     """One row for each bucket that has files, as `Facts.buckets` says.
 

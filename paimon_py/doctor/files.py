@@ -10,7 +10,7 @@ from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.doctor.facts import Broken
 from paimon_py.errors import CorruptionError
 from paimon_py.lsm.search import repeats_rows
-from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
+from paimon_py.metadata.open_table import BucketFiles, OpenTable
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
@@ -22,7 +22,7 @@ Expected = tuple[str, int | None]
 
 
 def broken_files(
-    files: TableFiles,
+    files: OpenTable,
     entries: EntryColumns,
     index: list[IndexEntry],
     repeated: list[str],
@@ -59,7 +59,7 @@ def _expected_files(bucket: BucketFiles, found: Iterable[DataFile]) -> Iterator[
         yield from ((other, None) for other in beside)
 
 
-def _missing(files: TableFiles, expected: Iterable[Expected]) -> Iterator[Broken]:
+def _missing(files: OpenTable, expected: Iterable[Expected]) -> Iterator[Broken]:
     by_directory: dict[str, list[Expected]] = {}
     for path, size in expected:
         by_directory.setdefault(path.rpartition("/")[0], []).append((path, size))

@@ -19,8 +19,8 @@ from paimon_py.doctor.history_facts import gather_history
 from paimon_py.errors import CorruptionError, NotFoundError, OptionError, SnapshotExpiredError, UsageError
 from paimon_py.maintain.cleanup.remove_orphans import limit_of, remove_orphans
 from paimon_py.maintain.cleanup.retention import first_kept, retention_of
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.manifest_merge import ManifestSettings
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
@@ -36,41 +36,43 @@ NEWEST = 100
 _NO_LIMIT = 2**31 - 1
 
 
-def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Progress | None = None) -> Facts:
+def gather(table: OpenTable, *, deep: bool, progress: Progress | None = None) -> Facts:
     """Look at everything once; what cannot be read becomes a fact.
 
     Cost: as `Table.doctor`
     Raises: SnapshotExpiredError, UnsupportedError, StorageError
     """
+    schema = table.schema
     schema, senseless = _with_sense(schema)
     broken = list[Broken]()
     latest, live, index = None, EntryColumns.empty(), list[IndexEntry]()
     try:
-        latest = root.latest()
-        live = live if latest is None else root.manifests.live_entries(latest)
-        index = _index(root, latest)
+        latest = table.root.latest()
+        live = live if latest is None else table.root.manifests.live_entries(latest)
+        index = _index(table.root, latest)
     except (CorruptionError, FileMissingError) as error:
-        broken.append(Broken(error.path or root.path, str(error)))
-    files = TableFiles(root, schema)
+        broken.append(Broken(error.path or table.root.path, str(error)))
+    files = OpenTable(table.root, schema)
     repeated = list[str]()
     broken += broken_files(files, live, index, repeated, progress, deep=deep)
-    if broken and latest is not None and root.snapshots.find(latest.id) is None:
-        message = f"snapshot {latest.id} of {root.path} expired while its files were looked at: look again"
+    if broken and latest is not None and table.root.snapshots.find(latest.id) is None:
+        message = f"snapshot {latest.id} of {table.root.path} expired while its files were looked at: look again"
         raise SnapshotExpiredError(message, snapshot_id=latest.id)
-    commits = _commits(root, progress)
-    holders = _holders(root, latest, live, broken, progress)
-    orphans, history = _orphans(root, broken, progress), gather_history(root, broken)
-    followers, waiting = _followers(root, latest, broken), _waiting(root, schema, broken)
+    commits = _commits(table.root, progress)
+    holders = _holders(table.root, latest, live, broken, progress)
+    orphans, history = _orphans(table.root, broken, progress), gather_history(table.root, broken)
+    followers, waiting = _followers(table.root, latest, broken), _waiting(table.under(schema), broken)
     options, keyed = Options(schema.options), bool(schema.primary_keys)
     return Facts(
         options=dict(schema.options), is_keyed=keyed, is_partitioned=bool(schema.partition_keys),
-        is_dynamic=bucket_mode(schema) is BucketMode.DYNAMIC, now_millis=root.env.clock.millis(),
+        is_dynamic=bucket_mode(schema) is BucketMode.DYNAMIC, now_millis=table.root.env.clock.millis(),
         live_files=len(live), live_bytes=int(live.size_bytes.sum()),
         buckets=count_buckets(live, index, files, is_keyed=keyed), waiting=waiting,
         broken=tuple({one.path: one for one in broken}.values()), repeated=tuple(repeated),
-        unmarked=_buckets_without_vectors(root, schema, live, files), manifests=manifest_facts(root, latest, options),
-        snapshot_count=len(root.snapshots.ids()), senseless=senseless,
-        expirable=_expirable(root, schema, latest), commits=commits, holders=holders,
+        unmarked=_buckets_without_vectors(table.under(schema), live, files),
+        manifests=manifest_facts(table.root, latest, options),
+        snapshot_count=len(table.root.snapshots.ids()), senseless=senseless,
+        expirable=_expirable(table.under(schema), latest), commits=commits, holders=holders,
         followers=followers, orphans=orphans, history=history,
     )  # fmt: skip
 
@@ -88,17 +90,17 @@ def _with_sense(schema: TableSchema) -> tuple[TableSchema, Mapping[str, str]]:
 
 
 def _buckets_without_vectors(
-    root: TableRoot, schema: TableSchema, live: EntryColumns, files: TableFiles
+    table: OpenTable, live: EntryColumns, files: OpenTable
 ) -> tuple[str, ...]:
     """Buckets with several sorted runs, some of them from before deletion vectors were switched on."""
     name = "deletion-vectors.enabled"
-    if not schema.primary_keys or not Options(schema.options).get_bool(name) or not len(live):
+    if not table.schema.primary_keys or not table.options.get_bool(name) or not len(live):
         return ()
     oldest = int(live.schema_id.min())
     without = [
         number
-        for number in root.schemas.ids()
-        if oldest <= number < schema.id and not Options(root.schemas.options(number)).get_bool(name)
+        for number in table.root.schemas.ids()
+        if oldest <= number < table.schema.id and not Options(table.root.schemas.options(number)).get_bool(name)
     ]
     if not without:
         return ()
@@ -114,19 +116,19 @@ def _index(root: TableRoot, latest: Snapshot | None) -> list[IndexEntry]:
     return [] if latest is None or latest.index_manifest is None else root.manifests.read_index(latest.index_manifest)
 
 
-def _waiting(root: TableRoot, schema: TableSchema, broken: list[Broken]) -> pa.Table:
+def _waiting(table: OpenTable, broken: list[Broken]) -> pa.Table:
     """How many files `compact` would merge now in each bucket of an append table; none of one with a primary key."""
     counts: dict[tuple[bytes, int], int] = {}
-    if not schema.primary_keys:
+    if not table.schema.primary_keys:
         try:
-            tasks = plan_compaction(root, schema, full=False, chosen=None)
+            tasks = plan_compaction(table, full=False, chosen=None)
         except CorruptionError as error:
             tasks = []
-            broken.append(Broken(error.path or root.path, str(error)))
+            broken.append(Broken(error.path or table.root.path, str(error)))
         for task in tasks:
             place = task.partition, task.bucket
             counts[place] = counts.get(place, 0) + len(task.files)
-    files = TableFiles(root, schema)
+    files = table
     names = pa.array([files.partition_directory(partition) for partition, _ in counts], pa.string())
     buckets = pa.array([bucket for _, bucket in counts], pa.int64())
     sums = pa.array(list(counts.values()), pa.int64())
@@ -160,18 +162,18 @@ def _commits(root: TableRoot, progress: Progress | None) -> tuple[Commit, ...]:
     return tuple(found)
 
 
-def _expirable(root: TableRoot, schema: TableSchema, latest: Snapshot | None) -> int:
+def _expirable(table: OpenTable, latest: Snapshot | None) -> int:
     """How many snapshots may go by the table's options, if nothing but their number and age counts."""
-    earliest = root.snapshots.earliest_id()
+    earliest = table.root.snapshots.earliest_id()
     if latest is None or earliest is None:
         return 0
     try:
-        retention = retention_of(schema.options, root.env.clock.millis(), "snapshot", limit=_NO_LIMIT)
+        retention = retention_of(table.schema.options, table.root.env.clock.millis(), "snapshot", limit=_NO_LIMIT)
     except UsageError:
         return 0  # options that contradict each other: a finding of their own
 
     def time_of(number: int) -> int | None:
-        snapshot = root.snapshots.find(number)
+        snapshot = table.root.snapshots.find(number)
         return None if snapshot is None else snapshot.time_millis
 
     return first_kept(earliest, latest.id, retention, {}, time_of).snapshot_id - earliest

@@ -16,7 +16,7 @@ import msgspec
 
 from paimon_py.errors import CorruptionError, PaimonError, ResourceError, StorageError
 from paimon_py.executors.error_data import error_bytes, error_from
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.parallel import Budget
 from paimon_py.progress import ProgressCounter
 from paimon_py.spec.redact import HIDDEN
@@ -144,12 +144,12 @@ class Job(Generic[T, R]):
     __slots__ = ("has_travelled", "kind", "root", "schema", "shared", "tally")
 
     def __init__(
-        self, kind: TaskKind[T, R], root: TableRoot, schema: TableSchema, shared: Any = None, *,
+        self, kind: TaskKind[T, R], table: OpenTable, shared: Any = None, *,
         tally: ProgressCounter | None = None, has_travelled: bool = False,
     ) -> None:  # fmt: skip
         self.kind = kind
-        self.root = root
-        self.schema = schema
+        self.root = table.root
+        self.schema = table.schema
         self.shared = shared
         self.tally = tally
         self.has_travelled = has_travelled
@@ -159,7 +159,7 @@ class Job(Generic[T, R]):
 
         Steps are counted when the result arrives: a caller's `progress` never fails in the middle of a task.
         """
-        alone = Job(self.kind, self.root, self.schema, self.shared, has_travelled=self.has_travelled)
+        alone = Job(self.kind, OpenTable(self.root, self.schema), self.shared, has_travelled=self.has_travelled)
         try:
             return alone.carry_out(task)
         except PaimonError as error:
@@ -199,14 +199,14 @@ def kind_of(tag: str) -> TaskKind[Any, Any]:
     return cast(TaskKind[Any, Any], getattr(importlib.import_module(module), name))
 
 
-def _receive(tag: str, root: TableRoot, schema: TableSchema, shared: Any) -> Job[Any, Any]:
-    return Job(kind_of(tag), root, _schema_with_values(root, schema), shared, has_travelled=True)
+def _receive(tag: str, table: OpenTable, shared: Any) -> Job[Any, Any]:
+    return Job(kind_of(tag), table.under(_schema_with_values(table)), shared, has_travelled=True)
 
 
-def _schema_with_values(root: TableRoot, schema: TableSchema) -> TableSchema:
+def _schema_with_values(table: OpenTable) -> TableSchema:
     """A schema with the values of options that its pickle left out, as the table has them."""
-    if HIDDEN not in schema.options.values():
-        return schema
-    stored = root.schemas.get(schema.id).options
-    options = {name: stored.get(name, text) if text == HIDDEN else text for name, text in schema.options.items()}
-    return msgspec.structs.replace(schema, options=options)
+    if HIDDEN not in table.schema.options.values():
+        return table.schema
+    stored = table.root.schemas.get(table.schema.id).options
+    options = {name: stored.get(name, text) if text == HIDDEN else text for name, text in table.schema.options.items()}
+    return msgspec.structs.replace(table.schema, options=options)

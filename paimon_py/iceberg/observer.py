@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paimon_py.iceberg.publication import IcebergPublisher
-from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.schema import TableSchema
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.snapshot import Base, SnapshotId
 
 
 class IcebergObserver:
     """What is done for Iceberg readers. Each call gives what users should know, and raises what fails."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema) -> None:
-        self._root = root
-        self._publisher = IcebergPublisher(root, schema)
+    def __init__(self, table: OpenTable) -> None:
+        self._table = table
+        self._root = table.root
+        self._publisher = IcebergPublisher(table)
 
     def on_commit(self, snapshot_ids: Sequence[int]) -> tuple[str, ...]:
         """Publish snapshots that were committed just now, or before, in their order."""

@@ -22,9 +22,9 @@ from paimon_py.iceberg.expiry import find_expired, old_versions
 from paimon_py.iceberg.found_versions import FoundVersions
 from paimon_py.iceberg.metadata import IcebergSnapshot, IcebergVersion, refs_of, stands_for
 from paimon_py.iceberg.versions import VersionMaker, WholeVersion
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.iceberg import iceberg_directory, iceberg_options
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
 
@@ -51,16 +51,17 @@ class PublishedVersion(msgspec.Struct, frozen=True, kw_only=True):
 class IcebergPublisher:
     """Publishes the Iceberg metadata of one table; its options say where and how."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema) -> None:
+    def __init__(self, table: OpenTable) -> None:
         """`schema`: the latest one.
 
         Raises: OptionError
         """
-        self._root = root
-        self._schema = schema
-        self._options = iceberg_options(schema)
-        path = iceberg_directory(root.path, self._options)
-        self.directory = IcebergDirectory(root.store, path, None if self._options.in_catalog else root.path)
+        self._table = table
+        self._root = table.root
+        self._schema = table.schema
+        self._options = iceberg_options(table.schema)
+        path = iceberg_directory(table.root.path, self._options)
+        self.directory = IcebergDirectory(table.root.store, path, None if self._options.in_catalog else table.root.path)
 
     # -- the verbs -----------------------------------------------------------------------------------------------------
 

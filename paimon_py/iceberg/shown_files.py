@@ -18,8 +18,7 @@ from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.iceberg.bounds import file_bounds, partition_values
 from paimon_py.iceberg.puffin import VectorBlob
 from paimon_py.iceberg.values import DELETES, IcebergFile, PartitionValues
-from paimon_py.metadata.bucket_files import TableFiles
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.request import Request
 from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry
@@ -55,11 +54,11 @@ class ShownChanges(msgspec.Struct, frozen=True, kw_only=True):
 class ShownFiles:
     """Asks a Paimon table what Iceberg readers are to see of it."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema, options: IcebergOptions) -> None:
-        self._root = root
-        self._schema = schema
+    def __init__(self, table: OpenTable, options: IcebergOptions) -> None:
+        self._root = table.root
+        self._schema = table.schema
         self._options = options
-        self._files = TableFiles(root, schema)
+        self._files = table
         self._partitions: dict[bytes, PartitionValues] = {}
 
     # -- data files ---------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from paimon_py.iceberg.directory import IcebergDirectory, named_files, version_n
 from paimon_py.iceberg.metadata import IcebergVersion
 from paimon_py.iceberg.publication import IcebergPublisher
 from paimon_py.iceberg.values import DATA
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.iceberg import decimal_partitions, hidden_vectors, iceberg_options, writes_iceberg
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
@@ -54,54 +54,54 @@ class IcebergState(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
 
-def iceberg_state(root: TableRoot, schema: TableSchema) -> IcebergState:
+def iceberg_state(table: OpenTable) -> IcebergState:
     """Look at the metadata as a reader does, and at the table.
 
     Cost: two lists and some gets; the manifests of the Iceberg snapshot and of the latest Paimon snapshot.
     Raises: CorruptionError, StorageError of the Paimon table; those of the Iceberg metadata are problems.
     """
-    if not writes_iceberg(schema):
+    if not writes_iceberg(table.schema):
         return IcebergState(enabled=False)
-    latest = root.snapshots.latest()
-    directory = IcebergPublisher(root, schema).directory
+    latest = table.root.snapshots.latest()
+    directory = IcebergPublisher(table).directory
     version, problems = _find(directory)
     if latest is None or version is None:
         if latest is not None and not problems:
             problems = (f"there are no Iceberg metadata yet: the next commit makes them{_MEND}",)
-        return IcebergState(enabled=True, problems=problems, not_seen=_general(schema))
-    shown = root.snapshots.find(version.number)
+        return IcebergState(enabled=True, problems=problems, not_seen=_general(table.schema))
+    shown = table.root.snapshots.find(version.number)
     if shown is None or not version.is_of(shown):
         problems += (_stranger(version, shown),)
         shown = None
-    if not version.lies_at(root.path):
+    if not version.lies_at(table.root.path):
         problems += (f"version {version.number} names files of {version.value.get('location')}: it was renamed{_MEND}",)
-    seen, broken = _seen_paths(directory, version, schema)
-    hidden_rows, hidden = _count_hidden(root, schema, latest, seen)
+    seen, broken = _seen_paths(directory, version, table.schema)
+    hidden_rows, hidden = _count_hidden(table, latest, seen)
     return IcebergState(
         enabled=True, version=version.number, path=directory.version_path(version.number),
         snapshot_id=None if shown is None else shown.id, lag=None if shown is None else latest.id - shown.id,
-        format_version=version.format_version, hidden_rows=hidden_rows, not_seen=hidden + _general(schema),
+        format_version=version.format_version, hidden_rows=hidden_rows, not_seen=hidden + _general(table.schema),
         problems=problems + broken,
     )  # fmt: skip
 
 
-def iceberg_orphans(root: TableRoot, schema: TableSchema) -> list[FileStatus]:
+def iceberg_orphans(table: OpenTable) -> list[FileStatus]:
     """The files of Iceberg metadata that no version names: what publications left that failed or whose process ended.
 
     Cost: two lists, a get for each version, manifest list and manifest of deletes.
     Raises: CorruptionError, StorageError: nobody knows what is an orphan.
     """
-    if not writes_iceberg(schema):
+    if not writes_iceberg(table.schema):
         return []
-    directory = IcebergPublisher(root, schema).directory
-    listed = [one for one in root.store.list(directory.path) if not one.is_directory]
+    directory = IcebergPublisher(table).directory
+    listed = [one for one in table.root.store.list(directory.path) if not one.is_directory]
     lists = [
         one["manifest-list"]
-        for number in version_numbers(status.name for status in root.store.list(directory.path))
+        for number in version_numbers(status.name for status in table.root.store.list(directory.path))
         if (version := directory.version(number)) is not None
         for one in version.snapshots
     ]
-    named = named_files(directory, lists, schema)
+    named = named_files(directory, lists, table.schema)
     return [status for status in listed if status.name.endswith((".avro", ".puffin")) and status.name not in named]
 
 
@@ -145,19 +145,19 @@ def _seen_paths(
 
 
 def _count_hidden(
-    root: TableRoot, schema: TableSchema, latest: Snapshot, seen: set[str]
+    table: OpenTable, latest: Snapshot, seen: set[str]
 ) -> tuple[int, tuple[str, ...]]:
     """How many rows lie in files that readers do not see, and when they will."""
-    live = root.manifests.live_entries(latest)
+    live = table.root.manifests.live_entries(latest)
     known = numpy_values(pc.is_in(live.names(), value_set=pa.array(sorted(seen), pa.string())))
     places = np.flatnonzero(~known)
     rows = int(live.row_count[places].sum())
     if not len(places):
         return 0, ()
     what = f"{rows} rows in {len(places)} files are not seen"
-    if not schema.primary_keys:
+    if not table.schema.primary_keys:
         return rows, (f"{what}: they were committed since, or the metadata are not those of the table",)
-    options = iceberg_options(schema)
+    options = iceberg_options(table.schema)
     if not options.shows_vectors and bool((live.level[places] == options.top_level).any()):
         return rows, (f"{what}, some of which the last full compaction left: table.publish_iceberg() shows those",)
     if options.shows_vectors:

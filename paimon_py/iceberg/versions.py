@@ -26,6 +26,7 @@ from paimon_py.iceberg.metadata import (
 )
 from paimon_py.iceberg.shown_files import ShownFiles
 from paimon_py.iceberg.values import DATA, DELETES, IcebergEntry, IcebergFile, IcebergManifest
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.iceberg import IcebergOptions
 from paimon_py.spec.schema import TableSchema
@@ -61,7 +62,7 @@ class VersionMaker:
         self._schema = schema
         self._options = options
         self._snapshot = snapshot
-        self._shown = ShownFiles(root, schema, options)
+        self._shown = ShownFiles(OpenTable(root, schema), options)
         self.writer = MetadataWriter(directory, schema, options, snapshot.id, root.env.ids)
 
     def whole(self, how: WholeVersion) -> dict[str, Any]:

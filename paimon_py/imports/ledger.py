@@ -16,10 +16,9 @@ from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.state import State
 from paimon_py.errors import CommitConflictError
 from paimon_py.metadata.history import Lost
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.layout import join
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
 
 DIRECTORY = "import"
@@ -71,9 +70,10 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
 class Ledger:
     """The imports of a table."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema) -> None:
-        self._root, self._schema = root, schema
-        self._directory = join(root.path, DIRECTORY)
+    def __init__(self, table: OpenTable) -> None:
+        self._table = table
+        self._root, self._schema = table.root, table.schema
+        self._directory = join(table.root.path, DIRECTORY)
 
     def imports(self) -> list[Import]:
         """All imports, in their order. Cost: a list, and a get each."""
@@ -92,7 +92,7 @@ class Ledger:
         last = 0
         for each in self.imports():
             last = each.number
-            if each.done or committed_before(self._root, self._schema, each.label) is not None:
+            if each.done or committed_before(self._table, each.label) is not None:
                 found.update(each.files)
                 if not each.done:
                     self.mark(each)

@@ -25,7 +25,7 @@ from paimon_py.imports.ledger import Ledger, Settled
 from paimon_py.imports.result import ImportResult, UnfitFile
 from paimon_py.imports.source_files import SourceFile, check_format, find_sources, place_of, url_of
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.data_file import DataFile, FileSource
@@ -100,7 +100,7 @@ def import_files(
     if not asked.copy:
         check_source(url, place, catalog.warehouse, table)
     files, wrong = find_sources(asked.source, asked.format, asked.options, env)
-    settled = Settled() if table is None else Ledger(table._root, table._newest).settle()
+    settled = Settled() if table is None else Ledger(OpenTable(table._root, table._newest)).settle()
     known = settled.urls | _live(table)
     new = [file for file in files if file.url not in known]
     layout = _layout(table, new or files, asked)
@@ -219,15 +219,16 @@ def commit_files(
         table = _with_external_path(table, url)
     root, schema = table._root, table._newest
     layout = layout_in(schema, files, None)
-    ledger = Ledger(root, schema)
+    ledger = Ledger(OpenTable(root, schema))
     begun = ledger.begin(settled, url, (*(file.url for file in files), *([version] if version else ())))
     request = CommitRequest(label=begun.label, is_new=True, check=settled.require_alone)
     tally = ProgressCounter(progress, len(files), "files")
     if is_copy:
-        done = _copy(root, schema, files, layout, request, tally)
+        done = _copy(OpenTable(root, schema), files, layout, request, tally)
     else:
-        changes = _references(root, schema, files, layout, tally)
-        done = run_auto_maintenance(root, schema, commit(root, schema, changes, request), of_batch=True)
+        changes = _references(OpenTable(root, schema), files, layout, tally)
+        opened = OpenTable(root, schema)
+        done = run_auto_maintenance(opened, commit(opened, changes, request), of_batch=True)
     ledger.mark(begun)
     return done
 
@@ -241,10 +242,10 @@ def _with_external_path(table: Table, url: str) -> Table:
 
 
 def _copy(
-    root: TableRoot, schema: TableSchema, files: Sequence[SourceFile], layout: Layout, request: CommitRequest,
+    table: OpenTable, files: Sequence[SourceFile], layout: Layout, request: CommitRequest,
     tally: ProgressCounter,
 ) -> CommitResult:  # fmt: skip
-    with writer(root, schema, overwrite=False) as session:
+    with writer(table, overwrite=False) as session:
         for file in files:
             try:
                 session.write_arrow(_stream(file, layout))
@@ -253,7 +254,7 @@ def _copy(
             tally.add(1)
         changes = session.changes(is_new=True)
         with discarding_on_failure(lambda: session.discard(changes)):
-            return run_auto_maintenance(root, schema, commit(root, schema, changes, request), of_batch=True)
+            return run_auto_maintenance(table, commit(table, changes, request), of_batch=True)
 
 
 def _stream(file: SourceFile, layout: Layout) -> pa.RecordBatchReader:
@@ -278,17 +279,18 @@ def _stream(file: SourceFile, layout: Layout) -> pa.RecordBatchReader:
 
 
 def _references(
-    root: TableRoot, schema: TableSchema, files: Sequence[SourceFile], layout: Layout, tally: ProgressCounter
+    table: OpenTable, files: Sequence[SourceFile], layout: Layout, tally: ProgressCounter
 ) -> Changes:
     """Changes that name files where they are; nothing is written."""
-    now = root.env.clock.local_millis()
-    types = [field.type for field in schema.fields]
+    now = table.root.env.clock.local_millis()
+    types = [field.type for field in table.schema.fields]
     unknown = stats_of([ColumnBounds() for _ in types], types, [StatsMode("none") for _ in types])
     by_partition: dict[bytes, list[DataFile]] = {}
     for file in files:
         named = DataFile(
             name=reference_name(file.url, file.format), size_bytes=file.size_bytes, row_count=file.row_count,
-            value_stats=unknown, min_sequence=0, max_sequence=max(file.row_count - 1, 0), schema_id=schema.id, level=0,
+            value_stats=unknown, min_sequence=0, max_sequence=max(file.row_count - 1, 0),
+            schema_id=table.schema.id, level=0,
             creation_time_millis=now, delete_row_count=0, source=FileSource.APPEND, external_path=file.url,
         )  # fmt: skip
         by_partition.setdefault(partition_of(file, layout), []).append(named)
@@ -297,7 +299,8 @@ def _references(
         BucketChanges(partition=partition, bucket=0, total_buckets=-1, written=Edit(added=tuple(added)))
         for partition, added in by_partition.items()
     )
-    return Changes(schema_id=schema.id, base=Base.of(root.latest()), buckets=buckets, branch=root.branch)
+    base = Base.of(table.root.latest())
+    return Changes(schema_id=table.schema.id, base=base, buckets=buckets, branch=table.root.branch)
 
 
 def reference_name(url: str, form: str) -> str:

@@ -24,7 +24,7 @@ from paimon_py.lookup.key_index import EncodedKeys, Located, key_words
 from paimon_py.lookup.keys import key_predicate
 from paimon_py.lsm.probe import KeyProbe
 from paimon_py.lsm.search import equal_rows, repeats_rows, search
-from paimon_py.metadata.bucket_files import BucketFiles
+from paimon_py.metadata.open_table import BucketFiles
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.types import Field
 

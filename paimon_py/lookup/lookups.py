@@ -30,7 +30,7 @@ from paimon_py.lsm.groups import Engine
 from paimon_py.lsm.merge import Plan, RunSource, merge
 from paimon_py.lsm.order import MergeOrder, merge_order
 from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
-from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter, ProgressShare, count_batches
 from paimon_py.scan.plan_snapshot import deletions_of
@@ -130,7 +130,7 @@ class Lookups:
         state = self._state
         if state is None or state.snapshot != snapshot or state.schema != schema or state.frames is not frames:
             dead, every_level = self._dead, self._every_level
-            self._state = state = _State(self._root, schema, snapshot, frames, dead, every_level=every_level)
+            self._state = state = _State(OpenTable(self._root, schema), snapshot, frames, dead, every_level=every_level)
         return state
 
 
@@ -138,18 +138,18 @@ class _State:
     """A snapshot, and what is known of it."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, frames: Frames, dead: KnownVectors, *,
+        self, table: OpenTable, snapshot: Snapshot, frames: Frames, dead: KnownVectors, *,
         every_level: bool,
     ) -> None:  # fmt: skip
-        self.schema = schema
+        self.schema = table.schema
         self.snapshot = snapshot
         self.frames = frames
-        self._root = root
-        self._files = TableFiles(root, schema)
+        self._root = table.root
+        self._files = table
         self._dead = dead
-        self._deletions = deletions_of(root, schema, snapshot)
+        self._deletions = deletions_of(table, snapshot)
         dead.keep_only(self._deletions)
-        self._planner = LookupPlanner(root, schema, snapshot, every_level=every_level)
+        self._planner = LookupPlanner(table, snapshot, every_level=every_level)
         self._readings: dict[tuple[bytes, int], FileReading] = {}
 
     def rows(

@@ -22,7 +22,7 @@ from paimon_py.lookup.keys import AskedKeys, key_predicate
 from paimon_py.lsm.runs import SortedRun
 from paimon_py.lsm.search import search
 from paimon_py.metadata.entry_filter import EntryFilter
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.scan import prune_entries as prune
 from paimon_py.scan.plan import keyed_sections, settled_files
 from paimon_py.spec.layout import POSTPONE_BUCKET
@@ -133,13 +133,14 @@ _Known = dict[int, _Buckets]
 class LookupPlanner:
     """Plans lookups in one snapshot of a table, and remembers the files of partitions that were asked for."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, *, every_level: bool = False) -> None:
+    def __init__(self, table: OpenTable, snapshot: Snapshot, *, every_level: bool = False) -> None:
         """`every_level`: see `skips_level_zero`."""
-        self._root = root
-        self._schema = schema
+        self._table = table
+        self._root = table.root
+        self._schema = table.schema
         self._snapshot = snapshot
-        self._skips_level_zero = skips_level_zero(schema, every_level=every_level)
-        self._told = tuple(field for field in schema.partition_fields if field.name in schema.primary_keys)
+        self._skips_level_zero = skips_level_zero(table.schema, every_level=every_level)
+        self._told = tuple(field for field in table.schema.partition_fields if field.name in table.schema.primary_keys)
         self._known: dict[bytes, _Known] = {}
         self._files = 0
 

@@ -29,8 +29,8 @@ from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.executors.executor import Executor, run_tasks
 from paimon_py.executors.job import Job, TaskKind
 from paimon_py.maintain.observers import tell_commits
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.partition_files import partition_files
-from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.statistics import delete_statistics, write_statistics
 from paimon_py.parallel import Budget
 from paimon_py.progress import Progress, ProgressCounter, ProgressShare, count_batches
@@ -81,7 +81,7 @@ def columns_to_analyze(schema: TableSchema, columns: NameList | None, *, all_col
 
 
 def analyze(
-    root: TableRoot, schema: TableSchema, columns: Sequence[Field], progress: Progress | None = None, *,
+    table: OpenTable, columns: Sequence[Field], progress: Progress | None = None, *,
     executor: Executor | None = None,
 ) -> Statistics | None:  # fmt: skip
     """Look at the latest snapshot, and publish what was found. None, and no snapshot, if it is empty.
@@ -98,38 +98,38 @@ def analyze(
     """
 
     def found_in(latest: Snapshot | None, attempt: int) -> Statistics | None:
-        return _statistics(root, schema, columns, latest, progress, attempt, executor)
+        return _statistics(table, columns, latest, progress, attempt, executor)
 
-    found = on_latest(root, found_in, rounds=_ROUNDS)
+    found = on_latest(table.root, found_in, rounds=_ROUNDS)
     if found is None:
         return None
-    name = write_statistics(root, found)
-    author = Author(user=root.env.ids.uuid(), identifier=BATCH_COMMIT_IDENTIFIER)
-    with discarding_on_failure(lambda: delete_statistics(root, name)):
-        done = Attempts(root, schema, author).publish(lambda _: SnapshotDelta(kind=CommitKind.ANALYZE, statistics=name))
+    name = write_statistics(table.root, found)
+    author = Author(user=table.root.env.ids.uuid(), identifier=BATCH_COMMIT_IDENTIFIER)
+    with discarding_on_failure(lambda: delete_statistics(table.root, name)):
+        done = Attempts(table, author).publish(lambda _: SnapshotDelta(kind=CommitKind.ANALYZE, statistics=name))
     if isinstance(done, Published):
-        tell_commits(root, root.newest(schema), (SnapshotId.of(done.snapshot),))
-    return statistics_from_json(statistics_to_json(found), name, schema)
+        tell_commits(table.newest(), (SnapshotId.of(done.snapshot),))
+    return statistics_from_json(statistics_to_json(found), name, table.schema)
 
 
 def _statistics(
-    root: TableRoot, schema: TableSchema, columns: Sequence[Field], snapshot: Snapshot | None,
+    table: OpenTable, columns: Sequence[Field], snapshot: Snapshot | None,
     progress: Progress | None, attempt: int, executor: Executor | None,
 ) -> Statistics | None:  # fmt: skip
     if snapshot is None:
         return None
-    splits = plan_snapshot(root, _request(schema, columns), snapshot).splits
+    splits = plan_snapshot(table.root, _request(table.schema, columns), snapshot).splits
     total = Measured(columns)
     tally = ProgressCounter(progress, sum(split.row_count for split in splits), "rows", attempt=attempt)
     names = tuple(field.name for field in columns)
     tasks = [AnalyzeTask(splits=part, columns=names) for part in _parts(splits)]
-    for found in run_tasks(executor, Job(ANALYZE, root, schema, tally=tally), tasks):
+    for found in run_tasks(executor, Job(ANALYZE, table, tally=tally), tasks):
         total.join(found, columns)
-    size = pc.sum(partition_files(root, snapshot)["file_size_in_bytes"]).as_py() or 0
+    size = pc.sum(partition_files(table.root, snapshot)["file_size_in_bytes"]).as_py() or 0
     records = snapshot.total_record_count or 0
     return Statistics(
         snapshot_id=snapshot.id,
-        schema_id=schema.id,
+        schema_id=table.schema.id,
         merged_record_count=total.rows,
         merged_record_size=int(size * total.rows / records) if records else 0,
         columns={name: counter.result() for name, counter in total.counters.items()},

@@ -24,15 +24,14 @@ from paimon_py.maintain.cleanup.retention import Lasting, Retention, lasting_cha
 from paimon_py.maintain.mark_done import mark_written
 from paimon_py.maintain.observers import Result, notify
 from paimon_py.maintain.tags import expire_tags_by_commit
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.upkeep import Oldest
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.tag_periods import TagRule
 
 
-def run_auto_maintenance(root: TableRoot, schema: TableSchema, result: Result, *, of_batch: bool = False) -> Result:
+def run_auto_maintenance(table: OpenTable, result: Result, *, of_batch: bool = False) -> Result:
     """The result of a commit, after those who follow the table were told, and the care that its options ask for.
 
     Tables with the option `write-only` leave all care to others, but for tags and marks of batches. With
@@ -47,12 +46,13 @@ def run_auto_maintenance(root: TableRoot, schema: TableSchema, result: Result, *
         more snapshots than `snapshot.num-retained.min`.
     Raises: PaimonWarning where warnings are errors, if care fails or an observer; the commit is published nevertheless.
     """
+    schema = table.schema
     latest = result.snapshot_id
     if latest is None:
         return result
-    schema = root.newest(schema)
-    result = notify(root, schema, result)
-    care = _Care(root, schema, latest, of_batch=of_batch)
+    schema = table.root.newest(schema)
+    result = notify(table.under(schema), result)
+    care = _Care(table.under(schema), latest, of_batch=of_batch)
     if of_batch and Options(schema.options).get_bool("partition.end-input-to-done"):
         care.mark(result.snapshot_ids)
     if not of_batch and Options(schema.options).get_enum("snapshot.expire.execution-mode") == "async":
@@ -65,14 +65,15 @@ def run_auto_maintenance(root: TableRoot, schema: TableSchema, result: Result, *
 class _Care:
     """The care after one commit."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema, latest: int, *, of_batch: bool) -> None:
+    def __init__(self, table: OpenTable, latest: int, *, of_batch: bool) -> None:
         """`latest`: the newest snapshot of the commit."""
-        self._root = root
-        self._schema = schema
-        self._options = Options(schema.options)
+        self._table = table
+        self._root = table.root
+        self._schema = table.schema
+        self._options = table.options
         self._latest = latest
         self._of_batch = of_batch
-        self._memory = root.upkeep
+        self._memory = table.root.upkeep
 
     def begin(self) -> None:
         """Take the care behind the caller, unless that of an earlier commit still goes on."""
@@ -95,11 +96,11 @@ class _Care:
             self._attempt("consumers did not expire", self._consumers)
             self._attempt("snapshots did not expire", self._snapshots)
         if self._of_batch and self._options.get_enum("tag.automatic-creation") == "batch":
-            self._attempt("no tag was made", lambda: tag_batch(self._root, self._schema))
+            self._attempt("no tag was made", lambda: tag_batch(self._table))
 
     def mark(self, snapshot_ids: Sequence[int]) -> None:
         """Mark the partitions as done that got files by these snapshots."""
-        duty = lambda: mark_written(self._root, self._schema, snapshot_ids)  # noqa: E731
+        duty = lambda: mark_written(self._table, snapshot_ids)  # noqa: E731
         self._attempt("partitions were not marked as done", duty)
 
     def _attempt(self, what: str, duty: Callable[[], None]) -> None:
@@ -112,11 +113,11 @@ class _Care:
     def _tag(self) -> None:
         rule = TagRule.of(self._options)
         if rule is not None:
-            tag_by_time(self._root, self._schema, rule, self._latest)
+            tag_by_time(self._table, rule, self._latest)
 
     def _tags(self) -> None:
         if self._options.get_bool("tag.time-expire-enabled"):
-            expire_tags_by_commit(self._root, self._schema, is_first=self._latest == 1)
+            expire_tags_by_commit(self._table, is_first=self._latest == 1)
 
     def _partitions(self) -> None:
         """Look for partitions that have expired so long after the last look; begin with a random part of that time."""
@@ -129,7 +130,7 @@ class _Care:
             last = self._memory.partitions_checked = now - int(interval * env.ids.jitter())
         at_once = self._of_batch and self._options.get_bool("end-input.check-partition-expire")
         if at_once or interval == 0 or now > last + interval:
-            done = expire_partitions(self._root, self._schema, expiry, dry_run=False)
+            done = expire_partitions(self._table, expiry, dry_run=False)
             self._memory.partitions_checked = now
             self._latest = max(self._latest, *done.snapshot_ids, 0)
 
@@ -174,7 +175,7 @@ class _Care:
 
     def _expire(self, retention: Retention, seen: Snapshot | None) -> bool:
         """Let snapshots go. Whether some went."""
-        done = expire_snapshots(self._root, self._schema, retention, dry_run=False, seen=seen)
+        done = expire_snapshots(self._table, retention, dry_run=False, seen=seen)
         remembered = self._memory.snapshot
         if done.earliest_id is not None and (remembered is None or remembered.id != done.earliest_id):
             self._memory.snapshot = Oldest(done.earliest_id)
@@ -187,7 +188,7 @@ class _Care:
         oldest = self._memory.changelog
         if not went and oldest is not None and may_go(oldest.id, oldest.millis, self._latest, retention) is False:
             return
-        done = expire_changelogs(self._root, self._schema, retention, dry_run=False)
+        done = expire_changelogs(self._table, retention, dry_run=False)
         earliest = None if done.earliest_id == done.latest_id else done.earliest_id
         found = None if earliest is None else self._root.changelogs.find(earliest)
         self._memory.changelog = Oldest(self._latest) if found is None else Oldest(found.id, found.time_millis)

@@ -12,10 +12,9 @@ import msgspec
 from paimon_py.errors import AlreadyExistsError, TagNotFoundError
 from paimon_py.maintain.tags import delete_tag, make_tag
 from paimon_py.maintain.zones import wall_in
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.upkeep import NextTag
-from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import MIN_LONG, Snapshot
 from paimon_py.spec.tag_periods import TagPeriod, TagRule
 
@@ -24,7 +23,7 @@ _BATCH = "batch-write-"
 _DAY = TagPeriod(24 * 3_600_000, _BATCH + "%Y-%m-%d")
 
 
-def tag_by_time(root: TableRoot, schema: TableSchema, rule: TagRule, latest: int) -> None:
+def tag_by_time(table: OpenTable, rule: TagRule, latest: int) -> None:
     """Make the tags that are due up to a snapshot; of the automatic ones the newest `tag.num-retained-max` stay.
 
     A tag whose name is taken counts as made.
@@ -33,22 +32,22 @@ def tag_by_time(root: TableRoot, schema: TableSchema, rule: TagRule, latest: int
         time a list and a get.
     Raises: OptionError, UsageError: no such zone. StorageError, CorruptionError: a later commit goes on there.
     """
-    state = root.upkeep.next_tag
+    state = table.root.upkeep.next_tag
     if state is None or state.rule != rule or state.snapshot_id > latest + 1:
-        state = root.upkeep.next_tag = _first_period(root, rule)
-    if not rule.by_watermark and rule.tag_at(wall_in(rule.zone, root.env.clock.millis()), state.after) is None:
+        state = table.root.upkeep.next_tag = _first_period(table.root, rule)
+    if not rule.by_watermark and rule.tag_at(wall_in(rule.zone, table.root.env.clock.millis()), state.after) is None:
         return
-    for snapshot in _snapshots(root, state.snapshot_id, latest):
+    for snapshot in _snapshots(table.root, state.snapshot_id, latest):
         moment = _moment(rule, snapshot)
         begins = None if moment is None else rule.tag_at(moment, state.after)
         if begins is not None:
-            _make(root, schema, rule.period.name(begins), snapshot)
-            _keep_newest(root, schema, lambda name: rule.period.begins(name) is not None)
+            _make(table, rule.period.name(begins), snapshot)
+            _keep_newest(table, lambda name: rule.period.begins(name) is not None)
         after = state.after if begins is None else begins + rule.period.millis
-        state = root.upkeep.next_tag = msgspec.structs.replace(state, snapshot_id=snapshot.id + 1, after=after)
+        state = table.root.upkeep.next_tag = msgspec.structs.replace(state, snapshot_id=snapshot.id + 1, after=after)
 
 
-def tag_batch(root: TableRoot, schema: TableSchema) -> None:
+def tag_batch(table: OpenTable) -> None:
     """Give the latest snapshot the name `tag.batch.customized-name`, or that of the day, which an older one may have.
 
     Of the tags of days the newest `tag.num-retained-max` stay. Unlike Java's batch jobs this counts, and deletes, no
@@ -56,7 +55,7 @@ def tag_batch(root: TableRoot, schema: TableSchema) -> None:
 
     Raises: as `tag_by_time`; the older tag may be gone.
     """
-    options, latest = Options(schema.options), root.snapshots.latest()
+    options, latest = table.options, table.root.snapshots.latest()
     if latest is None:
         return
     name = options.find_str("tag.batch.customized-name")
@@ -64,15 +63,15 @@ def tag_batch(root: TableRoot, schema: TableSchema) -> None:
         moment = wall_in(options.find_str("sink.process-time-zone"), latest.time_millis)
         name = _DAY.name(moment // _DAY.millis * _DAY.millis)
     try:
-        older = root.tags.get(name)
+        older = table.root.tags.get(name)
     except TagNotFoundError:
         older = None
     if older is not None and older.snapshot.mark == latest.mark:
         return
     if older is not None:
-        delete_tag(root, schema, older)
-    _make(root, schema, name, latest)
-    _keep_newest(root, schema, lambda one: _DAY.begins(one) is not None)
+        delete_tag(table, older)
+    _make(table, name, latest)
+    _keep_newest(table, lambda one: _DAY.begins(one) is not None)
 
 
 def _first_period(root: TableRoot, rule: TagRule) -> NextTag:
@@ -99,19 +98,19 @@ def _moment(rule: TagRule, snapshot: Snapshot) -> int | None:
     return None if millis is None or millis == MIN_LONG else wall_in(rule.zone, millis)
 
 
-def _make(root: TableRoot, schema: TableSchema, name: str, snapshot: Snapshot) -> None:
+def _make(table: OpenTable, name: str, snapshot: Snapshot) -> None:
     try:
-        make_tag(root, schema, name, snapshot)
+        make_tag(table, name, snapshot)
     except AlreadyExistsError:
         return
 
 
-def _keep_newest(root: TableRoot, schema: TableSchema, is_automatic: Callable[[str], bool]) -> None:
+def _keep_newest(table: OpenTable, is_automatic: Callable[[str], bool]) -> None:
     """Delete the automatic tags of the oldest snapshots, so that `tag.num-retained-max` are left."""
-    most = Options(schema.options).find_int("tag.num-retained-max")
-    names = [] if most is None else [name for name in root.tags.names() if is_automatic(name)]
+    most = table.options.find_int("tag.num-retained-max")
+    names = [] if most is None else [name for name in table.root.tags.names() if is_automatic(name)]
     if most is None or len(names) <= most:
         return
-    tags = sorted(map(root.tags.get, names), key=lambda tag: (tag.snapshot.id, tag.name))
+    tags = sorted(map(table.root.tags.get, names), key=lambda tag: (tag.snapshot.id, tag.name))
     for tag in tags[: len(tags) - most]:
-        delete_tag(root, schema, tag)
+        delete_tag(table, tag)

@@ -14,17 +14,15 @@ from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.maintain.cleanup.expire_partitions import leave_out_expired
 from paimon_py.maintain.publish_postponed import publish_postponed
 from paimon_py.metadata.idle_warning import warn_of_idle_options
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.clustering import sort_clustering
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_compactable
 
 
-def compact_table(  # noqa: PLR0913
-    root: TableRoot,
-    schema: TableSchema,
+def compact_table(
+    table: OpenTable,
     *,
     full: bool,
     partitions: Sequence[Mapping[str, object]] | None,
@@ -35,16 +33,16 @@ def compact_table(  # noqa: PLR0913
     executor: Executor | None = None,
 ) -> CommitResult:
     """See `Table.compact`; `executor`: who runs the tasks; None: this process."""
-    check_compactable(schema)
-    root.store.require_new(root.path)
-    warn_of_idle_options(root, schema.options)
+    check_compactable(table.schema)
+    table.root.store.require_new(table.root.path)
+    warn_of_idle_options(table.root, table.schema.options)
     check_progress(progress)
     require_executor(executor)
     check_flag("full", full)
-    clustering = sort_clustering(schema, order_by, strategy)
-    chosen = leave_out_expired(root, schema, choice_of(schema, "compact", partitions, where))
+    clustering = sort_clustering(table.schema, order_by, strategy)
+    chosen = leave_out_expired(table, choice_of(table.schema, "compact", partitions, where))
     published = CommitResult()
-    if bucket_mode(schema) is BucketMode.POSTPONED:
-        published = publish_postponed(root, schema, chosen, progress)
-    compactor = Compactor(root, schema, full=full, chosen=chosen, clustering=clustering, executor=executor)
-    return run_auto_maintenance(root, schema, join_results(published, compactor.run(progress)))
+    if bucket_mode(table.schema) is BucketMode.POSTPONED:
+        published = publish_postponed(table, chosen, progress)
+    compactor = Compactor(table, full=full, chosen=chosen, clustering=clustering, executor=executor)
+    return run_auto_maintenance(table, join_results(published, compactor.run(progress)))

@@ -12,9 +12,9 @@ from paimon_py.errors import StorageError
 from paimon_py.executors.executor import Executor, run_tasks
 from paimon_py.executors.job import Job, TaskKind
 from paimon_py.maintain.cleanup.file_directories import Content, Directory, external_store
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import ProgressCounter
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.serializable import Serializable
 from paimon_py.storage.store import DeleteFile, FileStatus
 
@@ -102,7 +102,7 @@ class Deletion(Serializable, frozen=True, kw_only=True):
 
 
 def list_directories(
-    root: TableRoot, schema: TableSchema, directories: Sequence[Directory], limit: int | None,
+    table: OpenTable, directories: Sequence[Directory], limit: int | None,
     executor: Executor | None = None,
 ) -> Iterator[Listed]:  # fmt: skip
     """What is in each directory, in their order. `limit`: see `ListTask`.
@@ -110,10 +110,10 @@ def list_directories(
     Cost: a list for each; memory for what is in ten thousand, or in a few where this process lists.
     Raises: StorageError
     """
-    here = _LISTED_HERE if is_distant(root.path) else 1
+    here = _LISTED_HERE if is_distant(table.root.path) else 1
     by_task, at_once = (here, here) if executor is None else (_LISTED_BY_TASK, _LISTED_AT_ONCE)
     places = [DirectoryPlace(one.path, one.content, one.levels, one.external) for one in directories]
-    job = Job(LIST, root, schema)
+    job = Job(LIST, table)
     for start in range(0, len(places), at_once):
         part = places[start : start + at_once]
         cuts = range(0, len(part), by_task)

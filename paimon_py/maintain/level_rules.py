@@ -15,6 +15,7 @@ from paimon_py.compaction.plan import plan_compaction
 from paimon_py.errors import CommitRetriesExhaustedError
 from paimon_py.logs import warn
 from paimon_py.maintain.compact_table import compact_table
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.changed_schema import apply
 from paimon_py.spec.options import Options
@@ -48,9 +49,9 @@ def lift_rows(root: TableRoot, changes: Sequence[SchemaChange]) -> TableSchema |
         return None
     for _ in range(_ATTEMPTS):
         compact_table(
-            root, schema, full=True, partitions=None, where=None, order_by=None, strategy=None, progress=None
+            OpenTable(root, schema), full=True, partitions=None, where=None, order_by=None, strategy=None, progress=None
         )
-        if not has_lower_rows(root, schema):
+        if not has_lower_rows(OpenTable(root, schema)):
             return schema
     raise CommitRetriesExhaustedError(
         f"{root.path}: before {', '.join(sorted(_RULES))} change, all rows are compacted, and others wrote new ones"
@@ -58,7 +59,7 @@ def lift_rows(root: TableRoot, changes: Sequence[SchemaChange]) -> TableSchema |
     )
 
 
-def warn_of_lower_rows(root: TableRoot, schema: TableSchema) -> None:
+def warn_of_lower_rows(table: OpenTable) -> None:
     """Warn of rows that others committed between the compaction and the new schema.
 
     Args:
@@ -66,9 +67,10 @@ def warn_of_lower_rows(root: TableRoot, schema: TableSchema) -> None:
 
     Raises: PaimonWarning where warnings are errors; the schema has changed.
     """
-    if has_lower_rows(root, schema):
+    if has_lower_rows(table):
         warn(
-            f"{root.path}: rows were committed while the options changed; streams may be told them twice or not at all,"
+            f"{table.root.path}: rows were committed while the options changed; streams may be told them twice or not"
+            " at all,"
             " and with deletion vectors they are not read before the next compaction. Call table.compact(full=True)"
         )
 
@@ -81,7 +83,7 @@ def warn_of_rules_before(root: TableRoot, snapshot: Snapshot, now: TableSchema) 
     if snapshot.schema_id == now.id:
         return
     before = root.schemas.get(snapshot.schema_id)
-    if now.primary_keys and changes_levels(before, now) and has_lower_rows(root, now):
+    if now.primary_keys and changes_levels(before, now) and has_lower_rows(OpenTable(root, now)):
         warn(
             f"{root.path}: snapshot {snapshot.id} was written under other options ({', '.join(sorted(_RULES))}): what"
             " lies below the top level of its buckets is told to streams under those of now, perhaps again, and with"
@@ -98,10 +100,10 @@ def changes_levels(before: TableSchema, after: TableSchema) -> bool:
     return len(producers) > 1 and not producers <= {"none", "input"}
 
 
-def has_lower_rows(root: TableRoot, schema: TableSchema) -> bool:
+def has_lower_rows(table: OpenTable) -> bool:
     """Whether files lie below the top level of their bucket, or have deletion vectors.
 
     Cost: the manifests of the latest snapshot.
     """
-    tasks = plan_compaction(root, schema, full=True, chosen=None)
+    tasks = plan_compaction(table, full=True, chosen=None)
     return any(not task.rewrite_all or task.deletions for task in tasks)

@@ -14,8 +14,7 @@ from paimon_py.codec.partition_choice import choice_of
 from paimon_py.codec.partition_text import partition_texts
 from paimon_py.codec.python_values import python_array
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
-from paimon_py.metadata.bucket_files import TableFiles
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.success_file import mark_success
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import join, partition_path
@@ -55,7 +54,7 @@ def check_actions(options: Mapping[str, str]) -> None:
             raise OptionError(f"{_ACTION} lists some of {known}, not {name!r}", option=_ACTION, value=text)
 
 
-def mark_done(root: TableRoot, schema: TableSchema, partitions: Sequence[Mapping[str, object]]) -> list[str]:
+def mark_done(table: OpenTable, partitions: Sequence[Mapping[str, object]]) -> list[str]:
     """Write the file that says that a partition is done, for each of some; one that is there gets a new time.
 
     Returns: the paths of the files. Cost: a get and a put for each.
@@ -64,30 +63,30 @@ def mark_done(root: TableRoot, schema: TableSchema, partitions: Sequence[Mapping
         CorruptionError: a file of that name holds something else.
         StorageError: the files before are written; the call may be repeated.
     """
-    choice_of(schema, "mark_partitions_done", () if partitions is None else partitions)
-    paths = [join(root.path, _directory(schema, partition), _SUCCESS) for partition in partitions]
+    choice_of(table.schema, "mark_partitions_done", () if partitions is None else partitions)
+    paths = [join(table.root.path, _directory(table.schema, partition), _SUCCESS) for partition in partitions]
     for path in paths:
-        mark_success(root, path)
+        mark_success(table.root, path)
     return paths
 
 
-def mark_written(root: TableRoot, schema: TableSchema, snapshot_ids: Sequence[int]) -> None:
+def mark_written(table: OpenTable, snapshot_ids: Sequence[int]) -> None:
     """Mark the partitions as done that got files by writes, where partitions are; compactions do not count.
 
     Cost: as `mark_done`, and the delta of each snapshot.
     Raises: UnsupportedError, OptionError as `check_actions`, and CorruptionError, StorageError as `mark_done`.
     """
-    if not schema.partition_keys:
+    if not table.schema.partition_keys:
         return
-    check_actions(schema.options)
+    check_actions(table.schema.options)
     written: set[bytes] = set()
-    for snapshot in map(root.snapshots.get, snapshot_ids):
+    for snapshot in map(table.root.snapshots.get, snapshot_ids):
         if snapshot.commit_kind is not CommitKind.COMPACT:
-            entries = root.manifests.read_entries(root.manifests.read_list(snapshot.delta_manifest_list))
+            entries = table.root.manifests.read_entries(table.root.manifests.read_list(snapshot.delta_manifest_list))
             written.update(entries.take(entries.kind == FileKind.ADD).distinct("partition").values.to_pylist())
-    files = TableFiles(root, schema)
+    files = table
     for partition in sorted(written):
-        mark_success(root, join(root.path, files.partition_directory(partition), _SUCCESS))
+        mark_success(table.root, join(table.root.path, files.partition_directory(partition), _SUCCESS))
 
 
 def _directory(schema: TableSchema, partition: Mapping[str, object]) -> str:

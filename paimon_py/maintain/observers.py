@@ -19,6 +19,7 @@ from paimon_py.arguments import UNFORESEEN
 from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.errors import PaimonError
 from paimon_py.logs import warn
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import EventPlace, TableRoot
 from paimon_py.spec.events import CommitEvent, RollbackEvent, SchemaEvent, TableEvent, TagEvent
 from paimon_py.spec.iceberg import writes_iceberg
@@ -34,7 +35,7 @@ Result = TypeVar("Result", bound=CommittedSnapshots)
 _FAILURES = (PaimonError, OSError, struct.error, pa.ArrowException, *UNFORESEEN)
 
 
-def notify(root: TableRoot, schema: TableSchema, result: Result) -> Result:
+def notify(table: OpenTable, result: Result) -> Result:
     """The result of a commit, after those who follow the table were told; it says what they could not do.
 
     Args:
@@ -43,11 +44,11 @@ def notify(root: TableRoot, schema: TableSchema, result: Result) -> Result:
     Cost: none where nobody follows the table.
     Raises: PaimonWarning where warnings are errors, if an observer fails; the commit is published nevertheless.
     """
-    said = tell_commits(root, schema, result.snapshot_ids)
+    said = tell_commits(table, result.snapshot_ids)
     return msgspec.structs.replace(result, warnings=result.warnings + said) if said else result
 
 
-def observed_again(root: TableRoot, schema: TableSchema, result: Result) -> Result:
+def observed_again(table: OpenTable, result: Result) -> Result:
     """The result of a commit that had happened before; those who follow the table are told again.
 
     Args:
@@ -55,35 +56,35 @@ def observed_again(root: TableRoot, schema: TableSchema, result: Result) -> Resu
 
     Cost, Raises: as `notify`
     """
-    return notify(root, root.newest(schema), result) if writes_iceberg(schema) else result
+    return notify(table.newest(), result) if writes_iceberg(table.schema) else result
 
 
-def tell_commits(root: TableRoot, schema: TableSchema, snapshot_ids: Sequence[int]) -> tuple[str, ...]:
+def tell_commits(table: OpenTable, snapshot_ids: Sequence[int]) -> tuple[str, ...]:
     """Tell of snapshots that were committed, in their order; what could not be done. Cost, Raises: as `notify`"""
-    said = _report_commits(root)
-    if snapshot_ids and _is_followed(root, schema):
+    said = _report_commits(table.root)
+    if snapshot_ids and _is_followed(table):
         what = f"snapshot {snapshot_ids[-1]} was committed"
-        said += _notify_one(root, what, lambda: _observer(root, schema).on_commit(snapshot_ids))
+        said += _notify_one(table.root, what, lambda: _observer(table).on_commit(snapshot_ids))
     return said
 
 
-def tell_tags(root: TableRoot, schema: TableSchema, events: Callable[[], Sequence[TagEvent]]) -> tuple[str, ...]:
+def tell_tags(table: OpenTable, events: Callable[[], Sequence[TagEvent]]) -> tuple[str, ...]:
     """Tell of tags that came, went or name another snapshot. Cost, Raises: as `notify`
 
     Args:
         events: makes what observers are told; called where there are some.
     """
-    said = report_all(root, events)
-    if _is_followed(root, schema):
-        said += _notify_one(root, "tags changed", lambda: _observer(root, schema).tags_changed())
+    said = report_all(table.root, events)
+    if _is_followed(table):
+        said += _notify_one(table.root, "tags changed", lambda: _observer(table).tags_changed())
     return said
 
 
-def tell_moved(root: TableRoot, schema: TableSchema, event: Callable[[], RollbackEvent]) -> tuple[str, ...]:
+def tell_moved(table: OpenTable, event: Callable[[], RollbackEvent]) -> tuple[str, ...]:
     """Tell that the table went back, or on to a branch. Cost, Raises: as `notify`"""
-    said = report(root, event)
-    if _is_followed(root, schema):
-        said += _notify_one(root, "the table went to another snapshot", lambda: _observer(root, schema).on_move())
+    said = report(table.root, event)
+    if _is_followed(table):
+        said += _notify_one(table.root, "the table went to another snapshot", lambda: _observer(table).on_move())
     return said
 
 
@@ -127,14 +128,14 @@ def _report_commits(root: TableRoot) -> tuple[str, ...]:
     return report_all(root, lambda: events) if events else ()
 
 
-def _is_followed(root: TableRoot, schema: TableSchema) -> bool:
-    return root.branch == MAIN_BRANCH and writes_iceberg(schema)
+def _is_followed(table: OpenTable) -> bool:
+    return table.root.branch == MAIN_BRANCH and writes_iceberg(table.schema)
 
 
-def _observer(root: TableRoot, schema: TableSchema) -> IcebergObserver:
+def _observer(table: OpenTable) -> IcebergObserver:
     from paimon_py.iceberg.observer import IcebergObserver
 
-    return IcebergObserver(root, schema)
+    return IcebergObserver(table)
 
 
 def _notify_one(root: TableRoot, what: str, tell: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:

@@ -25,22 +25,22 @@ from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.errors import CommitConflictError, OptionError, UsageError
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.maintain.rescale import ROUNDS
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.postponed_order import oldest_first
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter, count_batches
 from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry, identifier
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import VALUE_KIND, TableSchema
+from paimon_py.spec.schema import VALUE_KIND
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot, SnapshotId
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
 
 
 def publish_postponed(
-    root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None, progress: Progress | None = None
+    table: OpenTable, chosen: PartitionChoice | None, progress: Progress | None = None
 ) -> CommitResult:
     """Give waiting rows their buckets, in the order of the commits that brought them.
 
@@ -60,9 +60,9 @@ def publish_postponed(
     """
 
     def work(snapshot: Snapshot | None, number: int) -> CommitResult:
-        return CommitResult() if snapshot is None else _Round(root, schema, snapshot, chosen).run(progress, number)
+        return CommitResult() if snapshot is None else _Round(table, snapshot, chosen).run(progress, number)
 
-    return on_latest(root, work, rounds=ROUNDS)
+    return on_latest(table.root, work, rounds=ROUNDS)
 
 
 def require_none_waiting(root: TableRoot) -> None:
@@ -80,22 +80,22 @@ class _Round:
     """One attempt, on one snapshot."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, chosen: PartitionChoice | None
+        self, table: OpenTable, snapshot: Snapshot, chosen: PartitionChoice | None
     ) -> None:
-        self._root = root
-        self._schema = schema
-        self._files = TableFiles(root, schema)
+        self._root = table.root
+        self._schema = table.schema
+        self._files = table
         self._snapshot = snapshot
-        live = root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen))
+        live = table.root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen))
         waits = live.bucket == POSTPONE_BUCKET
-        self._waiting = oldest_first(root, snapshot, live.take(waits)).entries()
+        self._waiting = oldest_first(table.root, snapshot, live.take(waits)).entries()
         self._partitions = {entry.partition for entry in self._waiting}
         self._real = [entry for entry in live.take(~waits).entries() if entry.partition in self._partitions]
 
     def run(self, progress: Progress | None, attempt: int) -> CommitResult:
         if not self._waiting:
             return CommitResult()
-        require_known(self._root, self._schema, (entry.file for entry in self._waiting))
+        require_known(self._files, (entry.file for entry in self._waiting))
         by_count: dict[int, list[ManifestEntry]] = {}
         counts = bucket_counts(Options(self._schema.options), self._real, self._waiting)
         for entry in self._waiting:
@@ -126,7 +126,7 @@ class _Round:
     def _write(self, count: int, entries: Sequence[ManifestEntry], tally: ProgressCounter) -> Writer:
         """A writer that puts the rows of these files, oldest first, into so many buckets."""
         settings = WriterSettings.of(self._schema, buckets=count, compacts=True)
-        with Writer(self._root, self._schema, settings) as writer:
+        with Writer(self._files, settings) as writer:
             if writer.base != Base.of(self._snapshot):
                 raise CommitConflictError("others committed while waiting rows were published", table=self._root.path)
             writer._count_by(tally)
@@ -144,7 +144,7 @@ class _Round:
 
     def _publish(self, buckets: Sequence[BucketChanges]) -> CommitResult:
         author = Author(user=self._root.env.ids.uuid(), identifier=BATCH_COMMIT_IDENTIFIER)
-        attempts = Attempts(self._root, self._schema, author)
+        attempts = Attempts(self._files, author)
         proposal = _Publication(self._snapshot, self._waiting, self._real, buckets)
         done = attempts.publish(lambda state: plan(proposal, state))
         assert not isinstance(done, Already)

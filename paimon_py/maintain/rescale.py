@@ -26,9 +26,8 @@ from paimon_py.compaction.picker import PickerSettings
 from paimon_py.errors import UsageError
 from paimon_py.executors.executor import Executor, run_tasks
 from paimon_py.executors.job import Job, TaskKind
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.parallel import Budget
 from paimon_py.progress import Progress, ProgressCounter, ProgressShare, count_batches
 from paimon_py.scan.plan_snapshot import plan_snapshot
@@ -77,15 +76,15 @@ class RewriteTask(Serializable, frozen=True, kw_only=True):
 
 def _rewrite(job: Job[RewriteTask, Changes], task: RewriteTask) -> Changes:
     tally = job.tally or ProgressCounter(None, 0, "rows")
-    with rewriter(job.root, job.schema, task.buckets) as writer:
+    with rewriter(OpenTable(job.root, job.schema), task.buckets) as writer:
         writer._count_by(tally)
-        rewrite_splits(job.root, job.schema, task.splits, writer, tally)
+        rewrite_splits(OpenTable(job.root, job.schema), task.splits, writer, tally)
         return writer.changes(is_new=True)
 
 
 def discard_changes(job: Job[Any, Changes], changes: Changes) -> None:
     """Delete the files of changes that a task made and that nobody will commit."""
-    discard(TableFiles(job.root, job.schema), changes)
+    discard(OpenTable(job.root, job.schema), changes)
 
 
 REWRITE = TaskKind(
@@ -99,7 +98,7 @@ REWRITE = TaskKind(
 
 
 def rescale(
-    root: TableRoot, schema: TableSchema, buckets: int, chosen: PartitionChoice | None,
+    table: OpenTable, buckets: int, chosen: PartitionChoice | None,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> CommitResult:  # fmt: skip
@@ -120,45 +119,46 @@ def rescale(
     def work(snapshot: Snapshot | None, number: int) -> CommitResult:
         if snapshot is None:
             return CommitResult()
-        return _Round(root, schema, buckets, snapshot, chosen).run(executor, progress, number)
+        return _Round(table, buckets, snapshot, chosen).run(executor, progress, number)
 
-    return on_latest(root, work, rounds=ROUNDS)
+    return on_latest(table.root, work, rounds=ROUNDS)
 
 
-def require_compacted(root: TableRoot, schema: TableSchema, buckets: int, chosen: PartitionChoice | None) -> None:
+def require_compacted(table: OpenTable, buckets: int, chosen: PartitionChoice | None) -> None:
     """Refuse a table with rows to rescale that no compaction has shown or told yet.
 
     Raises: UsageError
     """
-    snapshot = root.latest()
+    snapshot = table.root.latest()
     if snapshot is not None:
-        _Round(root, schema, buckets, snapshot, chosen).require_compacted()
+        _Round(table, buckets, snapshot, chosen).require_compacted()
 
 
-def rewriter(root: TableRoot, schema: TableSchema, buckets: int) -> Writer:
+def rewriter(table: OpenTable, buckets: int) -> Writer:
     """A writer of rows that go to other buckets.
 
     Where level 0 is not read, its rows would be out of sight until a compaction, and for good if that failed. Where
     compactions write a changelog, they would tell again what was told. In both the rows become one run per bucket,
     which the overwrite puts on the top level.
     """
-    in_one_run = _goes_on_top(schema)
+    in_one_run = _goes_on_top(table.schema)
+    schema = table.schema
     settings = WriterSettings.in_one_run(schema, buckets) if in_one_run else WriterSettings.of(schema, buckets=buckets)
-    return Writer(root, schema, settings.without_changelog, ignore_existing=True)
+    return Writer(table, settings.without_changelog, ignore_existing=True)
 
 
 def rewrite_splits(
-    root: TableRoot, schema: TableSchema, splits: Iterable[Split], writer: Writer, tally: ProgressCounter | None = None
+    table: OpenTable, splits: Iterable[Split], writer: Writer, tally: ProgressCounter | None = None
 ) -> None:
     """Write the rows of splits again.
 
     Raises: whatever reading and writing raise
     """
-    request = Request(schema=schema, columns=schema.names)
+    request = Request(schema=table.schema, columns=table.schema.names)
     tally = tally or ProgressCounter(None, 0, "rows")
     for split in splits:
         part = ProgressShare(tally, split.row_count)
-        for batch in count_batches(read_split(root, request, split), part):
+        for batch in count_batches(read_split(table.root, request, split), part):
             writer.write_rows(batch, None)
         part.end()
 
@@ -172,14 +172,15 @@ class _Round:
     """One attempt, on one snapshot."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, buckets: int, snapshot: Snapshot, chosen: PartitionChoice | None
+        self, table: OpenTable, buckets: int, snapshot: Snapshot, chosen: PartitionChoice | None
     ) -> None:
-        self._root = root
-        self._schema = schema
+        self._table = table
+        self._root = table.root
+        self._schema = table.schema
         self._buckets = buckets
         self._snapshot = snapshot
-        self._producer = Options(schema.options).get_enum("changelog-producer")
-        self._on_top = _goes_on_top(schema)
+        self._producer = table.options.get_enum("changelog-producer")
+        self._on_top = _goes_on_top(table.schema)
         live = self._live(snapshot, chosen)
         self._partitions = sorted({entry.partition for entry in live if entry.total_buckets != buckets})
         self._known = [entry for entry in live if entry.partition in set(self._partitions)]
@@ -188,7 +189,7 @@ class _Round:
         if not self._partitions:
             return CommitResult()
         self.require_compacted()
-        require_known(self._root, self._schema, (entry.file for entry in self._known))
+        require_known(self._table, (entry.file for entry in self._known))
         request = Request(schema=self._schema, columns=self._schema.names)
         groups: dict[object, list[Split]] = {}
         for split in self._splits(request):
@@ -198,7 +199,7 @@ class _Round:
         tasks = [RewriteTask(splits=tuple(splits), buckets=self._buckets) for splits in groups.values()]
         rows = sum(split.row_count for task in tasks for split in task.splits)
         tally = ProgressCounter(progress, rows, "rows", steps=2, attempt=attempt)
-        job = Job(REWRITE, self._root, self._schema, tally=tally)
+        job = Job(REWRITE, self._table, tally=tally)
         changes = Changes.concat(run_tasks(executor, job, tasks))
         with discarding_on_failure(lambda: discard_changes(job, changes)):
             return self._commit(changes)
@@ -229,7 +230,7 @@ class _Round:
             is_new=True,
             same_rows=True,
         )
-        return commit(self._root, self._schema, changes, request)
+        return commit(self._table, changes, request)
 
     @property
     def _exactly(self) -> PartitionChoice:

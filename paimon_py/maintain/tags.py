@@ -15,6 +15,7 @@ from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, other_referen
 from paimon_py.maintain.observers import report, tell_tags
 from paimon_py.metadata.catalog_entry import keeper_of
 from paimon_py.metadata.id_runs import runs_of_ids
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
 from paimon_py.metadata.success_file import mark_success
@@ -35,7 +36,7 @@ _LOOK_MILLIS = 60_000
 
 
 def make_tag(
-    root: TableRoot, schema: TableSchema, name: str, snapshot: Snapshot, retain: timedelta | None = None
+    table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta | None = None
 ) -> Tag:
     """Give a snapshot a name, for as long as is said here or by `tag.default-time-retained`; else for good.
 
@@ -47,34 +48,34 @@ def make_tag(
         CorruptionError: the success file of an older tag of this name is damaged.
         else as `Tags.create`
     """
-    check_taggable(schema)
-    tag = root.tags.create(name, snapshot, now=_now(root), time_retained=_retention(schema, retain))
-    if not is_kept(root, snapshot, but=name):
-        root.tags.delete(name)
+    check_taggable(table.schema)
+    tag = table.root.tags.create(name, snapshot, now=_now(table.root), time_retained=_retention(table.schema, retain))
+    if not is_kept(table.root, snapshot, but=name):
+        table.root.tags.delete(name)
         raise SnapshotExpiredError(
-            f"snapshot {snapshot.id} of {root.path} expired while the tag {name!r} was made of it{PINNING}",
-            path=root.path, snapshot_id=snapshot.id,
+            f"snapshot {snapshot.id} of {table.root.path} expired while the tag {name!r} was made of it{PINNING}",
+            path=table.root.path, snapshot_id=snapshot.id,
         )  # fmt: skip
-    _tell_made(root, schema, name, lambda: _event(root, tag, "create"))
+    _tell_made(table, name, lambda: _event(table.root, tag, "create"))
     return tag
 
 
-def rename_tag(root: TableRoot, schema: TableSchema, name: str, new_name: str) -> Tag:
+def rename_tag(table: OpenTable, name: str, new_name: str) -> Tag:
     """Give a tag another name. The tag has both names for a moment, and a call that ended between can be repeated.
 
     Raises:
         TagNotFoundError: there is no tag `name`.
         AlreadyExistsError: `new_name` is the name of another tag.
     """
-    check_taggable(schema)
-    tag = root.tags.rename(name, new_name)
-    _tell_made(root, schema, new_name, lambda: _event(root, tag, "rename", name))
-    _tell_gone(root, schema, name)
+    check_taggable(table.schema)
+    tag = table.root.tags.rename(name, new_name)
+    _tell_made(table, new_name, lambda: _event(table.root, tag, "rename", name))
+    _tell_gone(table, name)
     return tag
 
 
 def replace_tag(
-    root: TableRoot, schema: TableSchema, name: str, snapshot: Snapshot, retain: timedelta | None = None
+    table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta | None = None
 ) -> Tag:
     """Let a tag name another snapshot, in one step for readers; then files go that only the old one kept.
 
@@ -83,17 +84,17 @@ def replace_tag(
         SnapshotExpiredError: the snapshot went meanwhile; the tag is as it was.
         else as `delete_tags`
     """
-    check_taggable(schema)
-    old = root.tags.get(name)
-    tag = root.tags.replace(name, snapshot, now=_now(root), time_retained=_retention(schema, retain))
-    if snapshot.mark != old.snapshot.mark and not is_kept(root, snapshot, but=name):
-        root.tags.put(old)
+    check_taggable(table.schema)
+    old = table.root.tags.get(name)
+    tag = table.root.tags.replace(name, snapshot, now=_now(table.root), time_retained=_retention(table.schema, retain))
+    if snapshot.mark != old.snapshot.mark and not is_kept(table.root, snapshot, but=name):
+        table.root.tags.put(old)
         raise SnapshotExpiredError(
-            f"snapshot {snapshot.id} of {root.path} expired while the tag {name!r} was made to name it{PINNING}",
-            path=root.path, snapshot_id=snapshot.id,
+            f"snapshot {snapshot.id} of {table.root.path} expired while the tag {name!r} was made to name it{PINNING}",
+            path=table.root.path, snapshot_id=snapshot.id,
         )  # fmt: skip
-    _let_go(root, schema, [old], lambda: None)
-    _tell_made(root, schema, name, lambda: _event(root, tag, "replace"))
+    _let_go(table, [old], lambda: None)
+    _tell_made(table, name, lambda: _event(table.root, tag, "replace"))
     return tag
 
 
@@ -114,24 +115,24 @@ def _event(root: TableRoot, tag: Tag, action: Action, old_name: str | None = Non
     )
 
 
-def _tell_made(root: TableRoot, schema: TableSchema, name: str, event: Callable[[], TagEvent]) -> None:
+def _tell_made(table: OpenTable, name: str, event: Callable[[], TagEvent]) -> None:
     """Do what follows a new tag."""
-    root.upkeep.tags_look = None
-    if Options(schema.options).get_bool("tag.create-success-file"):
-        mark_success(root, tag_success_path(root.branch_path, name))
-    keeper = keeper_of(root)
+    table.root.upkeep.tags_look = None
+    if table.options.get_bool("tag.create-success-file"):
+        mark_success(table.root, tag_success_path(table.root.branch_path, name))
+    keeper = keeper_of(table.root)
     if keeper is not None:
-        keeper.tag_made(root, name)
-    tell_tags(root, schema, lambda: (event(),))
+        keeper.tag_made(table.root, name)
+    tell_tags(table, lambda: (event(),))
 
 
-def _tell_gone(root: TableRoot, schema: TableSchema, name: str) -> None:
+def _tell_gone(table: OpenTable, name: str) -> None:
     """Do what follows the end of a tag."""
-    if Options(schema.options).get_bool("tag.create-success-file"):
-        root.store.delete(tag_success_path(root.branch_path, name))
-    keeper = keeper_of(root)
+    if table.options.get_bool("tag.create-success-file"):
+        table.root.store.delete(tag_success_path(table.root.branch_path, name))
+    keeper = keeper_of(table.root)
     if keeper is not None:
-        keeper.tag_gone(root, name)
+        keeper.tag_gone(table.root, name)
 
 
 def is_kept(root: TableRoot, snapshot: Snapshot, *, but: str | None = None) -> bool:
@@ -142,12 +143,12 @@ def is_kept(root: TableRoot, snapshot: Snapshot, *, but: str | None = None) -> b
     return any(tag.snapshot.mark == snapshot.mark for tag in root.tags.list() if tag.name != but)
 
 
-def delete_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
+def delete_tag(table: OpenTable, tag: Tag) -> None:
     """Delete a tag, and the files that only the tag kept. Raises: as `delete_tags`"""
-    delete_tags(root, schema, [tag])
+    delete_tags(table, [tag])
 
 
-def delete_tags(root: TableRoot, schema: TableSchema, going: Sequence[Tag]) -> None:
+def delete_tags(table: OpenTable, going: Sequence[Tag]) -> None:
     """Delete tags. Of snapshots that are gone and that no other tag has, files go that nothing else names.
 
     Tags may be of histories that were rolled back or replaced since, so that none speaks for another one: all that stay
@@ -162,18 +163,18 @@ def delete_tags(root: TableRoot, schema: TableSchema, going: Sequence[Tag]) -> N
 
     def delete() -> None:
         for tag in going:
-            root.store.delete(tag_path(root.branch_path, tag.name))
+            table.root.store.delete(tag_path(table.root.branch_path, tag.name))
 
-    check_taggable(schema)
+    check_taggable(table.schema)
     names = {tag.name for tag in going}
-    _let_go(root, schema, going, delete, names)
+    _let_go(table, going, delete, names)
     for tag in going:
-        _tell_gone(root, schema, tag.name)
-    tell_tags(root, schema, lambda: [_event(root, tag, "delete") for tag in going])
+        _tell_gone(table, tag.name)
+    tell_tags(table, lambda: [_event(table.root, tag, "delete") for tag in going])
 
 
 def _let_go(
-    root: TableRoot, schema: TableSchema, going: Sequence[Tag], delete: Callable[[], None], names: Collection[str] = ()
+    table: OpenTable, going: Sequence[Tag], delete: Callable[[], None], names: Collection[str] = ()
 ) -> None:
     """Delete the files that only some tags kept. Raises: as `delete_tags`
 
@@ -181,24 +182,25 @@ def _let_go(
         delete: makes the tags go, once it is known which files they kept.
         names: of the tags that `delete` makes go.
     """
-    others = [one.snapshot for one in root.tags.list() if one.name not in names]
-    freed, doomed = _only_tagged(root, [tag.snapshot for tag in going], others), DeletionPlan(root, schema)
+    others = [one.snapshot for one in table.root.tags.list() if one.name not in names]
+    freed, doomed = _only_tagged(table.root, [tag.snapshot for tag in going], others), DeletionPlan(table)
     if freed:
         for snapshot in freed:
             doomed.add_live(snapshot)
             doomed.add_lists(snapshot.base_manifest_list, snapshot.delta_manifest_list)
             doomed.add_indexes(snapshot)
-        beside = other_references(root, freed)
-        doomed.spare([*others, *_of_history(root, freed), *beside.branches])
+        beside = other_references(table.root, freed)
+        doomed.spare([*others, *_of_history(table.root, freed), *beside.branches])
         doomed.spare_changes(beside)
-        for number in root.changelogs.ids():
-            changelog = root.changelogs.find(number) if number <= freed[-1].id else None
+        for number in table.root.changelogs.ids():
+            changelog = table.root.changelogs.find(number) if number <= freed[-1].id else None
             if changelog is not None:
                 doomed.spare_written(changelog)
     delete()
     if freed:
-        later = other_references(root, freed)
-        doomed.spare(one for old in freed if (one := root.snapshots.find(old.id)) is not None and one.mark == old.mark)
+        later = other_references(table.root, freed)
+        find = table.root.snapshots.find
+        doomed.spare(one for old in freed if (one := find(old.id)) is not None and one.mark == old.mark)
         doomed.spare([*later.branches, *(one for one in later.tags if one not in others)])
     doomed.delete()
 
@@ -230,8 +232,7 @@ def _of_history(root: TableRoot, freed: Sequence[Snapshot]) -> list[Snapshot]:
 
 
 def expire_tags(
-    root: TableRoot,
-    schema: TableSchema,
+    table: OpenTable,
     older_than: datetime | timedelta | str | int | None,
     progress: Progress | None = None,
 ) -> list[str]:
@@ -241,29 +242,29 @@ def expire_tags(
 
     Raises: as `delete_tags`
     """
-    now, limit = root.env.clock.local_millis(), None
-    to_wall = now - root.env.clock.millis()
+    now, limit = table.root.env.clock.local_millis(), None
+    to_wall = now - table.root.env.clock.millis()
     if older_than is not None:
         limit = limit_before("older_than", older_than, now - to_wall) + to_wall
-    gone, tags = list[Tag](), root.tags.list()
+    gone, tags = list[Tag](), table.root.tags.list()
     tally = ProgressCounter(progress, len(tags), "tags")
     for tag in tags:
         end, made = _end(tag), _creation_millis(tag)
         is_over = end is not None and end < now
         if not is_over and limit is not None:
-            written = made if made is not None else _write_millis(root, tag, to_wall)
+            written = made if made is not None else _write_millis(table.root, tag, to_wall)
             is_over = written is not None and written < limit
         if is_over:
             gone.append(tag)
         tally.add(1)
     if gone:
-        delete_tags(root, schema, gone)
+        delete_tags(table, gone)
     for tag in gone:
-        _tell_end(root, tag)
+        _tell_end(table.root, tag)
     return [tag.name for tag in gone]
 
 
-def expire_tags_by_commit(root: TableRoot, schema: TableSchema, *, is_first: bool) -> None:
+def expire_tags_by_commit(table: OpenTable, *, is_first: bool) -> None:
     """Delete the tags that have reached their time, if it is time to look.
 
     `is_first`: the commit made the first snapshot, so that nobody had one to tag.
@@ -271,25 +272,25 @@ def expire_tags_by_commit(root: TableRoot, schema: TableSchema, *, is_first: boo
     Cost: a list, at most once a minute or where a tag is known to be over; a get for each tag not seen before.
     Raises: as `delete_tag`
     """
-    now, memory = root.env.clock.millis(), root.upkeep
+    now, memory = table.root.env.clock.millis(), table.root.upkeep
     if memory.tags_look is not None and now < memory.tags_look <= now + _LOOK_MILLIS:
         return
     if is_first and memory.tags_look is None:
         memory.tags_look = now + _LOOK_MILLIS
         return
-    to_utc = now - root.env.clock.local_millis()
+    to_utc = now - table.root.env.clock.local_millis()
     known, memory.tag_ends = memory.tag_ends, {}
-    for status in root.tags.files():
-        name = root.tags.name_of(status)
+    for status in table.root.tags.files():
+        name = table.root.tags.name_of(status)
         stamp = (status.size_bytes, status.modified_millis)
         found = known.get(name)
         try:
             if found is None or found.stamp != stamp or status.modified_millis is None:
-                found = TagEnd(stamp, _end(root.tags.get(name)))
+                found = TagEnd(stamp, _end(table.root.tags.get(name)))
             if found.wall_millis is not None and found.wall_millis + to_utc < now:
-                over = root.tags.get(name)
-                delete_tag(root, schema, over)
-                _tell_end(root, over)
+                over = table.root.tags.get(name)
+                delete_tag(table, over)
+                _tell_end(table.root, over)
                 continue
         except TagNotFoundError:
             continue

@@ -11,7 +11,7 @@ from contextlib import suppress
 from paimon_py.codec.deletion_vectors import VERSION, DeletionVector, decode, encode
 from paimon_py.errors import CorruptionError, StorageError
 from paimon_py.formats.base import decoding
-from paimon_py.metadata.bucket_files import BucketFiles
+from paimon_py.metadata.open_table import BucketFiles
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.manifest import DELETION_VECTORS, DeletionPlace, DeletionVectorRange, IndexEntry
 from paimon_py.spec.options import Options

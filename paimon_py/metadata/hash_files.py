@@ -11,13 +11,13 @@ from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.columns import Int32s
 from paimon_py.codec.hash_index import decode_hashes, encode_hashes, name_for
 from paimon_py.formats.base import decoding
-from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
+from paimon_py.metadata.open_table import BucketFiles, OpenTable
 from paimon_py.spec.data_file import DataFile, FileKind
 from paimon_py.spec.manifest import HASH, IndexEntry
 from paimon_py.storage.store import join, new_file
 
 
-def read_hashes(files: TableFiles, entry: IndexEntry) -> Int32s:
+def read_hashes(files: OpenTable, entry: IndexEntry) -> Int32s:
     """The hashes in one file, in its order.
 
     Raises:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from paimon_py.logs import warn
 from paimon_py.metadata.catalog_entry import CountsPartitions, KeepsPartitions
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, is_cross_partition
 from paimon_py.spec.iceberg import decimal_partitions, hidden_vectors
@@ -34,30 +35,32 @@ def warn_of_idle_options(root: TableRoot, options: Mapping[str, str]) -> None:
     warn(f"{root.path}: paimon_py does nothing yet for these options: {shown}")
 
 
-def warn_of_iceberg(root: TableRoot, schema: TableSchema, before: TableSchema | None = None) -> None:
+def warn_of_iceberg(table: OpenTable, before: TableSchema | None = None) -> None:
     """Log and warn of what readers of the Iceberg metadata see wrongly or not at all, unless that was so before.
 
     Raises: PaimonWarning where warnings are errors.
     """
-    vectors, decimals = hidden_vectors(schema), decimal_partitions(schema)
+    vectors, decimals = hidden_vectors(table.schema), decimal_partitions(table.schema)
     if vectors is not None and (before is None or hidden_vectors(before) != vectors):
-        warn(f"{root.path}: Iceberg readers will see rows that were deleted: {vectors}")
+        warn(f"{table.root.path}: Iceberg readers will see rows that were deleted: {vectors}")
     if decimals and (before is None or not decimal_partitions(before)):
         shown = ", ".join(decimals)
-        warn(f"{root.path}: most Iceberg readers cannot read a table that is partitioned by a DECIMAL ({shown})")
+        warn(f"{table.root.path}: most Iceberg readers cannot read a table that is partitioned by a DECIMAL ({shown})")
 
 
-def warn_of_keys_of_partitions(root: TableRoot, schema: TableSchema) -> None:
+def warn_of_keys_of_partitions(table: OpenTable) -> None:
     """Log and warn of a primary key that several partitions may hold: nobody looks for a key in other partitions.
 
     Raises: PaimonWarning where warnings are errors.
     Source: Java `TableSchema.crossPartitionUpdate`, which takes such tables without a word.
     """
-    if not is_cross_partition(schema) or bucket_mode(schema) is BucketMode.CROSS_PARTITION:
+    if not is_cross_partition(table.schema) or bucket_mode(table.schema) is BucketMode.CROSS_PARTITION:
         return
-    lacks = ", ".join(repr(name) for name in schema.partition_keys if name not in schema.primary_keys)
+    lacks = ", ".join(repr(name) for name in table.schema.partition_keys if name not in table.schema.primary_keys)
     warn(
-        f"{root.path}: the primary key ({', '.join(schema.primary_keys)}) lacks the partition key {lacks}, and "
-        f"'bucket' is {schema.options['bucket']!r}: each partition may hold a row of the same key. Set 'bucket' to "
+        f"{table.root.path}: the primary key ({', '.join(table.schema.primary_keys)}) lacks the partition key {lacks},"
+        " and "
+        f"'bucket' is {table.schema.options['bucket']!r}: each partition may hold a row of the same key. Set"
+        " 'bucket' to "
         f"'-1', and keys are unique in the whole table; or add {lacks} to the primary key"
     )

@@ -9,23 +9,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.manifest.columns import EntryColumns
-from paimon_py.metadata.bucket_files import TableFiles
-from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.schema import TableSchema
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.snapshot import Snapshot
 
 _KEYS = ["partition", "bucket", "level"]
 _SUMS = ("file_count", "record_count", "delete_count", "file_size_in_bytes")
 
 
-def levels_of(root: TableRoot, schema: TableSchema, snapshot: Snapshot | None) -> pa.Table:
+def levels_of(table: OpenTable, snapshot: Snapshot | None) -> pa.Table:
     """The levels that have files, as `count_levels`, with the directories of partitions as their names.
 
     Cost: all manifests of the snapshot that were not read before.
     Raises: SnapshotExpiredError, CorruptionError
     """
-    entries = EntryColumns.empty() if snapshot is None else root.manifests.live_entries(snapshot)
-    levels, files = count_levels(entries), TableFiles(root, schema)
+    entries = EntryColumns.empty() if snapshot is None else table.root.manifests.live_entries(snapshot)
+    levels, files = count_levels(entries), table
     names = pc.dictionary_encode(levels["partition"].combine_chunks())
     texts = pa.array([files.partition_directory(one) for one in names.dictionary.to_pylist()], pa.string())
     labelled = levels.set_column(0, "partition", texts.take(names.indices))

@@ -9,7 +9,7 @@ from paimon_py.files.blob_writer import BlobFileWriter
 from paimon_py.files.naming import DataFileNames, FileNames, NamesAgain
 from paimon_py.files.places import bucket_place
 from paimon_py.files.writer import FileLayout, RollingWriter
-from paimon_py.metadata.bucket_files import BucketFiles
+from paimon_py.metadata.open_table import BucketFiles
 from paimon_py.spec.types import Field
 
 

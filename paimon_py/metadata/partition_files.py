@@ -15,6 +15,7 @@ from paimon_py.codec.binary_row import decode
 from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import POSTPONE_BUCKET
@@ -72,12 +73,12 @@ def partition_changes(root: TableRoot, snapshot: Snapshot) -> pa.Table:
     return _count(root.manifests.read_entries(files), ("partition",))
 
 
-def list_partitions(root: TableRoot, schema: TableSchema, snapshot: Snapshot | None) -> list[Partition]:
+def list_partitions(table: OpenTable, snapshot: Snapshot | None) -> list[Partition]:
     """The partitions of a snapshot, in the order of their values. Cost, Raises: as `partition_files`"""
     if snapshot is None:
         return []
-    found = partition_files(root, snapshot)
-    columns = partition_columns(schema, found["partition"])
+    found = partition_files(table.root, snapshot)
+    columns = partition_columns(table.schema, found["partition"])
     if columns.num_columns:
         order = pc.sort_indices(columns, [(name, "ascending") for name in columns.column_names])
         found, columns = found.take(order), columns.take(order)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from paimon_py.compaction.plan import plan_compaction
 from paimon_py.errors import UnsupportedError
 from paimon_py.html import AsPage
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.supported import check_compactable
 
@@ -113,7 +114,7 @@ def _backlog(table: Table, found: pa.Table) -> tuple[int, int] | None:
         check_compactable(schema)
     except UnsupportedError:
         return None
-    tasks = plan_compaction(table._root, schema, full=False, chosen=None)
+    tasks = plan_compaction(OpenTable(table._root, schema), full=False, chosen=None)
     files, size = sum(len(task.files) for task in tasks), sum(task.size_bytes for task in tasks)
     waiting = found.filter(pc.equal(found["bucket"], POSTPONE_BUCKET))
     return files + _sum(waiting["file_count"]), size + _sum(waiting["file_size_in_bytes"])

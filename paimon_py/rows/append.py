@@ -28,9 +28,8 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.files.deletion_filter import Living, living
 from paimon_py.files.physical import with_row_ids
 from paimon_py.formats.base import empty_rows
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import ProgressCounter, ProgressShare
 from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Operation
 from paimon_py.rows.evaluation import Evaluated, RowCounts, undone_by
@@ -41,7 +40,7 @@ from paimon_py.rows.rules import keeps_deletion_vectors
 from paimon_py.scan.split import Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
-from paimon_py.spec.schema import ROW_ID, TableSchema
+from paimon_py.spec.schema import ROW_ID
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
@@ -81,8 +80,7 @@ class AppendRows:
 
     def __init__(
         self,
-        root: TableRoot,
-        schema: TableSchema,
+        table: OpenTable,
         predicate: Predicate | None,
         operations: Callable[[], Iterable[Operation]],
         *,
@@ -92,15 +90,15 @@ class AppendRows:
         """`predicate`: only rows for which it may be true can change; `alone`: there is one operation only; `tally`
         counts three steps of each row for each operation: the rehearsal, the decision, and the writing."""
         self._tally = tally
-        self._root = root
-        self._schema = schema
-        self._files = TableFiles(root, schema)
+        self._root = table.root
+        self._schema = table.schema
+        self._files = table
         self._predicate = predicate
         self._operations = operations
         self._alone = alone
-        self._marks = keeps_deletion_vectors(schema)
-        self._stored = with_row_ids(schema)
-        self._written = HandedOver(root, schema)
+        self._marks = keeps_deletion_vectors(table.schema)
+        self._stored = with_row_ids(table.schema)
+        self._written = HandedOver(table)
         self._touched: dict[tuple[bytes, int, str], Touched] = {}
         self._seen: list[Mask] = []
         self._made: list[IndexEntry] = []
@@ -157,9 +155,9 @@ class AppendRows:
         """Writers for what changes beside that snapshot; if that fails, everything is deleted."""
         settings = WriterSettings.of(self._schema, compacts=False)
         with undone_by(self.discard, self._root, snapshot), contextlib.ExitStack() as stack:
-            again = new = stack.enter_context(Writer(self._root, self._stored, settings))
+            again = new = stack.enter_context(Writer(self._files.under(self._stored), settings))
             if self._stored is not self._schema:
-                new = stack.enter_context(Writer(self._root, self._schema, settings))
+                new = stack.enter_context(Writer(self._files, settings))
             yield _Writers(again, new)
 
     def _evaluation(self, snapshot: Snapshot | None, writers: _Writers) -> Evaluated:
@@ -324,7 +322,7 @@ class AppendRows:
         wanted = {touched.file.name for touched in self._touched.values()}
         rows = np.array([name in wanted for name in entries.names().to_pylist()], np.bool_)
         whole = {(e.partition, e.bucket, e.file.name): e.file for e in entries.take(np.flatnonzero(rows)).entries()}
-        index = bucket_deletions(self._root, self._schema, snapshot)
+        index = bucket_deletions(self._files, snapshot)
         return [
             self._replaced_in(bucket, files, whole, index.get(bucket, BucketDeletions()))
             for bucket, files in by_bucket.items()

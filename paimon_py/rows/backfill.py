@@ -19,7 +19,7 @@ from paimon_py.expr.bind import all_of, bind, predicate_of
 from paimon_py.expr.predicate import Predicate, col
 from paimon_py.expr.split import columns_of
 from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns, with_row_ids
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress
 from paimon_py.rows.decide import UPDATE, Decision, UpdateWhere
 from paimon_py.rows.result import RowsResult
@@ -37,7 +37,7 @@ COMMIT_BYTES = 1 << 30
 
 
 def backfill(
-    root: TableRoot, schema: TableSchema, values: Mapping[str, object], where: Predicate | str | None,
+    table: OpenTable, values: Mapping[str, object], where: Predicate | str | None,
     progress: Progress | None,
 ) -> RowsResult:  # fmt: skip
     """Set columns of rows where all of them are NULL.
@@ -45,21 +45,21 @@ def backfill(
     Raises: as `rows.verbs.update`; what was committed before stays.
     """
     check_progress(progress)
-    check_updatable(schema, "backfill")
-    if not evolves_columns(schema):
+    check_updatable(table.schema, "backfill")
+    if not evolves_columns(table.schema):
         raise UsageError(
             f"backfill fills columns of tables that were made with {DATA_EVOLUTION!r} = 'true'; elsewhere update does"
         )
     if not isinstance(values, Mapping) or not values:
         raise UsageError(f'backfill takes the columns to fill and their values, {{"c": col("a")}}, not {values!r}')
-    check_assigned(schema, values, "backfill")
-    fill = _Fill(schema, values, where)
+    check_assigned(table.schema, values, "backfill")
+    fill = _Fill(table.schema, values, where)
     total = RowsResult()
-    chunks = list(_chunks(root, schema, fill.condition))
+    chunks = list(_chunks(table, fill.condition))
     whole, done = sum(rows for _, _, rows in chunks), 0
     for first, last, rows in chunks:
         tell = None if progress is None else _Later(progress, done, whole)
-        total = _sum(total, run(root, schema, fill.work(first, last), label=NO_LABEL, progress=tell))
+        total = _sum(total, run(table, fill.work(first, last), label=NO_LABEL, progress=tell))
         done += rows
     return total
 
@@ -123,13 +123,13 @@ class _Later:
         self._progress(min(self._done + done, self._whole), max(self._whole, total), what)
 
 
-def _chunks(root: TableRoot, schema: TableSchema, condition: Predicate) -> Iterator[tuple[int, int, int]]:
+def _chunks(table: OpenTable, condition: Predicate) -> Iterator[tuple[int, int, int]]:
     """The ids of the rows that are looked at with each commit, first and last, and how many they are."""
-    snapshot = root.latest()
+    snapshot = table.root.latest()
     if snapshot is None:
         return
-    request = Request(schema=with_row_ids(schema), columns=(), predicate=condition)
-    splits = plan_snapshot(root, request, snapshot).splits
+    request = Request(schema=with_row_ids(table.schema), columns=(), predicate=condition)
+    splits = plan_snapshot(table.root, request, snapshot).splits
     held: list[Section] = []
     for section in sorted((section for split in splits for section in split.sections), key=_first):
         if held and sum(map(_bytes, held)) + _bytes(section) > COMMIT_BYTES:

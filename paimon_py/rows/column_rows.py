@@ -27,10 +27,9 @@ from paimon_py.files.column_files import ColumnFiles, Pieces, behind
 from paimon_py.files.deletion_filter import Living, living
 from paimon_py.files.physical import with_row_ids
 from paimon_py.files.writer import whole_layout
-from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.new_files import NewFiles
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import BucketFiles, OpenTable
 from paimon_py.progress import ProgressCounter, ProgressShare
 from paimon_py.rows.blob_values import write_blobs
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
@@ -44,7 +43,6 @@ from paimon_py.scan.split import Section, Split
 from paimon_py.spec.blobs import fields_apart
 from paimon_py.spec.data_file import DataFile, FileSource
 from paimon_py.spec.manifest import IndexEntry
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.types import Field
 from paimon_py.write.align import Alignment
@@ -105,23 +103,23 @@ class ColumnRows:
     """One evaluation of operations on the rows of a table."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, work: ColumnWork, *, alone: bool, tally: ProgressCounter
+        self, table: OpenTable, work: ColumnWork, *, alone: bool, tally: ProgressCounter
     ) -> None:
         """`alone`: there is one operation only; `tally` counts three steps of each row for each operation: the
         rehearsal, the decision, and the writing."""
-        self._root = root
-        self._schema = schema
+        self._root = table.root
+        self._schema = table.schema
         self._work = work
         self._alone = alone
         self._tally = tally
-        self._files = TableFiles(root, schema)
-        self._shown = with_row_ids(schema)
-        self._set_fields = tuple(field for field in schema.fields if field.name in work.sets)
-        apart = fields_apart(schema)
+        self._files = table
+        self._shown = with_row_ids(table.schema)
+        self._set_fields = tuple(field for field in table.schema.fields if field.name in work.sets)
+        apart = fields_apart(table.schema)
         self._plain_fields = tuple(field for field in self._set_fields if field not in apart)
         self._blob_fields = tuple(field for field in self._set_fields if field in apart)
-        self._narrow = msgspec.structs.replace(schema, fields=self._set_fields)
-        self._written = HandedOver(root, schema)
+        self._narrow = msgspec.structs.replace(table.schema, fields=self._set_fields)
+        self._written = HandedOver(table)
         self._ranges: dict[tuple[Bucket, int], _Range] = {}
         self._columns: list[tuple[_Range, DataFile]] = []
         self._made: list[IndexEntry] = []
@@ -191,7 +189,7 @@ class ColumnRows:
     def _writing(self, snapshot: Snapshot | None) -> Iterator[Writer]:
         """A writer of new rows beside that snapshot; if that fails, everything is deleted."""
         settings = WriterSettings.of(self._schema, compacts=False)
-        with undone_by(self.discard, self._root, snapshot), Writer(self._root, self._schema, settings) as writer:
+        with undone_by(self.discard, self._root, snapshot), Writer(self._files, settings) as writer:
             yield writer
 
     def _evaluation(self, snapshot: Snapshot | None, writer: Writer) -> Evaluated:
@@ -322,7 +320,7 @@ class ColumnRows:
         if not self._ranges:
             return []
         assert snapshot is not None
-        index = bucket_deletions(self._root, self._schema, snapshot)
+        index = bucket_deletions(self._files, snapshot)
         by_bucket: dict[Bucket, list[_Range]] = {}
         for place in self._ranges.values():
             by_bucket.setdefault(place.bucket, []).append(place)

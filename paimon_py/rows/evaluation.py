@@ -25,6 +25,7 @@ from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.physical import with_row_ids
 from paimon_py.metadata.history import History
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.files_read import Files, files_of
 from paimon_py.rows.result import RowsResult, of_earlier
@@ -32,7 +33,6 @@ from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.request import Request
 from paimon_py.scan.split import Split
 from paimon_py.spec.commit_label import NO_LABEL, CommitLabel
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 from paimon_py.storage.store import FileMissingError
 
@@ -95,13 +95,14 @@ class Evaluation:
     """
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, predicate: Predicate | None, operation: str,
+        self, table: OpenTable, predicate: Predicate | None, operation: str,
         label: CommitLabel = NO_LABEL,
     ) -> None:  # fmt: skip
-        self._root = root
-        self._schema = schema
-        shown = with_row_ids(schema)
-        self.request = Request(schema=shown, columns=schema.names, predicate=predicate, every_level=True)
+        self._table = table
+        self._root = table.root
+        self._schema = table.schema
+        shown = with_row_ids(table.schema)
+        self.request = Request(schema=shown, columns=table.schema.names, predicate=predicate, every_level=True)
         self._operation = operation
         self._label = label
         self._held: tuple[Evaluated, Files] | None = None
@@ -128,7 +129,7 @@ class Evaluation:
         if snapshot is not None:
             self._root.schemas.require_own(snapshot, self._schema)
         splits = self._splits(snapshot)
-        require_known(self._root, self._schema, (file for split in splits for file in split.files))
+        require_known(self._table, (file for split in splits for file in split.files))
         found = self._carried_on(snapshot, splits) or evaluate(snapshot, splits)
         changes, counts = found.changes, found.counts
         if changes.is_empty:
@@ -137,7 +138,7 @@ class Evaluation:
         check = _Check(snapshot, known, self._splits, keyed=bool(self._schema.primary_keys))
         request = CommitRequest(label=self._label, operation=self._operation, check=check, is_new=True)
         with discarding_on_failure(lambda: self._overtaken(found, known) if check.has_failed else found.discard()):
-            result = commit(self._root, self._schema, changes, request)
+            result = commit(self._table, changes, request)
         return _result(result, changes, counts)
 
     def _overtaken(self, found: Evaluated, known: Files) -> None:

@@ -9,18 +9,17 @@ import pyarrow as pa
 
 from paimon_py.commit.changes import Bucket, Changes
 from paimon_py.files.physical import KIND_FIELD
-from paimon_py.metadata.bucket_files import TableFiles
-from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.schema import TableSchema
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.write.session import Writer
 
 
 class HandedOver:
     """Changes, each with the writer that made them."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema) -> None:
-        self._root = root
-        self._schema = schema
+    def __init__(self, table: OpenTable) -> None:
+        self._table = table
+        self._root = table.root
+        self._schema = table.schema
         self._parts: list[tuple[Writer, Changes]] = []
 
     def take(self, writer: Writer) -> None:
@@ -40,7 +39,7 @@ class HandedOver:
         Raises: FileMissingError, CorruptionError, StorageError
         """
         fields = (*self._schema.fields, KIND_FIELD)
-        files = TableFiles(self._root, self._schema).bucket(*bucket)
+        files = OpenTable(self._root, self._schema).bucket(*bucket)
         for _, changes in self._parts:
             for one in changes.buckets:
                 if (one.partition, one.bucket) == bucket:

@@ -21,7 +21,7 @@ from paimon_py.files.physical import KIND_FIELD
 from paimon_py.lookup.keys import AskedKeys
 from paimon_py.lookup.lookups import Lookups
 from paimon_py.metadata.idle_warning import warn_of_idle_options
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.rows.evaluation import Evaluated, Evaluation, RowCounts
 from paimon_py.rows.files_read import Files, changed_buckets
@@ -51,7 +51,7 @@ _UPDATE, _DELETE = 2, 3
 
 
 def upsert_keeping(
-    root: TableRoot, schema: TableSchema, data: pa.RecordBatchReader, lacking: Sequence[LackingColumn], *,
+    table: OpenTable, data: pa.RecordBatchReader, lacking: Sequence[LackingColumn], *,
     label: CommitLabel, progress: Progress | None,
 ) -> RowsResult:  # fmt: skip
     """Write data that lack columns, so that rows which exist keep these, as one commit.
@@ -59,22 +59,22 @@ def upsert_keeping(
     Cost: the data in memory up to `write-buffer-size`, at most 256 MB, the rest on local disk; a lookup of every key.
     Raises: as `merge`; SchemaError for a new row that lacks a NOT NULL column without a default.
     """
-    check_updatable(schema, "upsert")
-    root.store.require_new(root.path)
-    warn_of_idle_options(root, schema.options)
-    rows = _GivenRows(schema, data, lacking)
-    keys = [(name, schema.field(name)) for name in schema.primary_keys]
-    source = Source(rows.reader(), keys, root.env.spill, source_limit(schema))
-    lookups = Lookups(root, every_level=True)
+    check_updatable(table.schema, "upsert")
+    table.root.store.require_new(table.root.path)
+    warn_of_idle_options(table.root, table.schema.options)
+    rows = _GivenRows(table.schema, data, lacking)
+    keys = [(name, table.schema.field(name)) for name in table.schema.primary_keys]
+    source = Source(rows.reader(), keys, table.root.env.spill, source_limit(table.schema))
+    lookups = Lookups(table.root, every_level=True)
     attempts = itertools.count(1)
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:  # noqa: ARG001
         tally = ProgressCounter(progress, rows.count, "rows", steps=2, attempt=next(attempts))
-        return KeepingUpsert(root, schema, lacking, source, lookups, tally).evaluate(snapshot)
+        return KeepingUpsert(table, lacking, source, lookups, tally).evaluate(snapshot)
 
     try:
         source.load()
-        return Evaluation(root, schema, reach(schema, source, keys), "MERGE", label).run(evaluate)
+        return Evaluation(table, reach(table.schema, source, keys), "MERGE", label).run(evaluate)
     finally:
         source.close()
 
@@ -83,16 +83,17 @@ class KeepingUpsert:
     """One evaluation: what the rows of the data are written as beside those of a snapshot."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, lacking: Sequence[LackingColumn], source: Source,
+        self, table: OpenTable, lacking: Sequence[LackingColumn], source: Source,
         lookups: Lookups, tally: ProgressCounter,
     ) -> None:  # fmt: skip
         """`tally` counts two steps of each row: that its key was looked up, and that it was written."""
-        self._root, self._schema, self._source = root, schema, source
+        self._table = table
+        self._root, self._schema, self._source = table.root, table.schema, source
         self._lacking, self._lookups, self._tally = lacking, lookups, tally
         self._copied = tuple(one.field for one in lacking if one.is_copied)
-        self._kind_field = kind_field(schema)
+        self._kind_field = kind_field(table.schema)
         self._adds_kind = self._kind_field in {one.field.name for one in lacking}
-        self._ends_rows = _ends_rows(schema)
+        self._ends_rows = _ends_rows(table.schema)
         self._snapshot: Snapshot | None = None
         self._counts = RowCounts()
 
@@ -102,7 +103,7 @@ class KeepingUpsert:
         Raises: whatever reading and writing raise; then what was written is deleted.
         """
         self._snapshot = snapshot
-        with Writer(self._root, self._schema, read_keys=live_keys(self._root, self._schema)) as writer:
+        with Writer(self._table, read_keys=live_keys(self._table)) as writer:
             writer._count_by(self._tally)
             for number in range(self._source.blocks):
                 for rows, asked, numbers in self._parts(self._source.block(number)):
@@ -125,7 +126,7 @@ class KeepingUpsert:
         if self._snapshot is None or bucket_mode(self._schema) is BucketMode.CROSS_PARTITION:
             return False
         changed = changed_buckets(splits, known)
-        late = late_keys(self._root, self._schema, self._snapshot, later, dict.fromkeys(changed, _LATE_MAX))
+        late = late_keys(self._table, self._snapshot, later, dict.fromkeys(changed, _LATE_MAX))
         if late.keys() < changed:
             return False
         probes = [Probe([combine(column) for column in keys.columns]) for keys in late.values() if keys.num_rows]

@@ -21,6 +21,7 @@ from paimon_py.errors import UsageError
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.lookup.lookups import Lookups
 from paimon_py.lsm.engines import combines_rows
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import ProgressCounter, ProgressShare, count_batches
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
@@ -82,7 +83,7 @@ class KeyedRows:
         self._kind_field = kind_field(schema)
         self._update_check = UpdateCheck.of(schema)
         self._left_out = _left_out(schema)
-        self._written = HandedOver(root, schema)
+        self._written = HandedOver(OpenTable(root, schema))
         self._lookups = Lookups(root, every_level=True)
         self._snapshot: Snapshot | None = None
         self._adds_rows = False
@@ -148,7 +149,7 @@ class KeyedRows:
             limits[bucket] = limits.get(bucket, 0) + split.row_count // _LATE_SHARE
         if self._snapshot is None or not limits:
             return {}
-        return late_keys(self._root, self._schema, self._snapshot, snapshot, limits)
+        return late_keys(OpenTable(self._root, self._schema), self._snapshot, snapshot, limits)
 
     def _keep_others(self, bucket: Bucket, keys: pa.Table, writer: Writer) -> None:
         """Write again what was written to a bucket, but for some keys."""
@@ -173,7 +174,8 @@ class KeyedRows:
     def _writing(self) -> Iterator[Writer]:
         """A writer; if anything fails, everything is deleted."""
         try:
-            with Writer(self._root, self._schema, read_keys=live_keys(self._root, self._schema)) as writer:
+            table = OpenTable(self._root, self._schema)
+            with Writer(table, read_keys=live_keys(table)) as writer:
                 writer._count_by(self._tally)
                 yield writer
         except BaseException:

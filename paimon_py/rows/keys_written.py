@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.commit.changes import Bucket
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.history import Lost, SnapshotLog
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile, FileKind
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 from paimon_py.storage.store import FileMissingError
 
@@ -23,7 +22,7 @@ _OF_SAME_ROWS = (CommitKind.COMPACT, CommitKind.ANALYZE)
 
 
 def late_keys(
-    root: TableRoot, schema: TableSchema, before: Snapshot, after: Snapshot, limits: Mapping[Bucket, int]
+    table: OpenTable, before: Snapshot, after: Snapshot, limits: Mapping[Bucket, int]
 ) -> dict[Bucket, pa.Table]:
     """The keys that others wrote after one snapshot and up to a later one; some may occur several times.
 
@@ -33,11 +32,11 @@ def late_keys(
     Raises: CorruptionError, StorageError
     """
     try:
-        files = _files(root, before, after, limits)
+        files = _files(table.root, before, after, limits)
         if files is None:
             return {}
         few = {at: own for at, own in files.items() if sum(file.row_count for file in own) <= limits[at]}
-        return {at: _keys(root, schema, at, own) for at, own in few.items()}
+        return {at: _keys(table, at, own) for at, own in few.items()}
     except FileMissingError:  # expired since then
         return {}
 
@@ -63,8 +62,8 @@ def _files(
     return found
 
 
-def _keys(root: TableRoot, schema: TableSchema, bucket: Bucket, files: Sequence[DataFile]) -> pa.Table:
-    fields = [schema.field(name) for name in schema.primary_keys]
-    door = TableFiles(root, schema).bucket(*bucket)
+def _keys(table: OpenTable, bucket: Bucket, files: Sequence[DataFile]) -> pa.Table:
+    fields = [table.schema.field(name) for name in table.schema.primary_keys]
+    door = table.bucket(*bucket)
     batches = (batch for file in files for batch in door.stored_rows(file, fields))
     return pa.Table.from_batches(batches, to_arrow_schema(fields))

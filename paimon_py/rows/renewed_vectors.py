@@ -7,15 +7,15 @@ from collections.abc import Mapping, Set
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import Bucket
 from paimon_py.commit.deletion_index import BucketDeletions
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.manifest import IndexEntry
 
 IndexFiles = tuple[IndexEntry, ...]
 
 
 def renewed_vectors(
-    files: TableFiles,
+    files: OpenTable,
     bucket: Bucket,
     gone: Set[str],
     marked: Mapping[str, DeletionVector],

@@ -14,8 +14,7 @@ from paimon_py.compaction.together import compaction_budget
 from paimon_py.executors.executor import Executor, run_tasks
 from paimon_py.executors.job import Job, TaskKind
 from paimon_py.expr.predicate import Predicate
-from paimon_py.metadata.bucket_files import TableFiles
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.rows.evaluation import Evaluate, Evaluated, RowCounts
 from paimon_py.rows.result import RowsResult
@@ -67,28 +66,28 @@ class RowsVerb(NamedTuple):
 
 
 def run_by_tasks(
-    root: TableRoot, schema: TableSchema, verb: RowsVerb, label: CommitLabel, executor: Executor,
+    table: OpenTable, verb: RowsVerb, label: CommitLabel, executor: Executor,
     progress: Progress | None = None,
 ) -> RowsResult:  # fmt: skip
     """Carry a verb out by the tasks of an executor, and publish once.
 
     Raises: as `verbs.run`; UnsupportedError where files of the same rows must come from one process.
     """
-    check_one_process(schema, f"{verb.name} with an executor")
+    check_one_process(table.schema, f"{verb.name} with an executor")
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
         tally = ProgressCounter(progress, sum(split.row_count for split in splits), "rows")
-        job = Job(CHANGE_ROWS, root, schema, (snapshot, verb), tally=tally)
-        tasks = [RowsTask(splits=tuple(group)) for group in groups_of(schema, splits)]
-        found = evaluation_of(root, schema, snapshot, run_tasks(executor, job, tasks))
+        job = Job(CHANGE_ROWS, table, (snapshot, verb), tally=tally)
+        tasks = [RowsTask(splits=tuple(group)) for group in groups_of(table.schema, splits)]
+        found = evaluation_of(table, snapshot, run_tasks(executor, job, tasks))
         tally.end()
         return found
 
-    return run(root, schema, verb.work(schema), evaluate, label=label)
+    return run(table, verb.work(table.schema), evaluate, label=label)
 
 
 def evaluation_of(
-    root: TableRoot, schema: TableSchema, snapshot: Snapshot | None, parts: Iterable[RowTaskResult]
+    table: OpenTable, snapshot: Snapshot | None, parts: Iterable[RowTaskResult]
 ) -> Evaluated:
     """What all tasks wrote, ready to be committed."""
     counts, written = RowCounts(), list[Changes]()
@@ -97,11 +96,11 @@ def evaluation_of(
         counts = counts.plus(deleted=own.deleted, updated=own.updated, inserted=own.inserted)
         if not part.changes.is_empty:
             written.append(part.changes)
-    nothing = Changes(schema_id=schema.id, base=Base.of(snapshot), buckets=(), branch=root.branch)
+    nothing = Changes(schema_id=table.schema.id, base=Base.of(snapshot), buckets=(), branch=table.root.branch)
     changes = Changes.concat(written) if written else nothing
 
     def undo() -> None:
-        discard(TableFiles(root, schema), changes)
+        discard(table, changes)
 
     def anew(*_: object) -> None:
         undo()
@@ -135,13 +134,13 @@ def _paths(splits: Iterable[Split]) -> set[str]:
 
 def _change_rows(job: Job[RowsTask, RowTaskResult], task: RowsTask) -> RowTaskResult:
     snapshot, verb = job.shared
-    evaluate: Evaluate = evaluator(job.root, job.schema, verb.work(job.schema))
+    evaluate: Evaluate = evaluator(OpenTable(job.root, job.schema), verb.work(job.schema))
     found = evaluate(snapshot, task.splits)
     return RowTaskResult(changes=found.changes, counts=found.counts)
 
 
 def _discard_rows(job: Job[Any, RowTaskResult], result: RowTaskResult) -> None:
-    discard(TableFiles(job.root, job.schema), result.changes)
+    discard(OpenTable(job.root, job.schema), result.changes)
 
 
 CHANGE_ROWS = TaskKind(

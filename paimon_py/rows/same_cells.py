@@ -10,16 +10,15 @@ import numpy as np
 from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
 from paimon_py.errors import CommitConflictError
 from paimon_py.metadata.history import Lost, SnapshotLog
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.row_ranges import holders
 from paimon_py.rows.by_row_id import RowValues
 from paimon_py.spec.data_file import FileKind
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 
 
 def require_same_cells(
-    root: TableRoot, schema: TableSchema, given: RowValues, read: Snapshot, latest: Snapshot | None
+    table: OpenTable, given: RowValues, read: Snapshot, latest: Snapshot | None
 ) -> None:
     """Refuse values for columns of rows that others wrote after the snapshot `read`.
 
@@ -28,12 +27,12 @@ def require_same_cells(
     Cost: a get for each snapshot in between, and two for its delta.
     Raises: CommitConflictError
     """
-    history = SnapshotLog(root).after(Base.of(read), latest)
+    history = SnapshotLog(table.root).after(Base.of(read), latest)
     if isinstance(history, Lost):
         raise CommitConflictError(
             f"nothing was committed: snapshot {read.id}, from which the values were made, or one after it is not in the"
             " history of the table any more; read the rows again",
-            table=root.path,
+            table=table.root.path,
         )
     for one in history.each():
         (snapshot,) = one.snapshots
@@ -41,23 +40,24 @@ def require_same_cells(
             continue
         entries = one.entries()
         if isinstance(entries, Lost):
-            raise CommitConflictError(f"nothing was committed: snapshot {snapshot.id} has expired", table=root.path)
-        name = _written_column(root, schema, given, entries)
+            message = f"nothing was committed: snapshot {snapshot.id} has expired"
+            raise CommitConflictError(message, table=table.root.path)
+        name = _written_column(table, given, entries)
         if name is not None:
             raise CommitConflictError(
                 f"nothing was committed: snapshot {snapshot.id} set column {name} of rows that are given values made"
                 f" from snapshot {read.id}; read the rows again",
-                table=root.path,
+                table=table.root.path,
             )
 
 
 def _written_column(
-    root: TableRoot, schema: TableSchema, given: RowValues, entries: EntryColumns
+    table: OpenTable, given: RowValues, entries: EntryColumns
 ) -> str | None:
     """A column of which entries add values, for ranges with a row that is given a value, too."""
     first, last = entries.first_row_id, entries.first_row_id + entries.row_count - 1
     touched = np.searchsorted(given.ids, first) < np.searchsorted(given.ids, last, side="right")
     rows = np.flatnonzero(touched & (first != ABSENT) & (entries.kind == FileKind.ADD))
-    fields = {schema.field(name).id: name for name in given.names}
-    held = holders(entries.take(rows), fields, root.schemas.get)
+    fields = {table.schema.field(name).id: name for name in given.names}
+    held = holders(entries.take(rows), fields, table.root.schemas.get)
     return next((fields[field_id] for field_id, mask in held.items() if mask.any()), None)

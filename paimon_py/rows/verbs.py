@@ -20,7 +20,7 @@ from paimon_py.expr.predicate import Constant, Predicate, col
 from paimon_py.expr.split import columns_of
 from paimon_py.files.physical import evolves_columns, with_row_ids
 from paimon_py.metadata.idle_warning import warn_of_idle_options
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.rows.append import AppendRows
 from paimon_py.rows.by_row_id import RowValues, SetRows
@@ -68,40 +68,40 @@ class Work(NamedTuple):
     needs: frozenset[str] = frozenset()
 
 
-def once(root: TableRoot, schema: TableSchema, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
+def once(table: OpenTable, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
     """Carry a verb out, unless its user has committed the number before: then no row is looked at.
 
     Raises: as `committed_before`
     """
-    known = committed_before(root, schema, label)
+    known = committed_before(table, label)
     return verb() if known is None else of_earlier(known)
 
 
 def delete(
-    root: TableRoot, schema: TableSchema, where: Predicate | str, label: CommitLabel, progress: Progress | None = None
+    table: OpenTable, where: Predicate | str, label: CommitLabel, progress: Progress | None = None
 ) -> RowsResult:
     """Delete the rows for which a condition is true."""
     check_progress(progress)
-    return run(root, schema, delete_work(schema, where), label=label, progress=progress)
+    return run(table, delete_work(table.schema, where), label=label, progress=progress)
 
 
 def update(
-    root: TableRoot, schema: TableSchema, where: Predicate | str, values: Mapping[str, object], label: CommitLabel,
+    table: OpenTable, where: Predicate | str, values: Mapping[str, object], label: CommitLabel,
     progress: Progress | None = None,
 ) -> RowsResult:
     """Set columns of the rows for which a condition is true."""
     check_progress(progress)
-    return run(root, schema, update_work(schema, where, values), label=label, progress=progress)
+    return run(table, update_work(table.schema, where, values), label=label, progress=progress)
 
 
 def merge(
-    root: TableRoot, schema: TableSchema, data: object, on: object, asked: MergeClauses, *, label: CommitLabel,
+    table: OpenTable, data: object, on: object, asked: MergeClauses, *, label: CommitLabel,
     verb: str = "merge", progress: Progress | None = None,
 ) -> RowsResult:
     """Change rows by those of a source, and add to them."""
     check_progress(progress)
-    with merge_work(root, schema, data, on, asked, verb=verb) as work:
-        return run(root, schema, work, label=label, progress=progress)
+    with merge_work(table, data, on, asked, verb=verb) as work:
+        return run(table, work, label=label, progress=progress)
 
 
 def delete_work(schema: TableSchema, where: Predicate | str) -> Work:
@@ -134,28 +134,28 @@ def update_work(schema: TableSchema, where: Predicate | str, values: Mapping[str
 
 @contextmanager
 def merge_work(
-    root: TableRoot, schema: TableSchema, data: object, on: object, asked: MergeClauses, *, verb: str = "merge"
+    table: OpenTable, data: object, on: object, asked: MergeClauses, *, verb: str = "merge"
 ) -> Iterator[Work]:
     """What `merge` does, for as long as the block lasts: the source lies in memory or on local disk.
 
     Raises: UsageError, SchemaError
     """
-    check_updatable(schema, verb)
-    keys = join_keys(schema, on)
-    source = Source(data, keys, root.env.spill, source_limit(schema), schema.fields)
+    check_updatable(table.schema, verb)
+    keys = join_keys(table.schema, on)
+    source = Source(data, keys, table.root.env.spill, source_limit(table.schema), table.schema.fields)
     names = {field.name for _, field in keys}
-    unique = verb == "upsert" or (bool(schema.primary_keys) and names == set(schema.primary_keys))
-    clauses = clauses_of(schema, source.schema, keys, asked, unique=unique, verb=verb)
+    unique = verb == "upsert" or (bool(table.schema.primary_keys) and names == set(table.schema.primary_keys))
+    clauses = clauses_of(table.schema, source.schema, keys, asked, unique=unique, verb=verb)
     if clauses.deletes:
-        check_deletable(schema)
+        check_deletable(table.schema)
     try:
         source.load()
         apart = clauses.unmatched_where
-        predicate = None if apart == Constant(True) else reach(schema, source, keys)
+        predicate = None if apart == Constant(True) else reach(table.schema, source, keys)
         predicate = None if predicate is None else any_of([predicate, apart])
         setting = [each.values for each in (*clauses.matched, *clauses.unmatched) if each.values is not None]
-        sets, needs = columns_set(schema, setting, clauses.both.target_columns)
-        shown = written_columns(schema, sets)
+        sets, needs = columns_set(table.schema, setting, clauses.both.target_columns)
+        shown = written_columns(table.schema, sets)
         blocks = lambda: (MergeBlock(shown, clauses, source, number) for number in range(source.blocks))  # noqa: E731
         alone, count = source.blocks == 1, source.blocks
         yield Work(predicate, blocks, "MERGE", alone=alone, passes=count, sets=sets, needs=needs)
@@ -188,40 +188,40 @@ def written_columns(schema: TableSchema, sets: Sequence[str]) -> TableSchema:
 
 
 def update_rows(
-    root: TableRoot, schema: TableSchema, data: object, snapshot_id: int | None, label: CommitLabel,
+    table: OpenTable, data: object, snapshot_id: int | None, label: CommitLabel,
     progress: Progress | None = None,
 ) -> RowsResult:  # fmt: skip
     """Set columns of rows that are found by their ids. `snapshot_id`: the state that the values were made from."""
     check_progress(progress)
-    check_updatable(schema, "update_rows")
-    read = None if snapshot_id is None else root.snapshots.get(snapshot_id)
-    given = RowValues.of(schema, with_blob_bytes(root, schema, data))
-    check_assigned(schema, given.names, "update_rows")
-    predicate = bind(given.reach, with_row_ids(schema).fields)
+    check_updatable(table.schema, "update_rows")
+    read = None if snapshot_id is None else table.root.snapshots.get(snapshot_id)
+    given = RowValues.of(table.schema, with_blob_bytes(table, data))
+    check_assigned(table.schema, given.names, "update_rows")
+    predicate = bind(given.reach, with_row_ids(table.schema).fields)
     work = Work(predicate, lambda: [SetRows(given)], "UPDATE", sets=given.names)
-    plain = evaluator(root, schema, work, progress)
+    plain = evaluator(table, work, progress)
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
         if read is not None:
-            require_same_cells(root, schema, given, read, snapshot)
+            require_same_cells(table, given, read, snapshot)
         return plain(snapshot, splits)
 
-    return run(root, schema, work, evaluate, label=label)
+    return run(table, work, evaluate, label=label)
 
 
 def upsert(
-    root: TableRoot, schema: TableSchema, data: object, on: object, label: CommitLabel,
+    table: OpenTable, data: object, on: object, label: CommitLabel,
     progress: Progress | None = None,
 ) -> RowsResult:
     """Replace the rows that have the keys of some data, and add the others."""
     if on is None:
         raise UsageError('upsert needs on=["k"], the columns to find rows by: the table has no primary key')
     clauses = MergeClauses(matched_update=True, insert=True)
-    return merge(root, schema, data, on, clauses, label=label, verb="upsert", progress=progress)
+    return merge(table, data, on, clauses, label=label, verb="upsert", progress=progress)
 
 
 def run(
-    root: TableRoot, schema: TableSchema, work: Work, evaluate: Evaluate | None = None, *,
+    table: OpenTable, work: Work, evaluate: Evaluate | None = None, *,
     label: CommitLabel, progress: Progress | None = None,
 ) -> RowsResult:
     """Evaluate work on the latest snapshot and publish what changes.
@@ -232,15 +232,15 @@ def run(
 
     Raises: as `Evaluation.run`
     """
-    root.store.require_new(root.path)
-    warn_of_idle_options(root, schema.options)
-    evaluation = Evaluation(root, schema, work.predicate, work.name, label)
-    return evaluation.run(evaluate or evaluator(root, schema, work, progress))
+    table.root.store.require_new(table.root.path)
+    warn_of_idle_options(table.root, table.schema.options)
+    evaluation = Evaluation(table, work.predicate, work.name, label)
+    return evaluation.run(evaluate or evaluator(table, work, progress))
 
 
-def evaluator(root: TableRoot, schema: TableSchema, work: Work, progress: Progress | None = None) -> Evaluate:
+def evaluator(table: OpenTable, work: Work, progress: Progress | None = None) -> Evaluate:
     """Who evaluates work in this process."""
-    request = Evaluation(root, schema, work.predicate, work.name).request
+    request = Evaluation(table, work.predicate, work.name).request
     attempts = itertools.count(1)
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
@@ -248,12 +248,12 @@ def evaluator(root: TableRoot, schema: TableSchema, work: Work, progress: Progre
         passes = work.operations if only is None else lambda: only
         count = work.passes * sum(split.row_count for split in splits)
         tally = ProgressCounter(progress, count, "rows", steps=3, attempt=next(attempts))
-        if schema.primary_keys:
-            return KeyedRows(root, request, schema, passes, tally).evaluate(snapshot, splits)
-        if evolves_columns(schema):
+        if table.schema.primary_keys:
+            return KeyedRows(table.root, request, table.schema, passes, tally).evaluate(snapshot, splits)
+        if evolves_columns(table.schema):
             columns = ColumnWork(work.predicate, passes, work.sets, work.needs)
-            return ColumnRows(root, schema, columns, alone=work.alone, tally=tally).evaluate(snapshot, splits)
-        rows = AppendRows(root, schema, work.predicate, passes, alone=work.alone, tally=tally)
+            return ColumnRows(table, columns, alone=work.alone, tally=tally).evaluate(snapshot, splits)
+        rows = AppendRows(table, work.predicate, passes, alone=work.alone, tally=tally)
         return rows.evaluate(snapshot, splits)
 
     return evaluate

@@ -22,7 +22,7 @@ from paimon_py.files.column_files import RANGE_BATCH_ROWS, ColumnFiles, Pieces, 
 from paimon_py.files.deletion_filter import alive, select_rows
 from paimon_py.files.file_index import MAX_ROWS, has_index
 from paimon_py.files.meter import Meter
-from paimon_py.metadata.bucket_files import BucketFiles
+from paimon_py.metadata.open_table import BucketFiles
 from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.request import Request
 from paimon_py.scan.row_ids import rows_with_ids

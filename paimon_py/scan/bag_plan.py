@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from paimon_py.files.physical import evolves_columns
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.row_ranges import row_ranges
 from paimon_py.scan.ends import Ends
@@ -53,7 +54,7 @@ class _Files:
     def __init__(self, root: TableRoot, request: Request, snapshot: Snapshot) -> None:
         self.planner = SnapshotPlanner(root, request, snapshot)
         self._entries = self.planner.candidates()
-        self._deletions = deletions_of(root, request.schema, snapshot)
+        self._deletions = deletions_of(OpenTable(root, request.schema), snapshot)
         entries = self._entries
         partitions, names = entries.partitions().to_pylist(), entries.names().to_pylist()
         beside = [frozenset((name,)) for name in names]

@@ -10,12 +10,12 @@ import msgspec
 from paimon_py.arguments import way_of
 from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.errors import SnapshotExpiredError, SnapshotNotFoundError, UsageError
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.ends import Ends, Mode, require_mode
 from paimon_py.scan.moments import as_moment, millis_of
 from paimon_py.scan.of_commit import OfCommit, of_commit
 from paimon_py.scan.taken_away import refuses_removals
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 
 End = Union[int, str, datetime, None]
@@ -32,7 +32,7 @@ class Between(msgspec.Struct, frozen=True):
     end: End
     mode: Mode
 
-    def ends(self, root: TableRoot, schema: TableSchema) -> Ends | None:
+    def ends(self, table: OpenTable) -> Ends | None:
         """The ends as snapshots; None where nothing lies between them.
 
         Cost: a few gets.
@@ -41,15 +41,15 @@ class Between(msgspec.Struct, frozen=True):
             SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: there is no such state (any more).
         """
         states = self.mode == "diff"
-        last = root.latest() if self.end is None else _state(root, "end", self.end, whole=states)
+        last = table.root.latest() if self.end is None else _state(table.root, "end", self.end, whole=states)
         start = None
         if states or not isinstance(self.start, int):
-            start = _state(root, "start", self.start, whole=states)
+            start = _state(table.root, "start", self.start, whole=states)
         since, until = (0 if state is None else state.id for state in (start, last))
         if isinstance(self.start, int):
             since = self.start
         if since > until and isinstance(self.start, int) and self.end is None:
-            root.snapshots.get(since)
+            table.root.snapshots.get(since)
         if since > until:
             raise UsageError(
                 f"the changes between {self.start!r} and {self.end!r} end before they begin: the first end is snapshot "
@@ -58,12 +58,12 @@ class Between(msgspec.Struct, frozen=True):
         if last is None or since == until:
             return None
         if not states:
-            _check_one_history(root, self.start, start)
-            _check_one_history(root, self.end, last)
-            root.snapshot_or_changelog(since + 1)
+            _check_one_history(table.root, self.start, start)
+            _check_one_history(table.root, self.end, last)
+            table.root.snapshot_or_changelog(since + 1)
         return Ends(
             since=since, start=start, last=last, mode=self.mode, refuses_none=self.mode == "changelog",
-            now=self.end is None, refuses_removals=refuses_removals(schema),
+            now=self.end is None, refuses_removals=refuses_removals(table.schema),
         )  # fmt: skip
 
 

@@ -16,9 +16,9 @@ from paimon_py.errors import CorruptionError, NotFoundError, UnsupportedError
 from paimon_py.expr.bind import bind
 from paimon_py.files.physical import ROW_ID_FIELD, evolves_columns
 from paimon_py.metadata.blob_access import BlobAccess
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.row_ranges import row_ranges
 from paimon_py.scan.aligned_rows import AlignedRows
@@ -100,7 +100,7 @@ class _Other:
             raise UnsupportedError(
                 f"a view leads to the table {name}, which has no data-evolution.enabled", feature="views of BLOBs"
             )
-        self._files = TableFiles(root, self._schema)
+        self._files = OpenTable(root, self._schema)
         self._snapshot = root.latest()
         self._places = [] if self._snapshot is None else list(self._sections(self._snapshot))
 

@@ -20,6 +20,7 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import split_conjuncts
 from paimon_py.files.physical import evolves_columns
 from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.postponed_order import WAITING, oldest_first
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.row_ranges import files_apart, row_ranges
@@ -116,11 +117,11 @@ def plan_between(root: TableRoot, request: Request, ends: Ends) -> Planned:
     """
     snapshots = _span(root, ends)
     if ends.refuses_none:
-        _require_changelog(root, request.schema, snapshots)
+        _require_changelog(OpenTable(root, request.schema), snapshots)
     if ends.refuses_removals:
         for snapshot in snapshots:
             require_nothing_taken(root, snapshot)
-    chosen = ((each, _source(root, request.schema, each, ends)) for each in snapshots)
+    chosen = ((each, _source(OpenTable(root, request.schema), each, ends)) for each in snapshots)
     return plan_span(root, request, [(each, source) for each, source in chosen if source is not None], since=ends.since)
 
 
@@ -135,7 +136,7 @@ def _span(root: TableRoot, ends: Ends) -> list[Snapshot]:
     return [*found, ends.last]
 
 
-def _source(root: TableRoot, schema: TableSchema, snapshot: Snapshot, ends: Ends) -> ChangeSource | None:
+def _source(table: OpenTable, snapshot: Snapshot, ends: Ends) -> ChangeSource | None:
     """What to read of a snapshot; None if it does not count.
 
     Source: Java `IncrementalDeltaStartingScanner`: a delta counts if rows were written, a changelog unless rows were
@@ -143,13 +144,13 @@ def _source(root: TableRoot, schema: TableSchema, snapshot: Snapshot, ends: Ends
     """
     kind, is_overwrite = snapshot.commit_kind, snapshot.commit_kind is CommitKind.OVERWRITE
     if ends.mode == "auto":
-        own = schema if snapshot.schema_id == schema.id else root.schemas.get(snapshot.schema_id)
-        reads = Options(schema.options).get_bool(
-            "streaming-read-overwrite" if schema.primary_keys else "streaming-read-append-overwrite"
+        own = table.schema if snapshot.schema_id == table.schema.id else table.root.schemas.get(snapshot.schema_id)
+        reads = table.options.get_bool(
+            "streaming-read-overwrite" if table.schema.primary_keys else "streaming-read-append-overwrite"
         )
-        if reads and is_overwrite and schema.primary_keys and not snapshot.has_same_rows:
+        if reads and is_overwrite and table.schema.primary_keys and not snapshot.has_same_rows:
             raise UnsupportedError(
-                f"snapshot {snapshot.id} of {root.path} overwrote rows, which the table's streams tell "
+                f"snapshot {snapshot.id} of {table.root.path} overwrote rows, which the table's streams tell "
                 "(streaming-read-overwrite) and a scan of changes cannot: read table.stream(), or compare the states "
                 "with mode='diff'; mode='delta' and mode='changelog' pass over it",
                 feature="changes of overwrites",
@@ -163,12 +164,12 @@ def _source(root: TableRoot, schema: TableSchema, snapshot: Snapshot, ends: Ends
     return source if counts and not snapshot.has_same_rows else None
 
 
-def _require_changelog(root: TableRoot, schema: TableSchema, snapshots: Sequence[Snapshot]) -> None:
+def _require_changelog(table: OpenTable, snapshots: Sequence[Snapshot]) -> None:
     """Refuse a span that no changelog tells, or not as a whole.
 
     Raises: UsageError
     """
-    if not makes_changelog(schema) and all(snapshot.changelog_manifest_list is None for snapshot in snapshots):
+    if not makes_changelog(table.schema) and all(snapshot.changelog_manifest_list is None for snapshot in snapshots):
         raise UsageError(
             "the table makes no changelog (option changelog-producer), and none lies between the two ends: "
             "mode='delta' reads what was written, mode='diff' compares both states"
@@ -176,7 +177,7 @@ def _require_changelog(root: TableRoot, schema: TableSchema, snapshots: Sequence
     for snapshot in snapshots:
         if snapshot.commit_kind is not CommitKind.APPEND or snapshot.changelog_manifest_list is not None:
             continue
-        if not makes_changelog(root.schemas.get(snapshot.schema_id)):
+        if not makes_changelog(table.root.schemas.get(snapshot.schema_id)):
             raise UsageError(
                 f"snapshot {snapshot.id} was committed while the table made no changelog (option changelog-producer): "
                 "mode='auto' reads of each snapshot what it has, mode='diff' compares both states"

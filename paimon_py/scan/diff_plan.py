@@ -17,6 +17,7 @@ from paimon_py.codec.columns import Ints
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.lsm.intervals import runs_of, sections_of
 from paimon_py.lsm.order import dense_ranks
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import prune_entries as prune
 from paimon_py.scan.bag_plan import plan_bags
@@ -88,13 +89,13 @@ class _State:
 
     def __init__(self, root: TableRoot, request: Request, snapshot: Snapshot, schema_id: int) -> None:
         """`schema_id`: of the schema under whose options the state is read."""
-        self.schema = under(root, request.schema, schema_id)
+        self.schema = under(OpenTable(root, request.schema), schema_id)
         self.schema_id = schema_id
         self.planner = SnapshotPlanner(root, msgspec.structs.replace(request, schema=self.schema), snapshot)
         self.snapshot = snapshot
         self.branch = root.branch
         self.entries = self.planner.candidates()
-        self.deletions: Deletions = deletions_of(root, self.schema, snapshot)
+        self.deletions: Deletions = deletions_of(OpenTable(root, self.schema), snapshot)
         self._schema_of = root.schemas.get
 
     def leave_out(self, other: _State) -> None:

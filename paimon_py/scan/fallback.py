@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from paimon_py.errors import SnapshotExpiredError, SnapshotNotFoundError, TableNotFoundError, UsageError
 from paimon_py.metadata.branches import FALLBACK, PRIMARY
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.foreseen import Foreseen
@@ -32,29 +33,32 @@ if TYPE_CHECKING:
     from paimon_py.scan.top_n import TopN
 
 
-def open_scan(root: TableRoot, schema: TableSchema, *, options: Mapping[str, str] | None = None, **asked: Any) -> Scan:
+def open_scan(table: OpenTable, *, options: Mapping[str, str] | None = None, **asked: Any) -> Scan:
     """The scan of a table: of two branches where options name another one. Changes are those of the branch alone.
 
     Cost: for another branch a list and a get.
     Raises: as `Scan`, and UsageError for branches with different columns.
     Warns: PaimonWarning for another branch that does not exist; the rows of this one are read, as Java does.
     """
-    found = Scan(root, schema, options=options, **asked)
-    named = {**schema.options, **(options or {})}
+    found = Scan(table.root, table.schema, options=options, **asked)
+    named = {**table.schema.options, **(options or {})}
     option = next((option for option in (FALLBACK, PRIMARY) if named.get(option, "").strip()), None)
-    if option is None or found.reads_changes or named[option] == root.branch:
+    if option is None or found.reads_changes or named[option] == table.root.branch:
         return found
-    other = root.on_branch(named[option])
+    other = table.root.on_branch(named[option])
     try:
         other_schema = other.schemas.latest()
     except TableNotFoundError:
         from paimon_py.logs import warn
 
-        warn(f"{root.path} has no branch {named[option]!r}, which {option} names: {root.branch!r} is read alone")
+        warn(
+            f"{table.root.path} has no branch {named[option]!r}, which {option} names: {table.root.branch!r} is read"
+            " alone"
+        )
         return found
     check_readable(other_schema)
     if found.is_latest:
-        _require_alike(root, schema, other, other_schema)
+        _require_alike(table, other, other_schema)
     return FallbackScan(found, Scan(other, other_schema, options=options, **asked), wins=option == PRIMARY)
 
 
@@ -128,7 +132,7 @@ class FallbackScan(Scan):
     def _in_order(self) -> tuple[Scan, Scan]:
         """The scans of both branches, the one first whose partitions win."""
         other = self._beside
-        _require_alike(self._root, self._state_schema, other._root, other._state_schema)
+        _require_alike(OpenTable(self._root, self._state_schema), other._root, other._state_schema)
         return (other, self) if self._wins else (self, other)
 
     # -- reading ------------------------------------------------------------------------------------------------------
@@ -186,13 +190,14 @@ def _at(root: TableRoot, extent: object, schema: TableSchema) -> FoundState:
         return FoundState(None)
 
 
-def _require_alike(root: TableRoot, schema: TableSchema, other: TableRoot, other_schema: TableSchema) -> None:
+def _require_alike(table: OpenTable, other: TableRoot, other_schema: TableSchema) -> None:
     """Refuse branches with other columns or partitions; values of a column would be taken for those of another."""
-    mine, others = _columns(schema), _columns(other_schema)
-    if mine != others or schema.partition_keys != other_schema.partition_keys:
+    mine, others = _columns(table.schema), _columns(other_schema)
+    if mine != others or table.schema.partition_keys != other_schema.partition_keys:
         raise UsageError(
-            f"{root.path} cannot be read from the branches {root.branch!r} and {other.branch!r}, whose columns or"
-            f" partitions differ: {mine}, {list(schema.partition_keys)} and {others},"
+            f"{table.root.path} cannot be read from the branches {table.root.branch!r} and {other.branch!r}, whose"
+            " columns or"
+            f" partitions differ: {mine}, {list(table.schema.partition_keys)} and {others},"
             f" {list(other_schema.partition_keys)}; alter one of them"
         )
 

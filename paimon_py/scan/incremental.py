@@ -11,11 +11,11 @@ from collections.abc import Mapping
 import msgspec
 
 from paimon_py.errors import OptionError, SnapshotNotFoundError, TagNotFoundError, UsageError
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.ends import Ends, Mode, mode_of
 from paimon_py.scan.moments import moment_of_text
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.tag_periods import TagPeriod
 
@@ -40,7 +40,7 @@ class Incremental(msgspec.Struct, frozen=True, kw_only=True):
     mode: str = "auto"
     tags_to_snapshots: bool = False
 
-    def ends(self, root: TableRoot, schema: TableSchema) -> Ends | None:
+    def ends(self, table: OpenTable) -> Ends | None:
         """The ends as snapshots; None where nothing lies between them.
 
         Cost: a few gets; of automatic tags a get for each tag.
@@ -48,18 +48,18 @@ class Incremental(msgspec.Struct, frozen=True, kw_only=True):
             UsageError: the ends are in the wrong order, or neither two tags nor two ids.
             SnapshotNotFoundError, SnapshotExpiredError: there is no such snapshot (any more).
         """
-        mode = mode_of(self.mode, schema)
+        mode = mode_of(self.mode, table.schema)
         if self.auto_tag is not None:
-            return _to_auto_tag(root, self.auto_tag, Options(schema.options))
-        latest = root.latest()
+            return _to_auto_tag(table.root, self.auto_tag, table.options)
+        latest = table.root.latest()
         if latest is None:
             return None
         if self.latest:
             return Ends(since=latest.id - 1, last=latest, mode="delta")
         if self.times is not None:
-            return _between_times(root, self.times, mode, latest)
+            return _between_times(table.root, self.times, mode, latest)
         assert self.between is not None
-        return self._between(root, self.between, mode)
+        return self._between(table.root, self.between, mode)
 
     def _between(self, root: TableRoot, named: tuple[str, str], mode: Mode) -> Ends | None:
         start, end = (_tag(root, name) for name in named)

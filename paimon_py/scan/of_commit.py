@@ -7,6 +7,7 @@ import numpy as np
 
 from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.errors import UnsupportedError, UsageError
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.ends import Ends, Mode, require_mode
 from paimon_py.scan.taken_away import refuses_removals
@@ -14,7 +15,6 @@ from paimon_py.scan.time_travel import snapshot_of
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import POSTPONE_BUCKET
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import CommitKind, Snapshot, SnapshotId
 
 
@@ -27,7 +27,7 @@ class OfCommit(msgspec.Struct, frozen=True):
     snapshot_ids: tuple[int, ...]
     mode: Mode
 
-    def ends(self, root: TableRoot, schema: TableSchema) -> Ends | None:
+    def ends(self, table: OpenTable) -> Ends | None:
         """The ends as snapshots; None where nothing was committed, or nothing but a compaction.
 
         Cost: two or three gets.
@@ -37,23 +37,23 @@ class OfCommit(msgspec.Struct, frozen=True):
             UnsupportedError: the rows wait for their bucket, so that no state has them yet.
         """
         if self.mode != "diff":
-            return self._ends(root, schema)
-        postponed = bucket_mode(schema) is BucketMode.POSTPONED
-        last = self._last(root, compactions=postponed)
+            return self._ends(table)
+        postponed = bucket_mode(table.schema) is BucketMode.POSTPONED
+        last = self._last(table.root, compactions=postponed)
         if last is None:
             return None
         if self.before is None:
             raise UsageError(f"the state before snapshot {last.id} is not known: give two ends, changes(a, b)")
         if postponed:
-            _require_published(root, last)
-        start = snapshot_of(root, self.before)
+            _require_published(table.root, last)
+        start = snapshot_of(table.root, self.before)
         return Ends(since=int(self.before), start=start, last=last, mode="diff", of_call=True)
 
-    def _ends(self, root: TableRoot, schema: TableSchema) -> Ends | None:
-        own = [found for number in self.snapshot_ids if (found := snapshot_of(root, number)) is not None]
+    def _ends(self, table: OpenTable) -> Ends | None:
+        own = [found for number in self.snapshot_ids if (found := snapshot_of(table.root, number)) is not None]
         if not own:
             return None
-        refuses = refuses_removals(schema)
+        refuses = refuses_removals(table.schema)
         return Ends(since=own[0].id - 1, last=own[-1], mode=self.mode, own=tuple(own), refuses_removals=refuses)
 
     def _last(self, root: TableRoot, *, compactions: bool) -> Snapshot | None:

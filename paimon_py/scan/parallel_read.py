@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.lsm.merge import WINDOW_BYTES
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.parallel import Budget
 from paimon_py.scan.split import Split
 from paimon_py.spec.options import Options
@@ -25,8 +25,7 @@ _PIECE_BYTES = 16 << 20
 
 
 def read_together(
-    root: TableRoot,
-    schema: TableSchema,
+    table: OpenTable,
     read: Callable[[Split], Iterator[pa.RecordBatch]],
     splits: Sequence[Split],
     *,
@@ -41,18 +40,18 @@ def read_together(
     Raises: as `read`
     """
     size = _nothing if keeps else _batch_bytes
-    return root.env.pool.streams(read, splits, _budget(schema, size), in_order=in_order)
+    return table.root.env.pool.streams(read, splits, _budget(table.schema, size), in_order=in_order)
 
 
 def count_together(
-    root: TableRoot, schema: TableSchema, count: Callable[[Split], int], splits: Sequence[Split]
+    table: OpenTable, count: Callable[[Split], int], splits: Sequence[Split]
 ) -> Generator[int, None, None]:
     """What `count` gives for each split, in any order."""
 
     def count_split(split: Split) -> Generator[int, None, None]:
         yield count(split)
 
-    return root.env.pool.streams(count_split, splits, _budget(schema, _nothing), in_order=False)
+    return table.root.env.pool.streams(count_split, splits, _budget(table.schema, _nothing), in_order=False)
 
 
 def small_pieces(splits: Sequence[Split]) -> list[Split]:

@@ -17,9 +17,9 @@ from paimon_py.expr.prune import Bounds
 from paimon_py.expr.split import split_conjuncts
 from paimon_py.files.physical import evolves_columns
 from paimon_py.lsm.engines import combines_rows
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.manifests import live_parts
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.row_ranges import row_ranges
 from paimon_py.scan import prune_entries as prune
@@ -107,7 +107,7 @@ class Ordered(msgspec.Struct, frozen=True):
     files: tuple[tuple[int, ...], ...]
 
 
-def deletions_of(root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> Deletions:
+def deletions_of(table: OpenTable, snapshot: Snapshot) -> Deletions:
     """The deletion vectors of a snapshot, by partition and bucket, then by data file.
 
     Raises: SnapshotExpiredError if the snapshot was expired meanwhile.
@@ -115,9 +115,9 @@ def deletions_of(root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> De
     if snapshot.index_manifest is None:
         return {}
     try:
-        return TableFiles(root, schema).deletion_places(root.manifests.read_index(snapshot.index_manifest))
+        return table.deletion_places(table.root.manifests.read_index(snapshot.index_manifest))
     except FileMissingError as error:
-        raise root.missing(Base.of(snapshot), error) from error
+        raise table.root.missing(Base.of(snapshot), error) from error
 
 
 def packing_of(schema: TableSchema) -> Packing:
@@ -182,7 +182,7 @@ class SnapshotPlanner:
         return Skipped(all_files=self._total, **self._counts)
 
     def _pack(self, entries: EntryColumns, grouped: Grouped, wanted: list[bool] | None, packing: Packing) -> Planned:
-        deletions = deletions_of(self._root, self._schema, self._snapshot)
+        deletions = deletions_of(OpenTable(self._root, self._schema), self._snapshot)
         place = PlanOrigin(
             snapshot_id=self._snapshot.id, schema_id=self._schema.id, deletions=deletions, branch=self._root.branch
         )

@@ -35,8 +35,8 @@ from paimon_py.lsm.groups import Engine
 from paimon_py.lsm.merge import RunSource, merge
 from paimon_py.lsm.order import MergeOrder, merge_order
 from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.aligned_rows import AlignedRows
 from paimon_py.scan.foreseen import Foreseen
@@ -74,7 +74,7 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
         from paimon_py.scan.diff_read import read_difference
 
         def rows(asked: Request, run: Split) -> Iterator[pa.RecordBatch]:
-            own = msgspec.structs.replace(asked, schema=under(root, asked.schema, run.schema_id))
+            own = msgspec.structs.replace(asked, schema=under(OpenTable(root, asked.schema), run.schema_id))
             return read_split(root, own, run, meter)
 
         if request.schema.primary_keys:
@@ -180,7 +180,7 @@ class _SplitReader:
         self._meter = meter
         self._ahead = FilePrefetcher(root.files, root.env)
         self._store = self._ahead if meter is None else meter.watch(self._ahead)
-        stored = TableFiles(root, without_row_ids(schema), self._store)
+        stored = OpenTable(root, without_row_ids(schema), self._store)
         self._files = stored.bucket(split.partition, split.bucket)
         self._rows = AlignedRows(self._files, request, meter)
         self._fields = request.read_fields

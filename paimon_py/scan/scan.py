@@ -16,6 +16,7 @@ from paimon_py.expr.bind import bind, predicate_of
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.between import Between
 from paimon_py.scan.ends import Ends
@@ -153,7 +154,8 @@ class Scan(Rows):
         def count_one(split: Split) -> int:
             return self._count(split, None if self._limit is None else self._limit - total)
 
-        with closing(count_together(self._root, self._table_schema, count_one, self._whole_plan.splits)) as counts:
+        table = OpenTable(self._root, self._table_schema)
+        with closing(count_together(table, count_one, self._whole_plan.splits)) as counts:
             for count in counts:
                 total += count
                 if self._limit is not None and total >= self._limit:
@@ -267,7 +269,7 @@ class Scan(Rows):
                     self._root.schemas.require_own(state.snapshot, self._table_schema)
                 self._found = (state,)
             else:
-                ends = self._extent.ends(self._root, self._table_schema)
+                ends = self._extent.ends(OpenTable(self._root, self._table_schema))
                 if ends is not None and self._view != WithKinds() and self._table_schema.primary_keys:
                     ends = msgspec.structs.replace(ends, removals=True)
                 self._found = (ends,)
@@ -431,7 +433,7 @@ class Scan(Rows):
         if isinstance(self._view, SameShape):
             splits = small_pieces(splits)
         return read_together(
-            self._root, self._table_schema, lambda split: self._one_by_one([split]), splits,
+            OpenTable(self._root, self._table_schema), lambda split: self._one_by_one([split]), splits,
             in_order=in_order, keeps=keeps,
         )  # fmt: skip
 

@@ -13,6 +13,7 @@ from paimon_py.doctor.gather import manifest_facts
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.maintain.cleanup.expire_partitions import leave_out_expired
 from paimon_py.metadata.manifest_merge import ManifestSettings
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
@@ -79,8 +80,9 @@ def compact_within(table: Table, backlog: MergedFiles, budget: ByteBudget, progr
         waiting.extend(task for task in tasks if task not in chosen)
         return chosen
 
-    compactor = Compactor(root, schema, full=False, chosen=leave_out_expired(root, schema, None), choose=choose)
-    done = run_auto_maintenance(root, schema, compactor.run(progress))
+    opened = OpenTable(root, schema)
+    compactor = Compactor(opened, full=False, chosen=leave_out_expired(opened, None), choose=choose)
+    done = run_auto_maintenance(opened, compactor.run(progress))
     lost = set(done.dropped_buckets)
     kept = [task for task in merged if (task.partition, task.bucket) not in lost]
     return MergedFiles(

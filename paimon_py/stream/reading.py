@@ -13,6 +13,7 @@ from paimon_py.expr.bind import bind, predicate_of
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.parallel_read import read_together
 from paimon_py.scan.projection import Projection, listed_names, projection_of, whole_columns, with_parts_of
@@ -107,7 +108,8 @@ class Reading:
 
     def together(self, splits: Sequence[Split], *, in_order: bool, keeps: bool) -> Iterator[pa.RecordBatch]:
         """The rows of several splits, read at the same time; see `read_together`."""
-        return read_together(self._root, self._table_schema, self.batches, splits, in_order=in_order, keeps=keeps)
+        table = OpenTable(self._root, self._table_schema)
+        return read_together(table, self.batches, splits, in_order=in_order, keeps=keeps)
 
     @lazy_property
     def _projection_and_request(self) -> tuple[Projection, Request]:

@@ -19,8 +19,8 @@ from paimon_py.errors import SchemaError, UnsupportedError
 from paimon_py.expr.prune import Bounds
 from paimon_py.files.casts.cast import cast
 from paimon_py.lazy import lazy_property
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.partition_files import counted_files
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.manifest import DELETION_VECTORS, ManifestFile
@@ -49,7 +49,7 @@ class FilePart:
     @lazy_property
     def directories(self) -> pa.Array:
         """The directory of the bucket of each file."""
-        table = TableFiles(self.state.root, self.state.schema)
+        table = OpenTable(self.state.root, self.state.schema)
         codes: Ints = np.zeros(len(self.entries), np.int64)
         found: list[str] = []
         for (partition, bucket), rows in self.entries.by_bucket().items():

@@ -8,9 +8,8 @@ from __future__ import annotations
 import difflib
 
 from paimon_py.errors import UsageError
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.scan.row_shape import PlainRows, WithKinds, WithRowIds
-from paimon_py.spec.schema import TableSchema
 from paimon_py.system.binlog import Binlog
 from paimon_py.system.file_tables import FILE_TABLES
 from paimon_py.system.index_tables import INDEX_TABLES
@@ -32,15 +31,15 @@ KINDS = {
 MADE = {made.name: made for made in (*METADATA_TABLES, *FILE_TABLES, *INDEX_TABLES, *MANIFEST_TABLES)}
 
 
-def system_table(root: TableRoot, schema: TableSchema, table: str, name: str) -> SystemTable | MadeTable:
+def system_table(opened: OpenTable, table: str, name: str) -> SystemTable | MadeTable:
     """The system table `name` of a table.
 
     Raises: UsageError if there is no system table of this name.
     """
     kind = kind_of(name)
     if isinstance(kind, Made):
-        return MadeTable(kind, TableSource(root, schema), f"{table}$")
-    return SystemTable(root, schema, table, kind)
+        return MadeTable(kind, TableSource(opened.root, opened.schema), f"{table}$")
+    return SystemTable(opened.root, opened.schema, table, kind)
 
 
 def kind_of(name: str) -> Kind | Made:

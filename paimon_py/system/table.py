@@ -12,6 +12,7 @@ from paimon_py.arguments import NameList, as_mapping, with_location
 from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr.predicate import Predicate
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.notebook import system_page
 from paimon_py.scan.between import between
@@ -121,7 +122,8 @@ class SystemTable(SystemReading):
         if options and not isinstance(self._kind.view, PlainRows):
             _refuse_sequence_numbers(as_mapping("options", options))
         found = open_scan(
-            self._root, self._schema, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
+            OpenTable(self._root, self._schema),
+            snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
             columns=columns, where=where, limit=limit, options=options, view=self._kind.view,
             files=self._kind.files(self._schema),
         )  # fmt: skip

@@ -15,13 +15,13 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.events import BranchEvent
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.table.verbs import OpenedTable, at_table_door, cuts_history, reads
+from paimon_py.table.verbs import TableVerbs, at_table_door, cuts_history, reads
 
 _Table = TypeVar("_Table", bound="TableBranches")
 
 
 @at_table_door
-class TableBranches(OpenedTable):
+class TableBranches(TableVerbs):
     """What `Table` offers to make branches, to work on one, and to take over what became of one.
 
     A branch begins empty or with a snapshot of the table, and then has schemas, snapshots and tags of its own. No data
@@ -98,7 +98,7 @@ class TableBranches(OpenedTable):
         check_flag("discard", discard)
         moved = fast_forward(self._root, name, discard=discard)
         self._schema = self._root.schemas.latest()
-        said = tell_moved(self._root, self._schema, lambda: fast_forward_event(self._root, moved))
+        said = tell_moved(self._open_table, lambda: fast_forward_event(self._root, moved))
         return msgspec.structs.replace(moved, warnings=said)
 
     def delete_branch(self, name: str) -> None:
@@ -153,7 +153,7 @@ class TableBranches(OpenedTable):
         for tag in self._root.tags.list():
             if tag.snapshot.mark == latest.mark:
                 return tag.name
-        return make_tag(self._root, self._newest, f"branch-{name}", latest).name
+        return make_tag(self._newest_table, f"branch-{name}", latest).name
 
     def _on(self: _Table, root: TableRoot) -> _Table:
         """The table of a branch."""

@@ -11,11 +11,11 @@ from paimon_py.commit.result import CommitResult
 from paimon_py.executors.executor import Executor, require_executor
 from paimon_py.maintain.cleanup.expired import RemovedEntries, RemovedOrphans
 from paimon_py.spec.supported import check_writable
-from paimon_py.table.verbs import OpenedTable, at_table_door
+from paimon_py.table.verbs import TableVerbs, at_table_door
 
 
 @at_table_door
-class TableCleaning(OpenedTable, ABC):
+class TableCleaning(TableVerbs, ABC):
     """What `Table` offers to get rid of what nobody needs."""
 
     @abstractmethod
@@ -85,7 +85,7 @@ class TableCleaning(OpenedTable, ABC):
         check_writable(self._newest)
         check_progress(progress)
         check_flag("dry_run", dry_run)
-        return remove_unexisting_files(self._root, self._newest, dry_run=dry_run, progress=progress)
+        return remove_unexisting_files(self._newest_table, dry_run=dry_run, progress=progress)
 
     def purge_files(self) -> RemovedOrphans:
         """Delete everything that the table holds: rows, snapshots, branches, tags, consumers, changelogs and files.
@@ -103,4 +103,4 @@ class TableCleaning(OpenedTable, ABC):
         from paimon_py.maintain.cleanup.purge_files import purge_files
 
         check_writable(self._newest)
-        return purge_files(self._root, self._newest, self.truncate)
+        return purge_files(self._newest_table, self.truncate)

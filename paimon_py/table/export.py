@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from paimon_py.arguments import NameList, as_mapping
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.table.verbs import OpenedTable, at_table_door, reads
+from paimon_py.table.verbs import TableVerbs, at_table_door, reads
 
 if TYPE_CHECKING:
     from paimon_py.write.exported_files import Exported
 
 
 @at_table_door
-class TableExport(OpenedTable):
+class TableExport(TableVerbs):
     """What `Table` offers to hand rows over as files."""
 
     @reads
@@ -57,7 +57,7 @@ class TableExport(OpenedTable):
         latest = self._root.latest() if snapshot_id is None and tag is None else None
         snapshot_id = latest.id if latest is not None else snapshot_id
         scan = open_scan(
-            self._root, self._schema, snapshot_id=snapshot_id, tag=tag, columns=columns, where=where
+            self._open_table, snapshot_id=snapshot_id, tag=tag, columns=columns, where=where
         )
         lacking = [key for key in self._schema.partition_keys if key not in scan.schema.names]
         if lacking:

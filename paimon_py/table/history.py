@@ -14,11 +14,11 @@ from paimon_py.maintain.cleanup.expired import ExpiredChangelogs, ExpiredSnapsho
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.table.snapshots import Tag
-from paimon_py.table.verbs import OpenedTable, at_table_door, cuts_history, reads
+from paimon_py.table.verbs import TableVerbs, at_table_door, cuts_history, reads
 
 
 @at_table_door
-class TableKeeping(OpenedTable):
+class TableKeeping(TableVerbs):
     """What `Table` offers to keep states of the table, to go back to one, and to let old ones go."""
 
     # -- tags ---------------------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ class TableKeeping(OpenedTable):
         from paimon_py.maintain.tags import make_tag
 
         value = self._to_tag(name, snapshot_id)
-        return Tag(self._root, make_tag(self._root, self._newest, name, value, _kept_for(retain)))
+        return Tag(self._root, make_tag(self._newest_table, name, value, _kept_for(retain)))
 
     def replace_tag(self, name: str, snapshot_id: int | None = None, *, retain: timedelta | str | None = None) -> Tag:
         """Let a tag name another snapshot (default: the latest), in one step for readers.
@@ -57,7 +57,7 @@ class TableKeeping(OpenedTable):
         from paimon_py.maintain.tags import replace_tag
 
         value = self._to_tag(name, snapshot_id)
-        return Tag(self._root, replace_tag(self._root, self._newest, name, value, _kept_for(retain)))
+        return Tag(self._root, replace_tag(self._newest_table, name, value, _kept_for(retain)))
 
     def rename_tag(self, name: str, new_name: str) -> Tag:
         """Give a tag another name. If the process ends on the way, the tag may have both: call again.
@@ -70,7 +70,7 @@ class TableKeeping(OpenedTable):
         from paimon_py.maintain.tags import rename_tag
 
         check_name("tag", new_name)
-        return Tag(self._root, rename_tag(self._root, self._newest, name, new_name))
+        return Tag(self._root, rename_tag(self._newest_table, name, new_name))
 
     def _to_tag(self, name: str, snapshot_id: int | None) -> Snapshot:
         """The snapshot that is to have a name."""
@@ -95,7 +95,7 @@ class TableKeeping(OpenedTable):
         """
         from paimon_py.maintain.tags import delete_tag
 
-        delete_tag(self._root, self._newest, self._root.tags.get(name))
+        delete_tag(self._newest_table, self._root.tags.get(name))
 
     def expire_tags(
         self,
@@ -117,7 +117,7 @@ class TableKeeping(OpenedTable):
         from paimon_py.maintain.tags import expire_tags
 
         check_progress(progress)
-        return self._root.check_listed(expire_tags(self._root, self._newest, older_than, progress))
+        return self._root.check_listed(expire_tags(self._newest_table, older_than, progress))
 
     # -- going back ---------------------------------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ class TableKeeping(OpenedTable):
 
         snapshot = self._target(target)
         done = rollback(self._root, snapshot, tag=target if isinstance(target, str) else None)
-        said = tell_moved(self._root, self._newest, lambda: rollback_event(self._root, done))
+        said = tell_moved(self._newest_table, lambda: rollback_event(self._root, done))
         done = msgspec.structs.replace(done, warnings=said)
         warn_of_rules_before(self._root, snapshot, self._rules)
         return done
@@ -211,7 +211,7 @@ class TableKeeping(OpenedTable):
         check_flag("dry_run", dry_run)
         require_executor(executor)
         return expire_snapshots(
-            self._root, self._newest, retention, dry_run=dry_run, progress=progress, executor=executor
+            self._newest_table, retention, dry_run=dry_run, progress=progress, executor=executor
         )
 
     def expire_changelogs(
@@ -254,7 +254,7 @@ class TableKeeping(OpenedTable):
         )  # fmt: skip
         check_progress(progress)
         check_flag("dry_run", dry_run)
-        return expire_changelogs(self._root, self._newest, retention, dry_run=dry_run, progress=progress)
+        return expire_changelogs(self._newest_table, retention, dry_run=dry_run, progress=progress)
 
     def _find_kept(self, snapshot_id: int) -> Snapshot:
         """A snapshot, or what a tag keeps of one that has expired, or a rollback that was left in the middle."""

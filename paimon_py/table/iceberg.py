@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from paimon_py.errors import UsageError
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.iceberg import STORAGE, writes_iceberg
 from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.supported import check_writable
-from paimon_py.table.verbs import OpenedTable, at_table_door, reads
+from paimon_py.table.verbs import TableVerbs, at_table_door, reads
 
 if TYPE_CHECKING:
     from paimon_py.iceberg.publication import PublishedVersion
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @at_table_door
-class TableIceberg(OpenedTable):
+class TableIceberg(TableVerbs):
     """What `Table` offers to those who read it as an Iceberg table.
 
     Commits publish the metadata by themselves where the option `metadata.iceberg.storage` says so.
@@ -50,7 +51,7 @@ class TableIceberg(OpenedTable):
         latest = root.snapshots.latest()
         if latest is None:
             raise UsageError(f"{root.path} has no snapshot: the first commit publishes the Iceberg metadata")
-        return IcebergPublisher(root, schema).publish_anew(latest)
+        return IcebergPublisher(OpenTable(root, schema)).publish_anew(latest)
 
     @reads
     def iceberg(self) -> IcebergState:
@@ -64,4 +65,4 @@ class TableIceberg(OpenedTable):
         """
         from paimon_py.iceberg.state import iceberg_state
 
-        return iceberg_state(self._root, self._root.schemas.latest())
+        return iceberg_state(self._open_table.under(self._root.schemas.latest()))

@@ -10,14 +10,14 @@ import pyarrow as pa
 from paimon_py.arguments import check_flag, check_progress
 from paimon_py.doctor.finding import Finding
 from paimon_py.errors import UsageError
-from paimon_py.table.verbs import OpenedTable, at_table_door, reads
+from paimon_py.table.verbs import TableVerbs, at_table_door, reads
 
 if TYPE_CHECKING:
     from paimon_py.metadata.commit_history import HistoryEntry
 
 
 @at_table_door
-class TableHealth(OpenedTable):
+class TableHealth(TableVerbs):
     """What `Table` offers to see how a table does."""
 
     @reads
@@ -33,7 +33,7 @@ class TableHealth(OpenedTable):
         """
         from paimon_py.metadata.level_files import levels_of
 
-        return levels_of(self._root, self._schema, self._root.latest())
+        return levels_of(self._open_table, self._root.latest())
 
     @reads
     def history(self, limit: int | None = None) -> list[HistoryEntry]:
@@ -84,4 +84,4 @@ class TableHealth(OpenedTable):
 
         check_flag("deep", deep)
         check_progress(progress)
-        return examine(gather(self._root, self._root.schemas.latest(), deep=deep, progress=progress))
+        return examine(gather(self._open_table.under(self._root.schemas.latest()), deep=deep, progress=progress))

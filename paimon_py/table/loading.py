@@ -11,11 +11,11 @@ from paimon_py.commit.result import CommitResult
 from paimon_py.progress import Progress
 from paimon_py.spec.bad_row import BadRow
 from paimon_py.spec.commit_label import CommitLabel
-from paimon_py.table.verbs import OpenedTable, at_table_door, commits
+from paimon_py.table.verbs import TableVerbs, at_table_door, commits
 
 
 @at_table_door
-class TableLoading(OpenedTable):
+class TableLoading(TableVerbs):
     """What `Table` offers to load files."""
 
     @commits
@@ -64,4 +64,4 @@ class TableLoading(OpenedTable):
 
         how = LoadFormat.of(format, delimiter, nulls, on_bad_row)
         label, settings = CommitLabel(user, identifier), as_mapping("options", options)
-        return load(self._root, self._schema, files, how, settings, overwrite=overwrite, label=label, progress=progress)
+        return load(self._open_table, files, how, settings, overwrite=overwrite, label=label, progress=progress)

@@ -19,11 +19,11 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange, SetOption
 from paimon_py.spec.supported import check_compactable, check_writable
 from paimon_py.storage.store import FileMissingError
-from paimon_py.table.verbs import OpenedTable, at_table_door
+from paimon_py.table.verbs import TableVerbs, at_table_door
 
 
 @at_table_door
-class TableCare(OpenedTable, ABC):
+class TableCare(TableVerbs, ABC):
     """What `Table` offers to keep its files in shape; rows stay what they are."""
 
     @abstractmethod
@@ -72,7 +72,7 @@ class TableCare(OpenedTable, ABC):
         from paimon_py.maintain.compact_table import compact_table
 
         return compact_table(
-            self._root, self._rules, full=full, partitions=partitions, where=where, order_by=order_by,
+            self._open_table.under(self._rules), full=full, partitions=partitions, where=where, order_by=order_by,
             strategy=strategy, progress=progress, executor=executor,
         )  # fmt: skip
 
@@ -108,11 +108,11 @@ class TableCare(OpenedTable, ABC):
         check_writable(self._rules)
         check_rescalable(self._rules, buckets)
         chosen = choice_of(self._rules, "rescale", partitions)
-        require_compacted(self._root, self._rules, buckets, chosen)
+        require_compacted(self._open_table.under(self._rules), buckets, chosen)
         if bucket_mode(self._rules) is BucketMode.FIXED and self._rules.options.get("bucket") != str(buckets):
             self.alter(SetOption("bucket", str(buckets)))
-        done = rescale(self._root, self._rules, buckets, chosen, executor, progress)
-        return run_auto_maintenance(self._root, self._rules, done)
+        done = rescale(self._open_table.under(self._rules), buckets, chosen, executor, progress)
+        return run_auto_maintenance(self._open_table.under(self._rules), done)
 
     def compaction_tasks(
         self,
@@ -133,8 +133,9 @@ class TableCare(OpenedTable, ABC):
         check_flag("full", full)
         check_compactable(self._rules)
         clustering = sort_clustering(self._rules, order_by, strategy)
-        chosen = leave_out_expired(self._root, self._rules, choice_of(self._rules, "compact", partitions, where))
-        return plan_compaction(self._root, self._rules, full=full, chosen=chosen, clustering=clustering)
+        chosen = choice_of(self._rules, "compact", partitions, where)
+        chosen = leave_out_expired(self._open_table.under(self._rules), chosen)
+        return plan_compaction(self._open_table.under(self._rules), full=full, chosen=chosen, clustering=clustering)
 
     def run_compaction(self, task: CompactionTask | bytes) -> Changes:
         """Carry out one of `compaction_tasks()`, in any process; nothing is visible before the changes are committed.
@@ -154,9 +155,9 @@ class TableCare(OpenedTable, ABC):
         task = CompactionTask.from_bytes(task) if isinstance(task, bytes) else task
         if not isinstance(task, CompactionTask):
             raise UsageError(f"run_compaction takes one of compaction_tasks() or its bytes, not {task!r}")
-        check_task(self._root, self._rules, task)
+        check_task(self._open_table.under(self._rules), task)
         try:
-            return changes_of(self._root, [task], [run_task(self._root, self._rules, task)])
+            return changes_of(self._root, [task], [run_task(self._open_table.under(self._rules), task)])
         except FileMissingError as error:
             reason = self._root.replacement_reason(task.bucket, error)
             raise SnapshotExpiredError(
@@ -190,7 +191,8 @@ class TableCare(OpenedTable, ABC):
 
         check_writable(self._rules)
         chosen = choice_of(self._rules, "rewrite_file_index", partitions, where)
-        return run_auto_maintenance(self._root, self._rules, rewrite_indexes(self._root, self._rules, chosen))
+        table = self._open_table.under(self._rules)
+        return run_auto_maintenance(table, rewrite_indexes(table, chosen))
 
     def compact_manifests(self) -> CommitResult:
         """Merge the table's manifests, so that plans read fewer files; rows and data files stay what they are.
@@ -204,4 +206,4 @@ class TableCare(OpenedTable, ABC):
         from paimon_py.maintain.observers import notify
 
         check_compactable(self._rules)
-        return notify(self._root, self._newest, compact_manifests(self._root, self._rules))
+        return notify(self._newest_table, compact_manifests(self._open_table.under(self._rules)))

@@ -10,11 +10,11 @@ from paimon_py.errors import UsageError
 from paimon_py.maintain.cleanup.expired import ExpiredPartitions
 from paimon_py.spec.partition import Partition
 from paimon_py.spec.supported import check_writable
-from paimon_py.table.verbs import OpenedTable, at_table_door, reads
+from paimon_py.table.verbs import TableVerbs, at_table_door, reads
 
 
 @at_table_door
-class TablePartitions(OpenedTable):
+class TablePartitions(TableVerbs):
     """What `Table` offers for its partitions."""
 
     @reads
@@ -28,7 +28,7 @@ class TablePartitions(OpenedTable):
         """
         from paimon_py.metadata.partition_files import list_partitions
 
-        return list_partitions(self._root, self._newest, self._root.latest())
+        return list_partitions(self._newest_table, self._root.latest())
 
     def expire_partitions(
         self,
@@ -83,7 +83,7 @@ class TablePartitions(OpenedTable):
         options = {**self._newest.options, **{name: value for name, value in said.items() if value is not None}}
         expiry = PartitionExpiry.of(self._newest, options, self._root.env.clock, older_than=older_than)
         return expire_partitions(
-            self._root, self._newest, require_expiry(expiry, self._newest), dry_run=dry_run, progress=progress
+            self._newest_table, require_expiry(expiry, self._newest), dry_run=dry_run, progress=progress
         )
 
     def mark_partitions_done(self, partitions: Sequence[Mapping[str, object]]) -> list[str]:
@@ -105,7 +105,7 @@ class TablePartitions(OpenedTable):
 
         check_writable(self._newest)
         check_actions(self._newest.options)
-        return mark_done(self._root, self._newest, partitions)
+        return mark_done(self._newest_table, partitions)
 
 
 def _count(name: str, number: int | None) -> str | None:

@@ -11,7 +11,7 @@ from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.convert import TypesMapper
 from paimon_py.scan.scan import Scan
-from paimon_py.table.verbs import OpenedTable, at_table_door, reads
+from paimon_py.table.verbs import TableVerbs, at_table_door, reads
 
 if TYPE_CHECKING:
     import pandas
@@ -21,7 +21,7 @@ _Table = TypeVar("_Table", bound="TableReading")
 
 
 @at_table_door
-class TableReading(OpenedTable):
+class TableReading(TableVerbs):
     """What `Table` offers to read all columns of the latest snapshot under the latest schema; `Table.scan` does more.
 
     Every verb raises TableNotFoundError if there is no table any more, else as the verb of the same name of `Scan`.

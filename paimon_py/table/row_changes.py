@@ -11,11 +11,11 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.progress import Progress
 from paimon_py.rows.result import RowsResult
 from paimon_py.spec.commit_label import NO_LABEL, CommitLabel
-from paimon_py.table.verbs import OpenedTable, at_table_door, commits
+from paimon_py.table.verbs import TableVerbs, at_table_door, commits
 
 
 @at_table_door
-class TableRows(OpenedTable):
+class TableRows(TableVerbs):
     """What `Table` offers to change rows; each verb is one commit."""
 
     @commits
@@ -42,7 +42,7 @@ class TableRows(OpenedTable):
         label = CommitLabel(user, identifier)
         if executor is not None:
             return self._by_tasks(executor, label, progress, "delete", where)
-        return self._once(label, lambda: verbs.delete(self._root, self._schema, where, label, progress))
+        return self._once(label, lambda: verbs.delete(self._open_table, where, label, progress))
 
     @commits
     def update(
@@ -64,7 +64,7 @@ class TableRows(OpenedTable):
         label = CommitLabel(user, identifier)
         if executor is not None:
             return self._by_tasks(executor, label, progress, "update", where, values)
-        return self._once(label, lambda: verbs.update(self._root, self._schema, where, values, label, progress))
+        return self._once(label, lambda: verbs.update(self._open_table, where, values, label, progress))
 
     def update_rows(
         self, data: object, *, snapshot_id: int | None = None, user: str | None = None, identifier: int | None = None,
@@ -89,7 +89,7 @@ class TableRows(OpenedTable):
 
         label = CommitLabel(user, identifier)
         return self._once(
-            label, lambda: verbs.update_rows(self._root, self._schema, data, snapshot_id, label, progress)
+            label, lambda: verbs.update_rows(self._open_table, data, snapshot_id, label, progress)
         )
 
     def backfill(
@@ -111,7 +111,7 @@ class TableRows(OpenedTable):
         """
         from paimon_py.rows.backfill import backfill
 
-        return self._once(NO_LABEL, lambda: backfill(self._root, self._schema, values, where, progress))
+        return self._once(NO_LABEL, lambda: backfill(self._open_table, values, where, progress))
 
     @commits
     def upsert(
@@ -138,7 +138,7 @@ class TableRows(OpenedTable):
         """
         from paimon_py.table import writing
 
-        return writing.upsert(self._root, self._schema, data, on, CommitLabel(user, identifier), progress)
+        return writing.upsert(self._open_table, data, on, CommitLabel(user, identifier), progress)
 
     @commits
     def merge(  # noqa: PLR0913
@@ -179,7 +179,7 @@ class TableRows(OpenedTable):
         label = CommitLabel(user, identifier)
         return self._once(
             label,
-            lambda: verbs.merge(self._root, self._schema, source, on, asked, label=label, progress=progress),
+            lambda: verbs.merge(self._open_table, source, on, asked, label=label, progress=progress),
         )
 
     def _by_tasks(
@@ -192,7 +192,7 @@ class TableRows(OpenedTable):
         require_executor(executor)
         check_progress(progress)
         verb = RowsVerb(name, where, {} if values is None else values)
-        return self._once(label, lambda: run_by_tasks(self._root, self._schema, verb, label, executor, progress))
+        return self._once(label, lambda: run_by_tasks(self._open_table, verb, label, executor, progress))
 
     def _once(self, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
         """Carry a verb out, unless its number was committed before; and then the care that the table asks for."""
@@ -200,7 +200,7 @@ class TableRows(OpenedTable):
         from paimon_py.maintain.observers import observed_again
         from paimon_py.rows import verbs
 
-        done = verbs.once(self._root, self._schema, label, verb)
+        done = verbs.once(self._open_table, label, verb)
         if done.already_committed:
-            return observed_again(self._root, self._schema, done)
-        return run_auto_maintenance(self._root, self._schema, done, of_batch=True)
+            return observed_again(self._open_table, done)
+        return run_auto_maintenance(self._open_table, done, of_batch=True)

@@ -8,11 +8,11 @@ from paimon_py.arguments import NameList, check_flag, check_progress
 from paimon_py.executors.executor import Executor, require_executor
 from paimon_py.spec.statistics import Statistics
 from paimon_py.spec.supported import check_readable, check_writable
-from paimon_py.table.verbs import OpenedTable, at_table_door, reads
+from paimon_py.table.verbs import TableVerbs, at_table_door, reads
 
 
 @at_table_door
-class TableStatistics(OpenedTable):
+class TableStatistics(TableVerbs):
     """What `Table` offers to count its rows and the values of its columns, for those who plan queries."""
 
     def analyze(
@@ -51,7 +51,7 @@ class TableStatistics(OpenedTable):
         require_executor(executor)
         check_flag("all_columns", all_columns)
         wanted = columns_to_analyze(self._rules, columns, all_columns=all_columns)
-        return analyze(self._root, self._rules, wanted, progress, executor=executor)
+        return analyze(self._open_table.under(self._rules), wanted, progress, executor=executor)
 
     @reads
     def statistics(self, snapshot_id: int | None = None) -> Statistics | None:

@@ -16,14 +16,14 @@ from paimon_py.scan.moments import age_of, as_age
 from paimon_py.spec.bounds import is_long
 from paimon_py.spec.options import Options
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER
-from paimon_py.table.verbs import OpenedTable, at_table_door, reads
+from paimon_py.table.verbs import TableVerbs, at_table_door, reads
 
 if TYPE_CHECKING:
     from paimon_py.stream.stream import Stream
 
 
 @at_table_door
-class TableStreams(OpenedTable):
+class TableStreams(TableVerbs):
     """What `Table` offers beside reading states: streams, consumers, and what a writer has committed."""
 
     @reads

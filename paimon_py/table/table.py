@@ -22,6 +22,7 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.html import join_values
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.branches import check_branch_options
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
 from paimon_py.notebook import table_page
@@ -162,8 +163,8 @@ class Table(
         )  # fmt: skip
         self._schema = publish() if root.registration is None else root.registration.alter(root, given, publish)
         if before is not None:
-            warn_of_lower_rows(root, before)
-        warn_of_iceberg(root, self._schema, known)
+            warn_of_lower_rows(OpenTable(root, before))
+        warn_of_iceberg(OpenTable(root, self._schema), known)
         from paimon_py.maintain.observers import report, schema_event
 
         made = self._schema
@@ -194,7 +195,7 @@ class Table(
         """
         from paimon_py.table import writing
 
-        return writing.writer(self._root, self._schema, overwrite=overwrite, share=share)
+        return writing.writer(self._open_table, overwrite=overwrite, share=share)
 
     @reads
     def writer_numbers(self, data: object, writers: int) -> pa.Array:
@@ -239,7 +240,7 @@ class Table(
         from paimon_py.table import writing
 
         return writing.write(
-            self._root, self._schema, data, overwrite=overwrite, watermark=watermark,
+            self._open_table, data, overwrite=overwrite, watermark=watermark,
             label=CommitLabel(user, identifier), progress=progress,
         )  # fmt: skip
 
@@ -268,7 +269,7 @@ class Table(
         from paimon_py.table import writing
 
         return writing.publish(
-            self._root, self._schema, changes, label=CommitLabel(user, identifier), overwrite=overwrite,
+            self._open_table, changes, label=CommitLabel(user, identifier), overwrite=overwrite,
             watermark=watermark, properties=properties,
         )  # fmt: skip
 
@@ -278,7 +279,7 @@ class Table(
         from paimon_py.table import writing
 
         label = CommitLabel(user, identifier)
-        return writing.remove(self._root, self._schema, PartitionChoice(), label=label)
+        return writing.remove(self._open_table, PartitionChoice(), label=label)
 
     @commits
     def drop_partitions(
@@ -297,7 +298,7 @@ class Table(
 
         given = () if partitions is None else partitions
         chosen = choice_of(self._schema, "drop_partitions", given) or PartitionChoice()
-        return writing.remove(self._root, self._schema, chosen, given, label=CommitLabel(user, identifier))
+        return writing.remove(self._open_table, chosen, given, label=CommitLabel(user, identifier))
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -341,7 +342,7 @@ class Table(
         """
         check_readable(self._schema)
         return open_scan(
-            self._root, self._schema, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
+            self._open_table, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
             columns=columns, where=where, limit=limit, order_by=order_by, options=options, row_ids=row_ids,
         )  # fmt: skip
 
@@ -396,7 +397,7 @@ class Table(
         """
         from paimon_py.system.kinds import system_table
 
-        return system_table(self._root, self._schema, self._name, name)
+        return system_table(self._open_table, self._name, name)
 
     @reads
     def lookup(
@@ -470,7 +471,7 @@ class Table(
         return type(self), (self._root, self._schema, self._name)
 
     def _repr_html_(self) -> str:
-        return table_page(self._root, self._schema, self._name)
+        return table_page(self._open_table, self._name)
 
     def __repr__(self) -> str:
         key = f", primary_key={list(self._schema.primary_keys)}" if self._schema.primary_keys else ""

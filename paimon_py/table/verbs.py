@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from paimon_py.arguments import with_location
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.schema import TableSchema
 
@@ -73,11 +74,16 @@ at_table_door = with_location(lambda table: table._root.path, lambda table: tabl
 """A class decorator for those that hold verbs of `Table`."""
 
 
-class OpenedTable:
+class TableVerbs:
     """What the classes that hold verbs of `Table` have in common: the table, and the schema it was opened with."""
 
     _root: TableRoot
     _schema: TableSchema
+
+    @property
+    def _open_table(self) -> OpenTable:
+        """Both as one value."""
+        return OpenTable(self._root, self._schema)
 
     @property
     def _newest(self) -> TableSchema:
@@ -86,6 +92,11 @@ class OpenedTable:
         Cost: none after `guard`; else a list.
         """
         return self._root.newest(self._schema)
+
+    @property
+    def _newest_table(self) -> OpenTable:
+        """The table under its latest schema. Cost: as `_newest`"""
+        return self._open_table.under(self._newest)
 
     @property
     def _rules(self) -> TableSchema:

@@ -23,14 +23,12 @@ from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.errors import NotFoundError, UsageError
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.maintain.observers import notify, observed_again
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.idle_warning import warn_of_idle_options
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.rows.result import RowsResult
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import NO_LABEL, CommitLabel
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.spec.supported import check_compactable, check_writable
 from paimon_py.write.session import Writer
@@ -42,77 +40,77 @@ if TYPE_CHECKING:
 
 
 def writer(
-    root: TableRoot, schema: TableSchema, *, overwrite: bool, share: tuple[int, int] | None = None,
+    table: OpenTable, *, overwrite: bool, share: tuple[int, int] | None = None,
     keeps_changelog: bool = True,
 ) -> Writer:  # fmt: skip
     """See `Table.writer`; `keeps_changelog`: see `WriterSettings`."""
-    check_writable(schema)
+    check_writable(table.schema)
     if not isinstance(overwrite, bool):
         raise UsageError(
             f"overwrite of a writer is True or False, not {overwrite!r}: commit(changes, overwrite=…) says what is"
             " replaced"
         )
-    warn_of_idle_options(root, schema.options)
+    warn_of_idle_options(table.root, table.schema.options)
     part = read_keys = None
     if share is not None:
         if not (isinstance(share, tuple) and len(share) == 2):
             raise UsageError(f"share is the number of a writer and of all writers, such as (2, 4), not {share!r}")
         from paimon_py.write.dynamic import Share
 
-        part = Share.of(schema, *share)
-    if bucket_mode(schema) is BucketMode.CROSS_PARTITION:
+        part = Share.of(table.schema, *share)
+    if bucket_mode(table.schema) is BucketMode.CROSS_PARTITION:
         from paimon_py.rows.live_keys import live_keys
 
-        read_keys = live_keys(root, schema)
-    settings = msgspec.structs.replace(WriterSettings.of(schema), keeps_changelog=keeps_changelog)
-    return Writer(root, schema, settings, ignore_existing=overwrite, share=part, read_keys=read_keys)
+        read_keys = live_keys(table)
+    settings = msgspec.structs.replace(WriterSettings.of(table.schema), keeps_changelog=keeps_changelog)
+    return Writer(table, settings, ignore_existing=overwrite, share=part, read_keys=read_keys)
 
 
 def write(
-    root: TableRoot, schema: TableSchema, data: object, *, overwrite: Mapping[str, object] | str | None = None,
+    table: OpenTable, data: object, *, overwrite: Mapping[str, object] | str | None = None,
     watermark: int | None = None, label: CommitLabel = NO_LABEL, progress: Progress | None = None,
 ) -> CommitResult:  # fmt: skip
     """See `Table.write_arrow`."""
     check_progress(progress)
-    mode = overwrite_of(schema, overwrite)
+    mode = overwrite_of(table.schema, overwrite)
     request = CommitRequest(label=label, overwrite=mode, watermark=watermark, is_new=True)
-    known = committed_before(root, schema, label)
+    known = committed_before(table, label)
     if known is not None:
-        return observed_again(root, schema, known)
-    return _publish(root, schema, data, request, progress, known_rows(data))
+        return observed_again(table, known)
+    return _publish(table, data, request, progress, known_rows(data))
 
 
 def upsert(
-    root: TableRoot, schema: TableSchema, data: object, on: object, label: CommitLabel = NO_LABEL,
+    table: OpenTable, data: object, on: object, label: CommitLabel = NO_LABEL,
     progress: Progress | None = None,
 ) -> RowsResult:  # fmt: skip
     """See `Table.upsert`; a primary key replaces rows by itself."""
-    if not schema.primary_keys or on is not None:
+    if not table.schema.primary_keys or on is not None:
         from paimon_py.rows import verbs
 
-        rows = verbs.once(root, schema, label, lambda: verbs.upsert(root, schema, data, on, label, progress))
+        rows = verbs.once(table, label, lambda: verbs.upsert(table, data, on, label, progress))
         if rows.already_committed:
-            return observed_again(root, schema, rows)
-        return run_auto_maintenance(root, schema, rows, of_batch=True)
+            return observed_again(table, rows)
+        return run_auto_maintenance(table, rows, of_batch=True)
     from paimon_py.rows.lacking import lacking_columns
     from paimon_py.rows.result import of_earlier
     from paimon_py.rows.rules import check_replacing
 
-    check_replacing(schema, "upsert")
+    check_replacing(table.schema, "upsert")
     check_progress(progress)
-    known = committed_before(root, schema, label)
+    known = committed_before(table, label)
     if known is not None:
-        return observed_again(root, schema, of_earlier(known))
+        return observed_again(table, of_earlier(known))
     count = known_rows(data)
-    given = data if isinstance(data, (pa.Table, pa.RecordBatch)) else open_stream(data, schema.fields)
-    lacking = lacking_columns(schema, given.schema.names)
+    given = data if isinstance(data, (pa.Table, pa.RecordBatch)) else open_stream(data, table.schema.fields)
+    lacking = lacking_columns(table.schema, given.schema.names)
     if lacking:
         from paimon_py.rows.keeping import upsert_keeping
 
-        kept = upsert_keeping(root, schema, open_stream(given), lacking, label=label, progress=progress)
-        return run_auto_maintenance(root, schema, kept, of_batch=True)
+        kept = upsert_keeping(table, open_stream(given), lacking, label=label, progress=progress)
+        return run_auto_maintenance(table, kept, of_batch=True)
     request = CommitRequest(label=label, is_new=True)
-    done = _publish(root, schema, given, request, progress, count)
+    done = _publish(table, given, request, progress, count)
     return RowsResult(
         snapshot_id=done.snapshot_id, snapshot_ids=done.snapshot_ids, before=done.before,
         already_committed=done.already_committed, upserted=done.row_count, files_added=done.file_count,
@@ -121,28 +119,28 @@ def upsert(
 
 
 def load(
-    root: TableRoot, schema: TableSchema, files: object, how: LoadFormat, options: Mapping[str, str], *,
+    table: OpenTable, files: object, how: LoadFormat, options: Mapping[str, str], *,
     overwrite: Mapping[str, object] | str | None, label: CommitLabel, progress: Progress | None,
 ) -> CommitResult:  # fmt: skip
     """See `Table.load_files`; `options`: of the store that the files lie in."""
     from paimon_py.write.loaded_files import INTO_FILES, Told, find_files
 
     check_progress(progress)
-    request = CommitRequest(label=label, overwrite=overwrite_of(schema, overwrite), is_new=True)
-    known = committed_before(root, schema, label)
+    request = CommitRequest(label=label, overwrite=overwrite_of(table.schema, overwrite), is_new=True)
+    known = committed_before(table, label)
     if known is not None:
-        return observed_again(root, schema, known)
+        return observed_again(table, known)
     found = find_files(files, options)
     for file in found:
         how.format_of(file.path)
     told = Told(progress, found)
     replaces = request.overwrite is not None
-    with writer(root, schema, overwrite=replaces, keeps_changelog=not replaces) as session:
+    with writer(table, overwrite=replaces, keeps_changelog=not replaces) as session:
         if isinstance(request.overwrite, PartitionChoice):
             session.keep_to(request.overwrite)
         session._count_by(ProgressCounter(told.on_write, 0, INTO_FILES))
         for file in found:
-            with file.batches(how, schema, told) as batches:
+            with file.batches(how, table.schema, told) as batches:
                 session.write_arrow(batches)
         if replaces and not told.rows:
             raise UsageError(
@@ -152,48 +150,49 @@ def load(
         told.end_reading()
         changes = session.changes(is_new=True)
         with discarding_on_failure(lambda: session.discard(changes)):
-            return run_auto_maintenance(root, schema, commit(root, schema, changes, request), of_batch=True)
+            return run_auto_maintenance(table, commit(table, changes, request), of_batch=True)
 
 
 def publish(
-    root: TableRoot, schema: TableSchema, changes: Changes | bytes | Iterable[Changes | bytes], *, label: CommitLabel,
+    table: OpenTable, changes: Changes | bytes | Iterable[Changes | bytes], *, label: CommitLabel,
     overwrite: Mapping[str, object] | str | None, watermark: int | None,
     properties: Mapping[str, str] | None,
 ) -> CommitResult:  # fmt: skip
     """See `Table.commit`."""
     request = CommitRequest(
-        label=label, overwrite=overwrite_of(schema, overwrite), watermark=watermark, properties=properties,
+        label=label, overwrite=overwrite_of(table.schema, overwrite), watermark=watermark, properties=properties,
         check_files=True,
     )  # fmt: skip
     given = _join(changes)
     compacts_only = request.overwrite is None and any(bucket.compacted.deleted for bucket in given.buckets)
     writes = any(bucket.written.added or bucket.written.deleted for bucket in given.buckets)
-    (check_compactable if compacts_only and not writes else check_writable)(schema)
-    warn_of_idle_options(root, schema.options)
-    result = commit(root, schema, given, request)
-    return run_auto_maintenance(root, schema, result, of_batch=writes and label.identifier is None)
+    (check_compactable if compacts_only and not writes else check_writable)(table.schema)
+    warn_of_idle_options(table.root, table.schema.options)
+    result = commit(table, given, request)
+    return run_auto_maintenance(table, result, of_batch=writes and label.identifier is None)
 
 
-def discard(root: TableRoot, schema: TableSchema, changes: Changes) -> None:
+def discard(table: OpenTable, changes: Changes) -> None:
     """Delete the files of changes that nobody will commit, whose writers are gone; as many as the store lets."""
-    uncommitted_files.discard(TableFiles(root, schema), changes)
+    uncommitted_files.discard(table, changes)
 
 
 def remove(
-    root: TableRoot, schema: TableSchema, chosen: PartitionChoice, specs: Sequence[Mapping[str, object]] = (), *,
+    table: OpenTable, chosen: PartitionChoice, specs: Sequence[Mapping[str, object]] = (), *,
     label: CommitLabel = NO_LABEL,
 ) -> CommitResult:  # fmt: skip
     """See `Table.truncate` and `Table.drop_partitions`; as in Java nothing expires by such a commit.
 
     `specs`: partitions that must be there. Java commits an empty snapshot where they are not.
     """
-    check_writable(schema)
-    known = committed_before(root, schema, label)
+    check_writable(table.schema)
+    known = committed_before(table, label)
     if known is not None:
-        return observed_again(root, schema, known)
-    warn_of_idle_options(root, schema.options)
-    changes = Changes(schema_id=schema.id, base=Base(root.snapshots.latest_id() or 0), buckets=(), branch=root.branch)
-    choices = [PartitionChoice.of_specs(schema, [spec]) for spec in specs]
+        return observed_again(table, known)
+    warn_of_idle_options(table.root, table.schema.options)
+    base = Base(table.root.snapshots.latest_id() or 0)
+    changes = Changes(schema_id=table.schema.id, base=base, buckets=(), branch=table.root.branch)
+    choices = [PartitionChoice.of_specs(table.schema, [spec]) for spec in specs]
 
     def check(state: State) -> None:
         partitions = binary_array(sorted({entry.partition for entry in state.live(chosen)}))
@@ -201,14 +200,15 @@ def remove(
         if absent:
             shown = ", ".join(str(dict(spec)) for spec in absent)
             raise NotFoundError(
-                f"nothing was dropped: {root.path} has no partition {shown}; table.partitions() lists those there are"
+                f"nothing was dropped: {table.root.path} has no partition {shown}; table.partitions() lists those"
+                " there are"
             )
 
     request = CommitRequest(
         label=label, overwrite=chosen, operation="TRUNCATE", is_new=True, check=check if specs else None
     )
-    done = commit(root, schema, changes, request)
-    return notify(root, root.newest(schema), done)
+    done = commit(table, changes, request)
+    return notify(table.newest(), done)
 
 
 def _join(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
@@ -226,32 +226,32 @@ def _join(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
 
 
 def _publish(
-    root: TableRoot, schema: TableSchema, data: object, request: CommitRequest, progress: Progress | None, count: int
+    table: OpenTable, data: object, request: CommitRequest, progress: Progress | None, count: int
 ) -> CommitResult:
     """Write and commit; `count`: how many rows there are, 0 where nobody knows."""
     can_repeat = request.overwrite is None and isinstance(data, (pa.Table, pa.RecordBatch))
-    if can_repeat and bucket_mode(schema) is BucketMode.CROSS_PARTITION:
+    if can_repeat and bucket_mode(table.schema) is BucketMode.CROSS_PARTITION:
         done = on_latest(
-            root, lambda _, number: _write(root, schema, data, request, progress, count, number), rounds=ROUNDS
+            table.root, lambda _, number: _write(table, data, request, progress, count, number), rounds=ROUNDS
         )
     else:
-        done = _write(root, schema, data, request, progress, count)
-    return run_auto_maintenance(root, schema, done, of_batch=True)
+        done = _write(table, data, request, progress, count)
+    return run_auto_maintenance(table, done, of_batch=True)
 
 
 def _write(
-    root: TableRoot, schema: TableSchema, data: object, request: CommitRequest, progress: Progress | None, count: int,
+    table: OpenTable, data: object, request: CommitRequest, progress: Progress | None, count: int,
     attempt: int = 1,
 ) -> CommitResult:  # fmt: skip
     tally = ProgressCounter(progress, count, "rows", steps=2, attempt=attempt)
     replaces = request.overwrite is not None
-    with writer(root, schema, overwrite=replaces, keeps_changelog=not replaces) as session:
+    with writer(table, overwrite=replaces, keeps_changelog=not replaces) as session:
         if isinstance(request.overwrite, PartitionChoice):
             session.keep_to(request.overwrite)
         if progress is not None:
             session._count_by(tally)
-            data = counted_stream(with_blob_bytes(root, schema, data), schema.fields, tally)
+            data = counted_stream(with_blob_bytes(table, data), table.schema.fields, tally)
         session.write_arrow(data)
         changes = session.changes(is_new=True)
         with discarding_on_failure(lambda: session.discard(changes)):
-            return commit(root, schema, changes, request)
+            return commit(table, changes, request)

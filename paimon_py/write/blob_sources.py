@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from paimon_py.codec.blob_refs import BlobRef
 from paimon_py.errors import UsageError
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.blobs import BlobPlace, blob_place, mentions_blobs
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.storage.refreshing_store import open_beside
 from paimon_py.write.listed_rows import rows_of
@@ -19,7 +19,7 @@ from paimon_py.write.listed_rows import rows_of
 _CHUNK_BYTES = 32 << 20
 
 
-def bytes_of_sources(root: TableRoot, schema: TableSchema, data: object) -> object:
+def bytes_of_sources(table: OpenTable, data: object) -> object:
     """The same rows with bytes in place of paths, open files and references, if they are mappings with any of these.
 
     Columns of references take `BlobRef`s as they are.
@@ -27,6 +27,7 @@ def bytes_of_sources(root: TableRoot, schema: TableSchema, data: object) -> obje
     Memory: rows with about 32 MB of bytes at a time, or one that has more.
     Raises: while rows are taken, UsageError for a file that does not give bytes; StorageError; as `rows_of`.
     """
+    schema = table.schema
     places = {field.name: blob_place(schema, field) for field in schema.fields if mentions_blobs(field.type)}
     names = list(places)
     if not isinstance(data, (list, tuple)) or not data:
@@ -36,7 +37,7 @@ def bytes_of_sources(root: TableRoot, schema: TableSchema, data: object) -> obje
     if not any(_has_source(row.get(name)) for row in data for name in names):
         return data
     kept = frozenset(name for name, place in places.items() if place is BlobPlace.REFERENCE)
-    return _chunks(root, schema.fields, names, kept, data)
+    return _chunks(table.root, table.schema.fields, names, kept, data)
 
 
 def _chunks(

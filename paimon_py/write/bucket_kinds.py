@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from paimon_py.compaction.live_files import LiveFiles
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
-from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
 from paimon_py.write.routing import FixedBuckets, Routing, UnawareBuckets
 
 if TYPE_CHECKING:
@@ -17,8 +15,7 @@ if TYPE_CHECKING:
 
 
 def routing_of(
-    root: TableRoot,
-    schema: TableSchema,
+    table: OpenTable,
     live: LiveFiles,
     *,
     buckets: int | None = None,
@@ -35,19 +32,19 @@ def routing_of(
 
     Raises: OptionError or UnsupportedError for numbers that leave no bucket to fill.
     """
-    mode = bucket_mode(schema) if buckets is None else BucketMode.FIXED
+    mode = bucket_mode(table.schema) if buckets is None else BucketMode.FIXED
     if mode is BucketMode.NONE:
-        return UnawareBuckets(schema)
+        return UnawareBuckets(table.schema)
     if mode is BucketMode.FIXED:
-        return FixedBuckets(schema, Options(schema.options).get_int("bucket") if buckets is None else buckets)
+        return FixedBuckets(table.schema, table.options.get_int("bucket") if buckets is None else buckets)
     if mode is BucketMode.DYNAMIC:
         from paimon_py.write.dynamic import DynamicBuckets
 
-        return DynamicBuckets(root, schema, live, share)
+        return DynamicBuckets(table, live, share)
     if mode is BucketMode.CROSS_PARTITION:
         from paimon_py.write.cross_partition import CrossPartitionRouting
 
-        return CrossPartitionRouting(root, schema, live.snapshot, read_keys)
+        return CrossPartitionRouting(table, live.snapshot, read_keys)
     from paimon_py.write.postponed_writer import PostponedBuckets
 
-    return PostponedBuckets(schema)
+    return PostponedBuckets(table.schema)

@@ -14,8 +14,8 @@ from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.order import merge_order
 from paimon_py.lsm.spill import SpilledRuns
 from paimon_py.lsm.writer import LSMWriter
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.new_files import NewFiles
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.write.append import AppendWriter
@@ -70,7 +70,7 @@ OpenBucket = Callable[[bytes, int, int], BucketWriter]
 """Partition, bucket and first sequence number → a writer of that bucket."""
 
 
-def bucket_writers(table: TableFiles, settings: WriterSettings) -> OpenBucket:
+def bucket_writers(table: OpenTable, settings: WriterSettings) -> OpenBucket:
     """What opens the writers of a table: rows are sorted by key, or stay as they come where there is no primary key."""
     schema, layout = table.schema, file_layout(table.schema)
     keeps_input = settings.keeps_changelog and Options(schema.options).get_enum("changelog-producer") == "input"

@@ -19,11 +19,8 @@ from paimon_py.commit.key_follower import KeyFollower
 from paimon_py.errors import CorruptionError, SnapshotExpiredError, UsageError
 from paimon_py.lsm.key_places import KeyPlaces
 from paimon_py.lsm.key_runs import Run, group_keys, keys_of
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.history import SnapshotLog
-from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.write.bucket_assigner import AssignerSettings, with_limits
 from paimon_py.write.cross_partition_moves import (
@@ -65,30 +62,31 @@ class CrossPartitionRouting(Routing):
     """
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, snapshot: Snapshot | None, read_keys: ReadKeys | None
+        self, table: OpenTable, snapshot: Snapshot | None, read_keys: ReadKeys | None
     ) -> None:
         """`snapshot`: what the writer builds on, None for nothing; `read_keys` can be None then.
 
         Raises: OptionError for numbers that leave no bucket to fill.
         """
-        options = Options(schema.options)
-        self._schema = schema
+        options = table.options
+        self._table = table
+        self._schema = table.schema
         self._snapshot = snapshot
         self._read_keys = read_keys
-        self._root = root
-        self._key_fields = tuple(schema.field(name) for name in schema.primary_keys)
+        self._root = table.root
+        self._key_fields = tuple(table.schema.field(name) for name in table.schema.primary_keys)
         self._decide = BY_ENGINE[options.get_enum("merge-engine")]
         room = min(options.get_memory("lookup.cache-max-memory-size"), options.get_memory("write-buffer-size"))
-        self._index = KeyPlaces(root.env.spill, room // _INDEX_SHARE)
+        self._index = KeyPlaces(table.root.env.spill, room // _INDEX_SHARE)
         self.memory_bytes = _MERGE_COPIES * (room // _INDEX_SHARE)
         self._target_rows = with_limits(AssignerSettings(), options).target_rows
         self._counts = KeyCounts(self._target_rows)
         self._numbers: dict[bytes, int] = {}
         self._partitions: list[bytes] = []
         self._values: list[pa.Array] = []
-        self._writer = root.env.ids.uuid()
+        self._writer = table.root.env.ids.uuid()
         self._follower = KeyFollower(_base(self._writer, snapshot))
-        self._chronicle = SnapshotLog(root)
+        self._chronicle = SnapshotLog(table.root)
         self._is_loaded = snapshot is None
         self._end: str | None = None
 
@@ -197,7 +195,7 @@ class CrossPartitionRouting(Routing):
             for field, column in zip(self._key_fields, live.columns, strict=True)
         )
         other = live.partition if found[at] < 0 else self._partitions[int(part_of(found[at : at + 1])[0])]
-        files = TableFiles(self._root, self._schema)
+        files = OpenTable(self._root, self._schema)
         places = " and ".join(sorted({files.label(each) for each in (live.partition, other)}))
         return CorruptionError(
             f"the table has the key {key} more than once, in {places}; delete all but one of these rows",

@@ -17,9 +17,8 @@ from paimon_py.commit.changes import Bucket, BucketChanges, Changes
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.errors import CorruptionError, OptionError, SnapshotExpiredError, UsageError
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.hash_files import key_hashes, read_hashes, write_hashes
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import HASH, IndexEntry
@@ -111,8 +110,7 @@ class DynamicBuckets(Routing):
 
     def __init__(
         self,
-        root: TableRoot,
-        schema: TableSchema,
+        table: OpenTable,
         live: LiveFiles,
         share: Share | None = None,
     ) -> None:
@@ -120,19 +118,19 @@ class DynamicBuckets(Routing):
 
         Raises: OptionError for numbers that leave no bucket to fill.
         """
-        self._root = root
-        self._schema = schema
-        self._files = TableFiles(root, schema)
+        self._root = table.root
+        self._schema = table.schema
+        self._files = table
         self._live = live
         own = AssignerSettings() if share is None else AssignerSettings(count=share.assigners, number=share.number)
-        self._settings = with_limits(own, Options(schema.options))
+        self._settings = with_limits(own, table.options)
         self._share = share
         self._partitions: dict[bytes, PartitionBuckets] = {}
         self._index: dict[Bucket, _Indexed] = {}
         self._entries: dict[bytes, list[IndexEntry]] | None = None
         self._is_old = False
         self._made: list[IndexEntry] = []
-        self.route = Router(schema, assign=self.assign).route
+        self.route = Router(table.schema, assign=self.assign).route
 
     def assign(self, partition: bytes, hashes: Int32s) -> Ints:
         """The bucket of each key of a partition, given by its hash.

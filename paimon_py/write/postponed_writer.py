@@ -22,8 +22,8 @@ from paimon_py.formats.avro.schema import record_schema
 from paimon_py.lsm.buffer import MergeBuffer
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.order import merge_order
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.new_files import NewFiles
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -45,7 +45,7 @@ class PostponedBuckets(Routing):
     def __init__(self, schema: TableSchema) -> None:
         self.route = Router(schema, only=POSTPONE_BUCKET).route
 
-    def writers(self, table: TableFiles, settings: WriterSettings) -> OpenBucket:  # noqa: ARG002
+    def writers(self, table: OpenTable, settings: WriterSettings) -> OpenBucket:  # noqa: ARG002
         """What opens the writers of partitions; names of files tell writers apart."""
         schema, layout, ids = table.schema, waiting_layout(table.schema), table.root.env.ids
         prefix = Options(schema.options).get_str("data-file.prefix")

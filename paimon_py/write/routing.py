@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from paimon_py.commit.changes import BucketChanges, Changes, KeyBase
 from paimon_py.errors import UnsupportedError
-from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.bucket_mode import UNAWARE
 from paimon_py.spec.schema import TableSchema
 from paimon_py.write.bucket_writer import OpenBucket, bucket_writers
@@ -40,7 +40,7 @@ class Routing:
     remembers: bool = True
     handed: frozenset[str] = frozenset()
 
-    def writers(self, table: TableFiles, settings: WriterSettings) -> OpenBucket:
+    def writers(self, table: OpenTable, settings: WriterSettings) -> OpenBucket:
         """What opens the writers of the buckets."""
         return bucket_writers(table, settings)
 

@@ -22,14 +22,12 @@ from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.writer_compaction import WriterCompaction
 from paimon_py.env import SerialPool
 from paimon_py.errors import CorruptionError, SchemaError, UsageError
-from paimon_py.metadata.bucket_files import TableFiles
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.parallel import Budget
 from paimon_py.progress import ProgressCounter
 from paimon_py.spec.bounds import SEQUENCE_MAX, is_long
 from paimon_py.spec.bucket_mode import counts_anew
 from paimon_py.spec.clustering import is_incremental
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.write.align import Alignment
 from paimon_py.write.bucket_kinds import routing_of
@@ -60,30 +58,30 @@ class Writer(ApiHints):
     """
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, settings: WriterSettings | None = None, *,
+        self, table: OpenTable, settings: WriterSettings | None = None, *,
         ignore_existing: bool = False, share: Share | None = None, read_keys: ReadKeys | None = None,
     ) -> None:  # fmt: skip
         """`settings`: in place of what the table's options say; `ignore_existing`: what the table holds will be
         replaced, so sequence numbers start anew; `share` and `read_keys`: see `routing_of`."""
-        settings = settings or WriterSettings.of(schema)
-        root.store.require_new(root.path)
-        self._root = root
-        self._schema = schema
-        self._table = TableFiles(root, schema)
-        self._snapshot = root.latest()
+        settings = settings or WriterSettings.of(table.schema)
+        table.root.store.require_new(table.root.path)
+        self._root = table.root
+        self._schema = table.schema
+        self._table = table
+        self._snapshot = table.root.latest()
         base = None if ignore_existing else self._snapshot
-        self._live = LiveFiles(root, base)
-        self._routing = routing_of(root, schema, self._live, buckets=settings.buckets, share=share, read_keys=read_keys)
+        self._live = LiveFiles(table.root, base)
+        self._routing = routing_of(table, self._live, buckets=settings.buckets, share=share, read_keys=read_keys)
         self._begin = self._routing.writers(self._table, settings)
-        self._counts_anew = counts_anew(schema, compacts=settings.compacts)
+        self._counts_anew = counts_anew(table.schema, compacts=settings.compacts)
         self._existing: Existing | None = None if self._routing.follows and base is not None else NOTHING
         self._compaction = self._compacting(settings, replaces=ignore_existing) if settings.compacts else None
         relieve = None if self._compaction is None else self._compaction.relieve
         limit = settings.buffer_bytes - self._routing.memory_bytes
-        self._buckets = OpenBuckets(_weakly(self._open), limit, root.env.pool, relieve)
-        self._unhanded = UncommittedOutput(root, self._buckets, self._compaction, self._routing)
+        self._buckets = OpenBuckets(_weakly(self._open), limit, table.root.env.pool, relieve)
+        self._unhanded = UncommittedOutput(table.root, self._buckets, self._compaction, self._routing)
         self._chosen = PartitionChoice()
-        self._times = PartitionTime.required_by(schema)
+        self._times = PartitionTime.required_by(table.schema)
         self._checked: set[bytes] = set()
         self._aligned: dict[bool, tuple[pa.Schema, Alignment]] = {}
         self._tally = ProgressCounter(None, 0, "rows")
@@ -258,7 +256,7 @@ class Writer(ApiHints):
         total = self._routing.total_buckets
         tells = settings.keeps_changelog
         return WriterCompaction(
-            self._root, self._schema, self._live, total_buckets=total, replaces=replaces, tells=tells
+            self._table, self._live, total_buckets=total, replaces=replaces, tells=tells
         )
 
     def _require_process(self) -> None:
@@ -272,7 +270,7 @@ class Writer(ApiHints):
 
     def _add(self, data: object, *, fills_nulls: bool) -> None:
         self._require_open()
-        data = with_blob_bytes(self._table.root, self._schema, data)
+        data = with_blob_bytes(OpenTable(self._table.root, self._schema), data)
         reader = open_stream(data, self._schema.fields)
         alignment = self._alignment(reader.schema, fills_nulls)
         try:

@@ -12,14 +12,14 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import UsageError
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import ProgressCounter, count_batches
 from paimon_py.spec.blobs import mentions_blobs
 from paimon_py.spec.type_text import contains
 from paimon_py.spec.types import Atomic, DataType, Field, Root
 
 if TYPE_CHECKING:
-    from paimon_py.metadata.root import TableRoot
-    from paimon_py.spec.schema import TableSchema
+    pass
 
 _PIECE_ROWS = 262_144
 _PIECE_BYTES = 64 << 20
@@ -58,16 +58,16 @@ def open_stream(data: object, fields: Sequence[Field] = ()) -> pa.RecordBatchRea
         raise UsageError(f"{type(data).__name__} does not give an Arrow table: {shown}{way}") from error
 
 
-def with_blob_bytes(root: TableRoot, schema: TableSchema, data: object) -> object:
+def with_blob_bytes(table: OpenTable, data: object) -> object:
     """Rows with bytes in place of paths, open files and references in columns of BLOBs.
 
     Raises: as `write.blob_sources.bytes_of_sources`.
     """
-    if not any(mentions_blobs(field.type) for field in schema.fields):
+    if not any(mentions_blobs(field.type) for field in table.schema.fields):
         return data
     from paimon_py.write.blob_sources import bytes_of_sources
 
-    return bytes_of_sources(root, schema, data)
+    return bytes_of_sources(table, data)
 
 
 def known_rows(data: object) -> int:

@@ -17,9 +17,9 @@ from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.env import Env, SerialPool
 from paimon_py.lsm.order import key_ranks
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import DeletionWriter
 from paimon_py.metadata.hash_files import read_hashes
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.change_plan import ChangeSource, plan_step
 from paimon_py.scan.read import Request, read_split
@@ -182,7 +182,7 @@ def _kill(table: Table, count: int) -> None:
     entries = root.manifests.live_entries(root.snapshots.latest()).entries()
     oldest = min(entries, key=lambda entry: entry.file.min_sequence)
     place = {"partition": oldest.partition, "bucket": oldest.bucket}
-    writer = DeletionWriter(TableFiles(root, table.schema).bucket(**place))
+    writer = DeletionWriter(OpenTable(root, table.schema).bucket(**place))
     index = writer.write({oldest.file.name: DeletionVector.of(np.arange(count))})
     bucket = BucketChanges(**place, total_buckets=oldest.total_buckets, written=Edit(added_index=(index,)))
     table.commit(Changes(schema_id=0, base=Base.of(root.snapshots.latest()), buckets=(bucket,)))
@@ -265,7 +265,7 @@ def _checked(table: Table, number: int, *, last: bool) -> set[str]:
     if schema.primary_keys:
         _check_levels(schema, entries)
     index = root.manifests.read_index(snapshot.index_manifest) if snapshot.index_manifest else []
-    places = TableFiles(root, schema).deletion_places(index)
+    places = OpenTable(root, schema).deletion_places(index)
     assert {(*key, name) for key, files in places.items() for name in files} <= live, "a deletion vector dangles"
     buckets = [(entry.partition, entry.bucket, entry.index_type) for entry in index]
     assert not schema.primary_keys or len(set(buckets)) == len(buckets), "a bucket has two index files of a type"
@@ -320,12 +320,12 @@ def _check_hashes(root, schema, entries, index) -> None:
     if not index:
         return
     known: dict[bytes, set[int]] = {}
-    hashes = {(entry.partition, entry.bucket): set(read_hashes(TableFiles(root, schema), entry).tolist()) for entry in index}
+    hashes = {(entry.partition, entry.bucket): set(read_hashes(OpenTable(root, schema), entry).tolist()) for entry in index}
     for (partition, _), own in hashes.items():
         assert known.setdefault(partition, set()).isdisjoint(own), "a hash is in two buckets"
         known[partition] |= own
     types = [field.type for field in schema.key_fields]
-    files = TableFiles(root, schema)
+    files = OpenTable(root, schema)
     for entry in entries:
         if entry.partition not in known:
             continue
@@ -352,7 +352,7 @@ def _named(table: Table, snapshot, entries, index) -> set[str]:
     for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list, *([told] if told else [])):
         found.add(f"{root.path}/manifest/{name}")
         found |= {f"{root.path}/manifest/{file.name}" for file in root.manifests.read_list(name)}
-    files = TableFiles(root, schema)
+    files = OpenTable(root, schema)
     for entry in (*entries, *(root.manifests.read_entries(root.manifests.read_list(told)).entries() if told else ())):
         found.update(files.bucket(entry.partition, entry.bucket).paths(entry.file))
     if snapshot.index_manifest:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "paimon_py"
 
-BUCKET_FILES, NEW_FILES, PLACES = "metadata/bucket_files.py", "metadata/new_files.py", "files/places.py"
+BUCKET_FILES, NEW_FILES, PLACES = "metadata/open_table.py", "metadata/new_files.py", "files/places.py"
 
 DOORS = {
     "partition_directory": {BUCKET_FILES, "write/exported_files.py"},  # exports lie outside of tables

@@ -17,6 +17,7 @@ from paimon_py import CommitConflictError, Table
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.compaction.plan import Moment, tasks_of
 from paimon_py.compaction.run import run_task
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.data_file import FileKind, ManifestEntry
 
 OPTIONS = [
@@ -100,7 +101,7 @@ class Life:
         by_bucket: dict[int, BucketChanges] = {bucket.bucket: bucket for bucket in changes.buckets}
         for task in tasks:
             if task.bucket in by_bucket:
-                made = run_task(self.root, self.schema, task)
+                made = run_task(OpenTable(self.root, self.schema), task)
                 by_bucket[task.bucket] = msgspec.structs.replace(made, written=by_bucket[task.bucket].written)
         self.held.append((msgspec.structs.replace(changes, buckets=tuple(by_bucket.values())), effect))
 

@@ -603,7 +603,7 @@ STRANGERS = (
     ),
     plant(
         "a tag that names another snapshot leaves the files of the old one",
-        "    _let_go(root, schema, [old], lambda: None)\n",
+        "    _let_go(table, [old], lambda: None)\n",
         "",
         "unit/maintain/test_tag_names.py",
     ),
@@ -724,7 +724,7 @@ CARE = (
     ),
     plant(
         "statistics that no snapshot names stay behind",
-        "with discarding_on_failure(lambda: delete_statistics(root, name)):",
+        "with discarding_on_failure(lambda: delete_statistics(table.root, name)):",
         "with discarding_on_failure(lambda: None):",
         "unit/maintain/test_analyze.py",
     ),

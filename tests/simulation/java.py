@@ -5,7 +5,7 @@ Source: Java `ExpireSnapshotsImpl`, `SnapshotDeletion`, `RollbackHelper`, `FileS
 
 from __future__ import annotations
 
-from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, manifest_path, snapshot_path
 
@@ -46,7 +46,7 @@ def expire(root, keep):
                 gone.pop(place, None)
         for entry in gone.values():
             if entry.file.name not in kept_data:
-                for path in TableFiles(root, schema).bucket(entry.partition, entry.bucket).paths(entry.file):
+                for path in OpenTable(root, schema).bucket(entry.partition, entry.bucket).paths(entry.file):
                     root.store.delete(path)
     keeping = [*tagged, root.snapshots.get(end)]
     kept = {name for one in keeping for name in lists_of(root, one)}
@@ -55,7 +55,7 @@ def expire(root, keep):
         snapshot = root.snapshots.get(number)
         for entry in index_of(root, snapshot):
             if entry.name not in kept:
-                root.store.delete(TableFiles(root, schema).index_path(entry))
+                root.store.delete(OpenTable(root, schema).index_path(entry))
         for name in sorted(lists_of(root, snapshot) - kept):
             root.store.delete(manifest_path(root.path, name))
         root.store.delete(snapshot_path(root.path, number))

@@ -27,7 +27,7 @@ from paimon_py import (
 )
 from paimon_py.lsm.external_sort import ExternalSort
 from paimon_py.lsm.spill import SpilledRuns, SpillSettings
-from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.type_text import parse_type
 from paimon_py.storage.memory_store import MemoryStore
@@ -211,7 +211,7 @@ def test_dead_rows_go_and_their_vectors_with_them(catalog):
 def vectors(table):
     root = reopened(table)._root
     name = root.snapshots.latest().index_manifest
-    return TableFiles(root, table.schema).deletion_places(root.manifests.read_index(name)) if name else {}
+    return OpenTable(root, table.schema).deletion_places(root.manifests.read_index(name)) if name else {}
 
 
 def test_old_files_are_sorted_in_the_new_schema(catalog):

@@ -18,14 +18,12 @@ from paimon_py.executors.executor import Executor
 from paimon_py.executors.job import Job
 from paimon_py.maintain.file_tasks import DELETE, delete_files
 from paimon_py.metadata.branches import other_branches
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.id_runs import runs_of_ids
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.data_file import FileKind, FileSource, ManifestEntry
 from paimon_py.spec.layout import MAIN_BRANCH, manifest_path, statistics_path
-from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
 
@@ -143,17 +141,17 @@ class Counts(NamedTuple):
 class DeletionPlan:
     """Files that go: their paths by name."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema) -> None:
-        self._root = root
-        self._schema = schema
-        self._files = TableFiles(root, schema)
+    def __init__(self, table: OpenTable) -> None:
+        self._root = table.root
+        self._schema = table.schema
+        self._files = table
         self._data: dict[str, tuple[str, ...]] = {}
         self._ending: set[str] = set()  # manifests that tell of the end of data files
         self._index: dict[str, str] = {}
         self._metadata: dict[str, str] = {}
         self._spared = 0
-        self._removes_directories = Options(schema.options).get_bool("snapshot.clean-empty-directories")
-        self._partition_keys = len(schema.partition_keys)
+        self._removes_directories = table.options.get_bool("snapshot.clean-empty-directories")
+        self._partition_keys = len(table.schema.partition_keys)
 
     @property
     def has_data(self) -> bool:
@@ -320,7 +318,7 @@ class DeletionPlan:
         data = [path for part in self._data.values() for path in part]
         paths = [*self._metadata.values(), *self._index.values(), *data]
         tally = None if progress is None else ProgressCounter(progress, len(paths), "files")
-        remaining = delete_files(Job(DELETE, self._root, self._schema, tally=tally), paths, executor, named=True)
+        remaining = delete_files(Job(DELETE, self._files, tally=tally), paths, executor, named=True)
         if self._removes_directories:
             below = self._root.path + "/"
             self._remove_directories({path.rpartition("/")[0] for path in data if path.startswith(below)})

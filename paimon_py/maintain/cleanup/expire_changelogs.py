@@ -13,15 +13,15 @@ from paimon_py.maintain.cleanup.expired import ExpiredChangelogs
 from paimon_py.maintain.cleanup.retention import Retention, first_kept_changelog
 from paimon_py.maintain.observers import report
 from paimon_py.metadata.branches import other_branches
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.events import ExpiryEvent
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 
 
 def expire_changelogs(
-    root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool, progress: Progress | None = None
+    table: OpenTable, retention: Retention, *, dry_run: bool, progress: Progress | None = None
 ) -> ExpiredChangelogs:
     """Let kept changelogs go, and the files that only they name; the newest one stays.
 
@@ -32,27 +32,27 @@ def expire_changelogs(
     Raises:
         CorruptionError, StorageError: a changelog, tag, branch or consumer cannot be read; nothing was deleted.
     """
-    ids, earliest = root.changelogs.ids(), root.snapshots.earliest_id()
-    latest = root.snapshots.latest_id()
+    ids, earliest = table.root.changelogs.ids(), table.root.snapshots.earliest_id()
+    latest = table.root.snapshots.latest_id()
     if latest is None:
-        root.schemas.latest()
+        table.root.schemas.latest()
     if not ids or latest is None or earliest is None:
         return ExpiredChangelogs(reason="no changelog is kept longer than its snapshot", dry_run=dry_run)
     found: dict[int, Snapshot | None] = {}
 
     def get(number: int) -> Snapshot | None:
         if number not in found:
-            found[number] = root.changelogs.find(number)
+            found[number] = table.root.changelogs.find(number)
         return found[number]
 
     def time_of(number: int) -> int | None:
         changelog = get(number)
         return None if changelog is None else changelog.time_millis
 
-    consumers = {consumer.name: consumer.next_snapshot_id for consumer in root.consumers.all()}
+    consumers = {consumer.name: consumer.next_snapshot_id for consumer in table.root.consumers.all()}
     kept = first_kept_changelog(ids, latest, retention, consumers, time_of)
     going = [one for number in ids if number < kept.snapshot_id and (one := get(number)) is not None]
-    doomed, tally = DeletionPlan(root, schema), ProgressCounter(progress, len(going), "changelogs")
+    doomed, tally = DeletionPlan(table), ProgressCounter(progress, len(going), "changelogs")
     for changelog in going:
         if changelog.changelog_manifest_list is None:
             doomed.add_deleted(changelog)
@@ -61,28 +61,28 @@ def expire_changelogs(
             doomed.add_changelog(changelog)
             doomed.add_lists(changelog.changelog_manifest_list)
         tally.add(1)
-    beside = other_references(root, going)
+    beside = other_references(table.root, going)
     if going:
-        following, oldest = get(kept.snapshot_id), root.snapshots.find(earliest)
+        following, oldest = get(kept.snapshot_id), table.root.snapshots.find(earliest)
         if following is not None:
             doomed.spare_metadata(following, missing_ok=True)
         doomed.spare([] if oldest is None else [oldest])
         # what the first one took away was last named by the snapshot before
         doomed.spare(beside.near(going[0].id - 1, kept.snapshot_id))
-        before = [other.snapshots.find(going[0].id - 1) for other in other_branches(root)]
+        before = [other.snapshots.find(going[0].id - 1) for other in other_branches(table.root)]
         doomed.spare([one for one in before if one is not None])
         doomed.spare_changes(beside)
     left_files, said = 0, tuple[str, ...]()
     if going and not dry_run:
-        root.changelogs.forget(range(going[0].id, kept.snapshot_id))
-        doomed.spare(other_references(root, going).without(beside))
+        table.root.changelogs.forget(range(going[0].id, kept.snapshot_id))
+        doomed.spare(other_references(table.root, going).without(beside))
         left_files = doomed.delete(progress=progress)
         EXPIRY.info(
-            "%s: changelogs %d to %d went, with %d data files; %s", root.path, going[0].id, going[-1].id,
+            "%s: changelogs %d to %d went, with %d data files; %s", table.root.path, going[0].id, going[-1].id,
             doomed.counts.data_files, kept.reason,
-            extra=fields(root, changelogs=len(going), data_files=doomed.counts.data_files),
+            extra=fields(table.root, changelogs=len(going), data_files=doomed.counts.data_files),
         )  # fmt: skip
-        said = report(root, lambda: _event(root, going, doomed))
+        said = report(table.root, lambda: _event(table.root, going, doomed))
     counts = doomed.counts
     return ExpiredChangelogs(
         snapshot_ids=tuple(one.id for one in going),

@@ -32,8 +32,8 @@ from paimon_py.errors import OptionError, UsageError
 from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.cleanup.expired import ExpiredPartitions
 from paimon_py.maintain.observers import report, tell_commits
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.partition_files import partition_columns, partition_files
-from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.scan.moments import age_of, as_age, limit_before, wall_millis
 from paimon_py.spec.events import ExpiryEvent
@@ -116,8 +116,7 @@ def _time(schema: TableSchema, options: Options) -> PartitionTime | None:
 
 
 def expire_partitions(
-    root: TableRoot,
-    schema: TableSchema,
+    table: OpenTable,
     expiry: PartitionExpiry,
     *,
     dry_run: bool,
@@ -131,20 +130,20 @@ def expire_partitions(
         SnapshotExpiredError, CorruptionError, StorageError: nothing was dropped by this step.
     """
     gone, ids = pa.array([], pa.binary()), []
-    found = on_latest(root, lambda latest, _: _find_expired(root, schema, expiry, latest), rounds=ROUNDS)
+    found = on_latest(table.root, lambda latest, _: _find_expired(table, expiry, latest), rounds=ROUNDS)
     total = min(expiry.max_num, len(found.expired))
     if found.undated.num_rows:
         EXPIRY.warning(
-            "%s: %d partitions never expire, their values say no time", root.path, found.undated.num_rows,
-            extra=fields(root, partitions=found.undated.num_rows),
+            "%s: %d partitions never expire, their values say no time", table.root.path, found.undated.num_rows,
+            extra=fields(table.root, partitions=found.undated.num_rows),
         )  # fmt: skip
     if dry_run:
         gone = found.expired[:total]
     tally = ProgressCounter(progress, 0 if dry_run else total, "partitions")
     while not dry_run and len(gone) < total:
         most = min(expiry.batch_size or total, total - len(gone))
-        drop = functools.partial(_drop, root, schema, expiry, most)
-        went, number = on_latest(root, drop, rounds=ROUNDS)
+        drop = functools.partial(_drop, table, expiry, most)
+        went, number = on_latest(table.root, drop, rounds=ROUNDS)
         if not len(went):
             break
         gone = pa.concat_arrays([gone, went])
@@ -152,11 +151,12 @@ def expire_partitions(
         tally.add(len(went))
     tally.end()
     if ids:
-        EXPIRY.info("%s: %d partitions went", root.path, len(gone), extra=fields(root, partitions=len(gone)))
-    event = lambda: ExpiryEvent(**root.event_place(), what="partitions", count=len(gone))  # noqa: E731
-    said = report(root, event) if ids else ()
+        more = fields(table.root, partitions=len(gone))
+        EXPIRY.info("%s: %d partitions went", table.root.path, len(gone), extra=more)
+    event = lambda: ExpiryEvent(**table.root.event_place(), what="partitions", count=len(gone))  # noqa: E731
+    said = report(table.root, event) if ids else ()
     return ExpiredPartitions(
-        partitions=tuple(partition_columns(schema, gone).to_pylist()),
+        partitions=tuple(partition_columns(table.schema, gone).to_pylist()),
         snapshot_ids=tuple(ids),
         left=len(found.expired) - len(gone),
         undated=tuple(found.undated.to_pylist()),
@@ -166,13 +166,13 @@ def expire_partitions(
 
 
 def _drop(
-    root: TableRoot, schema: TableSchema, expiry: PartitionExpiry, most: int, latest: Snapshot | None, _: int
+    table: OpenTable, expiry: PartitionExpiry, most: int, latest: Snapshot | None, _: int
 ) -> tuple[pa.Array, int | None]:
     """Drop the first partitions that have expired in a snapshot.
 
     Returns: the partitions, serialized, and the snapshot that dropped them.
     """
-    going = _find_expired(root, schema, expiry, latest).expired[:most]
+    going = _find_expired(table, expiry, latest).expired[:most]
     if not len(going) or latest is None:
         return going, None
     chosen = PartitionChoice.of_rows(going.to_pylist())
@@ -181,12 +181,12 @@ def _drop(
         """Nobody wrote meanwhile to what goes because nobody wrote."""
         if expiry.time is not None or state.latest is None or state.latest == latest:
             return None
-        is_old = bool(_without_newer_files(partition_files(root, state.latest, chosen), expiry).all())
+        is_old = bool(_without_newer_files(partition_files(table.root, state.latest, chosen), expiry).all())
         return None if is_old else Conflict("others wrote to partitions that had expired")
 
-    changes = Changes(schema_id=schema.id, base=Base.of(latest), buckets=(), branch=root.branch)
-    done = commit(root, schema, changes, CommitRequest(overwrite=chosen, is_new=True, check=check))
-    tell_commits(root, root.newest(schema), done.snapshot_ids)
+    changes = Changes(schema_id=table.schema.id, base=Base.of(latest), buckets=(), branch=table.root.branch)
+    done = commit(table, changes, CommitRequest(overwrite=chosen, is_new=True, check=check))
+    tell_commits(table.newest(), done.snapshot_ids)
     return going, done.snapshot_id
 
 
@@ -197,14 +197,14 @@ class _Found(msgspec.Struct, frozen=True):
     undated: pa.Table
 
 
-def _find_expired(root: TableRoot, schema: TableSchema, expiry: PartitionExpiry, snapshot: Snapshot | None) -> _Found:
+def _find_expired(table: OpenTable, expiry: PartitionExpiry, snapshot: Snapshot | None) -> _Found:
     """Which partitions of a snapshot have expired, and which never will because their values say no time."""
     if snapshot is None:
         nothing = pa.array([], pa.binary())
-        return _Found(nothing, partition_columns(schema, nothing))
-    found = partition_files(root, snapshot)
+        return _Found(nothing, partition_columns(table.schema, nothing))
+    found = partition_files(table.root, snapshot)
     partitions = found["partition"].combine_chunks()
-    texts = time_texts(schema, partitions.to_pylist())
+    texts = time_texts(table.schema, partitions.to_pylist())
     undated: Mask = np.zeros(len(partitions), np.bool_)
     if expiry.time is None:
         is_old = _without_newer_files(found, expiry)
@@ -213,11 +213,12 @@ def _find_expired(root: TableRoot, schema: TableSchema, expiry: PartitionExpiry,
         undated = np.array([time is None for time in times], np.bool_)
         limit = expiry.before_millis * _MILLI_NANOS
         is_old = np.array([time is not None and time < limit for time in times], np.bool_)
-    default = Options(schema.options).get_str("partition.default-name")
+    default = table.options.get_str("partition.default-name")
     going = np.flatnonzero(is_old).tolist()
     going.sort(key=lambda at: ",".join(default if text is None else text for text in texts[at]).encode("utf-16-be"))
     return _Found(
-        partitions.take(pa.array(going, pa.int64())), partition_columns(schema, partitions.filter(pa.array(undated)))
+        partitions.take(pa.array(going, pa.int64())),
+        partition_columns(table.schema, partitions.filter(pa.array(undated))),
     )
 
 
@@ -226,20 +227,20 @@ def _without_newer_files(found: pa.Table, expiry: PartitionExpiry) -> Mask:
     return numpy_values(found["creation_time_millis"].combine_chunks()) < expiry.before_millis
 
 
-def leave_out_expired(root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None) -> PartitionChoice | None:
+def leave_out_expired(table: OpenTable, chosen: PartitionChoice | None) -> PartitionChoice | None:
     """Leave out of some partitions, or of all (None), what has expired by its values, where the table asks for that.
 
     Cost: none unless `compaction.skip-expired-partitions` is set; else all manifests of the latest snapshot, which stay
         cached.
     Raises: OptionError, UnsupportedError as `PartitionExpiry.of`; SnapshotExpiredError, CorruptionError
     """
-    if not Options(schema.options).get_bool("compaction.skip-expired-partitions"):
+    if not table.options.get_bool("compaction.skip-expired-partitions"):
         return chosen
-    expiry, latest = PartitionExpiry.of(schema, schema.options, root.env.clock), root.latest()
+    expiry, latest = PartitionExpiry.of(table.schema, table.schema.options, table.root.env.clock), table.root.latest()
     if expiry is None or expiry.time is None or latest is None:
         return chosen
-    gone = set(_find_expired(root, schema, expiry, latest).expired.to_pylist())
-    return PartitionChoice.of_rows(set(partition_files(root, latest, chosen)["partition"].to_pylist()) - gone)
+    gone = set(_find_expired(table, expiry, latest).expired.to_pylist())
+    return PartitionChoice.of_rows(set(partition_files(table.root, latest, chosen)["partition"].to_pylist()) - gone)
 
 
 def require_expiry(expiry: PartitionExpiry | None, schema: TableSchema) -> PartitionExpiry:

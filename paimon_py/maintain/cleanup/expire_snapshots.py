@@ -23,17 +23,17 @@ from paimon_py.maintain.cleanup.expired import ExpiredSnapshots
 from paimon_py.maintain.cleanup.retention import FirstKept, Lasting, Retention, first_kept, lasting_changes
 from paimon_py.maintain.observers import report
 from paimon_py.metadata.id_runs import current_run
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.events import ExpiryEvent
 from paimon_py.spec.layout import earliest_hint_path, snapshot_path
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import CommitKind, Snapshot
 
 
 def expire_snapshots(
-    root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool, executor: Executor | None = None,
+    table: OpenTable, retention: Retention, *, dry_run: bool, executor: Executor | None = None,
     progress: Progress | None = None, seen: Snapshot | None = None,
 ) -> ExpiredSnapshots:
     """Let snapshots go, and the files that only they name.
@@ -56,12 +56,13 @@ def expire_snapshots(
         CommitConflictError: a rollback or fast-forward is at work, or was meanwhile; nothing was deleted.
         CorruptionError, StorageError: a snapshot, tag, branch or consumer cannot be read; nothing was deleted.
     """
+    root = table.root
     ids = list(current_run(root.check_listed(root.snapshots.ids()) or [0], root.snapshots.earliest_hint))
     if ids == [0]:
         return ExpiredSnapshots(reason="the table is empty", dry_run=dry_run)
     known = _Known(root, seen)
-    lasting = lasting_changes(schema.options)
-    kept = _first_kept(ids, retention, _consumer_positions(root, schema, lasting), known)
+    lasting = lasting_changes(table.schema.options)
+    kept = _first_kept(ids, retention, _consumer_positions(table, lasting), known)
     going = [snapshot for number in ids if number < kept.snapshot_id for snapshot in known.get(number)]
     if not going:
         return _result(ids, kept, [], None, dry_run=dry_run)
@@ -71,7 +72,7 @@ def expire_snapshots(
         beside = other_references(root, going)
         following = _following(root, kept.snapshot_id, known)
         chain = Chain((*going, following), [following] if following.id == ids[-1] else known.get(ids[-1]))
-        doomed = _plan_deletion(root, schema, chain, lasting, ProgressCounter(progress, len(going), "snapshots"))
+        doomed = _plan_deletion(table, chain, lasting, ProgressCounter(progress, len(going), "snapshots"))
         doomed.spare(beside.near(going[0].id, kept.snapshot_id))
         doomed.spare_changes(beside)
     except PaimonError:
@@ -137,24 +138,24 @@ def _first_kept(ids: Sequence[int], retention: Retention, held: Mapping[str, int
     return FirstKept(kept.snapshot_id - 1, kept.reason) if overwrites else kept
 
 
-def _consumer_positions(root: TableRoot, schema: TableSchema, lasting: Lasting) -> dict[str, int]:
+def _consumer_positions(table: OpenTable, lasting: Lasting) -> dict[str, int]:
     """The next snapshot of each consumer; of none where kept changelogs are all that consumers need."""
-    if lasting is not Lasting.NOTHING and Options(schema.options).get_bool("consumer.changelog-only"):
+    if lasting is not Lasting.NOTHING and table.options.get_bool("consumer.changelog-only"):
         return {}
-    return {consumer.name: consumer.next_snapshot_id for consumer in root.consumers.all()}
+    return {consumer.name: consumer.next_snapshot_id for consumer in table.root.consumers.all()}
 
 
 def _plan_deletion(
-    root: TableRoot, schema: TableSchema, chain: Chain, lasting: Lasting, tally: ProgressCounter
+    table: OpenTable, chain: Chain, lasting: Lasting, tally: ProgressCounter
 ) -> DeletionPlan:
     """All that snapshots name and the one that follows them does not, but for what tells of changes kept longer.
 
     What the first snapshot that stays and the latest one name is spared whatever deltas say; and where a snapshot may
     not come from the one before, what it names.
     """
-    doomed = DeletionPlan(root, schema)
+    doomed = DeletionPlan(table)
     *going, following = chain.snapshots
-    kept_as = [_kept_as(root, snapshot, lasting) for snapshot in going]
+    kept_as = [_kept_as(table.root, snapshot, lasting) for snapshot in going]
     for snapshot in (*going[1:], following):
         doomed.add_deleted(snapshot, written=Lasting.WRITTEN not in kept_as)
         tally.add(1)
@@ -169,9 +170,9 @@ def _plan_deletion(
     if doomed.has_data:
         for later in (following, *(one for one in chain.latest if one != following)):
             doomed.spare_later(later)
-        doomed.spare(after for before, after in pairwise(chain.snapshots) if not _is_child(root, before, after))
-    if schema.id:
-        _spare_older_changelogs(root, doomed)
+        doomed.spare(after for before, after in pairwise(chain.snapshots) if not _is_child(table.root, before, after))
+    if table.schema.id:
+        _spare_older_changelogs(table.root, doomed)
     return doomed
 
 

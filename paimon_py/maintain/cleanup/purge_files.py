@@ -15,14 +15,13 @@ from paimon_py.maintain.cleanup.remove_orphans import remove_orphans
 from paimon_py.maintain.cleanup.retention import Retention
 from paimon_py.metadata.branches import branch_directories
 from paimon_py.metadata.catalog_entry import keeper_of
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.layout import MAIN_BRANCH, changelog_directory
-from paimon_py.spec.schema import TableSchema
 
 _ALL = 2**31 - 1
 
 
-def purge_files(root: TableRoot, schema: TableSchema, truncate: Callable[[], object]) -> RemovedOrphans:
+def purge_files(table: OpenTable, truncate: Callable[[], object]) -> RemovedOrphans:
     """Delete branches, tags and consumers, truncate the table, and delete all files that its last snapshot lacks.
 
     Snapshots, changelogs and files follow once nothing names them but the past. A call that died can be repeated.
@@ -33,20 +32,22 @@ def purge_files(root: TableRoot, schema: TableSchema, truncate: Callable[[], obj
         CommitError: the table could not be truncated; branches, tags and consumers are gone.
         StorageError, CorruptionError: see `remove_orphans`.
     """
-    if root.branch != MAIN_BRANCH:
-        raise UsageError(f"purge_files works on a table, not on its branch {root.branch!r}: delete_branch deletes that")
-    for name in branch_directories(root):
-        delete_branch(root, name)
-    keeper = keeper_of(root)
-    for name in root.tags.names():
-        root.tags.delete(name)
+    if table.root.branch != MAIN_BRANCH:
+        raise UsageError(
+            f"purge_files works on a table, not on its branch {table.root.branch!r}: delete_branch deletes that"
+        )
+    for name in branch_directories(table.root):
+        delete_branch(table.root, name)
+    keeper = keeper_of(table.root)
+    for name in table.root.tags.names():
+        table.root.tags.delete(name)
         if keeper is not None:
-            keeper.tag_gone(root, name)
-    for consumer in root.consumers.all():
-        root.consumers.delete(consumer.name)
+            keeper.tag_gone(table.root, name)
+    for consumer in table.root.consumers.all():
+        table.root.consumers.delete(consumer.name)
     truncate()
-    now = root.env.clock.millis()
+    now = table.root.env.clock.millis()
     everything = Retention(count_min=1, count_max=1, older_than_millis=now, limit=_ALL)
-    expire_snapshots(root, schema, everything, dry_run=False)
-    root.store.delete_tree(changelog_directory(root.path))
-    return remove_orphans(root, root.env.clock.millis(), dry_run=False)
+    expire_snapshots(table, everything, dry_run=False)
+    table.root.store.delete_tree(changelog_directory(table.root.path))
+    return remove_orphans(table.root, table.root.env.clock.millis(), dry_run=False)

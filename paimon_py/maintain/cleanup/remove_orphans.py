@@ -32,6 +32,7 @@ from paimon_py.maintain.file_tasks import DELETE, DeleteTask, Deletion, delete_f
 from paimon_py.maintain.idle_users import forget_user, idle_users
 from paimon_py.maintain.observers import report
 from paimon_py.metadata.consumers import Consumers
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.store_clock import store_lag
 from paimon_py.progress import Progress, ProgressCounter
@@ -87,7 +88,8 @@ def remove_orphans(
     lag = 0 if dry_run else store_lag(root)
     limit_millis = _NEVER if lag is None else limit_millis - lag
     settled = root.env.clock.millis() - (lag or 0) - _HOUR_MILLIS
-    deleting = Job(DELETE, root, schema, tally=None if progress is None else ProgressCounter(progress, 0, "files"))
+    tally = None if progress is None else ProgressCounter(progress, 0, "files")
+    deleting = Job(DELETE, OpenTable(root, schema), tally=tally)
     search = _Search(deleting, limit_millis, min(limit_millis, settled), executor, progress, dry_run=dry_run)
     search.run()
     if lag is not None:
@@ -164,7 +166,7 @@ class _Search:
     def _looked_at(self, directories: Sequence[Directory]) -> Iterator[tuple[Directory, list[FileStatus], int]]:
         """What may be an orphan in each directory, and how many files are too young for that."""
         limit = None if self._dry_run else self._limit
-        listed = list_directories(self._root, self._deleting.schema, directories, limit, self._executor)
+        listed = list_directories(OpenTable(self._root, self._deleting.schema), directories, limit, self._executor)
         for directory, found in zip(directories, listed, strict=True):
             if found.is_left:
                 self._empty.add(directory)
@@ -215,8 +217,9 @@ class _Search:
             return
         from paimon_py.iceberg.state import iceberg_orphans
 
-        first = {status.path for status in iceberg_orphans(self._root, schema) if is_older(status, self._limit)}
-        going = [status for status in iceberg_orphans(self._root, schema) if status.path in first] if first else []
+        table = OpenTable(self._root, schema)
+        first = {status.path for status in iceberg_orphans(table) if is_older(status, self._limit)}
+        going = [status for status in iceberg_orphans(table) if status.path in first] if first else []
         left = 0 if self._dry_run else self._delete([status.path for status in going])
         self._count(
             files=self._found.files + len(going),

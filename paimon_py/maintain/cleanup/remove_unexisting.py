@@ -15,18 +15,16 @@ from paimon_py.errors import SnapshotExpiredError, UnsupportedError
 from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns
 from paimon_py.maintain.cleanup.expired import RemovedEntries
 from paimon_py.maintain.observers import tell_commits
-from paimon_py.metadata.bucket_files import TableFiles
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.data_file import DataFile, ManifestEntry
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 
 _AT_ONCE = 1000
 
 
 def remove_unexisting_files(
-    root: TableRoot, schema: TableSchema, *, dry_run: bool, progress: Progress | None = None
+    table: OpenTable, *, dry_run: bool, progress: Progress | None = None
 ) -> RemovedEntries:
     """Delete the entries of data files that are not there from the latest snapshot. Their rows are lost already.
 
@@ -40,34 +38,36 @@ def remove_unexisting_files(
     """
 
     def work(latest: Snapshot | None, number: int) -> RemovedEntries:
-        return _remove(root, schema, latest, number, dry_run=dry_run, progress=progress)
+        return _remove(table, latest, number, dry_run=dry_run, progress=progress)
 
-    return on_latest(root, work, rounds=ROUNDS)
+    return on_latest(table.root, work, rounds=ROUNDS)
 
 
 def _remove(
-    root: TableRoot, schema: TableSchema, latest: Snapshot | None, attempt: int, *, dry_run: bool,
+    table: OpenTable, latest: Snapshot | None, attempt: int, *, dry_run: bool,
     progress: Progress | None,
 ) -> RemovedEntries:  # fmt: skip
     if latest is None:
         return RemovedEntries(dry_run=dry_run)
-    files = TableFiles(root, schema)
-    entries = root.manifests.live_entries(latest).entries()
+    files = table
+    entries = table.root.manifests.live_entries(latest).entries()
     missing = _missing(files, entries, ProgressCounter(progress, len(entries), "files", attempt=attempt))
-    if missing and root.snapshots.find(latest.id) != latest:
+    if missing and table.root.snapshots.find(latest.id) != latest:
         raise SnapshotExpiredError(
-            f"snapshot {latest.id} of {root.path} expired while its files were looked for", path=root.path,
+            f"snapshot {latest.id} of {table.root.path} expired while its files were looked for", path=table.root.path,
             snapshot_id=latest.id,
         )  # fmt: skip
     paths = tuple(files.bucket(entry.partition, entry.bucket).path(entry.file) for entry in missing)
     rows = sum(entry.file.row_count for entry in missing)
     if dry_run or not missing:
         return RemovedEntries(paths=paths, rows=rows, dry_run=dry_run)
-    if evolves_columns(schema):
+    if evolves_columns(table.schema):
         _require_whole_rows(entries, missing)
-    changes = Changes(schema_id=schema.id, base=Base.of(latest), buckets=_without(missing), branch=root.branch)
-    done = commit(root, schema, changes, CommitRequest(is_new=True))
-    tell_commits(root, root.newest(schema), done.snapshot_ids)
+    changes = Changes(
+        schema_id=table.schema.id, base=Base.of(latest), buckets=_without(missing), branch=table.root.branch
+    )
+    done = commit(table, changes, CommitRequest(is_new=True))
+    tell_commits(table.newest(), done.snapshot_ids)
     return RemovedEntries(paths=paths, rows=rows, snapshot_id=done.snapshot_id, dry_run=False)
 
 
@@ -99,7 +99,7 @@ def _require_whole_rows(entries: Sequence[ManifestEntry], missing: Sequence[Mani
         )
 
 
-def _missing(files: TableFiles, entries: Sequence[ManifestEntry], tally: ProgressCounter) -> list[ManifestEntry]:
+def _missing(files: OpenTable, entries: Sequence[ManifestEntry], tally: ProgressCounter) -> list[ManifestEntry]:
     """The entries whose file is not there, also when the store is asked again."""
 
     def is_missing(entry: ManifestEntry) -> bool:

@@ -20,6 +20,7 @@ from paimon_py.errors import (
     TableNotFoundError,
     UsageError,
 )
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metastores.directories import DirectoryMetastore, delete_table, refuse_remains
 from paimon_py.metastores.hive import thrift
@@ -162,36 +163,37 @@ class HiveMetastore:
         with self._tables.hold_lock(name):
             if not root.schemas.add(schema):
                 return None
-        return root if self._register(name, record, root, schema) else None
+        return root if self._register(name, record, OpenTable(root, schema)) else None
 
-    def _register(self, name: TableName, record: Struct, root: TableRoot, schema: TableSchema) -> bool:
+    def _register(self, name: TableName, record: Struct, table: OpenTable) -> bool:
         """Name a table whose schema was just published; take the schema away if the metastore certainly did not."""
         try:
             made = self._tables.verbs.create_table(name, record)
         except StorageUnknownError as error:
             raise StorageUnknownError(
-                f"{error}. The table lies at {root.path}; Catalog.repair({str(name)!r}) registers it if the metastore"
+                f"{error}. The table lies at {table.root.path}; Catalog.repair({str(name)!r}) registers it if the"
+                " metastore"
                 " does not know it",
-                path=root.path,
+                path=table.root.path,
                 operation=error.operation,
             ) from error
         except StorageError:
-            self._withdraw(root, schema)
+            self._withdraw(table)
             raise
         if made:
             return True
         there = self._tables.verbs.table(name)
         if there is not None and location_of(there) == location_of(record):
             return True  # somebody repaired the catalog just now
-        self._withdraw(root, schema)
+        self._withdraw(table)
         return False
 
-    def _withdraw(self, root: TableRoot, schema: TableSchema) -> None:
+    def _withdraw(self, table: OpenTable) -> None:
         """Take away the schema of a table that got no name, unless somebody writes to it already."""
-        if root.snapshots.latest_id() is None and root.schemas.ids() == [schema.id]:
-            root.store.delete(schema_path(root.path, schema.id))
-            for directory in (schema_directory(root.path), root.path):
-                root.store.remove_directory(directory)
+        if table.root.snapshots.latest_id() is None and table.root.schemas.ids() == [table.schema.id]:
+            table.root.store.delete(schema_path(table.root.path, table.schema.id))
+            for directory in (schema_directory(table.root.path), table.root.path):
+                table.root.store.remove_directory(directory)
 
     def drop_table(self, name: TableName) -> bool:
         """See `Metastore.drop_table`. The record goes first; data of an external table stay."""

@@ -23,6 +23,7 @@ from paimon_py.errors import (
     UnsupportedError,
 )
 from paimon_py.metadata.catalog_entry import LockedRegistration
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metastores.directories import DirectoryMetastore, delete_table, refuse_remains
 from paimon_py.metastores.jdbc import sql
@@ -152,7 +153,7 @@ class JdbcMetastore:
             before(root)
             if not root.schemas.add(schema):
                 return None
-            self._name_new(name, root, schema)
+            self._name_new(name, OpenTable(root, schema))
             return root
 
     def drop_table(self, name: TableName) -> bool:
@@ -212,18 +213,18 @@ class JdbcMetastore:
         lock = self._lock(name)
         return nullcontext() if lock is None else lock.hold(MAIN_BRANCH)
 
-    def _name_new(self, name: TableName, root: TableRoot, schema: TableSchema) -> None:
+    def _name_new(self, name: TableName, table: OpenTable) -> None:
         """Name a table whose first schema was just published, or take the schema back."""
         try:
-            self._names.add_table(name, schema)
+            self._names.add_table(name, table.schema)
         except TakenError:
             return
         except StorageUnknownError:
             if not self._names.has_table(name):
-                delete_table(root, self._warehouse)
+                delete_table(table.root, self._warehouse)
                 raise
         except PaimonError:
-            delete_table(root, self._warehouse)
+            delete_table(table.root, self._warehouse)
             raise
 
     def _take_up(self, name: TableName) -> None:

@@ -18,6 +18,7 @@ from paimon_py.codec.partition_text import partition_texts
 from paimon_py.codec.snapshot_json import snapshot_from_json, snapshot_to_json
 from paimon_py.errors import CorruptionError, PaimonError, StorageError, StorageUnknownError, TableNotFoundError
 from paimon_py.metadata.committer import Committed, LostRace, Publication, Unknown, keep_number
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.partition_files import partition_changes, partition_columns
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metastores.rest.messages import CommitAnswer, SnapshotAnswer
@@ -60,7 +61,7 @@ class ServerCommitter:
             "tableId": self._table.id,
             "baseSnapshotUuid": None if parent is None else parent.uuid,
             "snapshot": msgspec.Raw(snapshot_to_json(snapshot)),
-            "statistics": statistics(self._root, self._root.schemas.latest(), snapshot),
+            "statistics": statistics(OpenTable(self._root, self._root.schemas.latest()), snapshot),
         }
         lost: PaimonError | None = None
         for _ in range(_ATTEMPTS):
@@ -128,11 +129,11 @@ class ServerCommitter:
         return self._table.missing(refused) if refused.status == 404 else refused
 
 
-def statistics(root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> list[dict[str, Any]]:
+def statistics(table: OpenTable, snapshot: Snapshot) -> list[dict[str, Any]]:
     """What a snapshot adds to each of its partitions, as the server counts. Cost, Raises: as `partition_changes`"""
-    changed = partition_changes(root, snapshot)
-    zone = root.env.clock.local_millis() - root.env.clock.millis()
-    specs = partition_specs(schema, changed["partition"])
+    changed = partition_changes(table.root, snapshot)
+    zone = table.root.env.clock.local_millis() - table.root.env.clock.millis()
+    specs = partition_specs(table.schema, changed["partition"])
     rows = []
     for spec, row in zip(specs, changed.select(list(_NAMES)).to_pylist(), strict=True):
         made = row["creation_time_millis"]

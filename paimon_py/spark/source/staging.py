@@ -15,7 +15,7 @@ from paimon_py import Table
 from paimon_py.codec.columns import numpy_values
 from paimon_py.errors import CommitConflictError
 from paimon_py.files.physical import KIND_FIELD
-from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.schema import VALUE_KIND
@@ -59,7 +59,7 @@ def place(table: Table, written: Sequence[Changes], overwrite: Overwrite) -> Cha
 
 
 def _replay(table: Table, changes: Changes, writer: Writer) -> None:
-    files, fields = TableFiles(table._root, table.schema), (KIND_FIELD, *table.schema.fields)
+    files, fields = OpenTable(table._root, table.schema), (KIND_FIELD, *table.schema.fields)
     for bucket in changes.buckets:
         of_bucket = files.bucket(bucket.partition, bucket.bucket)
         for file in bucket.written.added:

@@ -15,6 +15,7 @@ from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.commit.commit import CommitRequest, commit
 from paimon_py.env import Env, SerialPool
 from paimon_py.errors import StorageError
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.data_file import EMPTY_ROW, DataFile
@@ -190,7 +191,7 @@ def request_of(*, user=None, identifier=None, **request):
 
 
 def do_commit(root, table_schema, changes, **request):
-    return commit(root, table_schema, changes, request_of(**request), renumber=renumbering(root.store, table_schema))
+    return commit(OpenTable(root, table_schema), changes, request_of(**request), renumber=renumbering(root.store, table_schema))
 
 
 def names_in(root, snapshot):

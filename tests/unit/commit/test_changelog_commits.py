@@ -23,6 +23,7 @@ from paimon_py.commit.changes import Changes, Edit
 from paimon_py.commit.commit import CommitRequest, commit
 from paimon_py.commit.sequence_numbers import offsets
 from paimon_py.errors import CommitConflictError, CorruptionError, UsageError
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.snapshot import CommitKind
 
 
@@ -184,7 +185,7 @@ def test_changes_travel_and_are_committed_once_with_their_changelog():
 
 
 def commit_foreign(store, changes):
-    return commit(root_on(store, "f"), KEYED, changes, CommitRequest(check_files=True))
+    return commit(OpenTable(root_on(store, 'f'), KEYED), changes, CommitRequest(check_files=True))
 
 
 def foreign(store):

@@ -37,7 +37,7 @@ def test_a_file_must_have_the_range_of_a_live_one():
     assert conflict(file("x", 4, 6, ("a",))) is None
     assert conflict(file("x", None, 6)) is None
     for wrong in ((0, 10), (0, 3), (4, 5), (5, 5), (10, 2)):
-        assert "no range of the table any more" in conflict(file("x", *wrong, ("a",)))
+        assert "not a range of the table any more" in conflict(file("x", *wrong, ("a",)))
 
 
 def test_a_column_of_a_range_is_written_once():

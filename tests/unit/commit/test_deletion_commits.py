@@ -12,8 +12,8 @@ from unit.scan.build import table
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.errors import CommitConflictError
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import DeletionWriter
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.snapshot import Base
 
 FIELDS = [("p", "INT NOT NULL"), ("k", "INT NOT NULL"), ("v", "BIGINT")]
@@ -59,7 +59,7 @@ def check(made) -> None:
     snapshot = root.snapshots.latest()
     files = {(e.partition, e.bucket, e.file.name) for e in root.manifests.live_entries(snapshot).entries()}
     entries = root.manifests.read_index(snapshot.index_manifest) if snapshot.index_manifest else []
-    places = TableFiles(root, made.schema).deletion_places(entries)
+    places = OpenTable(root, made.schema).deletion_places(entries)
     assert {(*key, name) for key, names in places.items() for name in names} <= files, "a deletion vector dangles"
     named = set()
     for number in root.snapshots.ids():
@@ -216,7 +216,7 @@ def test_index_files_of_a_write_are_committed_and_combined():
 
     def killing(dead: dict[int, list[int]], old=()) -> Changes:
         vectors = {entries[at].file.name: DeletionVector.of(np.array(gone)) for at, gone in dead.items()}
-        writer = DeletionWriter(TableFiles(root, made.schema).bucket(place.partition, 0))
+        writer = DeletionWriter(OpenTable(root, made.schema).bucket(place.partition, 0))
         bucket = BucketChanges(
             partition=place.partition, bucket=0, total_buckets=-1, written=Edit(deleted_index=tuple(old), added_index=(writer.write(vectors),))
         )  # fmt: skip

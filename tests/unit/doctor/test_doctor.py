@@ -18,6 +18,7 @@ from paimon_py.doctor.facts import Broken, Commit, Facts, Following, Holder, Man
 from paimon_py.doctor.gather import gather
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.consumers import Consumer
+from paimon_py.metadata.open_table import OpenTable
 
 COLUMNS = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.string())])
 LAZY = {"write-only": "true"}
@@ -325,7 +326,7 @@ def test_orphans_are_found_and_mended(catalog):
 def test_a_hash_index_that_does_not_go_with_its_bucket_is_found(catalog):
     table = catalog.create_table("d.dynamic", COLUMNS, primary_key=["k"], options={"bucket": "-1"})
     table.write_arrow(rows(range(100)))
-    facts = gather(table._root, table.schema, deep=False)
+    facts = gather(OpenTable(table._root, table.schema), deep=False)
     assert facts.buckets["hash_count"].to_pylist() == [100] and examine(facts) == []
     for count, code in ((90, "hash-index-lacks-keys"), (None, "hash-index-lacks-keys"), (99, None), (1300, "hash-index-stale")):
         buckets = facts.buckets.set_column(
@@ -347,7 +348,7 @@ def changed(facts, **given):
 def facts(catalog):
     table = keyed(catalog)
     table.write_arrow(rows(range(3)))
-    return gather(table._root, table.schema, deep=False)
+    return gather(OpenTable(table._root, table.schema), deep=False)
 
 
 @pytest.mark.parametrize(
@@ -415,7 +416,7 @@ def test_options_that_others_stored_without_sense_are_findings_and_not_errors(ca
     table = keyed(catalog)
     table.write_arrow(rows(range(3)))
     schema = changed(table.schema, options={**table.options, **options})
-    found = examine(gather(table._root, schema, deep=True))
+    found = examine(gather(OpenTable(table._root, schema), deep=True))
     assert [(one.code, one.severity) for one in found] == [("options", "problem")]
     assert found[0].option in options
 

@@ -18,6 +18,7 @@ from paimon_py.executors import Job, LocalExecutor, NumberedTask, ProcessExecuto
 from paimon_py.executors.job import HOMES, TaskKind, kind_of
 from paimon_py.maintain.analyze import ANALYZE, AnalyzeTask
 from paimon_py.maintain.file_tasks import DELETE, DeleteTask, Deletion
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.testing.executor_suite import ExecutorSuite
 
 PACKAGE = Path(paimon_py.__file__).parent
@@ -105,7 +106,7 @@ def test_numbers_of_processes_and_threads_begin_at_one(number):
 
 
 def test_a_job_is_small_and_finds_its_function_by_its_tag(table):
-    job = Job(COMPACT, table._root, table.schema)
+    job = Job(COMPACT, OpenTable(table._root, table.schema))
     data = pickle.dumps(job)
     assert len(data) < 4000
     there = pickle.loads(data)
@@ -124,13 +125,13 @@ def test_values_of_options_that_pickles_leave_out_come_from_the_table(warehouse)
     catalog = Catalog.open(warehouse)
     catalog.create_database("db")
     table = catalog.create_table("db.t", Schema([("k", "BIGINT")]), options={"my.secret": "hidden"})
-    data = pickle.dumps(Job(COMPACT, table._root, table.schema))
+    data = pickle.dumps(Job(COMPACT, OpenTable(table._root, table.schema)))
     assert b"hidden" not in data
     assert pickle.loads(data).schema.options["my.secret"] == "hidden"
 
 
 def test_tasks_and_results_are_checked_when_they_come_as_bytes(table):
-    job = Job(DELETE, table._root, table.schema)
+    job = Job(DELETE, OpenTable(table._root, table.schema))
     data = bytes(NumberedTask(3, DeleteTask(paths=("gone",))))
     done = TaskResult.from_bytes(job.run_bytes(data))
     assert (done.number, done.value, done.error) == (3, Deletion(left=0), None)
@@ -142,7 +143,7 @@ def test_tasks_and_results_are_checked_when_they_come_as_bytes(table):
 
 
 def test_a_result_keeps_its_error(table):
-    job = Job(ANALYZE, table._root, table.schema)
+    job = Job(ANALYZE, OpenTable(table._root, table.schema))
     failed = job(NumberedTask(0, AnalyzeTask(splits=(), columns=("nowhere",))))
     back = pickle.loads(pickle.dumps(failed))
     assert isinstance(back.error, SchemaError) and back.error.fields == ("nowhere",)

@@ -18,6 +18,7 @@ from paimon_py.env import Env, SerialPool
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.maintain.cleanup.retention import Retention, may_go
 from paimon_py.metadata.consumers import Consumer
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.table import Table
@@ -157,7 +158,7 @@ def test_what_commits_nothing_lets_nothing_go(store, clock):
     for _ in range(5):
         table.write_arrow(rows(1))
     result = CommitResult()
-    assert run_auto_maintenance(table._root, table.schema, result) is result
+    assert run_auto_maintenance(OpenTable(table._root, table.schema), result) is result
     assert len(ids(table)) == 5
 
 
@@ -170,7 +171,7 @@ def test_a_commit_that_lets_nothing_go_asks_nothing(store, clock):
             writer.write_arrow(rows(number))
             changes = writer.changes()
         calls = []
-        for doing in (lambda: table.commit(changes), lambda n=number: run_auto_maintenance(table._root, table.schema, CommitResult(snapshot_id=n))):
+        for doing in (lambda: table.commit(changes), lambda n=number: run_auto_maintenance(OpenTable(table._root, table.schema), CommitResult(snapshot_id=n))):
             before = len(counting.paths)
             doing()
             calls.append(len(counting.paths) - before)
@@ -190,7 +191,7 @@ def test_the_first_commit_of_a_table_object_looks_once(store, clock):
     calls = []
     for _ in range(2):
         before = len(counting.paths)
-        run_auto_maintenance(again._root, again.schema, CommitResult(snapshot_id=15))
+        run_auto_maintenance(OpenTable(again._root, again.schema), CommitResult(snapshot_id=15))
         calls.append(counting.paths[before:])
     assert len(calls[0]) <= 4 and calls[1] == [], calls
 

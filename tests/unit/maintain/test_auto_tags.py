@@ -14,6 +14,7 @@ from paimon_py import PaimonWarning, SetOption, UsageError
 from paimon_py.commit.result import CommitResult
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.maintain.zones import wall_in
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.counting_store import CountingStore
 from paimon_py.testing.fault_store import MODES, for_each_fault
@@ -61,7 +62,7 @@ def test_between_tags_the_clock_alone_is_asked(store, clock):
     for number in range(1, 40):
         table.write_arrow(rows(number))
         before = len(counting.paths)
-        run_auto_maintenance(table._root, table.schema, CommitResult(snapshot_id=number))
+        run_auto_maintenance(OpenTable(table._root, table.schema), CommitResult(snapshot_id=number))
         assert len(counting.paths) == before
         clock.seconds += 50
     clock.seconds += DAY

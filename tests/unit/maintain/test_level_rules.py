@@ -106,7 +106,7 @@ def test_a_table_without_rows_or_key_just_changes():
 
 
 def test_rows_that_others_commit_in_between_are_warned_of(monkeypatch):
-    import paimon_py.table as module
+    import paimon_py.table.table as module
 
     table = made(**{"write-only": "true"})
     write(table, (1, 1))

@@ -10,8 +10,8 @@ from paimon_py.errors import CorruptionError, SchemaError, StorageError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col
 from paimon_py.files.writer import file_layout
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.new_files import NewFiles
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.data_file import EMPTY_ROW, FileKind
 from paimon_py.spec.manifest import DELETION_VECTORS, HASH, DeletionVectorRange, IndexEntry
 from paimon_py.spec.type_text import parse_type
@@ -30,7 +30,7 @@ def partitioned(**options):
 
 
 def bucket_of(schema, partition=EMPTY_ROW, number=0, store=None):
-    return TableFiles(root_of(schema, store), schema).bucket(partition, number)
+    return OpenTable(root_of(schema, store), schema).bucket(partition, number)
 
 
 def write(bucket, keys, **layout):
@@ -88,7 +88,7 @@ def test_a_file_is_read_by_the_schema_that_it_was_written_with():
     (file,) = write(bucket, [5])
     k, v = old.fields
     new = msgspec.structs.replace(old, id=1, fields=(msgspec.structs.replace(k, name="key"), v))
-    later = TableFiles(bucket.table.root, new).bucket(EMPTY_ROW, 0)
+    later = OpenTable(bucket.table.root, new).bucket(EMPTY_ROW, 0)
     assert later.schema_of(file).names == ("k", "v")
     ((_, batch),) = later.reader(file, new.fields).positions()
     assert batch.to_pydict() == {"key": [5], "v": ["5"]}
@@ -100,7 +100,7 @@ def test_a_file_of_a_later_schema_with_other_types_is_refused_but_its_keys_can_b
     k, v = old.fields
     new = msgspec.structs.replace(old, id=1, fields=(k, msgspec.structs.replace(v, type=parse_type("BIGINT"))))
     root = root_of(new, bucket.table.root.store)
-    (file,) = write_columns(TableFiles(root, new).bucket(EMPTY_ROW, 0), {"k": [5], "v": [6]})
+    (file,) = write_columns(OpenTable(root, new).bucket(EMPTY_ROW, 0), {"k": [5], "v": [6]})
     with pytest.raises(SchemaError):
         bucket.reader(file, old.fields)
     assert [batch.to_pydict() for batch in bucket.stored_rows(file, [k])] == [{"k": [5]}]
@@ -132,7 +132,7 @@ def test_reads_go_through_the_store_that_is_given():
     (file,) = write(bucket, [5])
     counted = Counted()
     counted.put(bucket.path(file), bucket.table.root.store.get(bucket.path(file)))
-    watched = TableFiles(bucket.table.root, bucket.table.schema, counted).bucket(EMPTY_ROW, 0)
+    watched = OpenTable(bucket.table.root, bucket.table.schema, counted).bucket(EMPTY_ROW, 0)
     assert [batch.num_rows for batch in watched.stored_rows(file, bucket.table.schema.fields)] == [1]
     assert counted.opened == 1
 
@@ -144,7 +144,7 @@ def test_deleting_takes_the_files_beside_a_file_too_and_goes_on_after_failures()
     files = [*write(bucket, [1]), *write(bucket, [2])]
     assert all(file.extra_files for file in files)
     faulty = FaultStore(store, fail_at=2)  # after the schema is put
-    TableFiles(root_of(schema, faulty), schema).bucket(EMPTY_ROW, 0).delete(files)
+    OpenTable(root_of(schema, faulty), schema).bucket(EMPTY_ROW, 0).delete(files)
     assert [status.path for status in store.list(bucket.directory)] == [bucket.path(files[0])]
 
 
@@ -185,7 +185,7 @@ def test_new_files_go_to_external_paths_in_turns():
 )
 def test_index_files_lie_where_the_options_say(options, path):
     schema = partitioned(**options)
-    files = TableFiles(root_of(schema), schema)
+    files = OpenTable(root_of(schema), schema)
     entry = index_entry(partition=DAY, bucket=2)
     assert files.index_path(entry) == path
     assert files.index_path(msgspec.structs.replace(entry, external_path="s3://b/i")) == "s3://b/i"
@@ -197,13 +197,13 @@ def test_index_files_are_deleted_as_far_as_the_store_lets():
     for entry in entries:
         store.put(f"{TABLE}/index/{entry.name}", b"x")
     faulty = FaultStore(store, fail_at=2)  # after the schema is put
-    TableFiles(root_of(schema, faulty), schema).delete_index(entries)
+    OpenTable(root_of(schema, faulty), schema).delete_index(entries)
     assert [status.path for status in store.list(f"{TABLE}/index")] == [f"{TABLE}/index/index-1"]
 
 
 def test_deletion_vectors_are_found_by_bucket_and_data_file():
     schema = plain()
-    files = TableFiles(root_of(schema), schema)
+    files = OpenTable(root_of(schema), schema)
     entries = [
         index_entry("index-1", vectors=["a", "b"]),
         index_entry("index-2", bucket=1, vectors=["a"]),
@@ -219,14 +219,14 @@ def test_deletion_vectors_are_found_by_bucket_and_data_file():
 
 def test_messages_name_a_partition_by_its_directory():
     schema = partitioned()
-    assert TableFiles(root_of(schema), schema).label(DAY) == "day=a%2Fb"
-    assert TableFiles(root_of(plain()), plain()).label(EMPTY_ROW) == "the table"
+    assert OpenTable(root_of(schema), schema).label(DAY) == "day=a%2Fb"
+    assert OpenTable(root_of(plain()), plain()).label(EMPTY_ROW) == "the table"
 
 
 def test_a_store_that_fails_at_anything_but_deleting_is_heard():
     schema = plain()
     faulty = FaultStore(MemoryStore())
-    bucket = TableFiles(root_of(schema, faulty), schema).bucket(EMPTY_ROW, 0)
+    bucket = OpenTable(root_of(schema, faulty), schema).bucket(EMPTY_ROW, 0)
     (file,) = write(bucket, [1])
     faulty.fail_at = faulty.count + 1
     with pytest.raises(StorageError):

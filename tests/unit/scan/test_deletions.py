@@ -10,8 +10,8 @@ from unit.scan.build import opened, rows, table
 
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import DeletionWriter
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.scan.split import Split
 from paimon_py.spec.layout import snapshot_path
 from paimon_py.testing.snapshots import put_snapshot
@@ -40,7 +40,7 @@ def kill(made, dead: dict[int, list[int]], *, rolling: bool = False, **changes) 
     vectors = {entries[at].file.name: DeletionVector.of(np.array(gone, np.int64)) for at, gone in dead.items()}
     place = entries[0]
     schema = msgspec.structs.replace(schema, options={**schema.options, **changes.pop("options", {})})
-    writer = DeletionWriter(TableFiles(root, schema).bucket(place.partition, place.bucket))
+    writer = DeletionWriter(OpenTable(root, schema).bucket(place.partition, place.bucket))
     index = writer.write_rolling(vectors) if rolling else [writer.write(vectors)]
     described = [msgspec.structs.replace(entry, **changes) for entry in index]
     name, _ = root.manifests.write_index(described)
@@ -132,7 +132,7 @@ def test_index_files_lie_where_the_table_says():
     made = table(FIELDS, options={"index-file-in-data-file-dir": "true"})
     made.write_arrow(batch([1, 2, 3]))
     (entry,) = kill(made, {0: [1]})
-    path = TableFiles(made._root, made.schema).index_path(entry)
+    path = OpenTable(made._root, made.schema).index_path(entry)
     assert path.endswith(f"/t/bucket-0/{entry.name}") and entry.name.startswith("index-") and made._root.store.stat(path)
     assert sorted(keys(made.scan(columns=["k"]))) == [1, 3]
 

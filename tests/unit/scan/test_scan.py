@@ -18,7 +18,7 @@ from paimon_py.errors import (
     UsageError,
 )
 from paimon_py.expr.predicate import col
-from paimon_py.metadata import bucket_files
+from paimon_py.metadata import open_table as bucket_files
 from paimon_py.scan.scan import Scan
 from paimon_py.scan.split import Split
 from paimon_py.spec.layout import snapshot_path

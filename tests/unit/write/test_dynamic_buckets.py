@@ -13,8 +13,8 @@ from unit.commit.support import Clock, Ids, below
 from paimon_py import Catalog, CommitConflictError, Table, UsageError
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.env import Env, SerialPool
-from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.hash_files import read_hashes
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.manifest import HASH
 from paimon_py.storage.memory_store import MemoryStore
@@ -51,7 +51,7 @@ def index_of(table: Table) -> dict[tuple[bytes, int], list[int]]:
     root = table._root
     entries = index_entries(root, root.snapshots.latest())
     assert all(entry.index_type == HASH for entry in entries)
-    return {(e.partition, e.bucket): sorted(read_hashes(TableFiles(root, table.schema), e).tolist()) for e in entries}
+    return {(e.partition, e.bucket): sorted(read_hashes(OpenTable(root, table.schema), e).tolist()) for e in entries}
 
 
 def state(table: Table) -> dict[tuple[int, int], str]:
@@ -191,7 +191,7 @@ def test_the_index_of_an_earlier_snapshot_stays_when_an_earlier_round_is_committ
     assert index_of(table) != before
     for number in root.snapshots.ids():
         for entry in index_entries(root, root.snapshots.get(number)):
-            assert read_hashes(TableFiles(root, table.schema), entry).size
+            assert read_hashes(OpenTable(root, table.schema), entry).size
 
 
 def test_an_overwrite_starts_the_index_of_its_partitions_anew():

@@ -8,7 +8,7 @@ from unit.write.support import data_files, root_of, schema_of
 from paimon_py.commit.reassign_sequences import renumber
 from paimon_py.errors import StorageError
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
-from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
@@ -51,7 +51,7 @@ def keyed(**options):
 
 def told(root, schema, bucket):
     """The rows of a bucket's new changelog files."""
-    files = TableFiles(root, schema).bucket(*bucket.place)
+    files = OpenTable(root, schema).bucket(*bucket.place)
     fields = (schema.fields[0], SEQUENCE_FIELD, KIND_FIELD, *schema.fields[1:])
     batches = [batch for file in bucket.written.changelog for batch in files.stored_rows(file, fields)]
     return [tuple(row.values()) for row in pa.Table.from_batches(batches).to_pylist()]
@@ -59,7 +59,7 @@ def told(root, schema, bucket):
 
 def stored(root, schema, bucket):
     """The rows of a bucket's new files of level 0."""
-    files = TableFiles(root, schema).bucket(*bucket.place)
+    files = OpenTable(root, schema).bucket(*bucket.place)
     fields = (SEQUENCE_FIELD, KIND_FIELD, *schema.fields)
     return [
         row for file in bucket.written.added for batch in files.stored_rows(file, fields) for row in batch.to_pylist()
@@ -68,7 +68,7 @@ def stored(root, schema, bucket):
 
 def written(schema, rows=ROWS, store=None, settings=None):
     root = root_of(schema, store)
-    with Writer(root, schema, settings) as writer:
+    with Writer(OpenTable(root, schema), settings) as writer:
         writer.write_arrow(rows)
     (bucket,) = writer.changes().buckets
     return root, bucket
@@ -139,7 +139,7 @@ def test_overwrites_write_no_changelog():
 def test_a_flush_that_fails_leaves_neither_of_its_files(fail_at):
     store = Failing()
     root = root_of(keyed(), store)
-    writer = Writer(root, keyed())
+    writer = Writer(OpenTable(root, keyed()))
     writer.write_arrow(ROWS)
     store.fail_at = store.calls + fail_at
     with pytest.raises(StorageError):
@@ -150,7 +150,7 @@ def test_a_flush_that_fails_leaves_neither_of_its_files(fail_at):
 def test_what_is_given_up_goes_with_its_changelog():
     schema = keyed()
     root = root_of(schema)
-    writer = Writer(root, schema)
+    writer = Writer(OpenTable(root, schema))
     writer.write_arrow(ROWS)
     writer.discard(writer.changes())
     assert data_files(root) == []
@@ -163,7 +163,7 @@ def test_what_is_given_up_goes_with_its_changelog():
 def test_renumbering_gives_a_row_the_same_number_in_both():
     schema = keyed(**{"changelog-file.format": "avro"})
     root, bucket = written(schema)
-    moved = msgspec.structs.replace(bucket, written=renumber(TableFiles(root, schema), bucket, 100))
+    moved = msgspec.structs.replace(bucket, written=renumber(OpenTable(root, schema), bucket, 100))
     assert told(root, schema, moved) == [(row[0], row[1] + 100, *row[2:]) for row in INPUT]
     assert [row["_SEQUENCE_NUMBER"] for row in stored(root, schema, moved)] == [103, 102, 104]
     (log,), (before,) = moved.written.changelog, bucket.written.changelog
@@ -179,5 +179,5 @@ def test_a_renumbering_that_fails_leaves_nothing_new():
     before = data_files(root)
     store.fail_at = store.calls + 2
     with pytest.raises(StorageError):
-        renumber(TableFiles(root, schema), bucket, 5)
+        renumber(OpenTable(root, schema), bucket, 5)
     assert data_files(root) == before

@@ -9,6 +9,7 @@ from paimon_py.codec.binary_row import encode
 from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.errors import UnsupportedError
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.data_file import EMPTY_ROW
 from paimon_py.write.align import Alignment
 from paimon_py.write.bucket_kinds import routing_of
@@ -38,7 +39,7 @@ def reference(schema, batch, buckets):
 
 def routing(schema):
     """Of a table whose rows find their buckets without a look at the table."""
-    return routing_of(None, schema, None)
+    return routing_of(OpenTable(None, schema), None)
 
 
 def routed(schema, batch):

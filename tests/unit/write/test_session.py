@@ -8,7 +8,7 @@ from unit.write.support import data_files, root_of, rows_of, schema_of
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.reassign_sequences import renumber
 from paimon_py.errors import SchemaError, StorageError, UsageError
-from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.data_file import EMPTY_ROW
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.store_spill import StoreSpill
@@ -31,7 +31,7 @@ def ints(*values):
 def test_a_bucket_gets_one_sorted_file():
     schema = keyed()
     root = root_of(schema)
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         writer.write_arrow(pa.table({"k": ints(3, 1), "v": ["a", "b"]}))
         writer.write_arrow(pa.table({"v": ["c"], "k": ints(3), "_row_kind": ["-D"]}))
     changes = writer.changes()
@@ -49,7 +49,7 @@ def test_a_bucket_gets_one_sorted_file():
 def test_append_files_keep_the_order_of_rows_and_count_from_zero():
     schema = append()
     root = root_of(schema)
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         writer.write_arrow(pa.table({"n": [5, 3, 9], "p": ["a", "b", "a"]}))
         writer.write_arrow(pa.table({"n": [1], "p": ["a"]}))
     buckets = {data.partition: data for data in writer.changes().buckets}
@@ -65,7 +65,7 @@ def test_append_files_keep_the_order_of_rows_and_count_from_zero():
 def test_changes_hand_over_what_was_written_since_the_last_call():
     schema = keyed()
     root = root_of(schema)
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         writer.write_arrow(pa.table({"k": ints(1), "v": ["a"]}))
         first = writer.changes()
         writer.write_arrow(pa.table({"k": ints(1), "v": ["b"]}))
@@ -79,7 +79,7 @@ def test_changes_hand_over_what_was_written_since_the_last_call():
 def test_a_writer_without_rows_has_empty_changes():
     schema = keyed()
     root = root_of(schema)
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         writer.write_arrow(pa.table({"k": ints(), "v": pa.array([], pa.string())}))
     assert writer.changes().is_empty
     assert data_files(root) == []
@@ -88,7 +88,7 @@ def test_a_writer_without_rows_has_empty_changes():
 def test_leaving_by_an_exception_deletes_what_was_not_handed_over():
     schema = append()
     root = root_of(schema)
-    with pytest.raises(RuntimeError), Writer(root, schema) as writer:
+    with pytest.raises(RuntimeError), Writer(OpenTable(root, schema)) as writer:
         writer.write_arrow(pa.table({"n": [1], "p": ["a"]}))
         kept = writer.changes()
         writer.write_arrow(pa.table({"n": list(range(200_000)), "p": ["b"] * 200_000}))
@@ -113,7 +113,7 @@ def test_bad_values_give_the_writer_up_and_leave_no_file():
         ),
     )
     batches.append(pa.record_batch([pa.array([1, None]), ["a", "b"]], ["n", "p"]))
-    writer = Writer(root, schema_with_not_null)
+    writer = Writer(OpenTable(root, schema_with_not_null))
     with pytest.raises(SchemaError, match="NOT NULL"):
         writer.write_arrow(pa.RecordBatchReader.from_batches(batches[0].schema, batches))
     assert data_files(root) == []
@@ -124,7 +124,7 @@ def test_bad_values_give_the_writer_up_and_leave_no_file():
 def test_columns_that_do_not_fit_leave_the_writer_usable():
     schema = append()
     root = root_of(schema)
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         writer.write_arrow(pa.table({"n": [1], "p": ["a"]}))
         with pytest.raises(SchemaError):
             writer.write_arrow(pa.table({"n": ["x"], "p": ["a"]}))
@@ -133,7 +133,7 @@ def test_columns_that_do_not_fit_leave_the_writer_usable():
 
 def test_closing_twice_is_fine_and_writing_after_it_is_not():
     schema = append()
-    writer = Writer(root_of(schema), schema)
+    writer = Writer(OpenTable(root_of(schema), schema))
     writer.write_arrow(pa.table({"n": [1], "p": ["a"]}))
     writer.close()
     writer.close()
@@ -145,7 +145,7 @@ def test_closing_twice_is_fine_and_writing_after_it_is_not():
 def test_discard_deletes_handed_over_files():
     schema = append()
     root = root_of(schema)
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         writer.write_arrow(pa.table({"n": [1, 2], "p": ["a/b", "c"]}))
     changes = writer.changes()
     assert len(data_files(root)) == 2
@@ -156,27 +156,27 @@ def test_discard_deletes_handed_over_files():
 def test_rows_outside_a_static_overwrite_are_refused():
     schema = append()
     root = root_of(schema)
-    with pytest.raises(UsageError, match="outside"), Writer(root, schema, ignore_existing=True) as writer:
+    with pytest.raises(UsageError, match="outside"), Writer(OpenTable(root, schema), ignore_existing=True) as writer:
         writer.restrict({"p": "a"})
         writer.write_arrow(pa.table({"n": [1], "p": ["a"]}))
         writer.write_arrow(pa.table({"n": [1], "p": ["b"]}))
     assert data_files(root) == []
-    with Writer(root, schema, ignore_existing=True) as writer:
+    with Writer(OpenTable(root, schema), ignore_existing=True) as writer:
         writer.restrict({})
         writer.write_arrow(pa.table({"n": [1], "p": ["b"]}))
         writer.restrict({"p": None})
         writer.write_arrow(pa.table({"n": [1], "p": pa.nulls(1, pa.string())}))
         writer.abort()
     with pytest.raises(UsageError, match="not a partition key"):
-        Writer(root, schema).restrict({"x": 1})
+        Writer(OpenTable(root, schema)).restrict({"x": 1})
     with pytest.raises(UsageError, match="does not fit"):
-        Writer(root, schema).restrict({"p": 1.5})
+        Writer(OpenTable(root, schema)).restrict({"p": 1.5})
 
 
 def test_a_buffer_that_is_full_and_may_not_spill_is_flushed_as_another_run():
     schema = keyed(**{"write-buffer-size": "1 mb", "write-buffer-spillable": "false"})
     root = root_of(schema)
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         for start in range(0, 5):
             keys = pa.array(range(start, 500_000 + start, 5), pa.int32())
             writer.write_arrow(pa.table({"k": keys, "v": ["x" * 20] * 100_000}))
@@ -193,7 +193,7 @@ def test_a_buffer_that_is_full_spills_and_makes_one_run_of_several_files():
     root = root_of(schema)
     place = root.env.spill = StoreSpill(MemoryStore())
     seen = set()
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         for start in range(0, 5):
             keys = pa.array(range(start, 500_000 + start, 5), pa.int32())
             writer.write_arrow(pa.table({"k": keys, "v": [f"{key * 7919 % 500_009:020}" for key in keys.to_pylist()]}))
@@ -214,7 +214,7 @@ def test_the_largest_bucket_gives_way_first():
         options={"write-buffer-size": "1 mb"},
     )  # fmt: skip
     root = root_of(schema)
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         for part, count in ((1, 9_000), (2, 500), (3, 8_000)):
             keys = pa.array(range(count), pa.int32())
             writer.write_arrow(
@@ -230,7 +230,7 @@ def test_rows_go_to_level_0_when_the_disk_may_not_take_more():
     root = root_of(schema)
     place = root.env.spill = StoreSpill(MemoryStore())
     most = 0
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         for start in range(0, 8):
             keys = pa.array(range(start, 160_000 + start, 8), pa.int32())
             writer.write_arrow(pa.table({"k": keys, "v": ["x" * 50] * 20_000}))
@@ -246,7 +246,7 @@ def test_memory_of_all_buckets_together_is_bounded():
         {"k": "INT NOT NULL", "v": "STRING"}, primary_key=["k"], options={"bucket": "16", "write-buffer-size": "1 mb"}
     )
     root = root_of(schema)
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         for start in range(0, 100_000, 10_000):
             keys = pa.array(range(start, start + 10_000), pa.int32())
             writer.write_arrow(pa.table({"k": keys, "v": ["x" * 50] * 10_000}))
@@ -258,7 +258,7 @@ def test_memory_of_all_buckets_together_is_bounded():
 def test_a_flush_rolls_into_files_that_do_not_overlap():
     schema = keyed(**{"target-file-size": "100 kb"})
     root = root_of(schema)
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         keys = pa.array([(i * 7919) % 300_007 for i in range(300_000)], pa.int32())
         writer.write_arrow(pa.table({"k": keys, "v": [str(i * 31 % 1_000_003) for i in range(300_000)]}))
     (bucket,) = writer.changes().buckets
@@ -272,7 +272,7 @@ def test_many_partitions_keep_few_files_open():
     store = OpenCounter()
     root = root_of(schema, store)
     rows = 131_072
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         for part in range(70):
             writer.write_arrow(
                 pa.table({"n": pa.repeat(part, rows).cast(pa.int64()), "p": pa.repeat(f"p{part}", rows)})
@@ -329,7 +329,7 @@ class Failing(MemoryStore):
 def test_a_failing_store_leaves_no_files(fail_at):
     schema = append()
     root = root_of(schema, Failing(fail_at))
-    writer = Writer(root, schema)
+    writer = Writer(OpenTable(root, schema))
     writer.write_arrow(pa.table({"n": [1, 2, 3], "p": ["a", "b", "c"]}))
     with pytest.raises(StorageError):
         writer.changes()
@@ -341,14 +341,14 @@ def test_a_failing_store_leaves_no_files(fail_at):
 def test_the_first_error_is_seen_even_if_cleaning_up_fails_too():
     schema = append()
     root = root_of(schema, Failing(2, deletes=False))
-    with pytest.raises(StorageError, match="no") as caught, Writer(root, schema) as writer:
+    with pytest.raises(StorageError, match="no") as caught, Writer(OpenTable(root, schema)) as writer:
         writer.write_arrow(pa.table({"n": [1, 2], "p": ["a", "b"]}))
     assert caught.value.operation == "open_write"
 
 
 def test_another_number_of_buckets_is_refused_even_for_new_ones():
     schema = keyed(bucket="4")
-    writer = Writer(root_of(schema), schema)
+    writer = Writer(OpenTable(root_of(schema), schema))
     writer._existing = Existing({(EMPTY_ROW, 0): 7}, {EMPTY_ROW: 2})
     with pytest.raises(UsageError, match=r"has 2 buckets, but the option 'bucket' says 4"):
         writer.write_arrow(pa.table({"k": ints(*range(50)), "v": ["a"] * 50}))
@@ -357,7 +357,7 @@ def test_another_number_of_buckets_is_refused_even_for_new_ones():
 def test_numbers_go_on_after_those_of_live_files():
     schema = keyed()
     root = root_of(schema)
-    writer = Writer(root, schema)
+    writer = Writer(OpenTable(root, schema))
     writer._existing = Existing({(EMPTY_ROW, 0): 41}, {EMPTY_ROW: 1})
     writer.write_arrow(pa.table({"k": ints(1), "v": ["a"]}))
     (bucket,) = writer.changes().buckets
@@ -369,7 +369,7 @@ def test_numbers_go_on_after_those_of_live_files():
 def test_renumbering_shifts_every_row_in_new_files_and_keeps_the_old_ones():
     schema = keyed(**{"target-file-size": "100 kb", "write-only": "true"})
     root = root_of(schema)
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         kinds = ["+I", "-D"] * 100_000
         writer.write_arrow(
             pa.table(
@@ -382,7 +382,7 @@ def test_renumbering_shifts_every_row_in_new_files_and_keeps_the_old_ones():
         )
     (before,) = writer.changes().buckets
     rows = [row for file in rows_of(root, schema, before) for row in file]
-    after = msgspec.structs.replace(before, written=renumber(TableFiles(root, schema), before, 1000))
+    after = msgspec.structs.replace(before, written=renumber(OpenTable(root, schema), before, 1000))
     assert len(after.written.added) == len(before.written.added) > 1
     shifted = [row for file in rows_of(root, schema, after) for row in file]
     assert shifted == [{**row, "_SEQUENCE_NUMBER": row["_SEQUENCE_NUMBER"] + 1000} for row in rows]
@@ -400,10 +400,10 @@ def test_renumbering_shifts_every_row_in_new_files_and_keeps_the_old_ones():
 def test_renumbering_append_files_touches_metadata_only():
     schema = append()
     root = root_of(schema)
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         writer.write_arrow(pa.table({"n": [1, 2], "p": ["a", "a"]}))
     (bucket,) = writer.changes().buckets
-    shifted = renumber(TableFiles(root, schema), bucket, 5).added[0]
+    shifted = renumber(OpenTable(root, schema), bucket, 5).added[0]
     assert (shifted.name, shifted.min_sequence, shifted.max_sequence) == (bucket.written.added[0].name, 5, 6)
 
 
@@ -411,12 +411,12 @@ def test_a_renumbering_that_fails_keeps_the_old_files():
     schema = keyed()
     store = Failing(0)
     root = root_of(schema, store)
-    with Writer(root, schema) as writer:
+    with Writer(OpenTable(root, schema)) as writer:
         writer.write_arrow(pa.table({"k": ints(1), "v": ["a"]}))
         (bucket,) = writer.changes().buckets
     store.fail_at = store.calls + 1
     with pytest.raises(StorageError):
-        renumber(TableFiles(root, schema), bucket, 5)
+        renumber(OpenTable(root, schema), bucket, 5)
     assert [path.rsplit("/", 1)[1] for path in data_files(root)] == [bucket.written.added[0].name]
 
 
@@ -425,7 +425,7 @@ def test_writers_of_unordered_buckets_that_nobody_compacts_count_from_zero():
         schema = append(bucket="1", **{"bucket-key": "n", "bucket-append-ordered": ordered, "write-only": "true"})
         root = root_of(schema)
         data = pa.table({"n": [1, 2], "p": ["a", "a"]})
-        with Writer(root, schema) as writer:
+        with Writer(OpenTable(root, schema)) as writer:
             writer.write_arrow(data)
             changes = writer.changes()
             (known,) = changes.buckets

@@ -7,6 +7,7 @@ from unit.write.support import schema_of
 
 from paimon_py import OptionError
 from paimon_py.lsm.spill import SpillSettings
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.write.bucket_kinds import routing_of
 from paimon_py.write.settings import WriterSettings
 
@@ -45,9 +46,9 @@ def test_rows_become_one_run_whatever_the_options_say_of_local_disk():
 def test_each_kind_of_buckets_answers_for_itself(kind, options, answers):
     key = [options.pop("primary-key")] if "primary-key" in options else []
     schema = schema_of({"n": "INT NOT NULL"}, primary_key=key, options=options)
-    routing = routing_of(None, schema, None)
+    routing = routing_of(OpenTable(None, schema), None)
     assert type(routing).__name__ == kind
     assert (routing.total_buckets, routing.follows, routing.compacts) == answers
     assert (routing.keys, routing.handed, routing.memory_bytes) == (None, frozenset(), 0)
-    fixed = routing_of(None, schema_of({"n": "INT NOT NULL"}, primary_key=["n"]), None, buckets=5)
+    fixed = routing_of(OpenTable(None, schema_of({'n': 'INT NOT NULL'}, primary_key=['n'])), None, buckets=5)
     assert (type(fixed).__name__, fixed.total_buckets) == ("FixedBuckets", 5)

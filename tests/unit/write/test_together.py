@@ -12,6 +12,7 @@ from unit.write.support import TABLE, CountingIds, FixedClock, data_files, root_
 from paimon_py import StorageError
 from paimon_py.compaction.plan import plan_compaction
 from paimon_py.env import Env, SerialPool, ThreadPool
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.table import Table
@@ -135,7 +136,7 @@ def compacted(kind, pool):
     table = table_of(kind, pool)
     for seed in range(3):
         table.write_arrow(rows(2000, seed))
-    tasks = [task.files for task in plan_compaction(table._root, table._schema, full=True, chosen=None)]
+    tasks = [task.files for task in plan_compaction(OpenTable(table._root, table._schema), full=True, chosen=None)]
     seen = []
     result = table.compact(full=True, progress=lambda *far: seen.append(far))
     splits = sorted(table.scan().splits(), key=lambda split: (split.partition, split.bucket))

@@ -13,6 +13,7 @@ from unit.write.support import CountingIds, data_files, root_of, schema_of
 
 from paimon_py.env import Env
 from paimon_py.errors import StorageError
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.store_spill import StoreSpill
 from paimon_py.write.session import Writer
@@ -34,7 +35,7 @@ def made(kind="keyed", store=None, **more):
 
 
 def written(root, schema):
-    writer = Writer(root, schema)
+    writer = Writer(OpenTable(root, schema))
     writer.write_arrow(ROWS)
     return writer
 
@@ -62,7 +63,7 @@ def test_the_line_that_let_go_is_named():
 def test_files_and_compactions_of_a_long_load_go_too():
     options = {"write-buffer-size": "4 kb", "write-buffer-spillable": "false", "num-sorted-run.stop-trigger": "5"}
     root, schema = made(**{**options, "bucket": "1"})
-    writer = Writer(root, schema)
+    writer = Writer(OpenTable(root, schema))
     for number in range(30):
         writer.write_arrow(pa.table({"k": range(number, number + 150), "v": [str(number)] * 150}))
     assert len(data_files(root)) > 5 and writer._compaction._levels
@@ -75,7 +76,7 @@ def test_what_lies_on_the_local_disk_goes_too():
     root, schema = made(**{"write-buffer-size": "16 kb"})
     spill = MemoryStore()
     root.env = Env(root.env.clock, root.env.ids, spill=StoreSpill(spill, "/spill"))
-    writer = Writer(root, schema)
+    writer = Writer(OpenTable(root, schema))
     for _ in range(4):
         writer.write_arrow(pa.table({"k": range(500), "v": ["x" * 20] * 500}))
     assert spill.list("/spill") != []
@@ -112,7 +113,7 @@ def ends(writer):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_writer_that_came_to_its_end_goes_in_silence(kind, number):
     root, schema = made(kind)
-    writer = Writer(root, schema)
+    writer = Writer(OpenTable(root, schema))
     _, end = list(ends(writer))[number]
     end()
     before = data_files(root)

@@ -1,4 +1,4 @@
-"""The files of a table's buckets: the one door through which they are found, read and deleted.
+"""A table under a schema, and the files of its buckets: the one place that finds, reads and deletes them.
 
 New data files are begun by `metadata.new_files`, which plain reading does not load.
 
@@ -35,23 +35,38 @@ if TYPE_CHECKING:
     from paimon_py.files.blob_columns import BlobColumn
 
 
-class TableFiles:
-    """Hands out the door of each bucket of a table, and knows where index files lie.
+class OpenTable:
+    """A table under a schema: where it is, what its rows look like, its options, and the paths of its files.
 
     Attributes:
-        root, schema: the table, and the schema that rows are read in and new files are written in.
+        root: the table as a place.
+        schema: the schema that rows are read in and new files are written in.
+        options: the options of that schema.
         store: what data files are read through.
     """
 
-    __slots__ = ("_beside_data", "_directories", "root", "schema", "store")
+    __slots__ = ("_beside_data", "_directories", "options", "root", "schema", "store")
 
     def __init__(self, root: TableRoot, schema: TableSchema, store: OpenRead | None = None) -> None:
         """`store`: reads in place of the table's own, for instance to count them."""
         self.root = root
         self.schema = schema
+        self.options = Options(schema.options)
         self.store = store or root.files
-        self._beside_data = Options(schema.options).get_bool("index-file-in-data-file-dir")
+        self._beside_data = self.options.get_bool("index-file-in-data-file-dir")
         self._directories: dict[bytes, str] = {}
+
+    def __reduce__(self) -> tuple[type[OpenTable], tuple[TableRoot, TableSchema]]:
+        """Pickles contain the root without secrets, and the schema; another process reads through its own store."""
+        return OpenTable, (self.root, self.schema)
+
+    def under(self, schema: TableSchema) -> OpenTable:
+        """The same table under another schema, for instance the latest one."""
+        return self if schema is self.schema else OpenTable(self.root, schema)
+
+    def newest(self) -> OpenTable:
+        """The same table under its latest schema. Cost: as `TableRoot.newest`"""
+        return self.under(self.root.newest(self.schema))
 
     def bucket(self, partition: bytes, bucket: int) -> BucketFiles:
         """The files of one bucket. `partition`: serialized BinaryRow."""
@@ -117,8 +132,8 @@ class BucketFiles:
     """
 
 
-    def __init__(self, table: TableFiles, partition: bytes, bucket: int) -> None:
-        """`TableFiles.bucket` makes it.
+    def __init__(self, table: OpenTable, partition: bytes, bucket: int) -> None:
+        """`OpenTable.bucket` makes it.
 
         Raises: CorruptionError if the table's options name a directory outside the table.
         """
