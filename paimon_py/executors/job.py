@@ -185,7 +185,7 @@ class Job(Generic[T, R]):
         return NumberedTask(number, self.kind.task.from_bytes(data[_NUMBER.size :]))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _receive, (self.kind.tag, self.root, self.schema, self.shared)
+        return _receive, (self.kind.tag, OpenTable(self.root, self.schema), self.shared)
 
 
 def kind_of(tag: str) -> TaskKind[Any, Any]:

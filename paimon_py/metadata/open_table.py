@@ -42,19 +42,23 @@ class OpenTable:
         root: the table as a place.
         schema: the schema that rows are read in and new files are written in.
         options: the options of that schema.
-        store: what data files are read through.
     """
 
-    __slots__ = ("_beside_data", "_directories", "options", "root", "schema", "store")
+    __slots__ = ("_beside_data", "_directories", "_store", "options", "root", "schema")
 
     def __init__(self, root: TableRoot, schema: TableSchema, store: OpenRead | None = None) -> None:
         """`store`: reads in place of the table's own, for instance to count them."""
         self.root = root
         self.schema = schema
         self.options = Options(schema.options)
-        self.store = store or root.files
+        self._store = store
         self._beside_data = self.options.get_bool("index-file-in-data-file-dir")
         self._directories: dict[bytes, str] = {}
+
+    @property
+    def store(self) -> OpenRead:
+        """What data files are read through."""
+        return self._store or self.root.files
 
     def __reduce__(self) -> tuple[type[OpenTable], tuple[TableRoot, TableSchema]]:
         """Pickles contain the root without secrets, and the schema; another process reads through its own store."""

@@ -383,7 +383,7 @@ def register(
     if catalog is None:
         _module("source.registering").register_sources(spark)
         return None
-    made: SparkCatalog = _module("views").SparkCatalog(spark, catalog, databases)
+    made: SparkCatalog = _module("temp_views").SparkCatalog(spark, catalog, databases)
     return made
 
 
@@ -395,7 +395,7 @@ def ship(spark: SparkSession) -> None:
     Raises:
         UsageError: PySpark is not installed.
     """
-    _module("shipping").ship(spark)
+    _module("package_zip").ship(spark)
 
 
 def executor_class() -> type[SparkExecutor]:

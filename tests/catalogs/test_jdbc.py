@@ -372,7 +372,7 @@ def test_urls_of_java_and_of_sqlalchemy_are_taken(given, options, meant):
     "given, error, match",
     [
         (None, UsageError, "option 'uri'"),
-        ("nonsense", UsageError, "no URL of a database"),
+        ("nonsense", UsageError, "not a URL of a database"),
         ("jdbc:oracle://h/d", UnsupportedError, "not in 'oracle'"),
         ("jdbc:sqlite::memory:", UsageError, "needs a file"),
         ("jdbc:mysql://h/d?sslMode=REQUIRED", OptionError, "'sslMode'"),

@@ -6,7 +6,7 @@ import functools
 import re
 
 from fuzz import corpus
-from fuzz.corpus import OWN, OpenTable
+from fuzz.corpus import OWN, TableFiles
 from fuzz.mutate import any_damaged, flipped, orc_footer, parquet_footer
 from fuzz.target import RIGHT, SAME_BYTES, UNDETECTED, Target
 
@@ -19,7 +19,7 @@ def items(names, pattern):
     """(table, path) of every file whose path below its table matches."""
     found = []
     for name in names:
-        made: OpenTable = corpus.table_files(name)
+        made: TableFiles = corpus.table_files(name)
         found += [(name, path) for path in made.files if re.search(pattern, path[len(made.location) :])]
     return found
 

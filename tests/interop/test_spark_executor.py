@@ -57,7 +57,7 @@ def test_what_each_task_gets_does_not_grow_with_the_table(spark, warehouse, monk
     table.write_arrow(pa.table({"p": pa.array(range(40), pa.int32()), "v": ["x"] * 40}))
     carried = []
     monkeypatch.setattr(
-        "paimon_py.spark.convert.mapped", lambda df, work, schema: carried.append(work) or jobs.map_batches(df, work, schema)
+        "paimon_py.spark.convert.map_batches", lambda df, work, schema: carried.append(work) or jobs.map_batches(df, work, schema)
     )
     assert paimon_py.convert_to_spark(table, spark=spark).count() == 40
     paimon_py.convert_to_spark(table.scan(where="p < 4"), spark=spark)

@@ -200,7 +200,7 @@ class Life:
         """Files that a writer has flushed since it was last looked at."""
         if self.filling is None or not self.mode.flushes:
             return
-        for key, edit in self.filling._buckets.written.items():
+        for key, edit in self.filling._buckets.finished_files.items():
             self._place_new(key, edit.added)
 
     def _take_new(self, changes):
@@ -220,20 +220,20 @@ class Life:
 
     # -- what the code under test is seen doing ---
 
-    def saw_task(self, run, root, schema, task, **more):
+    def saw_task(self, run, table, task, **more):
         """A compaction is carried out.
 
         That of a writer may be wrong if others have committed meanwhile: then it must not be published.
         """
         if self.filling is not None:
-            for key, edit in self.filling._buckets.written.items():
+            for key, edit in self.filling._buckets.finished_files.items():
                 self._place_new(key, edit.added)
         key = (task.partition, task.bucket)
         if self.overwriting is None:
             known = self.history_levels(task.base.id).get(key, {})
             above = [level for name, level in known.items() if level > task.output_level]
             assert not (task.drop_deletes and above) or self.mode.marks, "deletes end above older rows"
-        changes = run(root, schema, task, **more)
+        changes = run(table, task, **more)
         try:
             assert not self.doubts.keys() & {file.name for file in task.files}, "made of a compaction that was wrong"
             self.model.carry_out(task, self.steps_taken, changes, self.now_seconds)
@@ -269,8 +269,8 @@ class Life:
             self.acknowledge(held.rows)
         self.held = [held for held in self.held if held not in helds]
 
-    def saw_commit(self, run, root, schema, changes, request, **more):
-        result = run(root, schema, changes, request, **more)
+    def saw_commit(self, run, table, changes, request, **more):
+        result = run(table, changes, request, **more)
         self.follow(changes.buckets, result, self.overwriting)
         return result
 

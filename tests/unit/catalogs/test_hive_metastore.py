@@ -492,7 +492,7 @@ def test_a_final_property_of_hive_site_stands(tmp_path, stub):
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("<configuration>", "no configuration of Hadoop"),
+        ("<configuration>", "not a configuration of Hadoop"),
         ("<html/>", "root is <html>"),
         ('<!DOCTYPE x [<!ENTITY a "b">]><configuration/>', "entities"),
         (with_properties(**{"hive.metastore.uris": "${hive.metastore.uris}"}), "stands for itself"),

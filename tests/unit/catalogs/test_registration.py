@@ -31,7 +31,7 @@ class Told:
         self.clock, self.store, self.free, self.lasts, self.held_for = clock, store, True, 60.0, []
 
     @contextlib.contextmanager
-    def held(self, branch):
+    def hold(self, branch):
         assert branch == "main"
         if not self.free:
             raise LockTimeoutError("others hold it")

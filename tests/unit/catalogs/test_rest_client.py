@@ -266,7 +266,7 @@ def test_errors_by_status(status, body, error, match):
 
 def test_an_answer_that_cannot_be_read_is_not_quoted():
     made, _ = client(Answer(200, {}, b'{"name": 1, "x": "sesame"}'))
-    with pytest.raises(StorageError, match="no DatabaseAnswer") as caught:
+    with pytest.raises(StorageError, match="not a DatabaseAnswer") as caught:
         made.get(made.path("databases", "d"), DatabaseAnswer)
     assert "sesame" not in str(caught.value) and caught.value.__cause__ is None and caught.value.__suppress_context__
 

@@ -356,7 +356,7 @@ def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_pat
         (["head"], 2, "Missing argument 'TABLE'"),
         (["nonsense"], 2, "No such command"),
         (["head", "d.t", "-w", "{}", "--format", "xml"], 2, "xml"),
-        (["head", "d.t", "-w", "{}", "--timestamp", "soon"], 2, "no time such as"),
+        (["head", "d.t", "-w", "{}", "--timestamp", "soon"], 2, "not a time such as"),
         (["expire", "d.t", "-w", "{}", "--older-than", "7 years"], 2, "neither an age"),
         (["expire", "d.t", "-w", "{}", "--older-than", "99999999999d"], 2, "too long"),
         (["head", "d.t", "-w", "{}", "-o", "s3.secret-key:hidden"], 2, "not NAME=VALUE"),

@@ -27,7 +27,6 @@ from paimon_py import (
 )
 from paimon_py.imports import verb
 from paimon_py.imports.ledger import Ledger
-from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.referenced_paths import REFERENCED
 
 
@@ -309,7 +308,7 @@ def test_an_import_that_took_another_for_dead_loses(catalog, lake, monkeypatch, 
     def slow(*args):
         """The slow one has begun; another one settles before its commit, and commits after it."""
         monkeypatch.setattr(verb, "commit", commit)
-        found = settle(Ledger(OpenTable(args[0], args[1])))
+        found = settle(Ledger(args[0]))
         monkeypatch.setattr(Ledger, "settle", lambda self: found)
         done.append(commit(*args))
         with pytest.raises(CommitConflictError) if copy else contextlib.nullcontext():

@@ -70,7 +70,7 @@ def test_rows_come_as_they_are_stored(life):
 
 def test_changes_of_a_key_come_in_the_order_in_which_they_happened(life):
     snapshots = [life._root.snapshots.get(number) for number in (1, 2, 3)]
-    planned = plan_span(life._root, request(life), snapshots, ChangeSource.DELTA, since=0)
+    planned = plan_span(life._root, request(life), [(one, ChangeSource.DELTA) for one in snapshots], since=0)
     found = rows(life, request(life), planned)
     assert [row[2:] for row in found if row[:2] == (1, 2)] == [("a", "+I"), (None, "-D"), ("c", "+I")]
     assert [row[2:] for row in found if row[:2] == (1, 1)] == [("a", "+I"), ("b", "+U")]
@@ -121,7 +121,7 @@ def test_a_snapshot_without_changelog_has_none(life):
 
 def test_a_missing_file_is_damage_while_the_snapshots_stand_and_expiry_when_they_are_gone(life):
     asked, snapshots = request(life), [life._root.snapshots.get(number) for number in (1, 2)]
-    planned = plan_span(life._root, asked, snapshots, ChangeSource.DELTA, since=0)
+    planned = plan_span(life._root, asked, [(one, ChangeSource.DELTA) for one in snapshots], since=0)
     for path in pathlib.Path(life.location).rglob("data-*.parquet"):
         path.unlink()
     with pytest.raises(CorruptionError, match="missing"):

@@ -57,9 +57,9 @@ def test_functions_go_with_the_types_that_java_gives_them(kind):
 
 
 BAD = [
-    ("count", "INT", {}, "no aggregate function; there are bool_and"),
+    ("count", "INT", {}, "not an aggregate function; there are bool_and"),
     ("summ", "INT", {}, "'fields.c.aggregate-function' is 'summ'"),
-    ("", "INT", {}, "no aggregate function"),
+    ("", "INT", {}, "not an aggregate function"),
     ("sum", "INT", {"fields.c.ignore-retract": "yes"}, "'fields.c.ignore-retract' is 'yes'"),
     ("collect", "ARRAY<INT>", {"fields.c.distinct": "1"}, "'fields.c.distinct' is '1'"),
     ("sum", "INT", {"fields.c.ignore-retract": "true", "aggregation.remove-record-on-delete": "true"}, "does not go with"),

@@ -260,11 +260,11 @@ def test_a_table_is_written_again_when_others_were_faster_but_a_stream_cannot_be
     slow = table_on(store, "slow")
     others = iter([rows((1, "b", 2)), rows((1, "c", 3)), rows((1, "a", 4))])
 
-    def late(root, *given):
-        other = next(others, None) if root is slow._root else None
+    def late(opened, *given):
+        other = next(others, None) if opened.root is slow._root else None
         if other is not None:
             table_on(store, f"fast{len(other)}-{slow.snapshot().id}").write_arrow(other)
-        return commit(root, *given)
+        return commit(opened, *given)
 
     monkeypatch.setattr(table_writing, "commit", late)
     slow.write_arrow(rows((1, "d", 5)))
