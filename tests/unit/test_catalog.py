@@ -123,7 +123,7 @@ def test_keys_and_defaults_come_from_options_too(tmp_path):
         ({"options": {"data-evolution.enabled": "true"}}, OptionError, "row-tracking"),
         ({"schema": pa.schema([("a", pa.uint8())])}, SchemaError, "int16"),
         ({"schema": pa.schema([])}, SchemaError, "at least one"),
-        ({"schema": Schema([("a", "BLOB")])}, UnsupportedError, "BLOB"),
+        ({"schema": Schema([("a", "GEOMETRY")])}, UnsupportedError, "GEOMETRY"),
         ({"schema": {"a": "INT"}}, UsageError, "pyarrow.Schema"),
         ({"name": "t"}, UsageError, "database.table"),
         ({"name": "nope.t"}, DatabaseNotFoundError, "nope"),
