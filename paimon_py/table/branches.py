@@ -63,16 +63,16 @@ class TableBranches(TableVerbs):
 
     @reads
     def branch(self: _Table, name: str) -> _Table:
-        """Open a branch as a table: all methods work on the branch. "main" is the table itself. Cost: two lists and a
-        get.
+        """Open a branch as a table: all methods work on the branch. "main" is the table itself.
 
+        Cost: two lists and a get.
         Raises: BranchNotFoundError, UsageError
         """
         return self._on(require_branch(self._root, name))
 
     @cuts_history
     def fast_forward(self, name: str, *, discard: bool = False) -> FastForwarded:
-        """Make the table identical to the current state of a branch.
+        """Fast-forward the table to the current state of a branch.
 
         The table keeps exactly the snapshots that the branch is based on, and gets those of the branch; the branch
         remains. If the table has snapshots that the branch is not based on, tags of such snapshots, or later schema

@@ -123,12 +123,11 @@ class TableKeeping(TableVerbs):
 
     @cuts_history
     def rollback_to(self, target: int | str | datetime) -> RolledBack:
-        """Make an older state the latest one: deletes all later snapshots, changelogs and tags; their files become
-        orphans.
+        """Roll the table back to an older state: deletes all later snapshots, changelogs and tags.
 
-        Streams that had read further detect the rollback and fail, and so do commits of changes that need deleted
-        files; changes that only add rows can still be committed. Consumers that have read further cause a warning:
-        reset them.
+        Their files become orphans. Streams that had read further detect the rollback and fail, and so do commits of
+        changes that need deleted files; changes that only add rows can still be committed. Consumers that have read
+        further cause a warning: reset them.
 
         Args:
             target: a snapshot id, the name of a tag (its snapshot may have expired), or a time: the latest snapshot at
@@ -186,7 +185,7 @@ class TableKeeping(TableVerbs):
 
         Args:
             retain_min: the minimum number of snapshots to retain (`snapshot.num-retained.min`).
-            retain_max: the number of newest snapshots to retain at most; older ones expire whatever their age
+            retain_max: the maximum number of snapshots to retain; older ones expire whatever their age
                 (`snapshot.num-retained.max`).
             older_than: between these limits, a snapshot expires if it is older than this age, or if its successor was
                 committed before this time (`snapshot.time-retained`).
