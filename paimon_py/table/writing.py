@@ -54,7 +54,7 @@ def writer(
     part = read_keys = None
     if share is not None:
         if not (isinstance(share, tuple) and len(share) == 2):
-            raise UsageError(f"share is the number of a writer and the number of writers, such as (2, 4), not {share!r}")
+            raise UsageError(f"share is the number of a writer and the number of all, such as (2, 4), not {share!r}")
         from paimon_py.write.dynamic import Share
 
         part = Share.of(table.schema, *share)
