@@ -96,7 +96,7 @@ class Writer(ApiHints):
 
     def __reduce__(self) -> tuple[object, ...]:
         raise UsageError(
-            "a writer cannot be pickled or copied to another process: send the table, open table.writer() where the"
+            "a writer cannot be pickled or copied: send the table to the other process, open table.writer() where the"
             " rows are, and send back the changes, which can be sent: bytes(writer.changes())"
         )
 
