@@ -71,8 +71,8 @@ class CatalogImports(ABC):
         """Import the Parquet, ORC and Avro files of a directory into a table, which is created if it does not exist.
 
         Files stay where they are and become files of the table (`copy=False`), or their rows are rewritten. Another
-        call imports the files added since, each file once; an interrupted call can be repeated. paimon_py never
-        renames, changes or deletes anything at the source.
+        call imports the files added since, each file once; an interrupted call can be repeated. paimon_py renames,
+        changes or deletes nothing at the source, now or later.
 
         Args:
             name: `database.table`. A new table gets the columns of the files, all of which may be NULL, followed by the

@@ -138,8 +138,8 @@ def delete_spark(
     Args:
         where: the rows to delete, as in `Table.delete`.
         user, identifier: make the call repeatable, as in `write_spark`. In `foreachBatch` the identifier is the number
-            of the batch, and without a user it is the query's own number for each of the verbs: several calls of one
-            verb on one table in a batch each need a user.
+            of the batch, and without a user it is the query's own number for each of these functions: several calls of
+            one function on one table in a batch each need a user.
         spark: the session; None uses the active one or creates one.
 
     Returns, Raises: as `Table.delete`.
