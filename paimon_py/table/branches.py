@@ -140,9 +140,7 @@ class TableBranches(TableVerbs):
             return check_name("tag", from_)
         if isinstance(from_, int) and not isinstance(from_, bool):
             return self._root.snapshots.get(from_)
-        raise UsageError(
-            f"from_ must be the name of a tag or the id of a snapshot, not {from_!r}{way_of(from_)}"
-        )
+        raise UsageError(f"from_ must be the name of a tag or the id of a snapshot, not {from_!r}{way_of(from_)}")
 
     def _latest_to_begin_with(self, name: str) -> str | Snapshot | None:
         """The latest snapshot, or a tag of it (existing or new) where the catalog creates branches only from tags."""
