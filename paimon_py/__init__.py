@@ -1,4 +1,4 @@
-"""Apache Paimon tables in pure Python: the public names, nothing else."""
+"""Apache Paimon tables in pure Python. Contains only the public names."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
-"""Every error that paimon_py raises, grouped by what the caller can do next.
+"""All errors that paimon_py raises, grouped by what the caller can do next.
 
 ::
 
     PaimonError                         kind, path, table, snapshot_id where known
     ├── UsageError        (ValueError)  fix the call
-    │   ├── SchemaError                 data and schema disagree; names the fields
-    │   ├── OptionError                 names the option, the value, what is allowed
-    │   └── UnsupportedError            valid Paimon, not yet ours; names the feature
+    │   ├── SchemaError                 data and schema disagree; lists the fields
+    │   ├── OptionError                 gives the option, the value, what is allowed
+    │   └── UnsupportedError            valid Paimon, not yet supported; gives the feature
     ├── NotFoundError     (LookupError)
     │   ├── DatabaseNotFoundError
     │   ├── TableNotFoundError
     │   ├── SnapshotNotFoundError
-    │   │   └── SnapshotExpiredError    it existed; names the retention and how to pin
+    │   │   └── SnapshotExpiredError    it existed; gives the retention and how to pin
     │   ├── TagNotFoundError
     │   ├── BranchNotFoundError
     │   └── ConsumerNotFoundError
@@ -20,20 +20,20 @@
     │   ├── CommitConflictError         re-read and decide
     │   ├── CommitRetriesExhaustedError try again later
     │   ├── CommitUnknownError          check before retrying; nothing was deleted
-    │   └── LockTimeoutError            others held the lock of the table; nothing was done
+    │   └── LockTimeoutError            another process held the table's lock; nothing was done
     ├── CorruptionError                 file, offset, expected, got
     ├── ResourceError                   memory or threads ran out; nothing is wrong with the file
     └── StorageError                    path, operation, transient: yes or no
         └── StorageUnknownError         the operation may or may not have happened
 
-    PaimonWarning     (UserWarning)     the call does what it says, and something that was asked for stays undone
+    PaimonWarning     (UserWarning)     the call succeeds, but some requested action was not done
 """
 
 from __future__ import annotations
 
 
 class PaimonError(Exception):
-    """Base of every error raised by paimon_py.
+    """Base of all errors raised by paimon_py.
 
     Attributes:
         kind: a stable code, one per class, for programs (`"commit-conflict"`).
@@ -64,7 +64,7 @@ def _rebuild(cls: type[PaimonError], message: str, state: dict[str, object]) -> 
 
 
 class UsageError(PaimonError, ValueError):
-    """The call is wrong; the message says how to fix it."""
+    """The call is wrong; the message explains how to fix it."""
 
     kind = "usage"
 
@@ -84,7 +84,7 @@ class SchemaError(UsageError):
 
 
 class OptionError(UsageError):
-    """An option has a wrong name or value.
+    """An option has an invalid name or value.
 
     Attributes:
         option: the option's name.
@@ -100,7 +100,7 @@ class OptionError(UsageError):
 
 
 class UnsupportedError(UsageError):
-    """A valid Paimon feature that paimon_py does not handle; nothing was touched.
+    """A valid Paimon feature that paimon_py does not support; nothing was touched.
 
     Attributes:
         feature: the feature's name, as in Paimon's documentation.
@@ -114,25 +114,25 @@ class UnsupportedError(UsageError):
 
 
 class NotFoundError(PaimonError, LookupError):
-    """Something named by the caller does not exist."""
+    """An object in the caller's request does not exist."""
 
     kind = "not-found"
 
 
 class DatabaseNotFoundError(NotFoundError):
-    """No such database in the catalog."""
+    """The database does not exist in the catalog."""
 
     kind = "database-not-found"
 
 
 class TableNotFoundError(NotFoundError):
-    """No such table in the catalog or at the path."""
+    """The table does not exist in the catalog or at the path."""
 
     kind = "table-not-found"
 
 
 class SnapshotNotFoundError(NotFoundError):
-    """No such snapshot."""
+    """The snapshot does not exist."""
 
     kind = "snapshot-not-found"
 
@@ -144,31 +144,31 @@ class SnapshotExpiredError(SnapshotNotFoundError):
 
 
 class TagNotFoundError(NotFoundError):
-    """No such tag."""
+    """The tag does not exist."""
 
     kind = "tag-not-found"
 
 
 class BranchNotFoundError(NotFoundError):
-    """No such branch."""
+    """The branch does not exist."""
 
     kind = "branch-not-found"
 
 
 class ConsumerNotFoundError(NotFoundError):
-    """No such consumer."""
+    """The consumer does not exist."""
 
     kind = "consumer-not-found"
 
 
 class AlreadyExistsError(PaimonError):
-    """The thing to create exists already."""
+    """The object to create already exists."""
 
     kind = "already-exists"
 
 
 class CommitError(PaimonError):
-    """A commit did not (certainly) happen."""
+    """A commit failed, or its outcome is unknown."""
 
     kind = "commit"
 
@@ -180,7 +180,7 @@ class CommitConflictError(CommitError):
 
 
 class CommitRetriesExhaustedError(CommitError):
-    """Others won every attempt within the retry budget; nothing was published. Try again later."""
+    """Other commits won every attempt within the retry budget; nothing was published. Try again later."""
 
     kind = "commit-retries-exhausted"
 
@@ -189,10 +189,10 @@ class CommitUnknownError(CommitError):
     """The store did not say whether the snapshot was published; no file was deleted.
 
     `table.commit(error.changes, user=error.user, identifier=error.identifier)`, with the same `overwrite` if there was
-    one, is safe: the table is asked whether it holds these files, and nothing happens if it does.
+    one, is safe: it checks whether the table contains these files, and does nothing if it does.
 
     Attributes:
-        changes: what was being committed, the bytes of a `Changes`; None where nothing but metadata changes.
+        changes: what was being committed, the bytes of a `Changes`; None if only metadata change.
         user, identifier: as the caller gave them.
     """
 
@@ -203,13 +203,13 @@ class CommitUnknownError(CommitError):
 
 
 class LockTimeoutError(CommitError):
-    """The lock of a table could not be had in time; nothing was done. Try again, or see who holds the lock."""
+    """The lock of a table could not be acquired in time; nothing was done. Try again, or check who holds the lock."""
 
     kind = "lock-timeout"
 
 
 class CorruptionError(PaimonError):
-    """A file does not hold what the format says.
+    """A file does not match the format.
 
     Attributes:
         path: the file.
@@ -254,7 +254,7 @@ class StorageUnknownError(StorageError):
 
 
 class PaimonWarning(UserWarning):
-    """Something that was asked for stays undone, such as the expiry that a table option asks for."""
+    """A requested action was not done, such as the expiry that a table option asks for."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""The catalog as a user holds it: names, tables, and work on many tables. Where names are kept is `metastores`."""
+"""The public catalog API: names, tables, and work on many tables. `metastores` stores the names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A catalog: names to tables, over a metastore that keeps the names.
+"""The catalog maps names to tables; a metastore stores the names.
 
 Source: format.md §1; Java `Catalog`, `AbstractCatalog`, release 2.0.
 """
@@ -51,7 +51,7 @@ from paimon_py.storage.store import Store
 from paimon_py.table.table import Table
 
 _PLACED = (("path", "hive"),)
-"""Options of new tables that only some kinds of metastore take."""
+"""Options of new tables that only some kinds of metastore accept."""
 
 SYSTEM_DATABASE = "sys"
 BRANCH_MARK = "branch_"
@@ -61,7 +61,7 @@ BRANCH_MARK = "branch_"
 class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, CatalogSql, ApiHints):
     """The databases and tables of one warehouse.
 
-    Can be pickled (secrets are left out) and used from several threads.
+    A catalog can be pickled (without secrets) and used from several threads.
     """
 
     __slots__ = ("_env", "_metastore", "_table_defaults")
@@ -88,7 +88,7 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
     def of(
         cls, metastore: Metastore, *, table_defaults: Mapping[str, str] | None = None, env: Env | None = None
     ) -> Catalog:
-        """The catalog of a metastore that is open."""
+        """The catalog of an open metastore."""
         if not hasattr(metastore, "create_table"):
             raise UsageError(f"Catalog.of takes an open metastore, not {metastore!r}; Catalog.open(path) opens one")
         made = cls.__new__(cls)
@@ -106,20 +106,20 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
         create: bool = True,
         env: Env | None = None,
     ) -> Catalog:
-        """Open a catalog: a warehouse, or what the option `metastore` names.
+        """Open a catalog: a warehouse, or the metastore of the option `metastore`.
 
         Args:
-            path: directory or URL of the warehouse, which is made when missing; the option `warehouse` says the same.
-                With `metastore` = `rest` the name of the warehouse at the server.
-            options: settings of the catalog and the store, credentials among them, by Paimon's option names.
-            create: False makes no directory, and refuses a path that is not a warehouse.
+            path: directory or URL of the warehouse, which is created if it does not exist; the option `warehouse` is
+                equivalent. With `metastore` = `rest` the name of the warehouse on the server.
+            options: settings of the catalog and the store, including credentials, by Paimon's option names.
+            create: False creates no directory, and rejects a path that is not a warehouse.
             env: clock, ids and threads to use instead of the machine's.
 
         Raises:
-            UnsupportedError: a kind of metastore that is not known, or whose package is not installed.
-            UsageError: no path, or one that is not a path; or the metastore is given nothing to connect to.
-            OptionError: an option's value is not allowed, or its name is nearly one of a catalog.
-            NotFoundError: there is no such directory, and `create` is False.
+            UnsupportedError: the kind of metastore is unknown, or its package is not installed.
+            UsageError: no path, or an invalid one; or the metastore has no address to connect to.
+            OptionError: an option's value is not allowed, or its name looks like a misspelt catalog option.
+            NotFoundError: the directory does not exist, and `create` is False.
             StorageError: the metastore cannot be reached.
         """
         settings, used = as_mapping("options", options), env_of(env)
@@ -145,16 +145,16 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
         location: str | None = None,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        """Make a database.
+        """Create a database.
 
         Args:
-            exist_ok: do nothing if there is one.
-            comment, location, options: for metastores that keep them; `location` is where its tables will lie.
+            exist_ok: do nothing if the database exists.
+            comment, location, options: for metastores that store them; `location` is the directory of its tables.
 
         Raises:
-            AlreadyExistsError: there is one of this name, unless `exist_ok`.
-            UsageError: a hostile name, one with a dot, or `sys`, which is kept for the system.
-            UnsupportedError: the metastore does not keep a location, comment or options.
+            AlreadyExistsError: a database of this name exists, unless `exist_ok`.
+            UsageError: the name is unsafe, contains a dot, or is `sys`, which is reserved for the system.
+            UnsupportedError: the metastore does not store a location, comment or options.
         """
         self._check_database(name)
         check_flag("exist_ok", exist_ok)
@@ -165,15 +165,15 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
             raise AlreadyExistsError(f"database {name!r} exists already")
 
     def databases(self) -> list[str]:
-        """Names of all databases, sorted. Cost: one list of the warehouse, or one question to the metastore."""
+        """Names of all databases, sorted. Cost: one list of the warehouse, or one request to the metastore."""
         return self._metastore.databases()
 
     def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
-        """Remove a database, with its tables if `cascade`.
+        """Drop a database, with its tables if `cascade`.
 
         Raises:
-            DatabaseNotFoundError: there is none, unless `missing_ok`.
-            UsageError: it has tables and `cascade` is not given.
+            DatabaseNotFoundError: the database does not exist, unless `missing_ok`.
+            UsageError: it contains tables and `cascade` is not given.
         """
         self._check_database(name)
         check_flag("cascade", cascade)
@@ -209,22 +209,23 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
 
         Args:
             name: `database.table`.
-            schema: columns as a pyarrow schema or a `Schema`, which can say every Paimon type; or a DataFrame of Spark,
-                pandas or polars, or a table of pyarrow, whose columns the table gets, and no rows.
+            schema: columns as a pyarrow schema or a `Schema`, which can express every Paimon type; or a Spark, pandas
+                or polars DataFrame or a pyarrow table, whose columns (but not rows) the new table gets.
             primary_key: columns whose values identify a row; they become NOT NULL.
-            partition_by: columns whose values are directories.
-            options: table options by Paimon's names, as text.
+            partition_by: columns whose values become directories.
+            options: table options by Paimon's names, as strings.
             comment: the table's comment.
-            exist_ok: return the table that is there, whatever its schema.
+            exist_ok: return the existing table, whatever its schema.
 
         Raises:
-            AlreadyExistsError: the table exists, or somebody else created it first.
-            DatabaseNotFoundError: there is no such database.
-            SchemaError, OptionError: columns, keys or options break a rule; the message names it.
+            AlreadyExistsError: the table exists, or another process created it first.
+            DatabaseNotFoundError: the database does not exist.
+            SchemaError, OptionError: columns, keys or options break a rule; the message contains the rule.
             UnsupportedError: a feature that paimon_py cannot write yet.
 
         Warns:
-            PaimonWarning: options that paimon_py does nothing for yet; a primary key that is unique per partition only.
+            PaimonWarning: options that have no effect in paimon_py yet; a primary key that is unique only per
+                partition.
         """
         full = self._split(name, "create_table")
         check_flag("exist_ok", exist_ok)
@@ -246,23 +247,22 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
         """Names of all tables of a database, sorted. Cost: one list, and one per directory in it.
 
         Raises:
-            DatabaseNotFoundError: there is no such database.
+            DatabaseNotFoundError: the database does not exist.
         """
         self._require_database(database)
         return self._metastore.tables(database)
 
     def table(self, name: str) -> Table:
-        """Open a table, a branch of one (`db.t$branch_b1`), a system table of either (`db.t$files`), or one of all
-        tables (`sys.tables`).
+        """Open a table, a branch (`db.t$branch_b1`), a system table (`db.t$files`), or a global one (`sys.tables`).
 
-        A system table has the reading verbs of a table, and no others.
+        Branches have system tables, too. A system table has only the read methods of a table.
 
         Cost: one list and one get.
 
         Raises:
-            TableNotFoundError: there is none.
-            DatabaseNotFoundError: there is not even the database.
-            UnsupportedError, UsageError: a system table that is not built, or that does not exist.
+            TableNotFoundError: the table does not exist.
+            DatabaseNotFoundError: not even the database exists.
+            UnsupportedError, UsageError: a system table that is not implemented, or that does not exist.
         """
         if isinstance(name, str) and "$" in name:
             base, _, rest = name.partition("$")
@@ -285,16 +285,17 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
         raise self._no_table(full, name)
 
     def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
-        """Remove a table with all its data.
+        """Drop a table with all its data.
 
-        The schemas go first, the newest of them last, so that others see the whole table or none. What an interrupted
-        drop has left is removed by dropping again. Of external paths only the files that a snapshot or tag names go,
-        and of them only those below the table's external roots that lie in no other table of the warehouse.
+        The schemas are deleted first, the newest of them last, so that other processes see the whole table or none. To
+        remove the remains of an interrupted drop, drop the table again. In external paths, only files that a snapshot
+        or tag references are deleted, and of these only those below the table's external roots that are not inside
+        another table of the warehouse.
 
         Raises:
-            TableNotFoundError: there is none, unless `missing_ok`.
+            TableNotFoundError: the table does not exist, unless `missing_ok`.
 
-        Warns: PaimonWarning for files that a snapshot names and that are not deleted.
+        Warns: PaimonWarning for files that a snapshot references and that are not deleted.
         """
         full = self._split(name, "drop_table")
         check_flag("missing_ok", missing_ok)
@@ -306,11 +307,11 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
             self._report("drop", name, path)
 
     def rename_table(self, name: str, new_name: str) -> None:
-        """Give a table another name, perhaps in another database.
+        """Rename a table, optionally moving it to another database.
 
         Raises:
-            TableNotFoundError, DatabaseNotFoundError: there is no such table or target database.
-            AlreadyExistsError: there is a table of the new name.
+            TableNotFoundError, DatabaseNotFoundError: the table or the target database does not exist.
+            AlreadyExistsError: a table with the new name exists.
             UnsupportedError: the store cannot move a directory in one step (object stores).
         """
         full, target = self._split(name, "rename_table"), self._split(new_name, "rename_table")
@@ -347,12 +348,12 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
         kind = str(self._metastore.options.get(METASTORE, "")).lower()
         for option in ("path", "auto-create"):
             if spec.options.get(option, "false") != "false" and (option, kind) not in _PLACED:
-                raise OptionError(f"option {option!r} is not for tables of a catalog", option=option)
+                raise OptionError(f"option {option!r} is not allowed for tables of a catalog", option=option)
         return first_schema(_as_schema(columns), spec, self._env.clock.millis())
 
     def _check_database(self, name: str) -> None:
         if check_name("database", name) == SYSTEM_DATABASE:
-            message = f"the database {SYSTEM_DATABASE!r} holds tables of the system, such as sys.tables, and no others"
+            message = f"the database {SYSTEM_DATABASE!r} contains only system tables, such as sys.tables"
             raise UnsupportedError(message, feature="system database")
 
     def _require_database(self, name: str) -> None:
@@ -365,13 +366,13 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
         return DatabaseNotFoundError(f"there is no database {name!r}{hint}", path=database_path(self.warehouse, name))
 
     def _no_table(self, full: TableName, name: str, path: str | None = None) -> TableNotFoundError:
-        """The error of a table that is not there, with the names that are like it. Raises: DatabaseNotFoundError"""
+        """The error for a table that does not exist, with similar names. Raises: DatabaseNotFoundError"""
         self._require_database(full.database)
         hint = _meant(full.table, partial(self._metastore.tables, full.database), f"{full.database}.")
         return TableNotFoundError(f"there is no table {name!r}{hint}", path=path, table=name)
 
     def _split(self, name: str, verb: str) -> TableName:
-        """Database and table of a full name; system tables and branches are refused by name."""
+        """Database and table of a full name; rejects names of system tables and branches."""
         if not isinstance(name, str):
             raise UsageError(f"a table is named 'database.table', got {name!r}{way_of(name)}")
         database, dot, table = name.partition(".")
@@ -379,8 +380,8 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
             raise UsageError(f"a table is named 'database.table', got {name!r}")
         if f"${BRANCH_MARK}" in table:
             raise UsageError(
-                f"{verb} is not for branches such as {name!r}: create_branch, delete_branch and rename_branch of the"
-                " table are"
+                f"{verb} is not for branches such as {name!r}: use create_branch, delete_branch and rename_branch of"
+                " the table"
             )
         if "$" in table:
             system = table.partition("$")[2]
@@ -392,7 +393,7 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
 
 
 class _Warehouse(msgspec.Struct, frozen=True):
-    """What system tables of all tables see of a catalog."""
+    """The part of a catalog that system tables of all tables use."""
 
     catalog: Catalog
 
@@ -419,7 +420,7 @@ class _Warehouse(msgspec.Struct, frozen=True):
 def _meant(name: str, known: Callable[[], list[str]], before: str = "") -> str:
     try:
         near = near_names(name, known())
-    except StorageError:  # who may open a table may not list all
+    except StorageError:  # a user allowed to open a table may not be allowed to list them
         return ""
     return f"; did you mean {' or '.join(repr(before + each) for each in near)}?" if near else ""
 
@@ -457,7 +458,7 @@ def _as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
 
 
 def first_schema(columns: Schema, spec: TableSpec, time_millis: int) -> TableSchema:
-    """The first schema of a table, by all rules for new ones.
+    """The first schema of a table, checked by all rules for new ones.
 
     Raises: SchemaError, OptionError, UnsupportedError
     """
@@ -472,7 +473,7 @@ def first_schema(columns: Schema, spec: TableSpec, time_millis: int) -> TableSch
 
 
 def check_new(schema: TableSchema, root: TableRoot) -> None:
-    """Refuse options that name branches which are not there, and warn of what a new table does not do."""
+    """Reject options that refer to missing branches, and warn of features that a new table does not provide."""
     from paimon_py.metadata.idle_warning import warn_of_iceberg, warn_of_idle_options, warn_of_keys_of_partitions
 
     check_branch_options(root, schema.options)

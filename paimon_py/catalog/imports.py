@@ -1,4 +1,4 @@
-"""The verbs of a catalog that bring tables and files of others in."""
+"""Import methods of `Catalog`: bring in tables and files of other programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @with_location(lambda catalog: catalog.warehouse)
 class CatalogImports(ABC):
-    """What `Catalog` offers to bring in what others wrote."""
+    """Methods of `Catalog` that import data written by other programs."""
 
     __slots__ = ()
 
@@ -68,31 +68,31 @@ class CatalogImports(ABC):
         options: Mapping[str, str] | None = None,
         progress: Progress | None = None,
     ) -> ImportResult:
-        """Bring the Parquet, ORC and Avro files of a directory into a table, which is made if it is not there.
+        """Import the Parquet, ORC and Avro files of a directory into a table, which is created if it does not exist.
 
-        Files stay where they are and become files of the table (`copy=False`), or their rows are written anew. Called
-        again, it brings the files that came since, each file once; an interrupted call can be repeated. Nothing is
-        renamed, changed or deleted at the source, now or later, by paimon_py.
+        Files stay where they are and become files of the table (`copy=False`), or their rows are rewritten. Another
+        call imports the files added since, each file once; an interrupted call can be repeated. paimon_py renames,
+        changes or deletes nothing at the source, now or later.
 
         Args:
-            name: `database.table`. A new table gets the columns of the files, all of which may be NULL, and then the
+            name: `database.table`. A new table gets the columns of the files, all of which may be NULL, followed by the
                 partition keys.
-            source: a directory or URL; hidden files and `_SUCCESS` are left out.
-            format: `"parquet"`, `"orc"` or `"avro"`; left out, the names of the files say.
-            partition_by: partition keys, as a list (their values are STRING) or with types; left out, directories
-                named `key=value` say. The table's own types count where there is a table.
-            copy: write the rows anew: into any table, with types converted as `write_arrow` does.
-            dry_run: look into the files and say what would be done, and what does not fit.
+            source: a directory or URL; hidden files and `_SUCCESS` are skipped.
+            format: `"parquet"`, `"orc"` or `"avro"`; by default the file names determine it.
+            partition_by: partition keys, as a list (their values are STRING) or with types; by default taken from
+                directories named `key=value`. An existing table's own types take precedence.
+            copy: rewrite the rows: into any table, with types converted as `write_arrow` does.
+            dry_run: inspect the files and report what would be done, and what does not fit.
             primary_key, table_options: for a new table.
-            options: of the source's store, beside those of the catalog.
-            progress: called with files that were brought, how many there are, and "files".
+            options: settings of the source's store, in addition to those of the catalog.
+            progress: called with the number of files imported, the total, and "files".
 
         Cost: a list for each directory and the footer of each file; a copy reads all rows, in the memory of a writer.
         Raises:
             SchemaError: files that do not fit, each with its reason; nothing was imported.
-            UsageError: no files, or directories that say other partition keys than the table has.
+            UsageError: no files, or directories with other partition keys than the table has.
             UnsupportedError: references into a table with a primary key, with buckets, or that tracks rows.
-            CommitConflictError: another import into the table is at work.
+            CommitConflictError: another import into the table is running.
         """
         from paimon_py.imports.verb import ImportRequest, import_files
 
@@ -102,7 +102,7 @@ class CatalogImports(ABC):
         if not isinstance(source, (str, PurePath)):
             raise UsageError(f"import_files takes the path or URL of a directory, not {source!r}")
         if primary_key and not copy:
-            raise UsageError("files stay as they are, and a table with a primary key sorts its own: copy=True")
+            raise UsageError("a table with a primary key cannot reference files, since it sorts its own: use copy=True")
         asked = ImportRequest(
             source=str(source), format=format, partition_by=partition_by, copy=copy, dry_run=dry_run,
             primary_key=as_names("primary_key is a list of column names", primary_key),
@@ -123,20 +123,20 @@ class CatalogImports(ABC):
         table_options: Mapping[str, str] | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> ImportResult:
-        """Bring a version of a Delta table into a table, which is made if it is not there.
+        """Import a version of a Delta table into a table, which is created if it does not exist.
 
-        Files stay where they are if the version has no deletion vectors and they fit; else the rows that are not
-        deleted are written anew, as a stream. Called again it does nothing, or brings files that came since. Nothing
-        at the source is changed or deleted, as with `import_files`.
+        Files stay where they are if the version has no deletion vectors and they fit; otherwise the rows that are not
+        deleted are rewritten, as a stream. Another call does nothing, or imports files added since. Nothing at the
+        source is changed or deleted, as with `import_files`.
 
         Args:
             name: `database.table`. A new table has the columns and partition keys of the source.
             source: a `deltalake.DeltaTable`, or the path or URL of one.
-            version: of a path; the latest if left out.
-            copy: True writes rows anew in any case, False refuses where that would be necessary.
-            dry_run: say what would be done.
-            primary_key, table_options: for a new table; one with a primary key is written anew.
-            storage_options: of the store, by the names of deltalake.
+            version: for a path; the latest by default.
+            copy: True always rewrites rows, False fails if that would be necessary.
+            dry_run: report what would be done.
+            primary_key, table_options: for a new table; one with a primary key is rewritten.
+            storage_options: settings of the store, by the names of deltalake.
 
         Raises:
             UnsupportedError: deltalake is not installed; or `copy` is False, and files cannot be referenced.
@@ -161,17 +161,17 @@ class CatalogImports(ABC):
         table_options: Mapping[str, str] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> ImportResult:
-        """Bring a snapshot of an Iceberg table into a table, which is made if it is not there.
+        """Import a snapshot of an Iceberg table into a table, which is created if it does not exist.
 
-        As `import_delta`: files stay where they are if no row of them is deleted and they fit, else rows are written
-        anew. Columns that Iceberg partitions by as they are become partition keys; other transforms do not.
+        As `import_delta`: files stay where they are if none of their rows are deleted and they fit, otherwise rows are
+        rewritten. Columns that Iceberg partitions by identity become partition keys; other transforms do not.
 
         Args:
             name: `database.table`.
             source: a `pyiceberg.table.Table`, or the path or URL of a metadata file.
-            snapshot_id: the current one if left out.
+            snapshot_id: the current one by default.
             copy, dry_run, primary_key, table_options: as in `import_delta`.
-            properties: of the store, by the names of pyiceberg, for a path.
+            properties: settings of the store for a path, by the names of pyiceberg.
 
         Raises:
             UnsupportedError: pyiceberg is not installed, or does not read the deletes of the snapshot; or `copy` is

@@ -1,4 +1,4 @@
-"""The verbs of a catalog that care for all tables."""
+"""Maintenance methods of `Catalog`: work on all tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from paimon_py.table.table import Table
 
 @with_location(lambda catalog: catalog.warehouse)
 class CatalogCare(ABC):
-    """What `Catalog` offers to keep its tables in shape."""
+    """Methods of `Catalog` that maintain its tables."""
 
     __slots__ = ()
 
@@ -56,20 +56,21 @@ class CatalogCare(ABC):
         dry_run: bool = True,
         progress: Callable[[int, int, str], object] | None = None,
     ) -> dict[str, RemovedOrphans]:
-        """Do `Table.remove_orphans` for all tables, or those of one database. A dry run unless told otherwise.
+        """Run `Table.remove_orphans` for all tables, or those of one database. A dry run by default.
 
         Args:
             progress: called as by `Table.remove_orphans`, with the name of the table ("directories of d.t"), and after
-                each table with how many are done, how many there are, and "tables".
+                each table with the number done, the total, and "tables".
 
-        Returns: what was found, by the name of the table.
+        Returns: what was found, by table name.
 
         Raises:
-            DatabaseNotFoundError: there is no such database.
+            DatabaseNotFoundError: the database does not exist.
             UsageError: `older_than` is not in the past.
-            CorruptionError, StorageError: what a table names cannot be read. All other tables were cleaned before.
+            CorruptionError, StorageError: the references of a table cannot be read. All other tables were cleaned
+                before.
 
-        Warns: PaimonWarning for each table that a later release made and that cannot be read; it is left alone.
+        Warns: PaimonWarning for each table that a later release created and that cannot be read; it is skipped.
         """
         from paimon_py.maintain.cleanup.remove_orphans import limit_of, remove_orphans
 
@@ -98,25 +99,25 @@ class CatalogCare(ABC):
         return found
 
     def register_observer(self, observer: Callable[[TableEvent], object]) -> None:
-        """Call a function with each event of the tables of this catalog, once it has happened.
+        """Call a function with each event of the tables of this catalog, after it has happened.
 
         Events are values: `CommitEvent`, `ConflictEvent`, `TagEvent`, `RollbackEvent`, `ExpiryEvent`, `SchemaEvent` and
-        others of `paimon_py.types`. What the function raises changes nothing about that: it is a `PaimonWarning`, and a
-        text in the `warnings` of the result. Tables that were opened before are followed too; what other processes do
-        is not seen, and pickled catalogs and tables leave observers behind. Where a table is opened without a catalog,
-        `Env(observers=[function])` does the same.
+        others of `paimon_py.types`. Exceptions from the function do not affect the operation: they become a
+        `PaimonWarning`, and a string in the `warnings` of the result. Tables that were opened before are observed too;
+        actions of other processes are not seen, and pickled catalogs and tables do not contain observers. For a table
+        that is opened without a catalog, `Env(observers=[function])` does the same.
 
         Args:
-            observer: called by the thread that did the work, one event after the other: do what is quick. Metrics
+            observer: called by the thread that did the work, one event after the other, so it should be quick. Metrics
                 (`paimon_py.metrics.Metrics`) are an observer.
 
-        Cost: none for tables that nobody follows.
-        Raises: UsageError for what cannot be called.
+        Cost: none for tables without observers.
+        Raises: UsageError if the observer is not callable.
         """
         self._env.observers.register(observer)
 
     def remove_observer(self, observer: Callable[[TableEvent], object]) -> bool:
-        """Call a function no more. Returns: whether it was registered."""
+        """Remove an observer. Returns: whether it was registered."""
         return self._env.observers.remove(observer)
 
     def _path_for_observers(self, name: TableName) -> str:
@@ -127,7 +128,7 @@ class CatalogCare(ABC):
     def _report(
         self, action: Literal["create", "drop", "rename"], name: str, path: str, old_name: str | None = None
     ) -> None:
-        """Tell observers of a table as a whole."""
+        """Report an event of a table as a whole to observers."""
         if not self._env.observers:
             return
         now = self._env.clock.millis()
@@ -136,11 +137,11 @@ class CatalogCare(ABC):
             warn(f"{name}: {text}")
 
     def repair(self, name: str | None = None) -> None:
-        """Make the metastore say what the file system says: of all tables, a database, or one table.
+        """Synchronize the metastore with the file system: for all tables, a database, or one table.
 
         Raises:
-            UnsupportedError: a catalog of directories, where nothing else says anything.
-            TableNotFoundError: there is no such table in the file system.
+            UnsupportedError: the catalog uses directories, so there is no separate metastore.
+            TableNotFoundError: the table does not exist in the file system.
         """
         if name is not None and not isinstance(name, str):
             raise UsageError(f"repair takes 'database', 'database.table' or nothing, not {name!r}{way_of(name)}")
@@ -149,5 +150,5 @@ class CatalogCare(ABC):
 
 
 def _about(name: str, progress: Progress | None) -> Progress | None:
-    """The same function, told of one table."""
+    """The progress function with the table name added to the unit."""
     return None if progress is None else lambda done, total, what: progress(done, total, f"{what} of {name}")

@@ -1,4 +1,4 @@
-"""The verbs of a catalog that only a server answers."""
+"""Catalog methods that only a server supports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from paimon_py.table.table import Table
 
 @with_location(lambda catalog: catalog.warehouse)
 class CatalogServer(ABC):
-    """What `Catalog` offers where a server keeps the names. All verbs raise UnsupportedError elsewhere."""
+    """Methods of `Catalog` that need a server which stores the names. All methods raise UnsupportedError elsewhere."""
 
     __slots__ = ()
 
@@ -65,13 +65,14 @@ class CatalogServer(ABC):
         options: Mapping[str, str] | None = None,
         comment: str | None = None,
     ) -> Table:
-        """Give a table new columns, keys and options, and no rows: the server empties the table and adds a schema. What
-        the table was stays in its snapshots. Arguments are those of `create_table`.
+        """Replace a table's columns, keys and options, and empty it: the server removes the rows and adds a schema.
+
+        The previous content remains in the table's snapshots. The arguments are those of `create_table`.
 
         Raises:
-            TableNotFoundError: there is no such table.
-            UnsupportedError: the server replaces no tables (those before Paimon 2.0), or not with other partition keys.
-            SchemaError, OptionError: columns, keys or options break a rule; the message names the rule.
+            TableNotFoundError: the table does not exist.
+            UnsupportedError: the server cannot replace tables (before Paimon 2.0), or not with other partition keys.
+            SchemaError, OptionError: columns, keys or options break a rule; the message contains the rule.
         """
         server, full = self._server("replace_table"), self._split(name, "replace_table")
         wanted = self._new_schema(schema, primary_key, partition_by, options, comment)
@@ -81,16 +82,16 @@ class CatalogServer(ABC):
         return Table(root, root.schemas.latest(), name)
 
     def register_table(self, name: str, path: str) -> Table:
-        """Give a name to a table that lies at a path or URL.
+        """Register an existing table at a path or URL under a name.
 
         Raises:
-            AlreadyExistsError: there is a table of this name.
-            DatabaseNotFoundError: there is no such database.
-            UsageError, UnsupportedError: the server does not take the table.
+            AlreadyExistsError: a table of this name exists.
+            DatabaseNotFoundError: the database does not exist.
+            UsageError, UnsupportedError: the server rejects the table.
         """
         server, full = self._server("register_table"), self._split(name, "register_table")
         if not isinstance(path, str) or not path:
-            raise UsageError(f"a table lies at a path or URL, not at {path!r}")
+            raise UsageError(f"path must be the path or URL of a table, not {path!r}")
         if shown_url(path) != path:
             raise UsageError(f"the URL of a table holds no password and no query: {shown_url(path)}")
         if not server.register_table(full, path):
@@ -98,25 +99,25 @@ class CatalogServer(ABC):
         return self.table(name)
 
     def table_by_id(self, table_id: str) -> Table:
-        """Open a table by the id that its server gave it, whatever its name is now.
+        """Open a table by the id that its server assigned, whatever its current name.
 
         Raises: TableNotFoundError
         """
         if not isinstance(table_id, str) or not table_id:
-            raise UsageError(f"the id of a table is a text, not {table_id!r}")
+            raise UsageError(f"the id of a table must be a non-empty string, not {table_id!r}")
         found = self._server("table_by_id").find_by_id(table_id)
         if found is None:
-            raise TableNotFoundError(f"there is no table of id {table_id!r}")
+            raise TableNotFoundError(f"there is no table with the id {table_id!r}")
         name, root = found
         return Table(root, root.schemas.latest(), str(name))
 
     def partitions(self, name: str) -> list[KeptPartition]:
-        """The partitions of a table as its server counts them from what commits told.
+        """The partitions of a table as its server counts them from reported commits.
 
-        `Table.partitions` reads them from the table itself, whether a server counts them or not.
+        `Table.partitions` reads them from the table itself, whether or not a server counts them.
 
         Raises:
-            TableNotFoundError: there is no such table.
+            TableNotFoundError: the table does not exist.
             UnsupportedError: the server counts none for this table (option `metastore.partitioned-table`).
         """
         found = self._server("partitions").partitions(self._split(name, "partitions"))
@@ -129,17 +130,17 @@ class CatalogServer(ABC):
         return found
 
     def mark_partitions_done(self, name: str, partitions: Sequence[Mapping[str, str]]) -> None:
-        """Tell the server that partitions are complete; `Table.mark_partitions_done` writes files instead.
+        """Report to the server that partitions are complete; `Table.mark_partitions_done` writes files instead.
 
         Args:
-            partitions: the texts of their values, such as `[{"month": "3"}]`.
+            partitions: their values as strings, such as `[{"month": "3"}]`.
 
         Raises: TableNotFoundError, UnsupportedError, UsageError
         """
         server, full = self._server("mark_partitions_done"), self._split(name, "mark_partitions_done")
         specs = [as_mapping("partitions", one) for one in as_list("partitions come as a list of mappings", partitions)]
         if not specs or any(not spec or not all(isinstance(text, str) for text in spec.values()) for spec in specs):
-            raise UsageError("partitions are given as texts by key, such as [{'month': '3'}], and at least one")
+            raise UsageError("give at least one partition, with its values as strings, such as [{'month': '3'}]")
         server.mark_partitions_done(full, specs)
 
     def alter_database(

@@ -1,4 +1,4 @@
-"""The verb of a catalog that answers SQL."""
+"""SQL methods of `Catalog`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @with_location(lambda catalog: catalog.warehouse)
 class CatalogSql(ABC):
-    """What `Catalog` offers to query its tables."""
+    """Methods of `Catalog` that query its tables."""
 
     __slots__ = ()
 
@@ -49,21 +49,21 @@ class CatalogSql(ABC):
     def to_duckdb(
         self, connection: duckdb.DuckDBPyConnection, databases: Sequence[str] | None = None
     ) -> list[str]:
-        """Make all tables views of a DuckDB connection of your own: `SELECT … FROM shop.orders`.
+        """Create views of all tables in a DuckDB connection of your own: `SELECT … FROM shop.orders`.
 
-        Databases become schemas; a view of the same name is replaced. Columns and filters of a query go into the scan.
-        A view shows the table in the state in which it is when a query first asks for it: call again for newer rows.
-        The views end with the connection.
+        Databases become schemas; a view of the same name is replaced. Columns and filters of a query are pushed into
+        the scan. A view shows the state of the table at the time a query first uses it: call the method again for newer
+        rows. The views end with the connection.
 
         Args:
             databases: only the tables of these; None: of all.
 
         Returns: the names of the views.
 
-        Cost: as opening each table; no row is read.
+        Cost: that of opening each table; no row is read.
         Raises:
-            UsageError: anything but a connection.
-            DatabaseNotFoundError: there is no such database.
+            UsageError: the argument is not a connection.
+            DatabaseNotFoundError: the database does not exist.
             UnsupportedError: a table uses a feature that paimon_py cannot read.
         """
         from paimon_py.queries.attach import attach_tables, check_connection, check_names
@@ -82,26 +82,26 @@ class CatalogSql(ABC):
         database: str | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> SqlQuery:
-        """A query over the tables of the catalog, carried out by DuckDB; it reads and does nothing else.
+        """A read-only query over the tables of the catalog, run by DuckDB.
 
         Tables are `db.t`, `db."t$files"` (system tables), `db."t$branch_b"` (branches) or `sys.tables`. A state of a
         table is `db.t FOR VERSION AS OF 3` (a snapshot or, in quotes, a tag) or `FOR TIMESTAMP AS OF '2024-01-31'`,
-        before its alias. Columns, conditions and limits go into the scans; rows stream through DuckDB. All tables are
-        read in the state in which they are now.
+        before its alias. Columns, conditions and limits are pushed into the scans; rows stream through DuckDB. All
+        tables are read in their state at the time of this call.
 
         Args:
-            query: one `SELECT`, in the dialect of DuckDB.
+            query: one `SELECT`, in the DuckDB dialect.
             parameters: values for `?`, or by name for `$name`.
-            database: where tables without a database are.
-            settings: of DuckDB, such as `{"memory_limit": "1GB", "threads": "2"}`.
+            database: the database of tables that the query gives without one.
+            settings: DuckDB settings, such as `{"memory_limit": "1GB", "threads": "2"}`.
 
-        Cost: the schema and latest snapshot of each table that the query names; no row is read yet.
+        Cost: the schema and latest snapshot of each table in the query; no row is read yet.
 
         Raises:
-            UsageError: what DuckDB does not understand: syntax, columns, functions, settings.
-            TableNotFoundError, DatabaseNotFoundError: a table that is not there.
+            UsageError: DuckDB rejects the query: syntax, columns, functions, settings.
+            TableNotFoundError, DatabaseNotFoundError: a table does not exist.
             UnsupportedError: a statement that is not a query, by its name; DuckDB is not installed.
-            SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: when rows of such a state are asked for.
+            SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: when rows of such a state are requested.
         """
         from paimon_py.queries.query import check_parameters, open_query
 

@@ -1,4 +1,4 @@
-"""The verbs of a catalog for views and functions."""
+"""View and function methods of `Catalog`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from paimon_py.spec.views_and_functions import (
 
 @with_location(lambda catalog: catalog.warehouse)
 class CatalogPrograms(ABC):
-    """What `Catalog` offers for the views and functions of a metastore that keeps them.
+    """Methods of `Catalog` for the views and functions of a metastore that stores them.
 
-    paimon_py runs neither; engines do. All verbs raise UnsupportedError for a catalog that keeps none.
+    paimon_py runs neither; engines do. All methods raise UnsupportedError for a catalog that stores none.
     """
 
     __slots__ = ()
@@ -43,7 +43,7 @@ class CatalogPrograms(ABC):
 
     @abstractmethod
     def _require_database(self, name: str) -> None:
-        """Make sure that there is a database."""
+        """Check that a database exists."""
 
     @abstractmethod
     def _split(self, name: str, verb: str) -> TableName:
@@ -61,7 +61,7 @@ class CatalogPrograms(ABC):
         return keeper.views(database)
 
     def view(self, name: str) -> CatalogView:
-        """A view.
+        """Get a view.
 
         Raises: NotFoundError
         """
@@ -81,21 +81,21 @@ class CatalogPrograms(ABC):
         options: Mapping[str, str] | None = None,
         exist_ok: bool = False,
     ) -> None:
-        """Make a view.
+        """Create a view.
 
         Args:
-            schema: the columns that the query gives.
-            dialects: the query as some engines want it, such as `{"spark": "SELECT …"}`.
-            exist_ok: leave a view of this name as it is.
+            schema: the columns that the query returns.
+            dialects: the query in the dialects of other engines, such as `{"spark": "SELECT …"}`.
+            exist_ok: leave an existing view unchanged.
 
         Raises:
-            AlreadyExistsError, DatabaseNotFoundError: a view of this name is there, or no database.
-            UsageError: not a view.
+            AlreadyExistsError, DatabaseNotFoundError: a view of this name exists, or the database does not.
+            UsageError: the view is invalid.
         """
         keeper, full = self._keeper("create_view"), self._split(name, "create_view")
         check_flag("exist_ok", exist_ok)
         if not isinstance(query, str) or not query.strip():
-            raise UsageError(f"a view needs a query as text, not {query!r}")
+            raise UsageError(f"a view needs a query as a string, not {query!r}")
         view = CatalogView(
             name=str(full),
             fields=_fields(schema),
@@ -111,10 +111,10 @@ class CatalogPrograms(ABC):
     def alter_view(self, name: str, *changes: ViewChange) -> CatalogView:
         """Apply changes to a view: SetOption, RemoveOption, UpdateComment, AddDialect, UpdateDialect, DropDialect.
 
-        Returns: the view as it is now.
+        Returns: the changed view.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: the view does not exist.
             UsageError: a change does not fit.
         """
         _require_some(changes)
@@ -124,7 +124,7 @@ class CatalogPrograms(ABC):
         return changed
 
     def drop_view(self, name: str, *, missing_ok: bool = False) -> None:
-        """Remove a view.
+        """Drop a view.
 
         Raises: NotFoundError unless `missing_ok`
         """
@@ -134,7 +134,7 @@ class CatalogPrograms(ABC):
             raise _missing("view", name)
 
     def rename_view(self, name: str, new_name: str) -> None:
-        """Give a view another name, perhaps in another database.
+        """Rename a view, optionally moving it to another database.
 
         Raises: NotFoundError, DatabaseNotFoundError, AlreadyExistsError
         """
@@ -156,7 +156,7 @@ class CatalogPrograms(ABC):
         return keeper.functions(database)
 
     def function(self, name: str) -> CatalogFunction:
-        """A function.
+        """Get a function.
 
         Raises: NotFoundError
         """
@@ -177,15 +177,15 @@ class CatalogPrograms(ABC):
         options: Mapping[str, str] | None = None,
         exist_ok: bool = False,
     ) -> None:
-        """Make a function.
+        """Create a function.
 
         Args:
             definitions: for each engine a SqlDefinition, LambdaDefinition or FileDefinition.
-            exist_ok: leave a function of this name as it is.
+            exist_ok: leave an existing function unchanged.
 
         Raises:
-            AlreadyExistsError, DatabaseNotFoundError: a function of this name is there, or no database.
-            UsageError: not a function.
+            AlreadyExistsError, DatabaseNotFoundError: a function of this name exists, or the database does not.
+            UsageError: the function is invalid.
         """
         keeper, full = self._keeper("create_function"), self._function_name(name, "create_function")
         check_flag("deterministic", deterministic)
@@ -204,13 +204,14 @@ class CatalogPrograms(ABC):
             raise AlreadyExistsError(f"function {name!r} exists already", table=name)
 
     def alter_function(self, name: str, *changes: FunctionChange) -> CatalogFunction:
-        """Apply changes to a function: SetOption, RemoveOption, UpdateComment, AddDefinition, UpdateDefinition,
-        DropDefinition.
+        """Apply changes to a function: options, comment, and definitions.
 
-        Returns: the function as it is now.
+        The changes are SetOption, RemoveOption, UpdateComment, AddDefinition, UpdateDefinition, DropDefinition.
+
+        Returns: the changed function.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: the function does not exist.
             UsageError: a change does not fit.
         """
         _require_some(changes)
@@ -220,7 +221,7 @@ class CatalogPrograms(ABC):
         return changed
 
     def drop_function(self, name: str, *, missing_ok: bool = False) -> None:
-        """Remove a function.
+        """Drop a function.
 
         Raises: NotFoundError unless `missing_ok`
         """

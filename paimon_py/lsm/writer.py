@@ -1,4 +1,4 @@
-"""The writer of one partition and bucket of a primary-key table: rows in, sorted level-0 files out.
+"""`LSMWriter` writes one partition and bucket of a primary-key table: takes rows and produces sorted level-0 files.
 
 Source: format.md §8.2, §12.1, §13; Java `MergeTreeWriter`.
 """
@@ -19,21 +19,23 @@ from paimon_py.spec.data_file import DataFile
 class LSMWriter:
     """Buffers rows of one bucket and flushes them as sorted runs of level 0.
 
-    `Table.writer()` opens one per partition and bucket. Files of one flush do not overlap; every flush makes newer
-    ones. Where the table wants its input as changelog, a flush also writes all rows as they came in.
+    `Table.writer()` opens one per partition and bucket. Files of one flush do not overlap; every flush creates newer
+    ones. If the table uses its input as changelog, a flush also writes all rows as they came in.
 
     Attributes:
         partition: serialized BinaryRow.
         bucket: number of the bucket.
-        tell: is told of rows that came in and are in files now, or were merged with others; by whoever flushes.
+        tell: called during a flush with the number of rows written to files or merged with others.
     """
 
     def __init__(
         self, partition: bytes, bucket: int, buffer: MergeBuffer, open_files: Callable[[], RollingWriter],
         open_changelog: Callable[[], RollingWriter] | None = None,
     ) -> None:  # fmt: skip
-        """Write through `buffer` into files that `open_files` begins; the input into those of `open_changelog`, if
-        the buffer keeps versions."""
+        """Write through `buffer` to files that `open_files` creates.
+
+        `open_changelog`: creates the files for the input, if the buffer keeps versions.
+        """
         self.partition = partition
         self.bucket = bucket
         self.tell: Callable[[int], None] | None = None
@@ -51,15 +53,15 @@ class LSMWriter:
 
     @property
     def waiting_bytes(self) -> int:
-        """None: nothing waits for `work`."""
+        """Always 0: this writer has no background work."""
         return 0
 
     def work(self) -> None:
-        """Nothing: rows are sorted and encoded when the buffer makes room."""
+        """Does nothing: rows are sorted and encoded when the buffer makes room."""
 
     @property
     def has_open_file(self) -> bool:
-        """Never: files are begun and finished within one flush."""
+        """Always False: files are opened and finished within one flush."""
         return False
 
     @property
@@ -73,7 +75,7 @@ class LSMWriter:
 
     @property
     def has_spilled(self) -> bool:
-        """Whether rows lie on the local disk."""
+        """Whether rows are stored on the local disk."""
         return self._buffer.has_spilled
 
     @property
@@ -87,7 +89,7 @@ class LSMWriter:
         return tuple(self._changelog)
 
     def free_memory(self) -> None:
-        """Move what is buffered to the local disk, or to level 0 if it may not be spilled.
+        """Move buffered rows to the local disk, or to level 0 if the buffer cannot spill.
 
         Raises:
             StorageError: the store or the local disk failed; call `abort`.
@@ -98,7 +100,7 @@ class LSMWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Sort and merge what is buffered and write it to level 0; nothing happens if nothing is buffered.
+        """Sort and merge buffered rows and write them to level 0; does nothing if the buffer is empty.
 
         Raises:
             StorageError: the store or the local disk failed; call `abort`.
@@ -122,12 +124,12 @@ class LSMWriter:
         self._files += new
 
     def take(self) -> tuple[DataFile, ...]:
-        """Hand over the files that are finished, and those of `changelog`; they are the caller's from now on."""
+        """Hand over the finished files, and those of `changelog`; they then belong to the caller."""
         files, self._files, self._changelog, self._begun = tuple(self._files), [], [], []
         return files
 
     def abort(self) -> None:
-        """Forget what is buffered and delete what was spilled and the files that were not handed over.
+        """Discard buffered rows and delete spilled data and the files that were not handed over.
 
         Raises:
             StorageError: some could not be deleted; all were tried.

@@ -1,4 +1,4 @@
-"""Ways to see rows, for whatever gives them as batches: scans of tables and of system tables alike."""
+"""Ways to read rows from any source of batches: scans of tables and of system tables alike."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 _ROWS_MAX = (1 << 63) - 1
 _OF_DATASETS = ("scanner", "to_batches", "to_table")
-"""What others ask a dataset of pyarrow for, and may ask a scan for by mistake."""
+"""Methods of a pyarrow dataset that a caller may use on a scan by mistake."""
 
 
 def _require_table(rows: Rows) -> None:
-    """Raises: TableNotFoundError if the rows are of a table, and the table is gone."""
+    """Raises: TableNotFoundError if the rows belong to a table that no longer exists."""
     root = getattr(rows, "_root", None)
     if root is not None:
         root.schemas.latest()
@@ -38,7 +38,7 @@ def _require_table(rows: Rows) -> None:
 
 @with_location(lambda rows: rows._place, _require_table)
 class Rows(ShownRows):
-    """Rows that are read when they are asked for, as batches of one schema."""
+    """Rows that are read on demand, as batches of one schema."""
 
     @property
     @abstractmethod
@@ -48,17 +48,17 @@ class Rows(ShownRows):
     @property
     @abstractmethod
     def limit(self) -> int | None:
-        """The most rows that are returned, None for all."""
+        """The maximum number of rows returned, None for all."""
 
     def to_reader(self, *, in_order: bool = True) -> pa.RecordBatchReader:
         """The rows as a stream, in memory that does not grow with the table.
 
-        Splits are read at the same time, by as many threads as the table has (`Env(threads=…)`). Threads read ahead as
-        far as memory allows, and end when it is full, when the last row was taken, or when the reader goes.
+        Splits are read in parallel, by as many threads as the table has (`Env(threads=…)`). Threads read ahead as far
+        as memory allows, and end when it is full, when the last row was consumed, or when the reader is released.
 
         Args:
-            in_order: the rows come as if one split were read after the other; else as soon as they are there, which
-                keeps more cores busy where splits are large.
+            in_order: return the rows as if one split were read after the other; else as soon as they are available,
+                which keeps more cores busy if splits are large.
         """
         check_flag("in_order", in_order)
         return pa.RecordBatchReader.from_batches(self.schema, self._rows(in_order=in_order))
@@ -67,8 +67,8 @@ class Rows(ShownRows):
         """The rows as a table in memory.
 
         Args:
-            blobs: give BLOBs as bytes, or as references to the bytes: `BlobRef.from_bytes` understands these. None: as
-                the option `blob-as-descriptor` says, which is bytes unless the table says otherwise.
+            blobs: return BLOBs as bytes, or as references to the bytes, which `BlobRef.from_bytes` decodes. None: as
+                the option `blob-as-descriptor` says; the default is bytes.
         """
         rows = self
         if blobs is not None:
@@ -83,12 +83,12 @@ class Rows(ShownRows):
         return self._limit_to(most if self.limit is None else min(most, self.limit)).to_arrow()
 
     def to_pandas(self, *, types_mapper: convert.TypesMapper | None = None) -> pandas.DataFrame:
-        """The rows as a pandas frame.
+        """The rows as a pandas DataFrame.
 
-        Integers beside NULL keep their values: as `Int64` and its like of pandas.
+        Integer columns with NULL keep their values: they use pandas types such as `Int64`.
 
         Args:
-            types_mapper: gives the type of pandas for each type of Arrow instead, as in `pyarrow.Table.to_pandas`.
+            types_mapper: maps each Arrow type to a pandas type instead, as in `pyarrow.Table.to_pandas`.
         """
         return convert.to_pandas(self.to_arrow(), types_mapper)
 
@@ -99,33 +99,34 @@ class Rows(ShownRows):
     def to_polars(self, *, lazy: Literal[True]) -> polars.LazyFrame: ...
 
     def to_polars(self, *, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
-        """The rows as a polars frame.
+        """The rows as a polars DataFrame.
 
         Args:
-            lazy: give a LazyFrame. Columns, filters and limits of a query go into the scan, and the rows of one state
-                are read when polars collects, each time anew. A scan with a limit gets columns only.
+            lazy: return a LazyFrame. Columns, filters and limits of a query are pushed into the scan, and the rows of
+                one state are read each time polars collects. A scan with a limit gets columns only.
         """
         check_flag("lazy", lazy)
         return convert.to_lazy_polars(self) if lazy else convert.to_polars(self.to_arrow())
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection, name: str) -> duckdb.DuckDBPyRelation:
-        """Make the rows a view of a DuckDB connection; every query of the view reads anew.
+        """Register the rows as a view of a DuckDB connection; every query of the view reads again.
 
-        Columns and filters of a query go into the scan; DuckDB stops to read where a limit is reached.
+        Columns and filters of a query are pushed into the scan; DuckDB stops reading when a limit is reached.
 
         Returns: the view as a relation.
 
-        Raises: UsageError for anything but a connection and a name.
+        Raises: UsageError if the arguments are not a connection and a name.
         """
         if isinstance(connection, type) or not hasattr(connection, "register") or not isinstance(name, str) or not name:
             raise UsageError("to_duckdb takes a connection and a name: to_duckdb(duckdb.connect(), 'flights')")
         return convert.to_duckdb(self.to_dataset(), connection, name)
 
     def to_dataset(self) -> Dataset:
-        """The rows as a dataset of pyarrow, which hands columns and filters to the scan.
+        """The rows as a pyarrow dataset, which pushes columns and filters into the scan.
 
-        This is for what takes datasets: `polars.scan_pyarrow_dataset(scan.to_dataset())`, DuckDB, `to_batches` and
-        `to_table` with `columns=` and `filter=`. The dataset has no fragments: `splits` are the parts of a scan.
+        Use it for libraries that accept datasets: `polars.scan_pyarrow_dataset(scan.to_dataset())`, DuckDB,
+        `to_batches` and `to_table` with `columns=` and `filter=`. The dataset has no fragments: `splits` are the parts
+        of a scan.
         """
         return convert.to_dataset(self)
 
@@ -133,7 +134,7 @@ class Rows(ShownRows):
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def _showing_blobs(self, *, as_refs: bool) -> Rows:
-        """The same rows with BLOBs shown in one of two ways; rows without BLOBs are what they are."""
+        """A copy that returns BLOBs as bytes or as references; rows without BLOBs are unchanged."""
         del as_refs
         return self
 
@@ -148,28 +149,28 @@ class Rows(ShownRows):
 
     @abstractmethod
     def _limit_to(self, most: int) -> Rows:
-        """The same with another limit."""
+        """A copy with another limit."""
 
     @property
     @abstractmethod
     def _projection(self) -> Projection:
-        """The columns that are returned, and where they lie in the table."""
+        """The columns that are returned, and their position in the table."""
 
     @property
     @abstractmethod
     def _takes_conditions(self) -> bool:
-        """Whether rows may be left out before others are counted or ordered."""
+        """Whether rows may be filtered before others are counted or ordered."""
 
     @abstractmethod
     def _narrow(self, columns: NameList | None, where: Predicate | None) -> Rows:
-        """The same rows with some of their columns (None: all), of those rows only that match, if that may be."""
+        """A copy with some of the columns (None: all) and, if `_takes_conditions`, only the matching rows."""
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
             if name in _OF_DATASETS:
                 raise AttributeError(
-                    f"a scan has no {name}: give scan.to_dataset() to what takes datasets of pyarrow, or use "
+                    f"a scan has no {name}: pass scan.to_dataset() to libraries that take pyarrow datasets, or use "
                     "scan.to_polars(lazy=True)"
                 )
             raise AttributeError(unknown_attribute(type(self), name))
@@ -181,9 +182,9 @@ class Rows(ShownRows):
 
 
 def row_count(count: object, verb: str) -> int:
-    """A number of rows that a caller gave, cut to what 64 bits hold.
+    """A row count from a caller, capped at the 64-bit maximum.
 
-    Raises: UsageError for anything but a whole number from 0.
+    Raises: UsageError if it is not a whole number from 0.
     """
     if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
         raise UsageError(f"{verb} must be a whole number of rows from 0, not {count!r}")

@@ -48,22 +48,22 @@ if TYPE_CHECKING:
 Batches = Generator[pa.RecordBatch, None, None]
 
 _ROWS_TO_SIFT = 16_384
-"""Rows that are read at first for a few that match a condition."""
+"""Number of rows to read first when only a few matching rows are needed."""
 
 _DERIVED = frozenset(("_whole_plan", "_projection_and_request", "_table_request", "_order"))
 
 
 @with_location(lambda scan: scan._root.path, lambda scan: scan._root.schemas.latest())
 class Scan(Rows):
-    """Rows of a table as of one snapshot: some columns, the rows that match, perhaps at most so many.
+    """Rows of a table as of one snapshot: selected columns, matching rows, and an optional limit.
 
-    Or the changes between two states, as rows with their kinds (`Table.changes`, the options `incremental-*`), or rows
-    of a system table.
+    A scan can also return the changes between two states, as rows with their kinds (`Table.changes`, the options
+    `incremental-*`), or the rows of a system table.
 
-    Nothing is read until rows, a count or splits are asked for. The snapshot is then looked up once and kept, so that
-    everything one scan returns is of one state. A scan of the latest state has the table's current schema; a scan of a
-    snapshot, tag, time or watermark has the schema of that snapshot. Scans do not change and can be pickled; secrets
-    are left out of pickles.
+    Nothing is read until rows, a count or splits are requested. The snapshot is then looked up once and kept, so that
+    everything a scan returns belongs to one state. A scan of the latest state has the table's current schema; a scan of
+    a snapshot, tag, time or watermark has the schema of that snapshot. Scans are immutable and can be pickled; pickles
+    contain no secrets.
     """
 
     def __init__(  # noqa: PLR0913
@@ -85,12 +85,12 @@ class Scan(Rows):
         files: FileChoice | None = None,
         row_ids: RowIdList | None = None,
     ) -> None:
-        """A scan of the table `root`; `Table.scan` explains the other arguments.
+        """Create a scan of the table `root`; `Table.scan` explains the other arguments.
 
         Args:
             between: rows are the changes between two states.
-            view: how rows are shown; None: as they are, changes with their kinds.
-            files: of the state, read only these files.
+            view: how rows are presented; None: unchanged, and changes with their kinds.
+            files: read only these files of the state.
         """
         self._table_schema = with_options(schema, options)
         self._extent = between or travel_of(
@@ -125,12 +125,12 @@ class Scan(Rows):
 
     @property
     def limit(self) -> int | None:
-        """The most rows that are returned, None for all."""
+        """The maximum number of rows returned, None for all."""
         return self._limit
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the rows come in an order, so that they are read as a whole."""
+        """Whether the rows are ordered, so that they are read as a whole."""
         return bool(self._order)
 
     @property
@@ -140,14 +140,14 @@ class Scan(Rows):
 
     @property
     def is_latest(self) -> bool:
-        """Whether the rows are those of the latest state."""
+        """Whether the scan reads the latest state."""
         return isinstance(self._extent, Travel) and self._extent.is_latest
 
     def count(self) -> int:
-        """How many rows there are, at most the limit.
+        """The number of rows, at most the limit.
 
-        Cost: metadata alone where no filter and no merge can change the number; else the columns of the filter are
-            read, and where rows are merged those of the key, no further than the limit.
+        Cost: metadata only if no filter and no merge can change the number; otherwise the columns of the filter are
+            read and, if rows are merged, those of the key, no further than the limit.
         """
         total = 0
 
@@ -163,9 +163,9 @@ class Scan(Rows):
         return total
 
     def blobs(self, column: str) -> Iterator[BlobRow]:
-        """The rows with a BLOB, read when a row is asked: `row.open().read(4096)`. Memory: a batch of references.
+        """The rows with a BLOB that is read on demand: `row.open().read(4096)`. Memory: a batch of references.
 
-        Raises: UsageError if the scan returns no such column.
+        Raises: UsageError if the scan does not return this column.
         """
         from paimon_py.scan.blob_rows import blob_rows
 
@@ -174,7 +174,7 @@ class Scan(Rows):
     # -- splits -------------------------------------------------------------------------------------------------------
 
     def splits(self) -> list[Split]:
-        """Independent parts of the scan, to be read anywhere with `read`. The limit applies to each of them.
+        """Independent parts of the scan, which any process can read with `read`. The limit applies to each of them.
 
         Raises: UsageError for a scan with `order_by`, which has no independent parts.
         """
@@ -183,7 +183,7 @@ class Scan(Rows):
         return list(self._whole_plan.splits)
 
     def read(self, split: Split | bytes) -> pa.RecordBatchReader:
-        """The rows of one split of this scan, also one that came from another process (as a value or its bytes)."""
+        """The rows of one split of this scan, which may come from another process (as a value or its bytes)."""
         if not isinstance(split, (Split, bytes)):
             raise UsageError(f"read takes one of scan.splits(), or its bytes, not {type(split).__name__}")
         value = split if isinstance(split, Split) else Split.from_bytes(split)
@@ -209,13 +209,13 @@ class Scan(Rows):
         return total
 
     def explain(self, *, analyze: bool = False) -> Explanation:
-        """What would be read and why the rest would not; prints as text.
+        """Explain what would be read and why the rest would not; prints as text.
 
-        With `analyze` the scan is also carried out, as `to_reader` does it, and `.analysis` says what was opened, read,
-        merged and returned; the rows are dropped.
+        With `analyze` the scan is also run, as `to_reader` does it, and `.analysis` reports what was opened, read,
+        merged and returned; the rows are discarded.
 
         Cost: as `splits`; the footers of all planned files that the scan would open, and index files that the predicate
-            needs, are read. With `analyze` also what the scan costs.
+            needs, are read. With `analyze` also the cost of the scan.
         """
         check_flag("analyze", analyze)
         foreseen = list(self._root.env.pool.map(self._foreseen, self._whole_plan.splits))
@@ -246,7 +246,7 @@ class Scan(Rows):
         return foresee(self._root, self._table_request, split)
 
     def _analyze(self) -> Analysis:
-        """Carry the scan out and count."""
+        """Run the scan and count."""
         meter = ScanMeter()
         returned = sum(batch.num_rows for batch in self._rows(meter=meter))
         return meter.analysis(files=sum(len(split.files) for split in self._whole_plan.splits), rows_returned=returned)
@@ -254,14 +254,14 @@ class Scan(Rows):
     # -- how it is found ----------------------------------------------------------------------------------------------
 
     def _check_extent(self) -> None:
-        """What goes with states alone is refused for changes."""
+        """Reject options that apply only to states if the scan reads changes."""
         of_table = isinstance(self._extent, Travel) and isinstance(self._view, SameShape)
         if not of_table and self._order_by is not None:
-            raise UsageError("order_by goes with the rows of a table, not with changes or system tables")
+            raise UsageError("order_by applies to rows of a table, not to changes or system tables")
 
     @property
     def _state(self) -> FoundState | Ends | None:
-        """The state or the ends of the span; None where there are no changes. Looked up once."""
+        """The state, or the two ends of the span; None if there are no changes. Looked up once."""
         if self._found is None:
             if isinstance(self._extent, Travel):
                 state = find_state(self._root, self._extent, self._table_schema)
@@ -306,7 +306,7 @@ class Scan(Rows):
 
     @property
     def _returned_columns(self) -> tuple[str, ...] | None:
-        """The columns that were asked for; changes always have their kinds, last."""
+        """The requested columns; changes always include their kinds, last."""
         changes = self._view == WithKinds()
         if self._columns is None or not changes or ROW_KIND_COLUMN in self._columns:
             return self._columns
@@ -318,12 +318,12 @@ class Scan(Rows):
 
     @property
     def _request(self) -> Request:
-        """What is to be shown."""
+        """The rows and columns to return."""
         return self._projection_and_request[1]
 
     @lazy_property
     def _table_request(self) -> Request:
-        """What is read of the table for that."""
+        """The rows and columns to read from the table."""
         asked = self._view.request_for(self._request)
         if self._limit is None or self._limit > RAW_BATCH_ROWS:
             return asked
@@ -344,7 +344,7 @@ class Scan(Rows):
         return Planned.nothing() if planner is None else planner.plan()
 
     def _planner(self, request: Request, without: pa.Array | None = None) -> SnapshotPlanner | None:
-        """The planner of the state, None if there is none. `without`: partitions that are left out."""
+        """The planner of the state, None if there is none. `without`: partitions to exclude."""
         state = self._state
         if not isinstance(state, FoundState) or state.snapshot is None:
             return None
@@ -396,7 +396,7 @@ class Scan(Rows):
         return scan
 
     def _collect(self, first: TopN, meter: ScanMeter | None) -> None:
-        """Collect the first rows of an order."""
+        """Collect the first rows by the order."""
         planner = self._planner(self._ordered_request)
         if planner is not None:
             ordered = planner.plan_ordered(self._order[0].field)
@@ -404,7 +404,7 @@ class Scan(Rows):
 
     @property
     def _ordered_request(self) -> Request:
-        """What is to be shown, and what the order needs."""
+        """The rows and columns to return, plus the columns to order by."""
         names = dict.fromkeys([*self._request.columns, *(column.field.name for column in self._order)])
         return msgspec.structs.replace(self._request, columns=tuple(names))
 
@@ -419,7 +419,7 @@ class Scan(Rows):
         return read_split(self._root, asked, split, meter)
 
     def _read(self, split: Split, meter: ScanMeter | None = None) -> Iterator[pa.RecordBatch]:
-        """What is shown of the rows of a split."""
+        """The rows of a split as the scan presents them."""
         return self._view.show(self._request, read_split(self._root, self._table_request, split, meter))
 
     def _one_by_one(self, splits: Sequence[Split], meter: ScanMeter | None = None) -> Batches:
@@ -427,7 +427,7 @@ class Scan(Rows):
             yield from map(self._projection.apply, self._read(split, meter))
 
     def _together(self, splits: Sequence[Split], *, in_order: bool, keeps: bool) -> Batches:
-        """The rows of splits that are read at the same time, unless a few rows of the first ones are enough."""
+        """The rows of splits read in parallel, unless a few rows of the first ones are enough."""
         if self._limit is not None and self._limit <= RAW_BATCH_ROWS:
             return self._one_by_one(splits)
         if isinstance(self._view, SameShape):
@@ -464,7 +464,7 @@ class Scan(Rows):
         return scan
 
     def _read_as(self, meaning: Callable[[Predicate, Sequence[Field]], Predicate]) -> Scan:
-        """The same scan, with its condition as somebody else means it on these columns."""
+        """A copy of the scan whose condition `meaning` has reinterpreted for these columns."""
         if self._where is None:
             return self
         return self._again(_where=meaning(self._where, self._view.shown_schema(self._state_schema).fields))
@@ -491,5 +491,5 @@ class Scan(Rows):
 
 def _limit_of(limit: object, order_by: object) -> int | None:
     if order_by is not None and limit is None:
-        raise UsageError("order_by finds the first rows of an order: say how many with limit=…")
+        raise UsageError("order_by finds the first rows of an order: set their number with limit=…")
     return None if limit is None else row_count(limit, "limit")

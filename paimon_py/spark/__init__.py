@@ -1,7 +1,7 @@
-"""The PySpark adapter: DataFrames ↔ Arrow streams. It knows Spark and the public names of paimon_py, nothing between.
+"""The PySpark adapter: DataFrames ↔ Arrow streams. Uses Spark and the public names of paimon_py only.
 
-No JVM jar is needed: splits are read by Python workers through Arrow. Spark 3.5 and 4.x. The first call imports
-PySpark, so that the names are there without PySpark.
+No JVM jar is needed: Python workers read splits through Arrow. Supports Spark 3.5 and 4.x. PySpark is imported at the
+first call, so the names are available without PySpark.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ def convert_to_spark(
     truncate_nanos: bool = False,
     where: Predicate | str | None = None,
 ) -> DataFrame:
-    """A Spark DataFrame over a scan, a table, a step of a stream, or anything with an Arrow C stream.
+    """A Spark DataFrame over a scan, a table, a step of a stream, or any source with an Arrow C stream.
 
-    A scan (or table: its latest snapshot; `table.changes(…)` is a scan, too) is planned here, once; its splits are read
-    on the executors, one task per split, with the scan's projection, filter and snapshot. The DataFrame keeps seeing
-    that snapshot. Executors need paimon_py installed (see `ship`) and find credentials in their own environment:
-    secrets do not travel. Other sources, and scans with `order_by`, are shipped from this process.
+    A scan (or table: its latest snapshot; `table.changes(…)` is a scan, too) is planned once, in this process; its
+    splits are read on the executors, one task per split, with the scan's projection, filter and snapshot. The DataFrame
+    keeps reading that snapshot. Executors need paimon_py installed (see `ship`) and get credentials from their own
+    environment: secrets are not sent. Other sources, and scans with `order_by`, are sent from this process.
 
     Args:
         source: what to convert.
-        spark: the session; None takes the active one or makes one.
-        truncate_nanos: cut timestamps to the microseconds that Spark can hold. Without it a value with finer digits
+        spark: the session; None uses the active one or creates one.
+        truncate_nanos: cut timestamps to the microseconds that Spark supports. Without it a value with finer digits
             fails the read.
-        where: of a table, only the rows for which this condition is true. The session says what the condition means,
-            as it does for the condition of a scan: see `delete_spark`.
+        where: for a table, only the rows for which this condition is true. The session determines the meaning of the
+            condition, as it does for the condition of a scan: see `delete_spark`.
 
     Raises:
         UsageError: `source` is none of these, or PySpark is not installed.
@@ -68,7 +68,7 @@ def convert_to_spark(
 def convert_from_spark(df: DataFrame) -> pa.RecordBatchReader:
     """The rows of a DataFrame as an Arrow stream, in the order of its partitions.
 
-    TIMESTAMP columns arrive as instants in UTC, TIMESTAMP_NTZ without zone. The query runs while the stream is read,
+    TIMESTAMP columns become instants in UTC, TIMESTAMP_NTZ has no zone. The query runs while the stream is read, with
     one partition at a time in memory.
 
     Raises:
@@ -90,32 +90,32 @@ def write_spark(
 ) -> CommitResult:
     """Write a DataFrame: executors write the files, the driver commits all of them once.
 
-    All rows of a bucket come to one task. Columns match by name; in a table with a primary key a column `_row_kind` may
-    hold kinds. Rows of one key in one DataFrame have no order in Spark: give the table a `sequence.field` where they
-    matter. Nothing is visible before the commit; a job that fails leaves nothing but files that no snapshot names,
-    which `remove_orphans` deletes.
+    All rows of a bucket are sent to one task. Columns match by name; in a table with a primary key, a column
+    `_row_kind` may contain kinds. Rows of one key in one DataFrame have no order in Spark: if their order matters, set
+    a `sequence.field` for the table. Nothing is visible before the commit; a failed job leaves only files that no
+    snapshot references, which `remove_orphans` deletes.
 
     Args:
-        table: where to write.
-        df: what to write; its query runs once.
+        table: the table to write to.
+        df: the rows to write; its query runs once.
         mode: "append"; "overwrite" replaces the whole table, "dynamic" the partitions that occur in `df`, and
             `{"month": 3}` that partition.
-        identifier: makes the call repeatable: an identifier that was committed already does nothing, and says so in
-            the result. In `foreachBatch` it is the number of the batch.
-        user: whose identifiers these are; they must grow. None is the streaming query that runs now, whose id its
-            checkpoint keeps. Outside of one, and on Spark Connect, an identifier needs a user: name one for each
-            pipeline that writes to the table.
-        tasks: how many tasks write. None takes `spark.sql.shuffle.partitions` where rows are sent to their buckets,
-            but no more than there are buckets, and elsewhere the tasks of `df`.
+        identifier: makes the call repeatable: an identifier that is already committed does nothing, and the result says
+            so. In `foreachBatch` it is the number of the batch.
+        user: the owner of the identifiers, which must increase. None is the current streaming query, whose id its
+            checkpoint keeps. Outside a streaming query, and on Spark Connect, an identifier needs a user: choose one
+            for each pipeline that writes to the table.
+        tasks: the number of write tasks. None uses `spark.sql.shuffle.partitions` if rows are sent to their buckets,
+            but at most the number of buckets; otherwise the tasks of `df`.
 
     Returns: what was committed.
 
     Raises:
-        UsageError: the columns or values do not fit, or another mode; an identifier without a user, or below the last
-            one of the user. Nothing was written.
+        UsageError: the columns or values do not fit, or the mode is unknown; an identifier without a user, or below the
+            user's last one. Nothing was written.
         CommitConflictError: another commit changed what this one depends on; its files are deleted.
         CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
-        UnsupportedError: the table uses a feature that paimon_py cannot write; a column of a type that it lacks.
+        UnsupportedError: the table uses a feature that paimon_py cannot write; a column has a type that it lacks.
     """
     done: CommitResult = _module("write").write(table, df, mode, identifier, user, tasks)
     return done
@@ -129,17 +129,18 @@ def delete_spark(
     identifier: int | None = None,
     spark: SparkSession | None = None,
 ) -> RowsResult:
-    """Do `Table.delete` on executors: one task for each bucket or split that may hold such rows, and one commit.
+    """Run `Table.delete` on executors: one task for each bucket or split that may contain such rows, and one commit.
 
-    The condition means what it means in Spark's WHERE: times without zone are read in `spark.sql.session.timeZone`,
-    names in any case unless `spark.sql.caseSensitive` is true, −0.0 is 0.0, and a FLOAT beside a literal is a DOUBLE.
+    The condition means what it means in Spark's WHERE: times without zone are in `spark.sql.session.timeZone`, names
+    are case-insensitive unless `spark.sql.caseSensitive` is true, −0.0 is 0.0, and a FLOAT compared with a literal is a
+    DOUBLE.
 
     Args:
-        where: which rows, as in `Table.delete`.
+        where: the rows to delete, as in `Table.delete`.
         user, identifier: make the call repeatable, as in `write_spark`. In `foreachBatch` the identifier is the number
-            of the batch, and without a user it is the query's own number for each of the verbs: of several calls of one
-            verb on one table in a batch each needs a user.
-        spark: the session; None takes the active one or makes one.
+            of the batch, and without a user it is the query's own number for each of these functions: several calls of
+            one function on one table in a batch each need a user.
+        spark: the session; None uses the active one or creates one.
 
     Returns, Raises: as `Table.delete`.
     """
@@ -156,13 +157,12 @@ def update_spark(
     identifier: int | None = None,
     spark: SparkSession | None = None,
 ) -> RowsResult:
-    """Do `Table.update` on executors: one task for each bucket or split that may hold such rows, and one commit.
+    """Run `Table.update` on executors: one task for each bucket or split that may contain such rows, and one commit.
 
     Args:
         where, user, identifier: as in `delete_spark`.
-        values: as in `Table.update`; functions travel to the executors. Times without zone are read in the session's
-            zone.
-        spark: the session; None takes the active one or makes one.
+        values: as in `Table.update`; functions are sent to the executors. Times without zone are in the session's zone.
+        spark: the session; None uses the active one or creates one.
 
     Returns, Raises: as `Table.update`.
     """
@@ -184,17 +184,17 @@ def merge_spark(  # noqa: PLR0913
     identifier: int | None = None,
     tasks: int | None = None,
 ) -> RowsResult:
-    """Do `Table.merge` on executors, with one commit.
+    """Run `Table.merge` on executors, with one commit.
 
     In a table with fixed buckets whose primary key is `on`, each bucket is merged by the task that gets the rows of
-    `source` which belong to the bucket. All other merges are done by one task, which spills to disk.
+    `source` that belong to the bucket. All other merges run in one task, which spills to disk.
 
     Args:
-        source: a DataFrame. Its query runs again if others change the table meanwhile: cache what is not the same
-            every time.
+        source: a DataFrame. Its query runs again if other commits change the table during the call: cache it if its
+            result is not the same every time.
         on, when_…: as in `Table.merge`; conditions and times without zone as in `delete_spark`.
         user, identifier: as in `delete_spark`.
-        tasks: how many tasks merge; None takes `spark.sql.shuffle.partitions`, at most the number of buckets.
+        tasks: the number of merge tasks; None uses `spark.sql.shuffle.partitions`, at most the number of buckets.
 
     Returns, Raises: as `Table.merge`.
     """
@@ -219,15 +219,15 @@ def compact_spark(
     progress: Callable[[int, int, str], object] | None = None,
     spark: SparkSession | None = None,
 ) -> CommitResult:
-    """Do `Table.compact` on executors: one task for each bucket that has something to merge, and one commit.
+    """Run `Table.compact` on executors: one task for each bucket with files to merge, and one commit.
 
-    Rows that wait in postponed buckets are published by this process before.
+    This process first publishes rows that wait in postponed buckets.
 
     Args:
         full, partitions, where, order_by, strategy: as in `Table.compact`; the condition as in `delete_spark`.
-        progress: called for each task when all are done, as in `Table.compact`. Spark hands results to the driver
-            together; meanwhile the page of the job in Spark shows the tasks that are done.
-        spark: the session; None takes the active one or makes one.
+        progress: called for each task when all are done, as in `Table.compact`. Spark sends all results to the driver
+            together; until then the job's page in Spark shows the finished tasks.
+        spark: the session; None uses the active one or creates one.
 
     Returns, Raises: as `Table.compact`.
     """
@@ -248,11 +248,11 @@ def expire_snapshots_spark(
     dry_run: bool = False,
     spark: SparkSession | None = None,
 ) -> ExpiredSnapshots:
-    """Do `Table.expire_snapshots`, with files deleted by executors, a thousand in each task.
+    """Run `Table.expire_snapshots`, with files deleted by executors, a thousand in each task.
 
     Args:
         retain_min, retain_max, older_than, max_deletes, dry_run: as in `Table.expire_snapshots`.
-        spark: the session; None takes the active one or makes one.
+        spark: the session; None uses the active one or creates one.
 
     Returns, Raises: as `Table.expire_snapshots`.
     """
@@ -271,13 +271,14 @@ def remove_orphans_spark(
     progress: Callable[[int, int, str], object] | None = None,
     spark: SparkSession | None = None,
 ) -> RemovedOrphans:
-    """Do `Table.remove_orphans`; executors list directories and delete files. A dry run unless told otherwise.
+    """Run `Table.remove_orphans`; executors list directories and delete files. A dry run by default.
 
-    The driver reads what states name, and holds what is in ten thousand directories at a time.
+    The driver reads the references of all states, and keeps the listings of ten thousand directories in memory at a
+    time.
 
     Args:
         older_than, dry_run, progress: as in `Table.remove_orphans`.
-        spark: the session; None takes the active one or makes one.
+        spark: the session; None uses the active one or creates one.
 
     Returns, Raises: as `Table.remove_orphans`.
     """
@@ -294,14 +295,14 @@ def rescale_spark(
     partitions: Sequence[Mapping[str, object]] | None = None,
     spark: SparkSession | None = None,
 ) -> CommitResult:
-    """Do `Table.rescale` on executors, with one commit.
+    """Run `Table.rescale` on executors, with one commit.
 
-    From m to n buckets each partition is the work of gcd(m, n) tasks, which share no bucket: twice as many buckets, or
-    half as many, are cheap.
+    Going from m to n buckets takes gcd(m, n) tasks for each partition, which share no bucket: doubling or halving the
+    number of buckets is cheap.
 
     Args:
         buckets, partitions: as in `Table.rescale`.
-        spark: the session; None takes the active one or makes one.
+        spark: the session; None uses the active one or creates one.
 
     Returns, Raises: as `Table.rescale`.
     """
@@ -316,11 +317,11 @@ def analyze_spark(
     all_columns: bool = False,
     spark: SparkSession | None = None,
 ) -> Statistics | None:
-    """Do `Table.analyze` on executors: each looks at the rows of a split, the driver puts together what they found.
+    """Run `Table.analyze` on executors: each reads the rows of a split, and the driver combines the results.
 
     Args:
         columns, all_columns: as in `Table.analyze`.
-        spark: the session; None takes the active one or makes one.
+        spark: the session; None uses the active one or creates one.
 
     Returns, Raises: as `Table.analyze`.
     """
@@ -331,20 +332,20 @@ def analyze_spark(
 def lookup_spark(
     df: DataFrame, table: Table, *, on: Mapping[str, str] | None = None, columns: Sequence[str] | None = None
 ) -> DataFrame:
-    """The rows of a DataFrame beside the rows of a table that have their primary keys, NULL where there is none.
+    """Join the rows of a DataFrame with the rows of a table that have their primary keys, NULL if there is none.
 
-    Executors look the keys up as `Table.lookup` does, without a shuffle and without reading the whole table: the way
-    for few keys of a large table. For most of a table join `convert_to_spark(table)`. All tasks see the snapshot that
+    Executors look up the keys as `Table.lookup` does, without a shuffle and without reading the whole table: suitable
+    for few keys of a large table. For most of a table, join `convert_to_spark(table)`. All tasks read the snapshot that
     is the latest now.
 
     Args:
-        df: has the key; its columns come first.
-        table: with a primary key.
-        on: the column of `df` for each column of the key, where they have other names.
-        columns: of the table; None for all that are not of the key.
+        df: contains the key; its columns come first.
+        table: a table with a primary key.
+        on: the column of `df` for each column of the key, if they have other names.
+        columns: the columns of the table; None for all that do not belong to the key.
 
     Raises:
-        UsageError: the key is not there as a whole, or both have a column of one name.
+        UsageError: the key is incomplete, or both sides have a column of the same name.
         UnsupportedError: the table uses a feature that paimon_py cannot read, or a type that Spark lacks.
     """
     found: DataFrame = _module("lookup").lookup(df, table, on, columns)
@@ -353,12 +354,12 @@ def lookup_spark(
 
 @overload
 def register(spark: SparkSession) -> None:
-    """Make the data source known."""
+    """Register the data source."""
 
 
 @overload
 def register(spark: SparkSession, catalog: Catalog, databases: Sequence[str] | None = None) -> SparkCatalog:
-    """Make views of the tables of a catalog."""
+    """Create views of the tables of a catalog."""
 
 
 def register(
@@ -366,16 +367,16 @@ def register(
 ) -> SparkCatalog | None:
     """Make the tables of a catalog queryable by Spark's SQL, as temporary views called `db.t`, in backticks.
 
-    Each view shows the snapshot that is the latest now. What comes back makes views of other states and of system
-    tables (`view`), moves views to what is the latest then (`refresh`), and has Java's procedures as methods (`sys`).
+    Each view shows the snapshot that is the latest now. The returned object creates views of other states and of system
+    tables (`view`), moves views to the latest snapshot (`refresh`), and has Java's procedures as methods (`sys`).
 
-    Without a catalog: makes the data source `paimon` known to a session of Spark 4 that did not find paimon_py by
-    itself, and `paimon_py`, which is the name where Java's jar has the other one.
+    Without a catalog: registers the data source `paimon` in a session of Spark 4 that did not find paimon_py by itself,
+    and also as `paimon_py`, the name to use if Java's jar has registered `paimon`.
 
     Args:
         spark: the session that gets the views, or the data source.
-        catalog: whose tables.
-        databases: only those in these databases.
+        catalog: the catalog of the tables.
+        databases: only the tables of these databases.
 
     Raises:
         UsageError: PySpark is not installed, or is too old to have data sources.
@@ -388,9 +389,9 @@ def register(
 
 
 def ship(spark: SparkSession) -> None:
-    """Bring paimon_py to executors that lack it, as it is installed here, and with it the data source of Spark 4.
+    """Send the installed paimon_py, including the data source of Spark 4, to executors that lack it.
 
-    Executors still need Python of the same version, and the packages that paimon_py needs, pyarrow first of all.
+    Executors still need the same Python version, and the packages that paimon_py needs, above all pyarrow.
 
     Raises:
         UsageError: PySpark is not installed.

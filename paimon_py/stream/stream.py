@@ -1,4 +1,4 @@
-"""`Stream`: the changes of a table as they come, snapshot by snapshot."""
+"""`Stream`: reads the changes of a table as they are committed, snapshot by snapshot."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from paimon_py.stream.step import Step
 
 @with_location(lambda stream: stream._root.path)
 class Stream(ApiHints):
-    """The changes of a table, one step for each snapshot that brings some, in their order.
+    """The changes of a table, one step for each snapshot that has changes, in order.
 
-    `poll()` gives the next step or None and never waits. As an iterator, plain or async, a stream waits for the next
-    step, and looks for new snapshots every 'continuous.discovery-interval' of the table; it ends at `until`.
+    `poll()` returns the next step or None and never waits. As an iterator, plain or async, a stream waits for the next
+    step, and checks for new snapshots every 'continuous.discovery-interval' of the table; it ends at `until`.
 
-    A call that failed changed nothing and can be repeated. Not for use by several threads. The columns of a stream are
-    those of the schema that the table object had when the stream was made.
+    A failed call changes nothing and can be repeated. Not thread-safe. The columns of a stream are those of the schema
+    that the table object had when the stream was created.
     """
 
     def __init__(  # noqa: PLR0913
@@ -65,7 +65,7 @@ class Stream(ApiHints):
         consumer_id: str | None = None,
         view: RowShape | None = None,
     ) -> None:
-        """See `Table.stream`. `view`: how rows are shown; None: as they are, with their kinds."""
+        """See `Table.stream`. `view`: how rows are presented; None: unchanged, with their kinds."""
         given, table_schema = _check_options(schema, options), schema
         schema = msgspec.structs.replace(schema, options={**schema.options, **given})
         check_readable(schema)
@@ -95,23 +95,23 @@ class Stream(ApiHints):
 
     @property
     def position(self) -> str | None:
-        """The place after everything that was returned or passed over; None before `poll()` found a beginning."""
+        """The position after everything that was returned or skipped; None before `poll()` has found a start."""
         return None if self._line is None else str(Position(self._line.base, self._table))
 
     @property
     def is_ended(self) -> bool:
-        """Whether the stream has come to its end, so that no step will follow."""
+        """Whether the stream has reached its end, so that no step will follow."""
         return self._ended
 
     def poll(self) -> Step | None:
         """The next step, or None if there is none yet, or the stream has ended. Never waits.
 
-        Cost: for each snapshot one or two gets and those of its plan; a get or two where there is none.
+        Cost: for each snapshot one or two gets and those of its plan; a get or two if there is none.
         Raises:
             SnapshotExpiredError: the next snapshot has expired, or the last one was rolled back.
-            SnapshotNotFoundError: the stream is to begin with a snapshot that is not there.
+            SnapshotNotFoundError: the snapshot at which the stream starts does not exist.
             TableNotFoundError: the table was dropped.
-            UnsupportedError: a commit took rows away from a table without a primary key.
+            UnsupportedError: a commit removed rows from a table without a primary key.
         """
         while not self._ended:
             if self._line is None:
@@ -129,7 +129,7 @@ class Stream(ApiHints):
         return None
 
     def read(self, split: Split | bytes) -> pa.RecordBatchReader:
-        """The rows of one split of a step, also one that came from another process (as a value or its bytes)."""
+        """The rows of one split of a step, which may come from another process (as a value or its bytes)."""
         return pa.RecordBatchReader.from_batches(self.schema, self._reading.batches(self._reading.as_split(split)))
 
     def __iter__(self) -> Stream:
@@ -148,7 +148,7 @@ class Stream(ApiHints):
         return self
 
     async def __anext__(self) -> Step:
-        """The next step. Whoever stops waiting for it loses nothing: it comes with the next call."""
+        """The next step. Cancelling the wait loses nothing: the step is returned by the next call."""
         while True:
             step = await self._aside()
             if step is not None:
@@ -158,7 +158,7 @@ class Stream(ApiHints):
             await self._root.env.clock.pause(self._wait_seconds)
 
     async def _aside(self) -> Step | None:
-        """Poll while others run. A poll that somebody stopped waiting for goes on, and its step is kept."""
+        """Poll while other tasks run. A poll whose waiter was cancelled continues, and its step is kept."""
         asked = self._asked or asyncio.ensure_future(self._root.env.pool.aside(self.poll))
         self._asked = asked
         try:
@@ -172,7 +172,11 @@ class Stream(ApiHints):
     # -- how the next step is found -----------------------------------------------------------------------------------
 
     def _begin(self) -> Step | None:
-        """Find the beginning: the step of a whole snapshot, or None and a line; None and no line: nothing is there."""
+        """Find the start of the stream and set `_line`.
+
+        Returns: the step of a whole snapshot, if the stream starts with one. None with a line: steps follow; None
+            without a line: there is no snapshot yet.
+        """
         start = self._start
         self._root.require_same(self._schema)
         if not isinstance(start, (Full, Compacted)):
@@ -199,7 +203,7 @@ class Stream(ApiHints):
         self._line = SnapshotFollower(self._root, base, self._table, self._consumer_id)
 
     def _next(self, line: SnapshotFollower) -> Snapshot | None:
-        """The snapshot to look at next; None if there is none yet, or no more."""
+        """The snapshot to read next; None if there is none yet, or no more."""
         now = self._root.env.clock.millis()
         snapshot = line.peek()
         if snapshot is None:
@@ -209,7 +213,7 @@ class Stream(ApiHints):
         return None if self._ended or self._follow.is_too_new(snapshot, now) else snapshot
 
     def _step(self, line: SnapshotFollower, snapshot: Snapshot) -> Step | None:
-        """The step of a snapshot; None if it brings nothing. What counts is what files there are, as in Java."""
+        """The step of a snapshot; None if it has no changes. Only the existence of files counts, as in Java."""
         if self._follow.refuses:
             require_nothing_taken(self._root, snapshot)
         has_changelog = self._follow.has_changelog
@@ -228,14 +232,14 @@ class Stream(ApiHints):
         return plan_step(self._root, self._reading.request, snapshot, of, waiting=self._follow.waiting)
 
     def _plan_replacement(self, snapshot: Snapshot) -> Planned:
-        """What an overwrite took away, put there or changed, with the old values."""
+        """Plan what an overwrite removed, added or changed, with the old values."""
         since = snapshot.id - 1
         start = self._root.snapshots.get(since) if since else None
         ends = Ends(since=since, start=start, last=snapshot, mode="diff", old_rows=True)
         return plan_diff(self._root, self._reading.request, ends)
 
     def _make_step(self, snapshot: Snapshot, planned: Planned, *, after: Base | None) -> Step:
-        """The step that stands for the snapshots after one up to this one; None: for all rows of this one."""
+        """The step for the snapshots after `after` up to this one; None: for all rows of this one."""
         if self._progress is not None:
             self._progress.on_step(after or Base(0), Base.of(snapshot))
         position = Position(Base.of(snapshot), self._table)
@@ -243,10 +247,10 @@ class Stream(ApiHints):
         return Step(self._reading, snapshot, planned.splits, position, is_full=is_full, acknowledge=self._progress)
 
     def _consumer(self, options: Options, consumer_id: str | None) -> Progress | None:
-        """The consumer's progress; the stream begins where the consumer stands, unless that is to be ignored.
+        """The consumer's progress; the stream starts at the consumer's position, unless that is to be ignored.
 
         Raises:
-            UsageError: not a name.
+            UsageError: the name is invalid.
             CorruptionError: the consumer is damaged.
         """
         stored = options.find_str("consumer-id")
@@ -275,9 +279,9 @@ def _check_options(schema: TableSchema, options: Mapping[str, str] | None) -> Ma
 
 
 def _end(root: TableRoot, until: object, watermark: int | None) -> End:
-    """Where the stream ends; "now" is the snapshot that is the latest now.
+    """The end of the stream; "now" is the snapshot that is the latest now.
 
-    Raises: UsageError for what is none of these.
+    Raises: UsageError if `until` is none of these.
     """
     if until is None:
         return End(watermark=watermark)
@@ -288,4 +292,4 @@ def _end(root: TableRoot, until: object, watermark: int | None) -> End:
         return End(millis=millis_of("until", until), watermark=watermark)
     if isinstance(until, Integral) and not isinstance(until, bool) and int(until) >= 0:
         return End(snapshot_id=int(until), watermark=watermark)
-    raise UsageError(f"a stream ends with until a snapshot id, a datetime or 'now', not {until!r}{way_of(until)}")
+    raise UsageError(f"until must be a snapshot id, a datetime or 'now', not {until!r}{way_of(until)}")

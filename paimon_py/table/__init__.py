@@ -1,4 +1,4 @@
-"""The table as a user holds it: one class, its verbs by topic, and the values that it gives. No logic of the format."""
+"""The public table API: the `Table` class, its methods by topic, and the values they return. No format logic."""
 
 from __future__ import annotations
 

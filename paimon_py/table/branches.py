@@ -1,4 +1,4 @@
-"""The verbs of branches: states of a table that go on by themselves."""
+"""Branch methods of `Table`: branches are table states that evolve independently."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ _Table = TypeVar("_Table", bound="TableBranches")
 
 @at_table_door
 class TableBranches(TableVerbs):
-    """What `Table` offers to make branches, to work on one, and to take over what became of one.
+    """Methods of `Table` that create, open and manage branches, and fast-forward the table to one.
 
-    A branch begins empty or with a snapshot of the table, and then has schemas, snapshots and tags of its own. No data
-    is copied. The table itself is the branch "main".
+    A branch starts empty or from a snapshot of the table, and then has its own schemas, snapshots and tags. No data is
+    copied. The table itself is the branch "main".
     """
 
     def create_branch(self: _Table, name: str, from_: str | int | EllipsisType | None = ...) -> _Table:
-        """Make a branch. It begins with the latest snapshot and the columns of today unless something else is said.
+        """Create a branch. By default it starts from the latest snapshot and the current columns.
 
-        A branch of a tag or of a snapshot id has the columns of that time.
+        A branch created from a tag or a snapshot id has the columns of that time.
 
         Args:
             name: letters, digits and more, but not digits alone, and not "main".
-            from_: the name of a tag, or the id of a snapshot, with which the branch begins; None: it begins empty, with
-                the columns of the table. The tag keeps the branch's files also where Java expires snapshots of the
-                table, so that a tag is the safer beginning. REST catalogs make branches of tags alone: there the latest
+            from_: the name of a tag or the id of a snapshot from which the branch starts; None: it starts empty, with
+                the columns of the table. A tag keeps the branch's files even when Java expires snapshots of the table,
+                so a tag is the safer starting point. REST catalogs create branches from tags only: there the latest
                 snapshot gets a tag, `branch-<name>`, if it has none.
 
         Returns: the branch, as a table to read and write.
 
         Cost: a get for each snapshot up to that one; a put for each schema, and for snapshot and tag.
         Raises:
-            AlreadyExistsError: there is a branch of this name.
-            TagNotFoundError, SnapshotNotFoundError: there is no such beginning.
-            UsageError: not a name, or a beginning that is none of these.
+            AlreadyExistsError: a branch of this name exists.
+            TagNotFoundError, SnapshotNotFoundError: the starting point does not exist.
+            UsageError: the name is invalid, or `from_` is not a tag, a snapshot id or None.
         """
         from paimon_py.maintain.branches import create_branch
         from paimon_py.maintain.observers import report
@@ -58,39 +58,40 @@ class TableBranches(TableVerbs):
 
     @reads
     def branches(self) -> list[str]:
-        """The names of all branches beside main, sorted. Cost: a list, and one for each branch."""
+        """The names of all branches except main, sorted. Cost: a list, and one for each branch."""
         return self._root.check_listed(branch_names(self._root))
 
     @reads
     def branch(self: _Table, name: str) -> _Table:
-        """A branch as a table: all verbs work on the branch. "main" is the table itself. Cost: two lists and a get.
+        """Open a branch as a table: all methods work on the branch. "main" is the table itself.
 
+        Cost: two lists and a get.
         Raises: BranchNotFoundError, UsageError
         """
         return self._on(require_branch(self._root, name))
 
     @cuts_history
     def fast_forward(self, name: str, *, discard: bool = False) -> FastForwarded:
-        """Make the table what a branch is now.
+        """Fast-forward the table to the current state of a branch.
 
-        The table keeps exactly the snapshots that the branch comes from, and gets those of the branch; the branch
-        stays. If the table has snapshots that the branch does not build on, or tags of such, or later changes of its
-        schema, nothing is done.
+        The table keeps exactly the snapshots that the branch is based on, and gets those of the branch; the branch
+        remains. If the table has snapshots that the branch is not based on, tags of such snapshots, or later schema
+        changes, nothing is done.
 
-        If the process ends on the way, call again; until then the table cannot be changed otherwise. Consumers that
-        have read deleted snapshots are warned of.
+        If the process is interrupted, call the method again; until then no other change to the table is possible.
+        Consumers that have read deleted snapshots cause a warning.
 
         Args:
-            discard: delete what the branch does not build on; the result says what that was.
+            discard: delete everything that the branch is not based on; the result lists what was deleted.
 
         Returns: the latest snapshot, the snapshots that were deleted and added, tags that were deleted, and consumers
             to reset.
 
         Raises:
-            BranchNotFoundError: there is no such branch.
-            UsageError: the branch has no snapshot, or this is a branch itself.
-            CommitConflictError: the table has what the branch does not build on; or a rollback, an expiry or another
-                fast-forward is at work.
+            BranchNotFoundError: the branch does not exist.
+            UsageError: the branch has no snapshot, or this table is itself a branch.
+            CommitConflictError: the table has changes that the branch is not based on; or a rollback, an expiry or
+                another fast-forward is running.
         """
         from paimon_py.maintain.fast_forward import fast_forward, fast_forward_event
         from paimon_py.maintain.observers import tell_moved
@@ -102,11 +103,11 @@ class TableBranches(TableVerbs):
         return msgspec.structs.replace(moved, warnings=said)
 
     def delete_branch(self, name: str) -> None:
-        """Delete a branch with its snapshots and tags; files that only the branch named become orphans.
+        """Delete a branch with its snapshots and tags; files that only the branch referenced become orphans.
 
         Raises:
-            BranchNotFoundError: there is no such branch.
-            UsageError: an option of the table names the branch (`scan.fallback-branch`, `scan.primary-branch`).
+            BranchNotFoundError: the branch does not exist.
+            UsageError: an option of the table refers to the branch (`scan.fallback-branch`, `scan.primary-branch`).
         """
         from paimon_py.maintain.branches import delete_branch
         from paimon_py.maintain.observers import report
@@ -116,12 +117,12 @@ class TableBranches(TableVerbs):
         report(self._root, lambda: BranchEvent(**self._root.event_place(), action="delete", name=name))
 
     def rename_branch(self, name: str, new_name: str) -> None:
-        """Give a branch another name.
+        """Rename a branch.
 
         Raises:
-            BranchNotFoundError: there is no such branch.
-            AlreadyExistsError: there is one of the new name.
-            UsageError: not a name, or an option of the table names the branch.
+            BranchNotFoundError: the branch does not exist.
+            AlreadyExistsError: a branch with the new name exists.
+            UsageError: the name is invalid, or an option of the table refers to the branch.
             UnsupportedError: the store cannot move a directory in one step (object stores).
         """
         from paimon_py.maintain.branches import rename_branch
@@ -139,12 +140,10 @@ class TableBranches(TableVerbs):
             return check_name("tag", from_)
         if isinstance(from_, int) and not isinstance(from_, bool):
             return self._root.snapshots.get(from_)
-        raise UsageError(
-            f"a branch begins from_ the name of a tag or the id of a snapshot, not {from_!r}{way_of(from_)}"
-        )
+        raise UsageError(f"from_ must be the name of a tag or the id of a snapshot, not {from_!r}{way_of(from_)}")
 
     def _latest_to_begin_with(self, name: str) -> str | Snapshot | None:
-        """The latest snapshot; a tag of it where a catalog makes branches of tags: one there is, or a new one."""
+        """The latest snapshot, or a tag of it (existing or new) where the catalog creates branches only from tags."""
         from paimon_py.maintain.tags import make_tag
 
         latest = self._root.latest()

@@ -1,4 +1,4 @@
-"""The verbs that clean a table of files and entries that are of no use."""
+"""Cleanup methods of `Table`: delete files and entries that are no longer used."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from paimon_py.table.verbs import TableVerbs, at_table_door
 
 @at_table_door
 class TableCleaning(TableVerbs, ABC):
-    """What `Table` offers to get rid of what nobody needs."""
+    """Methods of `Table` that remove unused data."""
 
     @abstractmethod
     def truncate(self) -> CommitResult:
-        """Remove all rows as one commit."""
+        """Delete all rows in one commit."""
 
     def remove_orphans(
         self,
@@ -30,27 +30,28 @@ class TableCleaning(TableVerbs, ABC):
         progress: Callable[[int, int, str], object] | None = None,
         executor: Executor | None = None,
     ) -> RemovedOrphans:
-        """Find the files of the table that nothing names, and delete them. A dry run unless told otherwise.
+        """Find files of the table that nothing references, and delete them. A dry run by default.
 
-        Writers that failed leave such files, and expiry that died. Everything that a snapshot, tag, branch or kept
-        changelog names stays, and all files that are younger than the limit: a writer may be about to commit them.
-        Users are forgotten that have not committed for longer than `commit.user-retention` and that nothing names.
-        Expiry, rollbacks and writers may go on beside, also Java's.
+        Failed writers and interrupted expiry leave such files. Files referenced by a snapshot, tag, branch or retained
+        changelog are kept, as are all files younger than the limit, because a writer may be about to commit them. Users
+        that have not committed for longer than `commit.user-retention` and that nothing references are forgotten.
+        Expiry, rollbacks and writers, including Java's, may run at the same time.
 
         Args:
-            older_than: an age above 0, or a time before now; a day if nothing is said. No writer may hold files
-                uncommitted for longer.
-            dry_run: delete nothing, say what would go.
-            progress: called with how much is done, how much there is, and what: "states" that name files (snapshots,
-                tags, changelogs), then "directories", and in between "files" that are deleted, of an unknown number.
-            executor: who lists directories and deletes files, see `paimon_py.executors`; None: this process.
+            older_than: an age above 0, or a time in the past; one day by default. No writer may hold uncommitted files
+                for longer.
+            dry_run: delete nothing; report what would be deleted.
+            progress: called with the amount done, the total, and the unit: "states" that reference files (snapshots,
+                tags, changelogs), then "directories", and in between deleted "files", whose total is unknown.
+            executor: lists directories and deletes files, see `paimon_py.executors`; None: this process.
 
-        Returns: how many files and bytes went, the first paths, and what stays.
+        Returns: the number of files and bytes deleted, the first paths, and what is kept.
 
         Cost: all metadata once, a list for each directory, a delete for each file.
         Raises:
             UsageError: the limit is not in the past.
-            CorruptionError, StorageError: something that may name files cannot be read, or a directory not be listed.
+            CorruptionError, StorageError: metadata that may reference files cannot be read, or a directory cannot be
+                listed.
         """
         from paimon_py.maintain.cleanup.remove_orphans import limit_of, remove_orphans
 
@@ -63,20 +64,20 @@ class TableCleaning(TableVerbs, ABC):
     def remove_unexisting_files(
         self, *, dry_run: bool = True, progress: Callable[[int, int, str], object] | None = None
     ) -> RemovedEntries:
-        """Take missing data files out of the table, so that the rest can be read. A dry run unless told otherwise.
+        """Remove missing data files from the table, so that the rest can be read. A dry run by default.
 
-        Somebody deleted these files, or an old writer committed them again after they had gone. Their rows are lost,
-        and older versions of keys come to light. Older snapshots and tags stay as they are.
+        Another program deleted them, or an old writer committed them again after their deletion. Their rows
+        are lost, and older versions of keys become visible. Older snapshots and tags are unchanged.
 
         Args:
-            dry_run: change nothing, say what is missing.
-            progress: called with how many data files were looked for, how many there are, and "files".
+            dry_run: change nothing; report what is missing.
+            progress: called with the number of data files checked, the total, and "files".
 
-        Returns: which files are missing.
+        Returns: the missing files.
 
         Cost: a stat for each data file of the latest snapshot.
         Raises:
-            CommitConflictError: others changed the same buckets again and again; nothing was changed.
+            CommitConflictError: other commits kept changing the same buckets; nothing was changed.
             CommitUnknownError: the store did not say whether the commit happened; the call may be repeated.
             StorageError, CorruptionError: the store failed, or a manifest cannot be read; nothing was changed.
         """
@@ -88,17 +89,18 @@ class TableCleaning(TableVerbs, ABC):
         return remove_unexisting_files(self._newest_table, dry_run=dry_run, progress=progress)
 
     def purge_files(self) -> RemovedOrphans:
-        """Delete everything that the table holds: rows, snapshots, branches, tags, consumers, changelogs and files.
+        """Delete everything in the table: rows, snapshots, branches, tags, consumers, changelogs and files.
 
-        Its schemas stay, and one empty snapshot. Nothing may write to the table meanwhile: also files go that writers
-        have not committed yet.
+        Its schemas and one empty snapshot remain. Nothing may write to the table at the same time: uncommitted files of
+        writers are deleted too.
 
-        Returns: the files that nothing named when all else was gone.
+        Returns: the files that were unreferenced after everything else was deleted.
 
         Raises:
-            UsageError: this is a branch.
-            CommitError: the table could not be emptied; branches, tags and consumers are gone. Repeat the call.
-            StorageError, CorruptionError: the store failed on the way, or damaged metadata; repeat the call.
+            UsageError: the table is a branch.
+            CommitError: the table could not be emptied; branches, tags and consumers are already deleted. Repeat the
+                call.
+            StorageError, CorruptionError: the store failed during the call, or metadata are damaged; repeat the call.
         """
         from paimon_py.maintain.cleanup.purge_files import purge_files
 

@@ -1,4 +1,4 @@
-"""The verb that gives a table away: its rows as plain Parquet files."""
+"""Export method of `Table`: writes rows as plain Parquet files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @at_table_door
 class TableExport(TableVerbs):
-    """What `Table` offers to hand rows over as files."""
+    """Method of `Table` that exports rows as files."""
 
     @reads
     def export(
@@ -30,21 +30,21 @@ class TableExport(TableVerbs):
         where: Predicate | str | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Exported:
-        """Write the rows of a snapshot into a new directory, as plain Parquet files that any program reads.
+        """Write the rows of a snapshot to a new directory, as plain Parquet files that any program can read.
 
         Partition keys become directories `key=value`, as Hive, Spark and DuckDB name them; `_SUCCESS` is written last.
-        `catalog.import_files` makes a table of such a directory.
+        `catalog.import_files` creates a table from such a directory.
 
         Args:
-            target: a path or URL of a directory that is not there, or is empty.
-            snapshot_id, tag, columns, where: which rows, as in `scan`; the latest snapshot if nothing is said.
-            options: of the target's store, beside those that the table was opened with.
+            target: a path or URL of a directory that does not exist or is empty.
+            snapshot_id, tag, columns, where: the rows to export, as in `scan`; the latest snapshot by default.
+            options: settings of the target's store, in addition to those that the table was opened with.
 
-        Cost: as reading the rows and writing them, one file at a time.
+        Cost: that of reading the rows and writing them, one file at a time.
         Raises:
-            AlreadyExistsError: there is something in the directory.
-            UsageError: columns without all partition keys.
-            PaimonError: as `scan`. What was written is deleted in any case.
+            AlreadyExistsError: the directory is not empty.
+            UsageError: `columns` lacks a partition key.
+            PaimonError: as `scan`. Files already written are deleted in any case.
         """
         from paimon_py.scan.fallback import open_scan
         from paimon_py.spec.supported import check_readable
@@ -61,7 +61,7 @@ class TableExport(TableVerbs):
         )
         lacking = [key for key in self._schema.partition_keys if key not in scan.schema.names]
         if lacking:
-            raise UsageError(f"export names directories by partition keys, and columns lack {lacking}")
+            raise UsageError(f"export names directories after the partition keys, but columns lack {lacking}")
         store, place = open_store(str(target), {**self._root.files.options, **as_mapping("options", options)})
         directory = ParquetDirectory(store, place, self._schema, file_bytes=FILE_BYTES)
         number = snapshot_id if tag is None else self._root.tags.get(tag).snapshot.id

@@ -1,4 +1,4 @@
-"""The verbs that say what is kept of a table's past: tags, going back, expiry."""
+"""History methods of `Table`: tags, rollback, expiry."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from paimon_py.table.verbs import TableVerbs, at_table_door, cuts_history, reads
 
 @at_table_door
 class TableKeeping(TableVerbs):
-    """What `Table` offers to keep states of the table, to go back to one, and to let old ones go."""
+    """Methods of `Table` that retain states of the table, roll back to one, and expire old ones."""
 
     # -- tags ---------------------------------------------------------------------------------------------------------
 
     def create_tag(self, name: str, snapshot_id: int | None = None, *, retain: timedelta | str | None = None) -> Tag:
-        """Keep a snapshot (default: the latest) under a name; expiry spares it.
+        """Tag a snapshot (default: the latest); expiry does not delete tagged snapshots.
 
         Args:
-            snapshot_id: the snapshot, also one that has expired if another tag keeps it.
-            retain: `expire_tags` deletes the tag after this time, an age or a text such as "7d"; None: after
+            snapshot_id: the snapshot; it may have expired if another tag retains it.
+            retain: `expire_tags` deletes the tag after this time, an age or a string such as "7d"; None: after
                 `tag.default-time-retained`, or never.
 
         Raises:
-            UsageError: a hostile name, or an empty table, or a time that is not a time.
-            AlreadyExistsError: there is a tag of this name.
-            SnapshotNotFoundError: there is no such snapshot.
+            UsageError: the name is unsafe, the table is empty, or `retain` is not a duration.
+            AlreadyExistsError: a tag of this name exists.
+            SnapshotNotFoundError: the snapshot does not exist.
         """
         from paimon_py.maintain.tags import make_tag
 
@@ -42,16 +42,16 @@ class TableKeeping(TableVerbs):
         return Tag(self._root, make_tag(self._newest_table, name, value, _kept_for(retain)))
 
     def replace_tag(self, name: str, snapshot_id: int | None = None, *, retain: timedelta | str | None = None) -> Tag:
-        """Let a tag name another snapshot (default: the latest), in one step for readers.
+        """Move a tag to another snapshot (default: the latest), atomically for readers.
 
-        If the snapshot that it named has expired, the files that only the tag kept are deleted.
+        If the snapshot that it referenced before has expired, the files that only the tag retained are deleted.
 
         Args:
-            snapshot_id, retain: as of `create_tag`; how long the old tag was kept does not matter.
+            snapshot_id, retain: as in `create_tag`; the retention of the old tag is ignored.
 
         Raises:
-            TagNotFoundError: there is no such tag.
-            SnapshotNotFoundError: there is no such snapshot.
+            TagNotFoundError: the tag does not exist.
+            SnapshotNotFoundError: the snapshot does not exist.
             UsageError: as `create_tag`
         """
         from paimon_py.maintain.tags import replace_tag
@@ -60,12 +60,12 @@ class TableKeeping(TableVerbs):
         return Tag(self._root, replace_tag(self._newest_table, name, value, _kept_for(retain)))
 
     def rename_tag(self, name: str, new_name: str) -> Tag:
-        """Give a tag another name. If the process ends on the way, the tag may have both: call again.
+        """Rename a tag. If the process is interrupted, the tag may exist under both names: call the method again.
 
         Raises:
-            TagNotFoundError: there is no tag `name`.
-            AlreadyExistsError: there is another tag `new_name`.
-            UsageError: a hostile name.
+            TagNotFoundError: the tag `name` does not exist.
+            AlreadyExistsError: another tag `new_name` exists.
+            UsageError: the name is unsafe.
         """
         from paimon_py.maintain.tags import rename_tag
 
@@ -73,7 +73,7 @@ class TableKeeping(TableVerbs):
         return Tag(self._root, rename_tag(self._newest_table, name, new_name))
 
     def _to_tag(self, name: str, snapshot_id: int | None) -> Snapshot:
-        """The snapshot that is to have a name."""
+        """The snapshot to tag."""
         check_name("tag", name)
         value = self._root.latest() if snapshot_id is None else self._find_kept(snapshot_id)
         if value is None:
@@ -86,12 +86,12 @@ class TableKeeping(TableVerbs):
         return [Tag(self._root, value) for value in self._root.check_listed(self._root.tags.list())]
 
     def delete_tag(self, name: str) -> None:
-        """Remove a tag, and if its snapshot has expired, the files that only the tag kept.
+        """Delete a tag and, if its snapshot has expired, the files that only the tag retained.
 
-        Cost: without the snapshot the manifests of all tags, and of the oldest and the latest snapshot.
+        Cost: if the snapshot has expired, the manifests of all tags, and of the oldest and the latest snapshot.
         Raises:
-            TagNotFoundError: there is no such tag.
-            StorageError, CorruptionError: something that may name a file cannot be read; nothing was deleted.
+            TagNotFoundError: the tag does not exist.
+            StorageError, CorruptionError: metadata that may reference a file cannot be read; nothing was deleted.
         """
         from paimon_py.maintain.tags import delete_tag
 
@@ -103,14 +103,14 @@ class TableKeeping(TableVerbs):
         older_than: datetime | timedelta | str | int | None = None,
         progress: Callable[[int, int, str], object] | None = None,
     ) -> list[str]:
-        """Remove the tags whose time is over, and the files that only they kept.
+        """Delete tags whose retention has ended, and the files that only they retained.
 
         Args:
-            older_than: also tags that were made before this time, or longer ago than this; those without retention
-                count from when their file was written.
-            progress: called with how many tags were looked at, how many there are, and "tags".
+            older_than: also delete tags created before this time, or longer ago than this age; for tags without
+                retention, the time when their file was written counts.
+            progress: called with the number of tags checked, the total, and "tags".
 
-        Returns: the names of the tags that went.
+        Returns: the names of the deleted tags.
 
         Raises: as `delete_tag`
         """
@@ -123,19 +123,20 @@ class TableKeeping(TableVerbs):
 
     @cuts_history
     def rollback_to(self, target: int | str | datetime) -> RolledBack:
-        """Make an older state the latest one: all snapshots, changelogs and tags after it go; their files are orphans.
+        """Roll the table back to an older state: deletes all later snapshots, changelogs and tags.
 
-        Streams that had read further notice and are refused, and so are changes that need files which went; changes
-        that add rows alone may still be committed. Consumers that have read further are warned of: reset them.
+        Their files become orphans. Streams that had read further detect the rollback and fail, and so do commits of
+        changes that need deleted files; changes that only add rows can still be committed. Consumers that have read
+        further cause a warning: reset them.
 
         Args:
-            target: a snapshot id, the name of a tag (its snapshot may have expired), or a time: what was the latest
-                snapshot then.
+            target: a snapshot id, the name of a tag (its snapshot may have expired), or a time: the latest snapshot at
+                that time.
 
-        Returns: the snapshot that is the latest one now, the snapshots and tags that went, and consumers to reset.
+        Returns: the snapshot that is now the latest, the deleted snapshots and tags, and consumers to reset.
 
         Raises:
-            SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: there is no such state.
+            SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: the state does not exist.
         """
         from paimon_py.maintain.level_rules import warn_of_rules_before
         from paimon_py.maintain.observers import tell_moved
@@ -149,7 +150,7 @@ class TableKeeping(TableVerbs):
         return done
 
     def _target(self, target: int | str | datetime) -> Snapshot:
-        """The snapshot that a call goes back to."""
+        """The snapshot to roll back to."""
         from paimon_py.scan.moments import as_moment, millis_of
 
         if isinstance(target, str):
@@ -177,28 +178,29 @@ class TableKeeping(TableVerbs):
         progress: Callable[[int, int, str], object] | None = None,
         executor: Executor | None = None,
     ) -> ExpiredSnapshots:
-        """Let old snapshots go, and the files that only they name. What is not said is what the table's options say.
+        """Expire old snapshots and delete the files that only they reference. Arguments default to the table's options.
 
-        Tags, branches and consumers keep what they name; changelogs stay where the options `changelog.*` keep them
-        longer. Whoever dies on the way leaves files that nobody names, never a snapshot without its files.
+        Tags, branches and consumers protect what they reference; changelogs remain where the options `changelog.*`
+        retain them longer. A crash may leave orphan files, but never a snapshot with missing files.
 
         Args:
-            retain_min: so many of the newest snapshots stay (`snapshot.num-retained.min`).
-            retain_max: older snapshots than so many go whatever their age (`snapshot.num-retained.max`).
-            older_than: the others go if they are older than this age, or were followed before this moment
-                (`snapshot.time-retained`).
-            max_deletes: the most snapshots that go in this call (`snapshot.expire.limit`).
-            dry_run: delete nothing, say what would go.
-            progress: called with how many were looked at, how many will be, and "snapshots"; then, while files are
-                deleted, with "files".
-            executor: who deletes files, see `paimon_py.executors`; None: this process.
+            retain_min: the minimum number of snapshots to retain (`snapshot.num-retained.min`).
+            retain_max: the maximum number of snapshots to retain; older ones expire whatever their age
+                (`snapshot.num-retained.max`).
+            older_than: between these limits, a snapshot expires if it is older than this age, or if its successor was
+                committed before this time (`snapshot.time-retained`).
+            max_deletes: the maximum number of snapshots to expire in this call (`snapshot.expire.limit`).
+            dry_run: delete nothing; report what would be deleted.
+            progress: called with the number checked, the total, and "snapshots"; then, while files are deleted, with
+                "files".
+            executor: deletes files, see `paimon_py.executors`; None: this process.
 
-        Returns: what went, what is left, and what keeps the oldest snapshot that is left.
+        Returns: what expired, what remains, and what protects the oldest remaining snapshot.
 
-        Cost: two or three gets for each snapshot that goes, and a delete for each file.
+        Cost: two or three gets for each expired snapshot, and a delete for each file.
         Raises:
             UsageError: the numbers contradict each other.
-            StorageError, CorruptionError: something that may name a file cannot be read; nothing was deleted.
+            StorageError, CorruptionError: metadata that may reference a file cannot be read; nothing was deleted.
         """
         from paimon_py.maintain.cleanup.expire_snapshots import expire_snapshots
         from paimon_py.maintain.cleanup.retention import retention_of
@@ -224,26 +226,28 @@ class TableKeeping(TableVerbs):
         dry_run: bool = False,
         progress: Callable[[int, int, str], object] | None = None,
     ) -> ExpiredChangelogs:
-        """Let changelogs go that outlived their snapshots, and the files that only they name.
+        """Expire changelogs that outlived their snapshots, and delete the files that only they reference.
 
-        Changelogs outlive snapshots where the options `changelog.*` keep more of them, or keep them longer, than the
-        options `snapshot.*` keep snapshots. What is not said is what the table's options say. The newest one stays.
+        Changelogs outlive snapshots where the options `changelog.*` retain more of them, or retain them longer, than
+        the options `snapshot.*` retain snapshots. Arguments default to the table's options. The newest changelog is
+        kept.
 
         Args:
-            retain_min: the changes of so many of the newest snapshots stay (`changelog.num-retained.min`).
-            retain_max: changes of older snapshots than so many go whatever their age (`changelog.num-retained.max`).
-            older_than: the others go if they are older than this age, or were made before this moment
-                (`changelog.time-retained`).
-            max_deletes: the most changelogs that go in this call (`snapshot.expire.limit`).
-            dry_run: delete nothing, say what would go.
-            progress: called with how many changelogs are looked at, with "changelogs"; then with how many files are
+            retain_min: retain the changes of at least this many of the newest snapshots (`changelog.num-retained.min`).
+            retain_max: retain the changes of at most this many of the newest snapshots, whatever their age
+                (`changelog.num-retained.max`).
+            older_than: between these limits, a changelog expires if it is older than this age, or was created before
+                this time (`changelog.time-retained`).
+            max_deletes: the maximum number of changelogs to expire in this call (`snapshot.expire.limit`).
+            dry_run: delete nothing; report what would be deleted.
+            progress: called with the number of changelogs checked, with "changelogs"; then with the number of files
                 deleted, with "files".
 
-        Returns: what went, what is left, and what keeps the oldest changelog that is left.
+        Returns: what expired, what remains, and what protects the oldest remaining changelog.
 
         Raises:
             UsageError: the numbers contradict each other.
-            StorageError, CorruptionError: something that may name a file cannot be read; nothing was deleted.
+            StorageError, CorruptionError: metadata that may reference a file cannot be read; nothing was deleted.
         """
         from paimon_py.maintain.cleanup.expire_changelogs import expire_changelogs
         from paimon_py.maintain.cleanup.retention import retention_of
@@ -257,7 +261,7 @@ class TableKeeping(TableVerbs):
         return expire_changelogs(self._newest_table, retention, dry_run=dry_run, progress=progress)
 
     def _find_kept(self, snapshot_id: int) -> Snapshot:
-        """A snapshot, or what a tag keeps of one that has expired, or a rollback that was left in the middle."""
+        """A snapshot, including an expired one that a tag or an unfinished rollback still retains."""
         try:
             return self._root.snapshots.get(snapshot_id)
         except SnapshotNotFoundError:
@@ -270,13 +274,13 @@ class TableKeeping(TableVerbs):
 
 
 def _kept_for(retain: timedelta | str | None) -> timedelta | None:
-    """How long a tag is kept.
+    """The retention of a tag.
 
-    Raises: UsageError for what is not an age above 0.
+    Raises: UsageError if it is not an age above 0.
     """
     from paimon_py.scan.moments import as_age
 
     age = as_age(retain)
     if age is not None and (not isinstance(age, timedelta) or age <= timedelta(0)):
-        raise UsageError(f"retain is how long the tag is kept, a timedelta above 0 or a text like '7d', not {retain!r}")
+        raise UsageError(f"retain must be a timedelta above 0 or a string such as '7d', not {retain!r}")
     return age

@@ -1,4 +1,4 @@
-"""The verbs of Iceberg metadata beside a table."""
+"""Iceberg methods of `Table`: the Iceberg metadata of a Paimon table."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 @at_table_door
 class TableIceberg(TableVerbs):
-    """What `Table` offers to those who read it as an Iceberg table.
+    """Methods of `Table` for readers that use it as an Iceberg table.
 
-    Commits publish the metadata by themselves where the option `metadata.iceberg.storage` says so.
+    Commits publish the metadata automatically if the option `metadata.iceberg.storage` is set accordingly.
     """
 
     def publish_iceberg(self) -> PublishedVersion:
-        """Make the Iceberg metadata of the latest snapshot anew from what the table says, whatever is there.
+        """Rebuild the Iceberg metadata of the latest snapshot from the table, whatever metadata exist.
 
-        Commits do this by themselves. The call is for a table whose option was set just now, that was rolled back by
-        others, or whose last publication failed; it can be repeated. Readers keep the table's uuid; older Iceberg
-        snapshots go.
+        Commits do this automatically. Call it for a table whose option has just been set, that other programs rolled
+        back, or whose last publication failed; it can be repeated. Readers keep the table's uuid; older Iceberg
+        snapshots are removed.
 
         Returns: the version and its path.
 
         Raises:
             UsageError: the table does not write Iceberg metadata, is empty, or is a branch.
-            UnsupportedError: the options ask for a catalog or a type that cannot be had.
-            StorageError, CorruptionError: the metadata are as they were, or are the new ones.
+            UnsupportedError: the options ask for a catalog or a type that is not available.
+            StorageError, CorruptionError: the metadata are either unchanged or the new ones.
         """
         from paimon_py.iceberg.publication import IcebergPublisher
 
@@ -55,13 +55,13 @@ class TableIceberg(TableVerbs):
 
     @reads
     def iceberg(self) -> IcebergState:
-        """Where the Iceberg metadata stand: version, path, snapshot, lag, and what their readers do not see.
+        """The state of the Iceberg metadata: version, path, snapshot, lag, and what Iceberg readers do not see.
 
-        Of a table with a primary key readers see what the last full compaction left, or, with format version 3 and
-        deletion vectors of 64 bits, all above level 0.
+        For a table with a primary key, readers see the result of the last full compaction or, with format version 3 and
+        64-bit deletion vectors, everything above level 0.
 
         Cost: some gets; the manifests of the latest snapshot, and those of the Iceberg snapshot.
-        Raises: CorruptionError, StorageError of the table itself; what is wrong with the metadata is in `problems`.
+        Raises: CorruptionError, StorageError for the table itself; errors in the metadata are reported in `problems`.
         """
         from paimon_py.iceberg.state import iceberg_state
 

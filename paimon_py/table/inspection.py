@@ -1,4 +1,4 @@
-"""The verbs that look at how a table does, and change nothing."""
+"""Inspection methods of `Table`: report on its health without changing it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @at_table_door
 class TableHealth(TableVerbs):
-    """What `Table` offers to see how a table does."""
+    """Methods of `Table` that inspect its health."""
 
     @reads
     def levels(self) -> pa.Table:
-        """The levels of every bucket of the latest snapshot that have files, in the order of buckets and levels.
+        """The levels that contain files, for every bucket of the latest snapshot, ordered by bucket and level.
 
         Returns: `partition` (such as `month=3`; empty without partition keys), `bucket`, `level`, `file_count`,
-            `record_count` (rows of files, those included that later rows replace), `delete_count` (rows that delete, as
-            far as files say), `file_size_in_bytes`.
+            `record_count` (rows in files, including rows that later rows replace), `delete_count` (delete rows, as far
+            as files record them), `file_size_in_bytes`.
 
         Cost: all manifests of the snapshot that were not read before; no data file.
         Raises: CorruptionError, StorageError
@@ -37,14 +37,14 @@ class TableHealth(TableVerbs):
 
     @reads
     def history(self, limit: int | None = None) -> list[HistoryEntry]:
-        """What the commits of the table did, the newest first: operation, user, rows and files that came and went.
+        """The commits of the table, newest first: operation, user, rows and files added and removed.
 
         Args:
-            limit: the most entries; None for all snapshots that are left.
+            limit: the maximum number of entries; None for all remaining snapshots.
 
         Cost: a get for each snapshot that was not read before, and for the list and manifests of its changes.
         Raises:
-            UsageError: the limit is not a number from 1.
+            UsageError: the limit is not a whole number from 1.
             StorageError, CorruptionError: metadata cannot be read.
         """
         from paimon_py.metadata.commit_history import commit_history
@@ -57,26 +57,25 @@ class TableHealth(TableVerbs):
     def doctor(
         self, *, deep: bool = False, progress: Callable[[int, int, str], object] | None = None
     ) -> list[Finding]:
-        """Look for what is wrong with the latest snapshot of the table, or gets worse; nothing is changed.
+        """Find existing and developing problems of the latest snapshot; changes nothing.
 
-        Looks for missing and damaged files, small files, files that pile up on level 0, sorted runs that readers merge,
-        skewed buckets and keys, manifests that grew, snapshots, tags and consumers that hold much, orphans, hash
-        indexes that do not go with their buckets, clocks that disagree, options that contradict each other, gaps and
-        seams in the history, rollbacks and branches that were left in the middle, consumers of another history, and
-        idle users.
+        Checks for missing and damaged files, small files, files that pile up on level 0, sorted runs that readers
+        merge, skewed buckets and keys, large manifests, snapshots, tags and consumers that retain a lot of data,
+        orphans, hash indexes that do not match their buckets, clock skew, contradictory options, gaps and
+        inconsistencies in the history, unfinished rollbacks and branches, consumers of another history, and idle users.
 
         Args:
-            deep: also read one column of every data file, or its key, and so its footer.
-            progress: called with how much is done, how much there is, and what: "files", "snapshots", "tags", and
-                then as by `remove_orphans`.
+            deep: also read one column of every data file, or its key, and therefore its footer.
+            progress: called with the amount done, the total, and the unit: "files", "snapshots", "tags", and then as by
+                `remove_orphans`.
 
-        Returns: findings, the worst first, each with the call that mends it; none of a healthy table.
+        Returns: findings, the worst first, each with the call that fixes it; an empty list for a healthy table.
 
-        Cost: a dry run of `remove_orphans`, which reads all metadata once, and one list more for each directory;
+        Cost: a dry run of `remove_orphans`, which reads all metadata once, and one additional list for each directory;
             memory for some columns of all files.
         Raises:
-            SnapshotExpiredError: the latest snapshot expired meanwhile; look again.
-            UnsupportedError: `deep` looks at files that paimon_py cannot read.
+            SnapshotExpiredError: the latest snapshot expired during the call; repeat it.
+            UnsupportedError: `deep` reads files that paimon_py cannot read.
             StorageError: the store failed.
         """
         from paimon_py.doctor.checks import examine

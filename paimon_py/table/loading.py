@@ -1,4 +1,4 @@
-"""The verb that brings files in: rows of CSV, Parquet or JSON files, as one commit."""
+"""Load method of `Table`: loads rows of CSV, Parquet or JSON files in one commit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paimon_py.table.verbs import TableVerbs, at_table_door, commits
 
 @at_table_door
 class TableLoading(TableVerbs):
-    """What `Table` offers to load files."""
+    """Method of `Table` that loads files."""
 
     @commits
     def load_files(  # noqa: PLR0913
@@ -33,31 +33,31 @@ class TableLoading(TableVerbs):
         on_bad_row: Callable[[BadRow], object] | None = None,
         progress: Progress | None = None,
     ) -> CommitResult:
-        """Write the rows of files, as one commit. Columns match by name; JSON is one object on each line.
+        """Load the rows of files in one commit. Columns match by name; JSON is one object per line.
 
-        A file with a column that the table does not have is refused, so that a column that is spelt otherwise is not
-        NULL in all rows, and a CSV file with another delimiter is not one column. Columns that a file lacks become
-        NULL or their default, as in `write_arrow`.
+        A file with a column that the table does not have is rejected, so that a misspelt column does not become NULL in
+        all rows, and a CSV file with another delimiter is not read as a single column. Columns missing from a file
+        become NULL or their default, as in `write_arrow`.
 
         Args:
-            files: a path, URL, directory or pattern (`"in/*.csv"`, `**` for any depth), or several; each file once.
-                Names that end in `.gz` are decompressed.
-            format: `"csv"`, `"parquet"` or `"json"`; left out, the names of the files say.
-            delimiter: what stands between the values of CSV files; left out, a comma, in `.tsv` files a tab.
-            nulls: texts in CSV files that are NULL, beside nothing.
-            options: credentials and settings of the store that the files lie in.
-            overwrite: as in `write_arrow`; files without rows are refused then.
-            on_bad_row: called with each row of a CSV file that does not fit the table, in the order of the file; these
-                rows are left out and the others written. Left out, such a file is an error and nothing is written.
-            user, identifier: make the call repeatable: a number that the user has committed reads no file.
-            progress: called with bytes that were read, their sum, and the name of the file; then with rows.
+            files: a path, URL, directory or pattern (`"in/*.csv"`, `**` for any depth), or several; each file is read
+                once. Files whose names end in `.gz` are decompressed.
+            format: `"csv"`, `"parquet"` or `"json"`; by default the file names determine it.
+            delimiter: the separator of values in CSV files; by default a comma, or a tab in `.tsv` files.
+            nulls: strings in CSV files that mean NULL, in addition to an empty value.
+            options: credentials and settings of the store that contains the files.
+            overwrite: as in `write_arrow`; files without rows are then rejected.
+            on_bad_row: called with each row of a CSV file that does not fit the table, in file order; these rows are
+                skipped and the others written. By default such a file is an error and nothing is written.
+            user, identifier: make the call repeatable: if the user has already committed this number, no file is read.
+            progress: called with the bytes read, their sum, and the name of the file; then with rows.
 
         Cost: one pass over the files, in the memory of one writer.
         Raises:
-            UsageError: no file, one that is not of its format, or a name that does not say what the file is.
+            UsageError: no file, a file that is not of its format, or a file name that does not determine the format.
             SchemaError: a file does not fit the table: its path, and every column that does not fit.
-            StorageError: a file is not there.
-            PaimonError: as `write_arrow`. Nothing was written in any case.
+            StorageError: a file does not exist.
+            PaimonError: as `write_arrow`. Nothing is written in any of these cases.
         """
         from paimon_py.table.writing import load
         from paimon_py.write.loaded_files import LoadFormat

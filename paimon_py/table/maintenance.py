@@ -1,4 +1,4 @@
-"""The verbs that care for a table's files: compaction, other numbers of buckets, indexes, manifests."""
+"""Maintenance methods of `Table`: compaction, rescaling, file indexes, manifests."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from paimon_py.table.verbs import TableVerbs, at_table_door
 
 @at_table_door
 class TableCare(TableVerbs, ABC):
-    """What `Table` offers to keep its files in shape; rows stay what they are."""
+    """Methods of `Table` that maintain its files; they do not change rows."""
 
     @abstractmethod
     def alter(self, *changes: SchemaChange) -> TableSchema:
-        """Apply all changes as one new schema and move to it."""
+        """Apply all changes as one new schema and switch to it."""
 
     def compact(
         self,
@@ -41,26 +41,27 @@ class TableCare(TableVerbs, ABC):
         progress: Callable[[int, int, str], object] | None = None,
         executor: Executor | None = None,
     ) -> CommitResult:
-        """Merge files into fewer and larger ones, and commit that; rows stay what they are.
+        """Merge files into fewer and larger ones, and commit the result; rows do not change.
 
-        Without `full` only buckets are touched that have piled up enough by the table's options, as Java's writers
-        would (those of a `write-only` table do not); with it every bucket ends up on its top level. A bucket whose
-        files another commit replaces meanwhile is planned anew once, then left alone, and the result says so.
+        Without `full`, only buckets with enough files by the table's options are compacted, as Java's writers would do
+        (those of a `write-only` table do not); with it, every bucket ends up on its top level. A bucket whose files
+        another commit replaces during the call is replanned once, then skipped, and the result says so.
 
-        With `order_by` all rows of an append table are written anew, sorted within their partition. A table with
-        `clustering.incremental` is always compacted so, by its `clustering.columns`, where enough has piled up.
+        With `order_by`, all rows of an append table are rewritten, sorted within their partition. A table with
+        `clustering.incremental` is always compacted this way, by its `clustering.columns`, where enough files have
+        accumulated.
 
         Args:
             full: compact everything.
-            partitions: only these, as `[{"month": 3}]`; a part of the keys names all below it.
-            where: only partitions for which this holds; it may ask for partition keys alone.
+            partitions: only these, as `[{"month": 3}]`; a subset of the keys selects all partitions below it.
+            where: only partitions that match this condition; it may use only partition keys.
             order_by: columns to sort the rows of an append table by; if only a strategy is given, the table's
                 `clustering.columns`.
             strategy: 'order' (the default) sorts by one column after the other; 'zorder' and 'hilbert' follow a curve
                 that serves all columns alike; 'auto' is 'order' for one column, 'zorder' below five, else 'hilbert'.
-            progress: called with how many rows were read, how many there are, and "rows", as it happens; where other
-                processes read, when a task is done.
-            executor: who runs the tasks, one for each bucket, see `paimon_py.executors`; None: this process.
+            progress: called with the number of rows read, the total, and "rows", as they are read; if other processes
+                read them, when a task is done.
+            executor: runs the tasks, one for each bucket, see `paimon_py.executors`; None: this process.
 
         Returns: what was committed; no snapshot if there was nothing to do.
 
@@ -80,24 +81,25 @@ class TableCare(TableVerbs, ABC):
         self, buckets: int, *, partitions: Sequence[Mapping[str, object]] | None = None,
         progress: Callable[[int, int, str], object] | None = None, executor: Executor | None = None,
     ) -> CommitResult:
-        """Write partitions anew with another number of buckets, as one overwrite; rows stay what they are.
+        """Rewrite partitions with another number of buckets, as one overwrite; rows do not change.
 
-        In a table with fixed buckets the option 'bucket' is set first: rows can then only be written to partitions that
-        have this number. A table with postponed buckets keeps its option, and rows that wait for their bucket wait on.
-        Partitions that have the number already are left alone, so a call that failed can be repeated.
+        In a table with fixed buckets the option 'bucket' is set first: from then on rows can be written only to
+        partitions with this number of buckets. A table with postponed buckets keeps its option, and rows waiting for
+        their bucket keep waiting. Partitions that already have this number are skipped, so a failed call can be
+        repeated.
 
         Args:
-            buckets: how many buckets each partition gets.
-            partitions: only these, as `[{"month": 3}]`; a part of the keys names all below it.
-            progress: called with how many rows were written, how many there are, and "rows".
-            executor: who runs the tasks, see `paimon_py.executors`; None: this process. From m to n buckets each
-                partition is the work of gcd(m, n) tasks: twice as many buckets, or half as many, are cheap.
+            buckets: the number of buckets of each partition.
+            partitions: only these, as `[{"month": 3}]`; a subset of the keys selects all partitions below it.
+            progress: called with the number of rows written, the total, and "rows".
+            executor: runs the tasks, see `paimon_py.executors`; None: this process. Going from m to n buckets takes
+                gcd(m, n) tasks for each partition: doubling or halving the number of buckets is cheap.
 
         Returns: what was committed; no snapshot if there was nothing to do.
 
         Raises:
             UsageError: the table has dynamic buckets or none, or a name is not a partition key.
-            CommitConflictError: others wrote to the partitions every time; their rows stay where they were.
+            CommitConflictError: other commits wrote to the partitions at every attempt; the rows are unchanged.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
         from paimon_py.maintain.auto_maintenance import run_auto_maintenance
@@ -123,9 +125,9 @@ class TableCare(TableVerbs, ABC):
         order_by: NameList | None = None,
         strategy: str | None = None,
     ) -> list[CompactionTask]:
-        """What `compact` would do, as tasks that do not depend on each other and can be sent to other processes.
+        """Plan what `compact` would do, as independent tasks that can be sent to other processes.
 
-        Carry each out with `run_compaction` and commit all results with one `commit`.
+        Run each with `run_compaction` and commit all results with one `commit`.
         """
         from paimon_py.compaction.plan import plan_compaction
         from paimon_py.maintain.cleanup.expire_partitions import leave_out_expired
@@ -138,13 +140,13 @@ class TableCare(TableVerbs, ABC):
         return plan_compaction(self._open_table.under(self._rules), full=full, chosen=chosen, clustering=clustering)
 
     def run_compaction(self, task: CompactionTask | bytes) -> Changes:
-        """Carry out one of `compaction_tasks()`, in any process; nothing is visible before the changes are committed.
+        """Run one of `compaction_tasks()`, in any process; nothing is visible before the changes are committed.
 
         Raises:
-            UsageError: the table has another schema than the task was planned under.
-            SnapshotExpiredError: others replaced its files so long ago that they are gone; plan anew.
-            CorruptionError: the task says something else of its bucket than the table; or a file is damaged.
-            StorageError: a file cannot be read or written; what was written is deleted.
+            UsageError: the table no longer has the schema that the task was planned with.
+            SnapshotExpiredError: the task's files were replaced and have since been deleted; plan again.
+            CorruptionError: the task does not match the table's state of its bucket; or a file is damaged.
+            StorageError: a file cannot be read or written; files already written are deleted.
         """
         from paimon_py.compaction.compact import changes_of
         from paimon_py.compaction.run import run_task
@@ -170,16 +172,17 @@ class TableCare(TableVerbs, ABC):
         partitions: Sequence[Mapping[str, object]] | None = None,
         where: Predicate | str | None = None,
     ) -> CommitResult:
-        """Give old files the file indexes that the options `file-index.<type>.columns` ask for, and commit that.
+        """Add the file indexes that the options `file-index.<type>.columns` ask for to old files, and commit the
+        result.
 
-        Rows stay where they are; an index that a file has stays as it is, and goes if nothing asks for it any more. A
-        bucket of which others replace files meanwhile is left alone, and the result says so.
+        Rows are not moved; existing indexes are kept, and removed if the options no longer ask for them. A bucket whose
+        files other commits replace during the call is skipped, and the result says so.
 
         Args:
-            partitions: only these, as `[{"month": 3}]`; a part of the keys names all below it.
-            where: only partitions for which this holds; it may ask for partition keys alone.
+            partitions: only these, as `[{"month": 3}]`; a subset of the keys selects all partitions below it.
+            where: only partitions that match this condition; it may use only partition keys.
 
-        Returns: what was committed; no snapshot if nothing was missing.
+        Returns: what was committed; no snapshot if no index was missing.
 
         Raises:
             UsageError: a name is not a partition key.
@@ -195,7 +198,7 @@ class TableCare(TableVerbs, ABC):
         return run_auto_maintenance(table, rewrite_indexes(table, chosen))
 
     def compact_manifests(self) -> CommitResult:
-        """Merge the table's manifests, so that plans read fewer files; rows and data files stay what they are.
+        """Merge the table's manifests, so that plans read fewer files; rows and data files do not change.
 
         Returns: no snapshot if there was nothing to merge.
 

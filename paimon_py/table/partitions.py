@@ -1,4 +1,4 @@
-"""The verbs that look after partitions: listing, expiry, marks."""
+"""Partition methods of `Table`: list, expire and mark partitions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from paimon_py.table.verbs import TableVerbs, at_table_door, reads
 
 @at_table_door
 class TablePartitions(TableVerbs):
-    """What `Table` offers for its partitions."""
+    """Methods of `Table` for its partitions."""
 
     @reads
     def partitions(self) -> list[Partition]:
-        """The partitions of the latest snapshot that have files, in the order of their values.
+        """The partitions of the latest snapshot that contain files, ordered by their values.
 
         A table without partition keys is one partition without values.
 
@@ -42,30 +42,30 @@ class TablePartitions(TableVerbs):
         dry_run: bool = False,
         progress: Callable[[int, int, str], object] | None = None,
     ) -> ExpiredPartitions:
-        """Drop the partitions whose time is over. What is not said is what the table's options say.
+        """Drop the partitions that have expired. Arguments default to the table's options.
 
-        Rows that others add to such a partition meanwhile go with it; where the time of the last change decides, the
-        partition stays then. Files go when the snapshots that name them expire.
+        Rows that other writers add to such a partition during the call are dropped with it; with "update-time", the
+        partition is then kept. Files are deleted when the snapshots that reference them expire.
 
         Args:
-            older_than: partitions of a greater age, or of an earlier time, go (`partition.expiration-time`). Times of
-                partitions are read by the clock on the wall of this machine.
-            strategy: "values-time" reads the time from the values, "update-time" takes when the newest file was made
-                (`partition.expiration-strategy`).
-            timestamp_pattern: a text with `$key` where values stand; the first key if nothing is said
+            older_than: drop partitions older than this age or time (`partition.expiration-time`). Partition times are
+                interpreted in the local time of this machine.
+            strategy: "values-time" reads the time from the values, "update-time" uses the creation time of the newest
+                file (`partition.expiration-strategy`).
+            timestamp_pattern: a string in which `$key` stands for a value; by default the first key
                 (`partition.timestamp-pattern`).
-            timestamp_formatter: how that text is read, as a pattern of Java such as `yyyyMMdd`; a date such as
-                2024-05-14, perhaps with a time, if nothing is said (`partition.timestamp-formatter`).
-            max_partitions: the most partitions that go in this call (`partition.expiration-max-num`).
-            batch_size: the most that go with one commit (`partition.expiration-batch-size`).
-            dry_run: drop nothing, say what would go.
-            progress: called after each commit with how many went, how many will, and "partitions".
+            timestamp_formatter: the format of that string, as a Java pattern such as `yyyyMMdd`; by default a date such
+                as 2024-05-14, optionally with a time (`partition.timestamp-formatter`).
+            max_partitions: the maximum number of partitions to drop in this call (`partition.expiration-max-num`).
+            batch_size: the maximum number to drop in one commit (`partition.expiration-batch-size`).
+            dry_run: drop nothing; report what would be dropped.
+            progress: called after each commit with the number dropped, the total, and "partitions".
 
-        Returns: which partitions went, and which never will.
+        Returns: the partitions that were dropped, and those that can never expire.
 
         Raises:
-            UsageError: the table has no partitions, nothing says when they expire, or a pattern is none.
-            CommitConflictError: others changed the same partitions again and again.
+            UsageError: the table has no partitions, no expiration time is set, or a pattern is invalid.
+            CommitConflictError: other commits kept changing the same partitions.
             CommitUnknownError: the store did not say whether a commit happened; nothing was deleted.
         """
         from paimon_py.maintain.cleanup.expire_partitions import PartitionExpiry, expire_partitions, require_expiry
@@ -87,19 +87,19 @@ class TablePartitions(TableVerbs):
         )
 
     def mark_partitions_done(self, partitions: Sequence[Mapping[str, object]]) -> list[str]:
-        """Say that partitions are complete, by a file `_SUCCESS` in the directory of each, as Java does.
+        """Mark partitions as complete by writing a file `_SUCCESS` to the directory of each, as Java does.
 
-        A partition that was marked before keeps the time when that was, and gets a new time of its last mark.
+        A partition that was already marked keeps its first marking time and gets a new last marking time.
 
         Args:
-            partitions: such as `[{"month": 3}]`; the first keys alone mark the directory above the partitions.
+            partitions: such as `[{"month": 3}]`; the leading keys alone mark the directory above the partitions.
 
         Returns: the paths of the files.
 
         Raises:
             UsageError: the table has no partitions, a name is not a partition key, a value does not fit.
-            UnsupportedError: `partition.mark-done-action` asks for something else than success-file.
-            StorageError: some files may be written; the call may be repeated.
+            UnsupportedError: `partition.mark-done-action` specifies an action other than success-file.
+            StorageError: some files may have been written; the call may be repeated.
         """
         from paimon_py.maintain.mark_done import check_actions, mark_done
 

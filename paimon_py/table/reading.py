@@ -1,4 +1,4 @@
-"""The short ways to read a table as it is now."""
+"""Shortcuts that read the current state of a table."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _Table = TypeVar("_Table", bound="TableReading")
 
 @at_table_door
 class TableReading(TableVerbs):
-    """What `Table` offers to read all columns of the latest snapshot under the latest schema; `Table.scan` does more.
+    """Methods of `Table` that read all columns of the latest snapshot under the latest schema; `Table.scan` does more.
 
-    Every verb raises TableNotFoundError if there is no table any more, else as the verb of the same name of `Scan`.
+    Every method raises TableNotFoundError if the table no longer exists; otherwise it raises the errors of the `Scan`
+    method of the same name.
     """
 
     def __new__(cls: type[_Table], *given: object, **_named: object) -> _Table:
@@ -38,12 +39,12 @@ class TableReading(TableVerbs):
 
     @reads
     def refresh(self: _Table) -> _Table:
-        """Move this table object to the latest schema, which others may have changed.
+        """Switch this table object to the latest schema, which other processes may have changed.
 
         Returns: the table object itself.
 
         Cost: one list and, if the schema changed, one get.
-        Raises: TableNotFoundError if the table was dropped, renamed or created again.
+        Raises: TableNotFoundError if the table was dropped, renamed or recreated.
         """
         self._schema = self._root.require_same(self._schema)
         return self
@@ -55,20 +56,20 @@ class TableReading(TableVerbs):
 
     @reads
     def to_pandas(self, *, types_mapper: TypesMapper | None = None) -> pandas.DataFrame:
-        """All rows as a pandas frame; see `Scan.to_pandas`."""
+        """All rows as a pandas DataFrame; see `Scan.to_pandas`."""
         return self._now().to_pandas(types_mapper=types_mapper)
 
     @reads
     def to_polars(self) -> polars.DataFrame:
-        """All rows as a polars frame."""
+        """All rows as a polars DataFrame."""
         return self._now().to_polars()
 
     @reads
     def head(self, n: int = 5) -> pa.Table:
-        """Some `n` rows, fewer if the table has fewer."""
+        """Any `n` rows, or fewer if the table has fewer."""
         return self._now().head(n)
 
     @reads
     def count(self) -> int:
-        """How many rows there are. Cost: as `Scan.count`."""
+        """The number of rows. Cost: as `Scan.count`."""
         return self._now().count()

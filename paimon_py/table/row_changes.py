@@ -1,4 +1,4 @@
-"""The verbs that change single rows: delete, update, upsert, merge."""
+"""Row methods of `Table`: delete, update, upsert, merge."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ from paimon_py.table.verbs import TableVerbs, at_table_door, commits
 
 @at_table_door
 class TableRows(TableVerbs):
-    """What `Table` offers to change rows; each verb is one commit."""
+    """Methods of `Table` that change rows; each call is one commit."""
 
     @commits
     def delete(
         self, where: Predicate | str, *, user: str | None = None, identifier: int | None = None,
         progress: Progress | None = None, executor: Executor | None = None,
     ) -> RowsResult:  # fmt: skip
-        """Delete the rows for which `where` is true, as one commit; `"true"` takes all.
+        """Delete the rows for which `where` is true, in one commit; `"true"` deletes all rows.
 
         Args:
             user, identifier: make the call repeatable, as in `write_arrow`.
-            progress: called with how many rows were looked at and written, how many there are, and "rows".
-            executor: who looks at the rows, a task for each bucket or split, see `paimon_py.executors`; None: this
-                process.
+            progress: called with the number of rows read and written, the total, and "rows".
+            executor: reads the rows, one task for each bucket or split, see `paimon_py.executors`; None: this process.
 
         Raises:
-            UsageError: a condition that does not fit, a merge engine without deletes, or an identifier below the last
-                one of the user.
-            CommitConflictError: others changed the same rows again and again; nothing was changed.
+            UsageError: a condition that does not fit, a merge engine without deletes, or an identifier below the user's
+                last one.
+            CommitConflictError: other commits kept changing the same rows; nothing was changed.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
         from paimon_py.rows import verbs
@@ -49,13 +48,14 @@ class TableRows(TableVerbs):
         self, where: Predicate | str, values: Mapping[str, object], *, user: str | None = None,
         identifier: int | None = None, progress: Progress | None = None, executor: Executor | None = None,
     ) -> RowsResult:  # fmt: skip
-        """Set columns of the rows for which `where` is true, as one commit.
+        """Set columns of the rows for which `where` is true, in one commit.
 
         Args:
             values: by column, a literal, another column (`col("a")`), a calculation (`col("a") + 1`,
-                `sql("upper(a)")`), or a function from a batch of old rows to an Arrow array; no text that reads like an
-                expression, but for `lit("upper(a)")`. Columns of the primary key and of partitions cannot be set.
-            user, identifier, progress, executor: as `delete`; functions among the values travel as pickles.
+                `sql("upper(a)")`), or a function from a batch of old rows to an Arrow array. A string that looks like
+                an expression is rejected unless written as `lit("upper(a)")`. Columns of the primary key and of
+                partitions cannot be set.
+            user, identifier, progress, executor: as in `delete`; functions in `values` are pickled.
 
         Raises: as `delete`, and SchemaError for a value that its column cannot hold.
         """
@@ -70,20 +70,20 @@ class TableRows(TableVerbs):
         self, data: object, *, snapshot_id: int | None = None, user: str | None = None, identifier: int | None = None,
         progress: Progress | None = None,
     ) -> RowsResult:  # fmt: skip
-        """Set columns of the rows with some ids, as one commit; of a table with `data-evolution.enabled`.
+        """Set columns of the rows with the given row ids, in one commit, for tables with `data-evolution.enabled`.
 
-        No other column is read or written: for every range of rows with one of the ids a file with these columns comes
-        beside the others.
+        No other column is read or written: each range of rows that contains one of the ids gets an additional file with
+        these columns.
 
         Args:
             data: as `write_arrow` takes, with `_ROW_ID`, each id once, and the columns to set; a NULL sets NULL.
-            snapshot_id: the snapshot that the values were made from: refused if others have set these columns of these
-                rows since, or of rows in one file with these. None: whatever others did.
-            user, identifier, progress: as `delete`.
+            snapshot_id: the snapshot from which the values were computed: the call fails if another commit has since
+                set these columns of these rows, or of rows in one file with them. None: other commits are ignored.
+            user, identifier, progress: as in `delete`.
 
         Cost: the data are in memory; the old values of the columns are read for all rows of the ranges.
-        Raises: as `update`, and UsageError for ids that no row has, and of tables without this option; with
-            `snapshot_id` CommitConflictError as it says, SnapshotExpiredError and SnapshotNotFoundError.
+        Raises: as `update`, and UsageError for ids that no row has, and for tables without this option; with
+            `snapshot_id` CommitConflictError as described, SnapshotExpiredError and SnapshotNotFoundError.
         """
         from paimon_py.rows import verbs
 
@@ -95,19 +95,19 @@ class TableRows(TableVerbs):
     def backfill(
         self, values: Mapping[str, object], *, where: Predicate | str | None = None, progress: Progress | None = None
     ) -> RowsResult:
-        """Fill columns that are NULL from other columns; of a table with `data-evolution.enabled`.
+        """Fill columns that are NULL from other columns, for tables with `data-evolution.enabled`.
 
-        Rows in which one of the columns has a value stay as they are, so that a call that ended early goes on when it
-        is made again. Ranges of rows are filled one after the other, with a commit for about every gigabyte of files;
-        only the columns themselves are written.
+        Rows in which one of the columns has a value are not changed, so repeating an interrupted call continues it.
+        Ranges of rows are filled one after the other, with a commit for about every gigabyte of files; only the columns
+        themselves are written.
 
         Args:
-            values: as for `update`.
+            values: as in `update`.
             where: fill only these rows.
-            progress: as `delete`.
+            progress: as in `delete`.
 
         Returns: the sum; `snapshot_ids` are all commits, `before` is the state before the first.
-        Raises: as `update`; what was committed before stays.
+        Raises: as `update`; earlier commits of the call remain.
         """
         from paimon_py.rows.backfill import backfill
 
@@ -118,23 +118,22 @@ class TableRows(TableVerbs):
         self, data: object, *, on: NameList | Mapping[str, str] | None = None, user: str | None = None,
         identifier: int | None = None, progress: Progress | None = None,
     ) -> RowsResult:  # fmt: skip
-        """Replace the rows that have the keys of `data`, and add the others, as one commit.
+        """Replace the rows that have the keys of `data`, and add the others, in one commit.
 
-        Columns that `data` lacks keep their values in rows that are there; new rows get the default or NULL. That is
-        meant of columns as a whole: a ROW is one, and in a list of mappings a name that one of them leaves out is NULL.
+        Columns that `data` lacks keep their values in existing rows; new rows get the default or NULL. This applies to
+        whole columns: a ROW counts as one, and in a list of mappings a name that one mapping omits is NULL.
 
         Args:
-            on: the columns that make the key; left out, the primary key, which takes the rows of one key as they come,
-                and `_row_kind`.
-            user, identifier: as `delete`.
-            progress: as `delete`; without `on` as `write_arrow`.
+            on: the columns that form the key; by default the primary key, which accepts several rows of one key in
+                their order, and `_row_kind`.
+            user, identifier: as in `delete`.
+            progress: as in `delete`; without `on` as in `write_arrow`.
 
-        Cost: under the primary key that of `write_arrow` where the data have every column, and where the merge engine
-            is `partial-update` and keeps the others by itself. Else each key is looked up, for the columns that the
-            data lack: the data stay in memory up to `write-buffer-size`, then on local disk, beside the rows of
+        Cost: under the primary key that of `write_arrow` if the data have every column, or if the merge engine is
+            `partial-update` and keeps the others by itself. Otherwise each key is looked up, for the columns that the
+            data lack: the data stay in memory up to `write-buffer-size`, then on local disk, in addition to the rows of
             65,536 keys and `lookup.cache-max-memory-size`. With another `on`: as `merge`.
-        Raises: as `merge`, and SchemaError naming the column where a new row lacks one that is NOT NULL without a
-            default.
+        Raises: as `merge`, and SchemaError with the column name if a new row lacks a NOT NULL column without a default.
         """
         from paimon_py.table import writing
 
@@ -155,19 +154,19 @@ class TableRows(TableVerbs):
         identifier: int | None = None,
         progress: Progress | None = None,
     ) -> RowsResult:
-        """Change rows by those of a source that have the same key, and add the others, as one commit.
+        """Change the rows that have the same key as a row of the source, and add the others, in one commit.
 
-        Conditions and values speak of `source.c` and `target.c`. An update or insert is True (every column of the
+        Conditions and values refer to `source.c` and `target.c`. An update or insert is True (every column of the
         source), values such as `{"c": col("source.c"), "n": sql("source.n * 2")}`, or `(condition, one of these)`; a
-        delete is True or a condition. Of a list of these the first that applies to a row counts, and deletes come
-        before updates. A text that reads like an expression is refused; `lit("source.c")` is the text itself.
+        delete is True or a condition. In a list of these, the first that applies to a row is used, and deletes come
+        before updates. A string that looks like an expression is rejected; `lit("source.c")` is the string itself.
 
         Args:
             source: data as `write_arrow` takes; read once.
             on: columns that both have, or a mapping from the table's names to the source's. NULL matches nothing.
-            user, identifier, progress: as `delete`.
+            user, identifier, progress: as in `delete`.
 
-        Raises: as `update`, and UsageError if two rows of the source want to change one row.
+        Raises: as `update`, and UsageError if two rows of the source change the same row.
         """
         from paimon_py.rows import verbs
         from paimon_py.rows.clauses import MergeClauses
@@ -186,7 +185,7 @@ class TableRows(TableVerbs):
         self, executor: Executor, label: CommitLabel, progress: Progress | None, name: Literal["delete", "update"],
         where: Predicate | str, values: Mapping[str, object] | None = None,
     ) -> RowsResult:  # fmt: skip
-        """Delete rows, or set values of them, by the tasks of an executor."""
+        """Delete or update rows with the tasks of an executor."""
         from paimon_py.rows.row_tasks import RowsVerb, run_by_tasks
 
         require_executor(executor)
@@ -195,7 +194,7 @@ class TableRows(TableVerbs):
         return self._once(label, lambda: run_by_tasks(self._open_table, verb, label, executor, progress))
 
     def _once(self, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
-        """Carry a verb out, unless its number was committed before; and then the care that the table asks for."""
+        """Run a verb unless its identifier is already committed, then run the maintenance that the table asks for."""
         from paimon_py.maintain.auto_maintenance import run_auto_maintenance
         from paimon_py.maintain.observers import observed_again
         from paimon_py.rows import verbs

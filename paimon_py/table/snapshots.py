@@ -1,4 +1,4 @@
-"""Snapshots and manifests as a user holds them: the format's value together with the table it belongs to."""
+"""Public `Snapshot`, `Tag` and `Manifest`: the format's values together with the table they belong to."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class Manifest:
         return self.value.deleted_files
 
     def entries(self) -> list[ManifestEntry]:
-        """The file changes in it, in file order.
+        """The file changes in the manifest, in file order.
 
         Raises:
-            SnapshotExpiredError: the manifest was cleaned away with its snapshot.
-            CorruptionError: the file does not hold what the format says.
+            SnapshotExpiredError: the manifest was deleted with its snapshot.
+            CorruptionError: the file does not match the format.
         """
         try:
             return self._root.manifests.read_entries([self.value]).entries()
@@ -85,7 +85,7 @@ class Snapshot:
     """One committed state of a table. Two are equal when their stored values are.
 
     Attributes:
-        value: everything that the snapshot file says.
+        value: the content of the snapshot file.
     """
 
     __slots__ = ("_root", "value")
@@ -101,7 +101,7 @@ class Snapshot:
 
     @property
     def schema_id(self) -> int:
-        """The table's schema when it was committed."""
+        """Id of the table's schema at commit time."""
         return self.value.schema_id
 
     @property
@@ -113,33 +113,33 @@ class Snapshot:
     def time(self) -> datetime:
         """Commit time in UTC.
 
-        Raises: CorruptionError if the snapshot says a time before the year 1 or after 9999.
+        Raises: CorruptionError if the snapshot contains a time before the year 1 or after 9999.
         """
         try:
             return _EPOCH + timedelta(milliseconds=self.value.time_millis)
         except OverflowError as error:
             path = snapshot_path(self._root.branch_path, self.id)
-            message = f"{path} says that it was committed {self.value.time_millis} milliseconds after 1970"
+            message = f"{path} contains an invalid commit time: {self.value.time_millis} milliseconds after 1970"
             raise CorruptionError(message, path=path) from error
 
     @property
     def commit_user(self) -> str:
-        """Who committed."""
+        """The user that committed."""
         return self.value.commit_user
 
     @property
     def commit_identifier(self) -> int:
-        """The committer's own number; 2⁶³−1 for batch commits."""
+        """The committer's own identifier; 2⁶³−1 for batch commits."""
         return self.value.commit_identifier
 
     @property
     def commit_kind(self) -> CommitKind:
-        """What the commit did."""
+        """The kind of the commit."""
         return self.value.commit_kind
 
     @property
     def total_record_count(self) -> int | None:
-        """Rows in all files; in primary-key tables more than the rows a reader sees."""
+        """Rows in all files; in primary-key tables this exceeds the number of rows a reader sees."""
         return self.value.total_record_count
 
     @property
@@ -158,11 +158,11 @@ class Snapshot:
         return self.value.properties or {}
 
     def manifests(self) -> list[Manifest]:
-        """The manifests that make up this state: base first, then this commit's own.
+        """The manifests that make up the state: base first, then this commit's own.
 
         Raises:
-            SnapshotExpiredError: the snapshot's lists have been cleaned away.
-            CorruptionError: a list does not hold what the format says.
+            SnapshotExpiredError: the snapshot's manifest lists have been deleted.
+            CorruptionError: a list does not match the format.
         """
         return [Manifest(self._root, value, self.value) for value in self._root.manifests.base_and_delta(self.value)]
 
@@ -200,12 +200,12 @@ class Tag:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The snapshot it keeps."""
+        """The snapshot that the tag retains."""
         return Snapshot(self._root, self.value.snapshot)
 
     @property
     def snapshot_id(self) -> int:
-        """Number of the snapshot it keeps."""
+        """Id of the snapshot that the tag retains."""
         return self.value.snapshot.id
 
     def __eq__(self, other: object) -> bool:

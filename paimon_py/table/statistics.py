@@ -1,4 +1,4 @@
-"""The verbs that count what is in a table: ANALYZE and its statistics."""
+"""Statistics methods of `Table`: ANALYZE and the stored statistics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paimon_py.table.verbs import TableVerbs, at_table_door, reads
 
 @at_table_door
 class TableStatistics(TableVerbs):
-    """What `Table` offers to count its rows and the values of its columns, for those who plan queries."""
+    """Methods of `Table` that compute statistics of its rows and columns for query planners."""
 
     def analyze(
         self,
@@ -23,23 +23,23 @@ class TableStatistics(TableVerbs):
         progress: Callable[[int, int, str], object] | None = None,
         executor: Executor | None = None,
     ) -> Statistics | None:
-        """Count rows and bytes of the latest snapshot, and look at the values of columns; store what was found.
+        """Count rows and bytes of the latest snapshot, compute statistics of column values, and store the result.
 
-        The statistics are stored as Java and Spark do, with a snapshot that changes nothing else, and stay with the
-        table until the schema changes or it is analyzed again.
+        The statistics are stored as Java and Spark do, with a snapshot that changes nothing else. They remain with the
+        table until the schema changes or the table is analyzed again.
 
         Args:
-            columns: the names of those to look at; none if nothing is said.
-            all_columns: look at all that can be analyzed: not at nested ones, VARIANT and BLOB.
-            progress: called with how many rows were read, how many the files hold, and "rows".
-            executor: who looks at rows, see `paimon_py.executors`; None: this process.
+            columns: the names of the columns to analyze; none by default.
+            all_columns: analyze all columns that can be analyzed; excludes nested columns, VARIANT and BLOB.
+            progress: called with the number of rows read, the number of rows in the files, and "rows".
+            executor: reads the rows, see `paimon_py.executors`; None: this process.
 
-        Returns: what was stored; None of an empty table, of which nothing is stored.
+        Returns: what was stored; None for an empty table, for which nothing is stored.
 
-        Cost: without columns metadata alone where nothing is to be merged; else the columns are read, batch by batch.
+        Cost: without columns, metadata only if no rows need merging; otherwise the columns are read, batch by batch.
         Raises:
             UsageError: a name is not a column.
-            UnsupportedError: a column that cannot be analyzed was named.
+            UnsupportedError: `columns` contains a column that cannot be analyzed.
             CommitUnknownError: the store did not say whether the statistics were published; nothing was deleted.
         """
         from paimon_py.maintain.analyze import analyze, columns_to_analyze
@@ -55,12 +55,12 @@ class TableStatistics(TableVerbs):
 
     @reads
     def statistics(self, snapshot_id: int | None = None) -> Statistics | None:
-        """The statistics that the latest snapshot has, or the one with this id; None if there are none.
+        """The statistics of the latest snapshot, or of the one with this id; None if there are none.
 
-        They may be of an older snapshot, which they name.
+        They may belong to an older snapshot; they include its id.
 
         Raises:
-            SnapshotNotFoundError, SnapshotExpiredError: there is no such snapshot.
+            SnapshotNotFoundError, SnapshotExpiredError: the snapshot does not exist.
             CorruptionError: the file is damaged or missing.
         """
         from paimon_py.metadata.statistics import read_statistics

@@ -1,4 +1,4 @@
-"""The verbs of those who follow a table, and of writers that come back."""
+"""Streaming methods of `Table`: streaming reads, consumers, and idempotent writers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @at_table_door
 class TableStreams(TableVerbs):
-    """What `Table` offers beside reading states: streams, consumers, and what a writer has committed."""
+    """Methods of `Table` for streams, consumers, and the commits of a user."""
 
     @reads
     def stream(
@@ -37,28 +37,29 @@ class TableStreams(TableVerbs):
         options: Mapping[str, str] | None = None,
         consumer_id: str | None = None,
     ) -> Stream:
-        """Follow the changes of the table: steps of rows with `_row_kind`, one for each snapshot that brings some.
+        """Stream the changes of the table: steps of rows with `_row_kind`, one for each snapshot that has changes.
 
-        Without a changelog producer a step holds the rows as they were written; compactions and overwrites bring
-        nothing then, unless 'streaming-read-overwrite' or, in tables without primary key,
-        'streaming-read-append-overwrite' is set. With a producer a step holds the changelog of the snapshot.
+        Without a changelog producer, a step contains the rows as they were written; compactions and overwrites then
+        produce nothing, unless 'streaming-read-overwrite' or, in tables without primary key,
+        'streaming-read-append-overwrite' is set. With a producer, a step contains the changelog of the snapshot.
 
         Args:
-            from_: "full" (all rows of the latest snapshot, then what follows; so it is by default, unless the options
-                `scan.*` say otherwise), "latest" (only what follows), "earliest" (from the oldest that is left), a
+            from_: "full" (all rows of the latest snapshot, then later changes; the default, unless the options `scan.*`
+                say otherwise), "latest" (only later changes), "earliest" (from the oldest remaining snapshot), a
                 snapshot id (the first one to read), a datetime, or the `position` of a step.
             columns: names of the columns to return, in this order; None for all. `_row_kind` comes last.
             where: rows to return, as `col("a") > 3` or SQL text.
             until: the last snapshot: an id, a datetime (the last one committed at or before), or "now" (the latest one
-                when the stream is made). A stream from "full" begins no later.
-            options: `scan.mode` and what belongs to it, `scan.bounded.watermark`, `continuous.discovery-interval`, …
-            consumer_id: the stream goes on where this consumer stands, and `from_` counts for a new one; steps are
-                acknowledged.
+                when the stream is created). A stream from "full" starts no later than this snapshot.
+            options: `scan.mode` and related options, `scan.bounded.watermark`, `continuous.discovery-interval`, …
+            consumer_id: the stream continues at the position of this consumer, and `from_` applies only to a new one;
+                steps are acknowledged.
 
         Raises:
-            UsageError: no such start or end, unknown column, a wrong literal, a position of another table.
+            UsageError: an invalid start or end, an unknown column, a wrong literal, a position of another table.
             CorruptionError: the consumer is damaged.
-            UnsupportedError: the table uses a feature that paimon_py cannot read; a start that only batch reads have.
+            UnsupportedError: the table uses a feature that paimon_py cannot read; a start that only batch reads
+                support.
         """
         from paimon_py.stream.stream import Stream
 
@@ -71,21 +72,21 @@ class TableStreams(TableVerbs):
 
     @reads
     def consumers(self) -> list[Consumer]:
-        """All consumers, by name: who reads the table as a stream, and how far each has come.
+        """All consumers, by name: the stream readers of the table, and the position of each.
 
         Raises:
-            CorruptionError: the file of one is damaged.
+            CorruptionError: a consumer file is damaged.
         """
         return self._root.check_listed(self._root.consumers.all())
 
     def reset_consumer(self, name: str, next_snapshot_id: int) -> Consumer:
-        """Let a consumer go on at another snapshot; a damaged one is written anew.
+        """Move a consumer to another snapshot; the file of a damaged consumer is rewritten.
 
-        Streams that run meanwhile do not notice, and move the consumer with the next step that they acknowledge.
+        Running streams do not notice the change, and move the consumer with the next step that they acknowledge.
 
         Raises:
-            ConsumerNotFoundError: there is none of that name.
-            UsageError: no snapshot has, or will next have, this number.
+            ConsumerNotFoundError: the consumer does not exist.
+            UsageError: the id is neither that of a snapshot nor the next one.
             SnapshotExpiredError: the snapshot and its changelog have expired.
         """
         from paimon_py.stream.begin import before
@@ -100,20 +101,20 @@ class TableStreams(TableVerbs):
         return consumer
 
     def delete_consumer(self, name: str) -> None:
-        """Forget a consumer; expiry does not wait for it any more.
+        """Delete a consumer; expiry no longer waits for it.
 
         Raises:
-            ConsumerNotFoundError: there is none of that name.
+            ConsumerNotFoundError: the consumer does not exist.
         """
         self._root.consumers.delete(name)
 
     def expire_consumers(self, older_than: timedelta | str | None = None) -> list[str]:
-        """Forget consumers that have not moved for a time, by the clock of the store.
+        """Delete consumers that have not moved for a given time, by the clock of the store.
 
         Args:
-            older_than: how long; None: as the option 'consumer.expiration-time' says, which may be not at all.
+            older_than: the minimum idle time; None: the option 'consumer.expiration-time', which may be unset.
 
-        Returns: the names of those that are gone; none where the store does not say when files were written.
+        Returns: the names of the deleted consumers; none if the store does not report modification times.
         """
         from paimon_py.maintain.cleanup.expire_consumers import expire_consumers
 
@@ -130,7 +131,7 @@ class TableStreams(TableVerbs):
 
     @reads
     def committed(self, user: str) -> int | None:
-        """The largest identifier that a user has committed, as far as snapshots are left; None if there is none.
+        """The largest identifier that a user has committed, as far as snapshots remain; None if there is none.
 
         Cost: a get for each snapshot since the user's last commit, or for all of them if the user has none.
         """
@@ -143,9 +144,9 @@ class TableStreams(TableVerbs):
 
     @reads
     def filter_committed(self, user: str, identifiers: Iterable[int]) -> list[int]:
-        """Identifiers that a user has not committed yet, of those given: what a writer that comes back has to commit.
+        """Filter identifiers down to those that the user has not committed yet: what a restarted writer has to commit.
 
-        Identifiers of a user grow, so that all up to the largest one that was committed are done.
+        Identifiers of a user increase, so all identifiers up to the largest committed one are done.
 
         Returns: the others, ascending.
         Cost: as `committed`; none if no identifiers are given.

@@ -1,4 +1,4 @@
-"""A Paimon table: identity, schema, options, store; and the verbs."""
+"""A Paimon table: identity, schema, options, store; and its methods."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class Table(
 ):
     """A table in a warehouse or at a path.
 
-    A table object keeps the schema it was opened with; `alter` moves it to the new one. It can be pickled (secrets are
-    left out) and used from several threads as long as each has its own writer.
+    A table object keeps the schema it was opened with; `alter` switches it to the new one. It can be pickled (without
+    secrets) and used from several threads as long as each has its own writer.
     """
 
     def __init__(self, root: TableRoot, schema: TableSchema, name: str) -> None:
@@ -89,8 +89,8 @@ class Table(
             env: clock, ids and threads to use instead of the machine's.
 
         Raises:
-            TableNotFoundError: there is no table.
-            CorruptionError: its schema does not hold what the format says.
+            TableNotFoundError: the table does not exist.
+            CorruptionError: its schema does not match the format.
         """
         used, settings = env_of(env), as_mapping("options", options)
         store, location = open_renewed(path_text(path), settings, used)
@@ -125,16 +125,17 @@ class Table(
         return self._schema.comment
 
     def alter(self, *changes: SchemaChange) -> TableSchema:
-        """Apply all changes as one new schema, move to it, and return it. Types are texts, or those of Paimon or Arrow.
+        """Apply all changes as one new schema, switch to it, and return it. Types are strings, or Paimon or Arrow
+        types.
 
-        Where `changelog-producer` changes from or to `lookup` or `full-compaction`, or deletion vectors are switched on
-        or off, all buckets of a table with a primary key are compacted first, under the options of before: what lies
-        below the top level would be told twice or never, or not be read.
+        If `changelog-producer` changes from or to `lookup` or `full-compaction`, or deletion vectors are switched on or
+        off, all buckets of a table with a primary key are compacted first, under the old options: otherwise changes
+        below the top level would be reported twice or never, or rows there would not be read.
 
         Raises:
             UsageError: Java's rules forbid a change; nothing is written.
-            CommitRetriesExhaustedError: others changed the schema at every attempt, or never stopped writing rows.
-            LockTimeoutError: others hold the table's lock in the catalog; nothing is written.
+            CommitRetriesExhaustedError: other processes changed the schema at every attempt, or kept writing rows.
+            LockTimeoutError: another process holds the table's lock in the catalog; nothing is written.
         """
         options = [change for change in changes if isinstance(change, (SetOption, RemoveOption))]
         if bucket_mode(self._schema) is BucketMode.POSTPONED and any(option.name == "bucket" for option in options):
@@ -182,16 +183,16 @@ class Table(
     # -- writing ----------------------------------------------------------------------------------------------------
 
     def writer(self, *, overwrite: bool = False, share: tuple[int, int] | None = None) -> Writer:
-        """A writer for the two-phase form: write, take `changes()`, hand them to `commit`.
+        """A writer for two-phase writes: write rows, take `changes()`, pass them to `commit`.
 
         Args:
-            overwrite: the changes will replace what is there, so that existing files need not be looked at.
-            share: `(2, 4)` makes the third of four writers that fill dynamic buckets at the same time; each must be
-                given the rows that `writer_numbers` names.
+            overwrite: the changes will replace the existing rows, so that existing files need not be read.
+            share: `(2, 4)` creates the third of four writers that fill dynamic buckets at the same time; each must be
+                given the rows that `writer_numbers` assigns to it.
 
         Raises:
-            UsageError: a share of a table without dynamic buckets, or of fewer writers.
-            UnsupportedError: the table uses a feature that paimon_py cannot write; named before any file is touched.
+            UsageError: a share of a table without dynamic buckets, or a number that is not below the number of writers.
+            UnsupportedError: the table uses a feature that paimon_py cannot write; raised before any file is touched.
         """
         from paimon_py.table import writing
 
@@ -199,7 +200,7 @@ class Table(
 
     @reads
     def writer_numbers(self, data: object, writers: int) -> pa.Array:
-        """The writer of each row, where several writers fill dynamic buckets at the same time.
+        """The writer number of each row, for several writers that fill dynamic buckets at the same time.
 
         Returns: int32 from 0; writer n is `writer(share=(n, writers))`.
 
@@ -218,21 +219,21 @@ class Table(
         """Write and commit in one step.
 
         Args:
-            data: tables, batches and readers of pyarrow; frames of pandas and polars; datasets; relations of DuckDB;
-                lists of mappings; generators of batches. Columns match by name; a number of a wider type must fit.
+            data: pyarrow tables, batches and readers; pandas and polars DataFrames; datasets; DuckDB relations; lists
+                of mappings; generators of batches. Columns match by name; a number of a wider type must fit.
             overwrite: `{"month": 3}` replaces that partition, `{}` the whole table, `"dynamic"` the partitions that
-                occur in `data`. None adds.
+                occur in `data`. None adds rows.
             watermark: event-time watermark in epoch milliseconds to record.
-            user, identifier: make the call repeatable: a number that `user` has committed before does nothing, before
-                any data are read, and says so in the result. Numbers of a user must grow. A call that finds nothing to
-                write makes no snapshot, and leaves its number free.
-            progress: called with how many rows were taken and written, how many there are (0: nobody knows), "rows".
+            user, identifier: make the call repeatable: a number that `user` has already committed does nothing, before
+                any data are read, and the result says so. The numbers of a user must increase. A call without rows to
+                write creates no snapshot and does not use up its number.
+            progress: called with the number of rows read and written, the total (0 if unknown), and "rows".
 
         Returns: what was committed.
 
         Raises:
-            UsageError: the data do not fit; no file is left behind. The first misfit of each column is named. Or an
-                identifier without user, or below the last one of the user.
+            UsageError: the data do not fit; no file is left behind. The message contains the first bad value of each
+                column. Also for an identifier without user, or below the user's last one.
             CommitConflictError: another commit changed what this one depends on; no file is left behind. If keys move
                 between partitions, Arrow tables and batches are written again first.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
@@ -255,16 +256,16 @@ class Table(
         watermark: int | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> CommitResult:
-        """Publish what writers did as one snapshot.
+        """Publish the changes of writers as one snapshot.
 
-        With `user` and `identifier` the call can be repeated: an identifier that the user already committed does
-        nothing and says so in the result. Identifiers of one user must grow. They stay known for as long as the option
-        `commit.user-retention` says, whatever snapshots expire.
+        With `user` and `identifier` the call can be repeated: an identifier that the user has already committed does
+        nothing, and the result says so. The identifiers of one user must increase. They are remembered for the time of
+        the option `commit.user-retention`, even if snapshots expire.
 
         Raises:
             CommitConflictError, CommitRetriesExhaustedError, CommitUnknownError: see `errors.py`.
-            UsageError: an identifier without user, or below the last one of the user; changes that are not of this
-                table or whose files are gone.
+            UsageError: an identifier without user, or below the user's last one; changes that do not belong to this
+                table or whose files are deleted.
         """
         from paimon_py.table import writing
 
@@ -275,7 +276,7 @@ class Table(
 
     @commits
     def truncate(self, *, user: str | None = None, identifier: int | None = None) -> CommitResult:
-        """Remove all rows as one commit; `user` and `identifier` make it repeatable, as in `write_arrow`."""
+        """Delete all rows in one commit; `user` and `identifier` make it repeatable, as in `write_arrow`."""
         from paimon_py.table import writing
 
         label = CommitLabel(user, identifier)
@@ -285,14 +286,15 @@ class Table(
     def drop_partitions(
         self, partitions: Sequence[Mapping[str, object]], *, user: str | None = None, identifier: int | None = None
     ) -> CommitResult:
-        """Remove all rows of partitions given as `[{"month": 3}]`; a part of the keys names all below it.
+        """Delete all rows of partitions given as `[{"month": 3}]`; a subset of the keys selects all partitions below
+        it.
 
         Args:
             user, identifier: make the call repeatable, as in `write_arrow`.
 
         Raises:
             UsageError: the table has no partitions, a name is not a partition key, or the list is empty.
-            NotFoundError: one of the partitions has no file; nothing was removed.
+            NotFoundError: one of the partitions has no file; nothing was deleted.
         """
         from paimon_py.table import writing
 
@@ -317,26 +319,26 @@ class Table(
         options: Mapping[str, str] | None = None,
         row_ids: Sequence[int] | range | None = None,
     ) -> Scan:
-        """A lazy read of the latest or an earlier state; nothing is read until rows are asked for.
+        """A lazy read of the latest or an earlier state; nothing is read until rows are requested.
 
         Args:
             snapshot_id: read this snapshot, with its schema.
-            tag: read the snapshot that a tag keeps.
-            timestamp: read the last snapshot committed at or before this time (an ISO text, epoch
-                milliseconds or a datetime; one without zone is local time).
+            tag: read the snapshot of a tag.
+            timestamp: read the last snapshot committed at or before this time (an ISO string, epoch milliseconds or a
+                datetime; one without zone is local time).
             watermark: read the first snapshot with at least this watermark (epoch milliseconds).
             columns: names of the columns to return, in this order; None for all. Tables that track rows also have
                 `_ROW_ID` and `_SEQUENCE_NUMBER`, the id of the snapshot that wrote the row, for `columns` and `where`.
             where: rows to return, as `col("a") > 3` or SQL text.
             limit: at most this many rows.
-            order_by: the first `limit` rows in the order of a column, as "c", `("c", "descending")` or a list of
-                these; NULL comes last. Files that cannot hold such rows by their statistics are not read.
+            order_by: the first `limit` rows in the order of a column, as "c", `("c", "descending")` or a list of these;
+                NULL comes last. Files that cannot contain such rows by their statistics are not read.
             options: Paimon's own `scan.*` options.
             row_ids: rows with these ids, a list or a range, in the order of the request; files without one are not
                 read. For tables with `row-tracking.enabled`.
 
         Raises:
-            UsageError: unknown column, a wrong literal, more than one time to travel to.
+            UsageError: an unknown column, a wrong literal, more than one state to read.
             SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: when the state is looked up.
             UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
         """
@@ -357,25 +359,26 @@ class Table(
         mode: str = "auto",
         limit: int | None = None,
     ) -> Scan:
-        """What changed after a state up to and with another, as a scan whose rows carry their kind in `_row_kind`.
+        """The changes after one state up to and including another, as a scan whose rows have their kind in `_row_kind`.
 
         The changes of a key come in the order in which they happened.
 
         Args:
             start: the state before the changes: a snapshot id (0: the empty table), the name of a tag, or a datetime,
-                which means the last snapshot committed at or before the time. Or the result of a call that
-                committed: what it did to the rows, as a diff where no other mode is asked for.
+                which means the last snapshot committed at or before the time. Or the result of a call that committed:
+                what it did to the rows, as a diff unless another mode is given.
             end: the state after them; None for the latest. None with a result.
             columns: names of the columns to return, in this order, before `_row_kind`; None for all.
-            where: changes to return, as `col("a") > 3` or SQL text; it may ask for `_row_kind`, too.
-            mode: "delta" gives the rows that were written, "changelog" those of the table's changelog, "auto" the
-                snapshot for snapshot what a stream would give: the changelog where the table made one then (option
-                `changelog-producer`) and else the delta, "diff" one net change a key: +I for a new row, +U for another
-                row, −D for a row that is gone; without a primary key rows that came, +I, and rows that went, −D.
+            where: changes to return, as `col("a") > 3` or SQL text; it may use `_row_kind`, too.
+            mode: "delta" returns the rows that were written, "changelog" those of the table's changelog. "auto" returns
+                for each snapshot what a stream would return: the changelog if the table produced one then (option
+                `changelog-producer`), otherwise the delta. "diff" returns one net change per key: +I for a new row, +U
+                for a changed row, −D for a deleted row; without a primary key, +I for added and −D for removed rows.
             limit: at most this many rows.
 
         Raises:
-            UsageError: ends in the wrong order, an unknown mode, a changelog of rows for which the table made none.
+            UsageError: start and end in the wrong order, an unknown mode, a changelog of rows for which the table has
+                none.
             SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: when the ends are looked up.
             UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
         """
@@ -389,11 +392,11 @@ class Table(
     def system(self, name: str) -> SystemTable | MadeTable: ...
     @reads
     def system(self, name: str) -> SystemTable | MadeTable:
-        """A system table of this table, such as "audit_log" or "snapshots"; read like a table, never written.
+        """A system table of this table, such as "audit_log" or "snapshots"; readable like a table, never writable.
 
         Raises:
-            UnsupportedError: a system table that is not built.
-            UsageError: there is no system table of this name.
+            UnsupportedError: a system table that is not implemented.
+            UsageError: no system table has this name.
         """
         from paimon_py.system.kinds import system_table
 
@@ -404,24 +407,23 @@ class Table(
         self, keys: object, *, columns: NameList | None = None, missing: str = "drop",
         progress: Progress | None = None,
     ) -> pa.Table:
-        """The rows that have these primary keys, in the order of the keys; a key asked twice gives two rows.
+        """The rows that have these primary keys, in the order of the keys; a key given twice returns two rows.
 
-        Where the newest file with a key holds the key twice, as those of an old SDK may, all its rows come.
+        If the newest file with a key contains it twice, as files of an old SDK may, all its rows are returned.
 
-        Reads the latest snapshot: of files that may hold a key first the key columns, then of the others what is
-        needed. What was decoded is kept for further lookups by this table object, at most
-        `lookup.cache-max-memory-size` of it.
+        Reads the key columns of candidate files of the latest snapshot first, then the other columns of matching rows.
+        This table object caches decoded data for further lookups, up to `lookup.cache-max-memory-size`.
 
         Args:
-            keys: `{"id": 1}`, a list of such, or anything with an Arrow C stream whose columns are the primary key.
-                For a key of one column a list of values or an Arrow array will do.
+            keys: `{"id": 1}`, a list of such, or anything with an Arrow C stream whose columns are the primary key. For
+                a key of one column, a list of values or an Arrow array is accepted.
             columns: names of the columns to return, in this order; None for all.
-            missing: "drop" leaves keys without a row out; "null" gives a row for every key, of which only the key
-                columns are filled where there is none.
-            progress: called with how many keys were looked up, how many there are, and "keys".
+            missing: "drop" omits keys without a row; "null" returns a row for every key, with only the key columns
+                filled if there is none.
+            progress: called with the number of keys looked up, the total, and "keys".
 
         Raises:
-            UsageError: the table has no primary key, or these are not keys of it.
+            UsageError: the table has no primary key, or `keys` do not match it.
             SchemaError: a key of a wrong type, or NULL.
             UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
         """
@@ -454,7 +456,7 @@ class Table(
 
         Raises:
             SnapshotNotFoundError: no snapshot with this id was ever committed.
-            SnapshotExpiredError: it has expired.
+            SnapshotExpiredError: the snapshot has expired.
         """
         if snapshot_id is not None:
             return Snapshot(self._root, self._root.snapshots.get(snapshot_id))
@@ -463,7 +465,7 @@ class Table(
 
     @reads
     def snapshots(self) -> list[Snapshot]:
-        """All snapshots that are left, oldest first."""
+        """All remaining snapshots, oldest first."""
         numbers = self._root.check_listed(self._root.snapshots.ids())
         return [Snapshot(self._root, self._root.snapshots.get(number)) for number in numbers]
 

@@ -1,8 +1,8 @@
-"""The door of a table: what is made sure of before one of its verbs is called.
+"""Checks that run before a method of `Table` is called.
 
-A verb that changes something works on the table that was opened, and not on another one that lies at its path by now;
-and not on a table of which a rollback or fast-forward was left in the middle. So it is for each verb that does not say
-otherwise: what a verb says stands beside it, so that no verb can forget the check.
+By default, a method that changes something checks that the table at the path is still the one that was opened, and that
+no rollback or fast-forward was left unfinished. Methods that need less declare it with a decorator, so that no method
+can forget the check.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ V = TypeVar("V", bound=Callable[..., Any])
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """What is made sure of before a verb is called.
+    """The checks before a method is called.
 
     Attributes:
-        same_table: the table is the one that was opened. Cost: a list, and a get the first time.
-        whole_history: no rollback and no fast-forward is at work, or was left in the middle. Cost: a stat.
+        same_table: check that the table is the one that was opened. Cost: a list, and a get the first time.
+        whole_history: check that no rollback or fast-forward is running or was left unfinished. Cost: a stat.
     """
 
     same_table: bool = True
@@ -36,17 +36,17 @@ _RULE = "table_rule"
 
 
 def reads(verb: V) -> V:
-    """A verb that changes nothing."""
+    """Mark a method that changes nothing."""
     return _with_rule(verb, Rule(same_table=False, whole_history=False))
 
 
 def commits(verb: V) -> V:
-    """A verb of which all effects are commits: these make sure of everything when they are published."""
+    """Mark a method whose only effects are commits, which check everything when they are published."""
     return _with_rule(verb, Rule(same_table=False, whole_history=False))
 
 
 def cuts_history(verb: V) -> V:
-    """A verb that works on what a rollback or fast-forward left, or looks for it by itself."""
+    """Mark a method that resumes an unfinished rollback or fast-forward, or checks for one by itself."""
     return _with_rule(verb, Rule(whole_history=False))
 
 
@@ -56,11 +56,11 @@ def _with_rule(verb: V, rule: Rule) -> V:
 
 
 def guard(table: Any, verb: Callable[..., Any]) -> None:
-    """Make sure of what a verb asks for.
+    """Run the checks of a method.
 
     Raises:
-        TableNotFoundError: the table was dropped, renamed or created again.
-        CommitConflictError: a rollback or fast-forward is at work, or was left in the middle.
+        TableNotFoundError: the table was dropped, renamed or recreated.
+        CommitConflictError: a rollback or fast-forward is running, or was left unfinished.
     """
     rule: Rule = getattr(verb, _RULE, Rule())
     root: TableRoot = table._root
@@ -71,23 +71,23 @@ def guard(table: Any, verb: Callable[..., Any]) -> None:
 
 
 at_table_door = with_location(lambda table: table._root.path, lambda table: table._root.schemas.latest(), guard)
-"""A class decorator for those that hold verbs of `Table`."""
+"""Class decorator for classes that contain methods of `Table`."""
 
 
 class TableVerbs:
-    """What the classes that hold verbs of `Table` have in common: the table, and the schema it was opened with."""
+    """Base of the classes that contain methods of `Table`: the table, and the schema it was opened with."""
 
     _root: TableRoot
     _schema: TableSchema
 
     @property
     def _open_table(self) -> OpenTable:
-        """Both as one value."""
+        """The table and its schema as one value."""
         return OpenTable(self._root, self._schema)
 
     @property
     def _newest(self) -> TableSchema:
-        """The latest schema: what care goes by, whatever options were when the table object was opened.
+        """The latest schema: maintenance uses it, whatever options the table object was opened with.
 
         Cost: none after `guard`; else a list.
         """
@@ -100,7 +100,8 @@ class TableVerbs:
 
     @property
     def _rules(self) -> TableSchema:
-        """What rows are written anew under: the latest schema if its columns are those that this table object knows.
+        """The schema for rewriting rows: the latest if its columns are those of this table object, else the object's
+        own.
 
         Cost: as `_newest`
         """

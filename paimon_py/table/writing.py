@@ -1,4 +1,4 @@
-"""Writing and committing for `Table`: what its verbs load when they are called, so that readers do without it."""
+"""Writing and committing for `Table`. Loaded when a write method is called, so that readers need not import it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def writer(
     part = read_keys = None
     if share is not None:
         if not (isinstance(share, tuple) and len(share) == 2):
-            raise UsageError(f"share is the number of a writer and of all writers, such as (2, 4), not {share!r}")
+            raise UsageError(f"share is the number of a writer and the number of all, such as (2, 4), not {share!r}")
         from paimon_py.write.dynamic import Share
 
         part = Share.of(table.schema, *share)
@@ -122,7 +122,7 @@ def load(
     table: OpenTable, files: object, how: LoadFormat, options: Mapping[str, str], *,
     overwrite: Mapping[str, object] | str | None, label: CommitLabel, progress: Progress | None,
 ) -> CommitResult:  # fmt: skip
-    """See `Table.load_files`; `options`: of the store that the files lie in."""
+    """See `Table.load_files`; `options`: settings of the store that contains the files."""
     from paimon_py.write.loaded_files import INTO_FILES, Told, find_files
 
     check_progress(progress)
@@ -173,7 +173,8 @@ def publish(
 
 
 def discard(table: OpenTable, changes: Changes) -> None:
-    """Delete the files of changes that nobody will commit, whose writers are gone; as many as the store lets."""
+    """Delete the files of changes that will not be committed and whose writers no longer exist; as many as the store
+    allows."""
     uncommitted_files.discard(table, changes)
 
 
@@ -181,9 +182,9 @@ def remove(
     table: OpenTable, chosen: PartitionChoice, specs: Sequence[Mapping[str, object]] = (), *,
     label: CommitLabel = NO_LABEL,
 ) -> CommitResult:  # fmt: skip
-    """See `Table.truncate` and `Table.drop_partitions`; as in Java nothing expires by such a commit.
+    """See `Table.truncate` and `Table.drop_partitions`; as in Java, such a commit triggers no expiry.
 
-    `specs`: partitions that must be there. Java commits an empty snapshot where they are not.
+    `specs`: partitions that must exist. Java commits an empty snapshot if they do not.
     """
     check_writable(table.schema)
     known = committed_before(table, label)
@@ -212,7 +213,7 @@ def remove(
 
 
 def _join(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
-    """What several writers did as one value.
+    """Combine the changes of several writers into one value.
 
     Raises: UsageError for anything else.
     """
@@ -228,7 +229,7 @@ def _join(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
 def _publish(
     table: OpenTable, data: object, request: CommitRequest, progress: Progress | None, count: int
 ) -> CommitResult:
-    """Write and commit; `count`: how many rows there are, 0 where nobody knows."""
+    """Write and commit; `count`: the number of rows, 0 if unknown."""
     can_repeat = request.overwrite is None and isinstance(data, (pa.Table, pa.RecordBatch))
     if can_repeat and bucket_mode(table.schema) is BucketMode.CROSS_PARTITION:
         done = on_latest(

@@ -1,4 +1,4 @@
-"""The writer a user holds: aligns rows with the table, routes them, and keeps one writer per partition and bucket."""
+"""`Writer` aligns rows with the table, routes them, and keeps one bucket writer per partition and bucket."""
 
 from __future__ import annotations
 
@@ -45,24 +45,27 @@ if TYPE_CHECKING:
 
 
 _INNER = frozenset(("base", "keep_to", "write_again", "write_rows"))
-"""What other modules ask a writer for; no completion offers these."""
+"""Methods for other modules, hidden from completion."""
 
 
 @with_location(lambda writer: writer._root.path)
 class Writer(ApiHints):
-    """Writes rows into files that nobody sees until their changes are committed.
+    """Writes rows to files that stay invisible until their changes are committed.
 
-    Use it in a `with` block: leaving it by an exception deletes what was not handed over by `changes()`. A writer that
-    is collected with rows that nobody took deletes their files, too, and warns (`ResourceWarning`). Not for use by
-    several threads; open one writer for each.
+    Use it in a `with` block: if an exception leaves the block, output that `changes()` has not handed over is deleted.
+    A writer that is garbage-collected with output that was never handed over also deletes its files, and warns
+    (`ResourceWarning`). Not thread-safe; open one writer for each thread.
     """
 
     def __init__(
         self, table: OpenTable, settings: WriterSettings | None = None, *,
         ignore_existing: bool = False, share: Share | None = None, read_keys: ReadKeys | None = None,
     ) -> None:  # fmt: skip
-        """`settings`: in place of what the table's options say; `ignore_existing`: what the table holds will be
-        replaced, so sequence numbers start anew; `share` and `read_keys`: see `routing_of`."""
+        """Open a writer for the table's current state.
+
+        `settings`: overrides the table's options; `ignore_existing`: the existing rows will be replaced, so sequence
+        numbers restart; `share` and `read_keys`: see `routing_of`.
+        """
         settings = settings or WriterSettings.of(table.schema)
         table.root.store.require_new(table.root.path)
         self._root = table.root
@@ -93,8 +96,8 @@ class Writer(ApiHints):
 
     def __reduce__(self) -> tuple[object, ...]:
         raise UsageError(
-            "a writer stays in its process, and is not pickled or copied: send the table, open table.writer() where the"
-            " rows are, and send back the changes, which travel: bytes(writer.changes())"
+            "a writer cannot be pickled or copied: send the table to the other process, open table.writer() where the"
+            " rows are, and send back the changes, which can be sent: bytes(writer.changes())"
         )
 
     # -- what a user calls ------------------------------------------------------------------------------------------
@@ -102,17 +105,17 @@ class Writer(ApiHints):
     def write_arrow(self, data: object) -> None:
         """Add rows: data as `Table.write_arrow` takes; columns match by name.
 
-        In a table with a primary key the column `_row_kind` may hold '+I', '-U', '+U' or '-D'. Rows may be kept in
-        memory as they are until `changes()`: do not change the arrays behind them before. After an error other than
-        of the columns alone the writer is given up and its files are deleted.
+        In a table with a primary key the column `_row_kind` may contain '+I', '-U', '+U' or '-D'. Rows may be kept in
+        memory without a copy until `changes()`: do not change the underlying arrays before then. After an error, except
+        one about the columns alone, the writer fails and its files are deleted.
 
-        Cost: at most the option `write-buffer-size` in memory (256 MB) beside the batch that is being looked at; the
-            rest goes to local disk (`write-buffer-spillable`), and from there into one sorted run in the end.
+        Cost: at most the option `write-buffer-size` in memory (256 MB) in addition to the current batch; the rest goes
+            to local disk (`write-buffer-spillable`), and is finally merged into one sorted run.
 
         Raises:
             SchemaError: the columns do not fit (all are listed, nothing was written), or a value does not.
-            UsageError: other bad input: a wrong row kind, rows outside a static overwrite, not Arrow; or the writer
-                was opened in another process.
+            UsageError: other bad input: a wrong row kind, rows outside a static overwrite, not Arrow; or the writer was
+                opened in another process.
         """
         self._add(data, fills_nulls=True)
 
@@ -136,34 +139,34 @@ class Writer(ApiHints):
             raise
 
     def _count_by(self, tally: ProgressCounter) -> None:
-        """Count rows that come from now on when they have gone to files, or were dropped.
+        """Report subsequent rows to `tally` once they are written to files or dropped.
 
-        `changes` counts all that is left, and then the rows that are compacted, under another name.
+        `changes` counts the remaining rows, and then the rows that are compacted, under another unit.
         """
         self._tally = tally
         self._buckets.tell = tally.add
 
     @property
     def base(self) -> Base:
-        """The latest snapshot when the writer opened. If it expired before the first row, a later one was looked at."""
+        """The latest snapshot when the writer opened, or a later one if that expired before the first write."""
         return Base.of(self._snapshot)
 
     def changes(self, *, watermark: int | None = None, is_new: bool = False) -> Changes:
-        """Flush, and hand over what was written since the last call; the files are the receiver's from then on.
+        """Flush, and hand over what was written since the last call; the files then belong to the receiver.
 
-        Works inside the `with` block and after it. Unless the table is `write-only`, buckets that have piled up enough
-        sorted runs are compacted first, as Java's writers do; committing then makes a second snapshot. If others are
-        faster with a bucket, the commit drops its compaction and keeps the rows.
+        Works inside the `with` block and after it. Unless the table is `write-only`, buckets with enough sorted runs
+        are compacted first, as Java's writers do; committing then creates a second snapshot. If another commit changes
+        a bucket first, the commit drops the compaction of this bucket and keeps the rows.
 
         Args:
-            watermark: event time that the rows have come to, in epoch milliseconds; the snapshot will carry the largest
-                one of all changes that are committed together.
-            is_new: the caller commits the changes at once, and gives them to nobody else.
+            watermark: event time that the rows have reached, in epoch milliseconds; the snapshot gets the largest one
+                of all changes that are committed together.
+            is_new: the caller commits the changes at once, and passes them to no other process.
 
         Raises:
-            StorageError: the store failed; the writer is given up and its files are deleted.
+            StorageError: the store failed; the writer fails and its files are deleted.
             CorruptionError: a file to compact is damaged; likewise.
-            UsageError: the writer was given up, or opened in another process.
+            UsageError: the writer has failed or was aborted, or was opened in another process.
         """
         self._require_process()
         if watermark is not None and not is_long(watermark):
@@ -188,24 +191,24 @@ class Writer(ApiHints):
         return changes
 
     def restrict(self, partition: Mapping[str, object]) -> None:
-        """Refuse rows outside a partition, given as `{"month": 3}` (some or all of the partition keys).
+        """Reject rows outside a partition, given as `{"month": 3}` (some or all of the partition keys).
 
         Raises:
-            UsageError: a name is not a partition key, or a value is not of its type.
+            UsageError: a name is not a partition key, or a value does not have its type.
         """
         if not isinstance(partition, Mapping):
             raise UsageError(f'restrict takes a partition such as {{"month": 3}}, not {partition!r}')
         self.keep_to(PartitionChoice.of_specs(self._schema, [partition]))
 
     def keep_to(self, chosen: PartitionChoice) -> None:
-        """Refuse rows outside some partitions."""
+        """Reject rows outside some partitions."""
         self._chosen = chosen
         self._checked.clear()
 
     def discard(self, changes: Changes) -> None:
-        """Delete the files of changes that were handed over and will not be committed; as many as the store lets.
+        """Delete the files of changes that were handed over and will not be committed; as many as the store allows.
 
-        Raises: UsageError for anything but changes.
+        Raises: UsageError if the argument is not `Changes`.
         """
         if not isinstance(changes, Changes):
             raise UsageError(f"discard takes what writer.changes() returned, not {changes!r}")
@@ -217,16 +220,16 @@ class Writer(ApiHints):
         delete_made(self._table, changes.buckets)
 
     def close(self) -> None:
-        """Take no more rows. What was written stays available to `changes()`; closing again does nothing."""
+        """Stop accepting rows. Written rows stay available to `changes()`; closing again does nothing."""
         if self._end is None and self._unhanded.is_of_this_process:
             self._flush_all()
             self._end = "closed"
             self._routing.close()
 
     def abort(self) -> None:
-        """Delete what was not handed over, and take no more rows; as many files as the store lets.
+        """Delete what was not handed over, and stop accepting rows; deletes as many files as the store allows.
 
-        In a process that was forked since the writer was opened nothing is deleted: all is the parent's.
+        In a process that was forked after the writer was opened, nothing is deleted: everything belongs to the parent.
         """
         if self._end in (None, "closed"):
             self._give_up("been aborted")
@@ -250,7 +253,7 @@ class Writer(ApiHints):
     # -- inside -----------------------------------------------------------------------------------------------------
 
     def _compacting(self, settings: WriterSettings, *, replaces: bool) -> WriterCompaction | None:
-        """What compacts the buckets that are written to."""
+        """The compaction of the buckets being written, if any."""
         if not self._routing.compacts or is_incremental(self._schema):
             return None
         total = self._routing.total_buckets
@@ -289,7 +292,7 @@ class Writer(ApiHints):
         return known[1]
 
     def _route(self, alignment: Alignment, given: Iterator[Piece]) -> Generator[list[Routed], None, None]:
-        """The rows of each piece by partition and bucket; those of several pieces at the same time, if that may be."""
+        """The rows of each piece by partition and bucket; routes several pieces in parallel if possible."""
 
         def route(piece: Piece) -> Iterator[list[Routed]]:
             aligned = alignment.apply(piece.rows, piece.first)
@@ -310,7 +313,7 @@ class Writer(ApiHints):
         if next_sequence is None:
             next_sequence = 0 if self._counts_anew else existing.next_sequence(partition, bucket)
             if next_sequence > SEQUENCE_MAX:
-                message = f"bucket {bucket} has rows with the sequence number {next_sequence - 1}, and none is left"
+                message = f"bucket {bucket} has used up its sequence numbers: the last one is {next_sequence - 1}"
                 raise CorruptionError(message)
         return self._begin(partition, bucket, next_sequence)
 
@@ -329,7 +332,7 @@ class Writer(ApiHints):
             place = self._table.label(partition)
             raise UsageError(
                 f"{place} has {found} buckets, but the option 'bucket' says {wanted}: rows would be found in the wrong "
-                f"bucket; write {place} anew with table.rescale({wanted}), or set the option back to '{found}'"
+                f"bucket; rewrite {place} with table.rescale({wanted}), or set the option back to '{found}'"
             )
 
     def _existing_files(self) -> Existing:
@@ -340,7 +343,7 @@ class Writer(ApiHints):
         return self._existing
 
     def _finish(self) -> list[BucketChanges]:
-        """What was written, what was compacted of it, and the index files of both."""
+        """The written files, the compaction of them, and the index files of both."""
         written = self._buckets.finished_files
         try:
             self._tally.end()
@@ -359,7 +362,7 @@ class Writer(ApiHints):
     def _with_index(self, buckets: list[BucketChanges]) -> list[BucketChanges]:
         try:
             return self._routing.with_index(buckets)
-        except BaseException:  # what was compacted is nobody's yet
+        except BaseException:  # nothing owns the compacted files yet
             for bucket in buckets:
                 delete_compaction(self._table, bucket)
             raise
@@ -380,13 +383,13 @@ class Writer(ApiHints):
             raise
 
     def _give_up(self, end: str) -> None:
-        """Delete what can be deleted; the error that led here matters more than one of the clean-up."""
+        """Delete what can be deleted; the original error takes precedence over an error during cleanup."""
         self._end = end
         self._unhanded.delete()
 
 
 def _weakly(opens: Begin) -> Begin:
-    """A method that does not keep its writer, which goes as soon as the last user lets go."""
+    """Wrap a method without keeping its writer alive, so that an unused writer is collected at once."""
     method = WeakMethod(opens)
 
     def begin(partition: bytes, bucket: int, next_sequence: int | None) -> BucketWriter:
@@ -398,7 +401,7 @@ def _weakly(opens: Begin) -> Begin:
 
 
 def _piece_cost(piece: Piece) -> int:
-    """What routing a piece takes: rows that are aligned, and a copy in order of their buckets."""
+    """Memory for routing a piece: the aligned rows, and a copy ordered by bucket."""
     return 2 * row_bytes(piece.rows)
 
 
@@ -407,10 +410,10 @@ def _parts_bytes(parts: list[Routed]) -> int:
 
 
 _ROUTING = Budget(64 << 20, _piece_cost, _parts_bytes)
-"""Memory for rows that are on their way to their buckets."""
+"""Memory for rows being routed to their buckets."""
 
 
 def _explain(error: BaseException) -> None:
-    """Say what an error of Python's means for the rows. Arrow does not look at texts that others built from bytes."""
+    """Explain a Python error in terms of the rows. Arrow does not validate strings built by other libraries."""
     if isinstance(error, UnicodeDecodeError):
-        raise SchemaError(f"a text column holds bytes that are not UTF-8 ({error}); decode them first") from error
+        raise SchemaError(f"a string column contains bytes that are not UTF-8 ({error}); decode them first") from error
