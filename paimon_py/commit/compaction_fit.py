@@ -50,6 +50,10 @@ def fit_compactions(
         keyed: the table has a primary key.
         passed_over: compactions that do not fit for another reason, by position.
     """
+    # Example: a bucket has the live files a, b, c; the compactions are a + b -> x, b + c -> y, c -> z. The first one
+    # fits and leaves c, x. For the second b is not alive any more: it is dropped. The third one is checked against c,
+    # x, as if
+    # the second had never been made: it fits unless z overlaps x on one level.
     vectors: dict[Bucket, Index] = {}
     for known in index:
         if known.index_type == DELETION_VECTORS:
@@ -94,6 +98,8 @@ def foreign_files(
         added: names of the files that were added after a snapshot and before the new ones; None if nobody knows.
         live: the live files of all the buckets.
     """
+    # Example: after snapshot 5 a writer flushes n1, n2 and compacts them to m on level 3; meanwhile snapshot 6 adds f.
+    # f is live and among the files added since 5, and m was made without its rows: n1, n2 are committed, m is dropped.
     alive: dict[Bucket, list[str]] = {}
     for entry in live:
         alive.setdefault((entry.partition, entry.bucket), []).append(entry.file.name)

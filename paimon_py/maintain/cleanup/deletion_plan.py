@@ -93,7 +93,12 @@ def _sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
 
 
 def _sharing_run(other: TableRoot, ids: range, going: Sequence[Snapshot]) -> list[Snapshot]:
-    """The same of snapshots without a gap: what lies behind a gap may come from another history."""
+    """The shared snapshots among consecutive ids; after a gap, ids may belong to another history."""
+    # Here 3, 4, 5 expire. The other branch has (' = not the snapshot of that id here):
+    #   1 2 3 4 5' 6'   shares 3 4: up to where the branches part
+    #   1 2 3' 4'       shares 1 2: they parted before 3, so what both name is named by one of these
+    #   4 5 6           shares 4 5
+    #   4' 5' or 7 8    shares 4' or 7: the oldest one may still name files that both had
     here = {snapshot.id: snapshot.mark for snapshot in going}
     begin, end = going[0].id, going[-1].id
     if ids[0] <= begin:
