@@ -1,4 +1,4 @@
-"""Time, names, randomness, threads and room to spill: the parts of the outside world that the core may use, injected.
+"""Time, names, randomness, threads and spill space: the parts of the outside world that the core may use, injected.
 
 Nothing else in the core imports `time`, `uuid`, `random` or `tempfile`, nor `threading` but for `parallel.py` (a test
 enforces it).

@@ -1,4 +1,4 @@
-"""The verbs of a catalog that care for all tables."""
+"""The verbs of a catalog that maintain all tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attempts at publishing a snapshot: plan on the latest one, write metadata, publish, classify what came of it, repeat.
+"""Attempts to publish a snapshot: plan on the latest one, write metadata, publish, classify the outcome, repeat.
 
 Source: docs/format.md §15; Java `FileStoreCommitImpl`, `RetryWaiter`; docs/reliability.md §6.
 """

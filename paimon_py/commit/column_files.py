@@ -1,4 +1,4 @@
-"""Whether files with columns of rows that are there may be added, in tables with `data-evolution.enabled`. Pure.
+"""Checks of files that add columns to existing rows, in tables with `data-evolution.enabled`. Pure.
 
 Files of the same rows must have the same range of ids. A range that others compacted meanwhile is gone: a file with
 columns of its rows would make the table unreadable. Writers look for what others did to the same rows and columns

@@ -1,4 +1,4 @@
-"""Committing: what to publish of changes, in which order, and what becomes of their files.
+"""Commits: which changes to publish, in which order, and what happens to their files.
 
 Read from top to bottom: what was written is published first, then what was compacted of it. Each is a proposal
 (`proposals.py`), which `attempts.py` plans on the latest state, writes and publishes, until it is in or certainly

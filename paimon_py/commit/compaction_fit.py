@@ -1,4 +1,4 @@
-"""Which of several compactions can still be committed: each bucket for itself. Pure.
+"""Which of several compactions can still be committed, bucket by bucket. Pure.
 
 Source: format.md §15.4; Java `ConflictDetection`.
 """
@@ -51,9 +51,8 @@ def fit_compactions(
         passed_over: compactions that do not fit for another reason, by position.
     """
     # Example: a bucket has the live files a, b, c; the compactions are a + b -> x, b + c -> y, c -> z. The first one
-    # fits and leaves c, x. For the second b is not alive any more: it is dropped. The third one is checked against c,
-    # x, as if
-    # the second had never been made: it fits unless z overlaps x on one level.
+    # fits and leaves c, x. For the second b is not alive any more: it is dropped. The third one is checked against
+    # c, x, as if the second had never been made: it fits unless z overlaps x on one level.
     vectors: dict[Bucket, Index] = {}
     for known in index:
         if known.index_type == DELETION_VECTORS:

@@ -1,4 +1,4 @@
-"""What others committed since writers began: the largest sequence numbers, and numbers of buckets.
+"""Commits of others since the writers opened: the largest sequence numbers, and bucket counts.
 
 Source: docs/reliability.md §3 (b), (c).
 """

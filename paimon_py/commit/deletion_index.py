@@ -1,4 +1,4 @@
-"""The deletion vectors of a bucket through a compaction: those it starts from, and those that hold after it.
+"""The deletion vectors of a bucket before and after a compaction.
 
 Source: format.md §10, §13.5; Java `BucketedDvMaintainer`, `CompactDeletionFile`.
 """

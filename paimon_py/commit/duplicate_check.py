@@ -1,4 +1,4 @@
-"""Whether changes have been committed before: their maker repeats them, or several processes commit the same bytes.
+"""Whether changes were committed before: a writer repeats them, or several processes commit the same bytes.
 
 A numbered commit is recognised by its user and number (`metadata/users.py`), every commit by the names of its files:
 files of other snapshots never have them. Files that were written again under larger sequence numbers carry the name of

@@ -1,4 +1,4 @@
-"""The hash indexes of dynamic buckets through a commit: what to publish if others committed keys meanwhile.
+"""The hash indexes of dynamic buckets in a commit: what to publish if others committed keys meanwhile.
 
 A writer assigns keys by the index it found. Hashes that others added since are united with its own; only if a key was
 given two buckets the commit is refused: no hash is ever lost, no key lies twice. The writer's own file is of no use

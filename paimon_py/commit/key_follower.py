@@ -1,4 +1,4 @@
-"""Whether all keys of a table still lie where a writer believes them to be.
+"""Whether all keys of a table are still in the partitions that a writer assumes.
 
 A key that moves to another partition leaves a −D behind, so a writer must know the place of every key. What others
 write may move keys or add them; their compactions change nothing.

@@ -1,4 +1,4 @@
-"""Files that others wrote under a later schema than a table object, or a writer, knows.
+"""Files that others wrote under a later schema than the one a table object, or a writer, knows.
 
 Written anew under the older schema, their rows would lose the columns that were added since, and cut what became wider.
 """

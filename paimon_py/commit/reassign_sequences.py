@@ -1,4 +1,4 @@
-"""Give the files of a writer later sequence numbers: another writer of the bucket committed in between.
+"""Give a writer's files larger sequence numbers after another writer of the bucket committed in between.
 
 Source: docs/format.md §12.1 (two writers of one bucket may give equal numbers).
 """

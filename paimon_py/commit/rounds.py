@@ -1,4 +1,4 @@
-"""Work on the latest snapshot that begins anew when others are faster."""
+"""Work on the latest snapshot that restarts when another commit is faster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a snapshot holds that a commit publishes: from edits to manifest entries. Pure.
+"""The contents of the snapshot that a commit publishes: from edits to manifest entries. Pure.
 
 Source: docs/format.md §5.4, §15; Java `FileStoreCommitImpl`, `ManifestEntryChanges`.
 """

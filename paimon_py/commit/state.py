@@ -1,4 +1,4 @@
-"""The table as one attempt at a commit finds it, and what an attempt may come to."""
+"""The table as one attempt to commit finds it, and the possible outcomes of an attempt."""
 
 from __future__ import annotations
 

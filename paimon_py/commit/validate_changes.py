@@ -1,4 +1,4 @@
-"""Whether changes that come from elsewhere say what a snapshot may say; asked before anything is written.
+"""Validation of changes from another process, before anything is written.
 
 An entry that lies about its file is not found here: whether the file has so many rows, and such bounds, is known to
 whoever reads it. Everything that can be told from the changes and the table's schemas is; numbers that no field of the

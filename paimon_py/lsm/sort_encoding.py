@@ -190,8 +190,8 @@ def pack(columns: Sequence[pa.Array]) -> Words:
     Shapes: columns without nulls, of types that fit.
     Cost: 1-5 ns a row and column.
     """
-    # Example: two TINYINT columns. Adding 128 makes a signed byte unsigned in the same order, so (-1, 2), (0, -3), (0,
-    # 1) become the bytes 7f 82, 80 7d, 80 81, and the numbers 0x7f82 < 0x807d < 0x8081 are in key order.
+    # Example: two TINYINT columns. Adding 128 makes a signed byte unsigned in the same order, so (-1, 2), (0, -3),
+    # (0, 1) become the bytes 7f 82, 80 7d, 80 81, and the numbers 0x7f82 < 0x807d < 0x8081 are in key order.
     words: Words = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
         width = _packed_bits(column.type)

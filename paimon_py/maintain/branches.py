@@ -1,4 +1,4 @@
-"""Making branches, deleting and renaming them.
+"""Creating, deleting and renaming branches.
 
 Source: format.md §15.5; docs/reliability.md §3 (o); Java `FileSystemBranchManager`.
 """

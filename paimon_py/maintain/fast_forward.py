@@ -1,4 +1,4 @@
-"""Fast-forward: main becomes what a branch is.
+"""Fast-forward: moves the main branch to the state of another branch.
 
 Main keeps exactly the snapshots that the branch comes from. What main has besides is let go only if the caller says so.
 

@@ -1,4 +1,4 @@
-"""Users whose last number is forgotten: they have not committed for long, and no state of the table names them.
+"""Deletes the last numbers of users that have not committed for long and that no state of the table names.
 
 A user that a snapshot, tag, branch or kept changelog names stays known whatever its age: its file is the backup of what
 these say.

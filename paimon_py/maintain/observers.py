@@ -1,4 +1,4 @@
-"""Tells those who follow a table what became of it, once it has: commits, changes of tags, moves of the history.
+"""Notifies observers of a table after each commit, change of tags, or move of the history.
 
 Observers of the program (`Catalog.register_observer`) come first, then the Iceberg metadata of the table.
 

@@ -1,4 +1,4 @@
-"""Publishing the rows of postponed buckets: they go to real buckets, as one compaction.
+"""Publishing the rows of postponed buckets: moves them to real buckets in one compaction.
 
 Source: format.md §7.3; Java `CompactAction.buildForPostponeBucketCompaction`, `PostponeUtils`, `BucketFiles`.
 """

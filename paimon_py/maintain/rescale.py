@@ -1,4 +1,4 @@
-"""Writing partitions anew with another number of buckets.
+"""Rewriting partitions with another number of buckets.
 
 Source: format.md §3.3, §7.3; Java `RescaleAction`, `OverwriteChangesProvider`.
 """

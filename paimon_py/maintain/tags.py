@@ -1,4 +1,4 @@
-"""Making and deleting tags. Of a tag that goes the name goes first, then the files that only the tag kept.
+"""Creating and deleting tags. Of a tag that goes the name goes first, then the files that only the tag kept.
 
 Source: format.md §16.3; Java `TagManager`, `TagDeletion`, `TagTimeExpire`, `SuccessFileTagCallback`.
 """

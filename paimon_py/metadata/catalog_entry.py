@@ -1,4 +1,4 @@
-"""What the catalog of a table has a say in when the table changes, and the lock that a catalog can give.
+"""The catalog's part in commits and schema changes of a table, and the lock that a catalog can provide.
 
 A table that is its directory and no more has no `CatalogEntry`.
 

@@ -1,4 +1,4 @@
-"""The verbs of branches: states of a table that go on by themselves."""
+"""The verbs of branches: independent lines of a table's history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs that clean a table of files and entries that are of no use."""
+"""The verbs that delete useless files and entries of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb that gives a table away: its rows as plain Parquet files."""
+"""The verb that exports a table: its rows as plain Parquet files."""
 
 from __future__ import annotations
 

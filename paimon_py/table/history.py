@@ -1,4 +1,4 @@
-"""The verbs that say what is kept of a table's past: tags, going back, expiry."""
+"""The verbs of a table's history: tags, rollback, expiry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs that look at how a table does, and change nothing."""
+"""The verbs that inspect a table's state without changing it."""
 
 from __future__ import annotations
 

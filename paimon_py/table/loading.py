@@ -1,4 +1,4 @@
-"""The verb that brings files in: rows of CSV, Parquet or JSON files, as one commit."""
+"""The verb that loads files: rows of CSV, Parquet or JSON files, as one commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs that care for a table's files: compaction, other numbers of buckets, indexes, manifests."""
+"""The verbs that maintain a table's files: compaction, rescaling of buckets, indexes, manifests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs that look after partitions: listing, expiry, marks."""
+"""The verbs of partitions: listing, expiry, marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs of those who follow a table, and of writers that come back."""
+"""Streaming reads, consumers, and idempotent writers."""
 
 from __future__ import annotations
 

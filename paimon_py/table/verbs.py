@@ -1,4 +1,4 @@
-"""The door of a table: what is made sure of before one of its verbs is called.
+"""The checks before a verb of a table runs.
 
 A verb that changes something works on the table that was opened, and not on another one that lies at its path by now;
 and not on a table of which a rollback or fast-forward was left in the middle. So it is for each verb that does not say

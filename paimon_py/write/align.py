@@ -1,4 +1,4 @@
-"""Whatever a user hands over → batches with exactly the columns of the table, and the kind of each row.
+"""Input of a user → batches with exactly the columns of the table, and the kind of each row.
 
 Source: Java `TableWriteImpl`, `DefaultValueRow`, `RowKindGenerator`, `RowKindFilter`.
 """

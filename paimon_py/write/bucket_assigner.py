@@ -1,4 +1,4 @@
-"""Which dynamic bucket a key goes to: where its hash is known already, else where there is room. Pure.
+"""The dynamic bucket of a key: the one that already has its hash, otherwise one with room. Pure.
 
 Source: format.md §7.4; Java `PartitionIndex`, `HashBucketAssigner`, `BucketAssigner`.
 """

@@ -1,4 +1,4 @@
-"""Which bucket a new key of a partition goes to, where buckets are filled by counting. Pure.
+"""The bucket of a new key in a partition whose buckets are filled by counting. Pure.
 
 The first bucket with room takes a key, in the order of their numbers; if none has, the smallest free number becomes a
 new bucket. A key that leaves makes room.

@@ -1,4 +1,4 @@
-"""Rows of a table whose keys move between partitions: where each of them goes, by an index of all keys.
+"""Rows of a table whose keys move between partitions: an index of all keys determines the place of each row.
 
 Source: format.md §7.3; Java `GlobalIndexAssigner`, `IndexBootstrap`; docs/decisions/0016.
 """

@@ -1,4 +1,4 @@
-"""What becomes of the rows of a batch whose keys may lie in other partitions. Pure.
+"""The handling of rows whose keys may be in other partitions. Pure.
 
 - deduplicate: the row goes where it says, and a −D with its values goes to where the key lay before;
 - partial-update, aggregation: the row goes to the partition in which its key lies;

@@ -1,4 +1,4 @@
-"""Files of rows that lie anywhere → record batches: CSV, Parquet and JSON, read batch by batch.
+"""Files of rows at any URL → record batches: CSV, Parquet and JSON, read batch by batch.
 
 Columns keep the names that the file has: whoever writes the batches refuses those that the table does not know.
 """

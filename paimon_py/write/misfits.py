@@ -1,4 +1,4 @@
-"""Values that their column cannot take, with the rows they are in."""
+"""Values that do not fit their column, with their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The buckets that a writer has open: one bucket writer each, bounded together in memory and in open files."""
+"""The open buckets of a writer: one bucket writer each, with a common bound on memory and open files."""
 
 from __future__ import annotations
 

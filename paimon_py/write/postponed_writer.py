@@ -1,4 +1,4 @@
-"""Rows of postponed buckets: they wait in files of their own, unsorted and unmerged, until a compaction publishes them.
+"""Rows of postponed buckets: written to separate files, unsorted and unmerged, until a compaction publishes them.
 
 Source: format.md §7.3; Java `PostponeBucketFileStoreWrite`, `PostponeBucketWriter`.
 """

@@ -1,4 +1,4 @@
-"""How the rows of one writer find their buckets, and what the writer does for these: a class for each kind of buckets.
+"""How a writer assigns rows to buckets, and what it does for them: a class for each kind of buckets.
 
 Source: format.md §7.3; Java `BucketMode`, `FileStoreWrite`.
 """

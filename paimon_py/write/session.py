@@ -1,4 +1,4 @@
-"""The writer a user holds: aligns rows with the table, routes them, and keeps one writer per partition and bucket."""
+"""The public writer: aligns rows with the table, routes them, and keeps one writer per partition and bucket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that go with snapshots or changelogs: collected by name, spared by what still names them, deleted last.
+"""Files to delete with snapshots or changelogs: collected by name, spared if still referenced, deleted last.
 
 Source: format.md §16.1, §16.2; Java `FileDeletionBase`.
 """

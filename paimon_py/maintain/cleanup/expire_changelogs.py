@@ -1,4 +1,4 @@
-"""Expiry of changelogs that outlived their snapshots: old ones go, and with them the files that only they name.
+"""Expiry of changelogs that outlived their snapshots: deletes old ones and the files that only they name.
 
 Source: format.md §16.2; Java `ExpireChangelogImpl`, `ChangelogDeletion`.
 """

@@ -1,4 +1,4 @@
-"""Expiry of consumers: those that have not moved for a time are forgotten, and keep no snapshot any more.
+"""Expiry of consumers: deletes those that have not moved for some time, so that they no longer keep snapshots.
 
 Source: format.md §16.5; docs/reliability.md §3 (i); Java `ConsumerManager.expire`.
 """

@@ -1,4 +1,4 @@
-"""Expiry of partitions: those whose time is over are dropped, so many in a commit.
+"""Expiry of partitions: drops partitions past their retention time, a limited number per commit.
 
 Each commit drops the first ones of what has expired in the latest snapshot, so that what others write or drop meanwhile
 counts.

@@ -1,4 +1,4 @@
-"""Expiry of snapshots: old snapshots go, and with them the files that nothing else names.
+"""Expiry of snapshots: deletes old snapshots and the files that nothing else names.
 
 First everything is read that tells what goes. Then the snapshots go, oldest first, then their manifests, then data
 files: whoever dies on the way leaves files that nobody names, never a snapshot without its files.

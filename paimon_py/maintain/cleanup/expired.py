@@ -1,4 +1,4 @@
-"""What expiry, cleaning and rollbacks did, for whoever asked for them."""
+"""Results of expiry, cleaning and rollbacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The directories in which the files of a table lie, and which files there may be orphans.
+"""The directories of a table's files, and which files there may be orphans.
 
 Only directories are looked at that Paimon makes: metadata, and buckets below partitions, in the table and below its
 external roots. What lies elsewhere is not the table's own, or nobody's business.

@@ -1,4 +1,4 @@
-"""All that a table holds goes, but for its schemas and one empty snapshot.
+"""Purging a table: deletes everything except its schemas and one empty snapshot.
 
 Source: Java `FileStoreTable.purgeFiles`.
 """

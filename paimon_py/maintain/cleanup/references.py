@@ -1,4 +1,4 @@
-"""The names of all files that a state of a table names: of a snapshot, a tag, or a changelog that is kept longer.
+"""The names of all files that the states of a table reference: snapshots, tags, and changelogs that are kept longer.
 
 Names are held as 64-bit hashes, 8 bytes for each. Two names with one hash make an orphan look named, and never the
 other way round.

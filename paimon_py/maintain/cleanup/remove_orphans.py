@@ -1,4 +1,4 @@
-"""Orphans: files of a table that nothing names any more, found and deleted.
+"""Orphan removal: finds and deletes files of a table that nothing names any more.
 
 What states name is read first, then directories are listed one by one. Before files of some directories are deleted,
 states that have come meanwhile are read, so that the candidates are always older than what is known of names.

@@ -1,4 +1,4 @@
-"""Entries of data files that are not there any more, taken out of the table by a commit.
+"""Removal of missing files: a commit deletes the entries of data files that no longer exist.
 
 Source: Java `ListUnexistingFiles`, `RemoveUnexistingFilesAction`.
 """

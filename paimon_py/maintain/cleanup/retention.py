@@ -1,4 +1,4 @@
-"""How many snapshots a table keeps, and how long: which is the first that stays, and why. Pure.
+"""Retention: how many snapshots a table keeps and for how long; the first one that stays, and why. Pure.
 
 Source: format.md §16.1; Java `ExpireSnapshotsImpl`, `CoreOptions.expireConfig`.
 """
