@@ -47,7 +47,7 @@ _ATTEMPT_SECONDS = 5.0
 
 
 class Published(msgspec.Struct, frozen=True):
-    """A snapshot of ours, what it holds, and what it was published on."""
+    """A snapshot of this commit, its contents, and its parent."""
 
     snapshot: Snapshot
     part: SnapshotDelta
@@ -256,7 +256,7 @@ class Attempts:
 
 
 def commit_event(place: EventPlace, done: Published, attempts: int, seconds: float) -> CommitEvent:
-    """What observers are told of a snapshot that was published."""
+    """The event of a published snapshot for observers."""
     snapshot, adds, deletes = done.snapshot, done.part.adds, done.part.deletes
     return CommitEvent(
         **place, snapshot_id=snapshot.id, schema_id=snapshot.schema_id, commit_kind=snapshot.commit_kind.value,

@@ -87,7 +87,7 @@ def committed_before(table: OpenTable, label: CommitLabel) -> CommitResult | Non
 
 
 class _Looked:
-    """What was asked for at once: the latest snapshot, and the path of a new file that is not there."""
+    """The results of one parallel request: the latest snapshot, and the path of a new file that does not exist."""
 
     def __init__(self) -> None:
         self.latest: Snapshot | None = None
@@ -282,7 +282,7 @@ class _Commit:
         self.numbering.discard()
 
     def _tidy(self, part: SnapshotDelta) -> None:
-        """After publication: delete files of the changes that the snapshot does without."""
+        """Delete files of the changes that the published snapshot does not use."""
         self.numbering.delete_replaced()
         if self.request.overwrite is not None:
             for bucket in self.changes.buckets:

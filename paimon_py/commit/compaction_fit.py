@@ -42,7 +42,7 @@ def fit_compactions(
 ) -> Fit:
     """Keep the compactions whose files are all alive, and whose results do not overlap others of their level.
 
-    Compactions of one bucket are looked at in order, each after the ones that are kept before it.
+    Compactions of one bucket are checked in order, each after the earlier ones that were kept.
 
     Args:
         live: the live files of all the buckets.
@@ -90,11 +90,11 @@ def foreign_files(
 ) -> dict[int, Conflict]:
     """Compactions of a writer's own new files that would pass over rows which others committed before these.
 
-    Their output lies above such rows although it is newer; and deletes may have ended in it, or keys have been looked
+    Their output is on a level above such rows although it is newer; it may have dropped deletes, or looked keys
     up, without them. Sequence numbers alone do not tell: numbers of rows that a write buffer merged are missing.
 
     Args:
-        added: names of the files that were added after a snapshot and before the new ones; None if nobody knows.
+        added: names of the files that were added after a snapshot and before the new ones; None if unknown.
         live: the live files of all the buckets.
     """
     # Example: after snapshot 5 a writer flushes n1, n2 and compacts them to m on level 3; meanwhile snapshot 6 adds f.

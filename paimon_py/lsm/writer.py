@@ -51,7 +51,7 @@ class LSMWriter:
 
     @property
     def waiting_bytes(self) -> int:
-        """None: nothing waits for `work`."""
+        """Always 0: this writer has no background work."""
         return 0
 
     def work(self) -> None:

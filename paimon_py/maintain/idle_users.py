@@ -53,7 +53,10 @@ def idle_users(
 
 
 def forget_user(root: TableRoot, user: IdleUser) -> bool:
-    """Delete the file of a user unless the user has committed meanwhile. Whether it went. Cost: a stat and a delete."""
+    """Delete the file of a user unless the user has committed meanwhile. Returns whether it did.
+
+    Cost: a stat and a delete.
+    """
     status = root.store.stat(user.file.path)
     if status is None or not is_older(status, user.limit):
         return False

@@ -1,4 +1,4 @@
-"""Creating and deleting tags. Of a tag that goes the name goes first, then the files that only the tag kept.
+"""Creating and deleting tags. A deletion removes the name first, then the files that only the tag kept.
 
 Source: format.md §16.3; Java `TagManager`, `TagDeletion`, `TagTimeExpire`, `SuccessFileTagCallback`.
 """
@@ -38,7 +38,7 @@ _LOOK_MILLIS = 60_000
 def make_tag(
     table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta | None = None
 ) -> Tag:
-    """Give a snapshot a name, for as long as is said here or by `tag.default-time-retained`; else for good.
+    """Name a snapshot, for the given time or for `tag.default-time-retained`; otherwise permanently.
 
     The snapshot is looked for once more when the tag is there: expiry lists tags once the snapshot is gone, and so
     either knows of the tag, or the tag is taken back.
@@ -77,7 +77,7 @@ def rename_tag(table: OpenTable, name: str, new_name: str) -> Tag:
 def replace_tag(
     table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta | None = None
 ) -> Tag:
-    """Let a tag name another snapshot, in one step for readers; then files go that only the old one kept.
+    """Move a tag to another snapshot, atomically for readers; then delete files that only the old one kept.
 
     Raises:
         TagNotFoundError: there is no such tag.
@@ -99,7 +99,7 @@ def replace_tag(
 
 
 def _now(root: TableRoot) -> datetime:
-    """The clock on the wall."""
+    """The local wall-clock time."""
     return datetime.fromtimestamp(root.env.clock.local_millis() / 1000, timezone.utc)
 
 

@@ -50,7 +50,7 @@ _INNER = frozenset(("base", "keep_to", "write_again", "write_rows"))
 
 @with_location(lambda writer: writer._root.path)
 class Writer(ApiHints):
-    """Writes rows into files that nobody sees until their changes are committed.
+    """Writes rows into files that are invisible until their changes are committed.
 
     Use it in a `with` block: leaving it by an exception deletes what was not handed over by `changes()`. A writer that
     is collected with rows that nobody took deletes their files, too, and warns (`ResourceWarning`). Not for use by
@@ -136,7 +136,7 @@ class Writer(ApiHints):
             raise
 
     def _count_by(self, tally: ProgressCounter) -> None:
-        """Count rows that come from now on when they have gone to files, or were dropped.
+        """Count rows from now on, when they were written to files or dropped.
 
         `changes` counts all that is left, and then the rows that are compacted, under another name.
         """
@@ -158,7 +158,7 @@ class Writer(ApiHints):
         Args:
             watermark: event time that the rows have come to, in epoch milliseconds; the snapshot will carry the largest
                 one of all changes that are committed together.
-            is_new: the caller commits the changes at once, and gives them to nobody else.
+            is_new: the caller commits the changes at once and passes them to no other process.
 
         Raises:
             StorageError: the store failed; the writer is given up and its files are deleted.
@@ -386,7 +386,7 @@ class Writer(ApiHints):
 
 
 def _weakly(opens: Begin) -> Begin:
-    """A method that does not keep its writer, which goes as soon as the last user lets go."""
+    """A weakly bound method: the writer is collected as soon as the last user releases it."""
     method = WeakMethod(opens)
 
     def begin(partition: bytes, bucket: int, next_sequence: int | None) -> BucketWriter:

@@ -29,10 +29,10 @@ from paimon_py.storage.store import FileMissingError
 
 
 class OtherReferences(NamedTuple):
-    """Snapshots that name files of the table and that expiry does not reach, by what keeps them.
+    """Snapshots that name files of the table and that expiry does not delete, grouped by what keeps them.
 
-    `branches`: of each other branch those that may name files of what goes, and those of its tags.
-    `changelogs`: those that other branches keep and that may tell by files of what goes.
+    `branches`: snapshots of the other branches, and of their tags, that may name files of expiring snapshots.
+    `changelogs`: changelogs that other branches keep and that may use files of expiring snapshots.
     """
 
     tags: tuple[Snapshot, ...]
@@ -55,7 +55,7 @@ class OtherReferences(NamedTuple):
 
 
 def other_references(root: TableRoot, going: Sequence[Snapshot]) -> OtherReferences:
-    """What tags and the other branches keep. `going`: what goes of this branch, ascending.
+    """The references of tags and other branches. `going`: the expiring snapshots of this branch, ascending.
 
     Cost: a list for tags and one for branches, a get per tag; per branch three lists, its tags, a snapshot or some, and
         its kept changelogs up to what goes.
@@ -81,7 +81,7 @@ def _snapshots_of_tags(other: TableRoot) -> list[Snapshot]:
 
 
 def _sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
-    """The snapshots of another branch that may name files which go here.
+    """The snapshots of another branch that may name files that expire here.
 
     Two branches have their first snapshots in common, up to where they part, and a file is named by snapshots that
     follow each other. So what both share and goes here is named there by a snapshot that goes here; or by the oldest
@@ -135,7 +135,7 @@ def _find_snapshots(other: TableRoot, numbers: Iterable[int]) -> list[Snapshot]:
 
 
 class Counts(NamedTuple):
-    """Numbers of files. `spared_files`: nothing but a tag or branch keeps them."""
+    """Numbers of files. `spared_files`: only a tag or branch keeps them."""
 
     data_files: int
     index_files: int
@@ -144,7 +144,7 @@ class Counts(NamedTuple):
 
 
 class DeletionPlan:
-    """Files that go: their paths by name."""
+    """The files to delete: their paths by name."""
 
     def __init__(self, table: OpenTable) -> None:
         self._root = table.root
@@ -165,13 +165,13 @@ class DeletionPlan:
 
     @property
     def counts(self) -> Counts:
-        """How many files go."""
+        """The number of files to delete."""
         return Counts(sum(map(len, self._data.values())), len(self._index), len(self._metadata), self._spared)
 
     # -- collecting: what is gone already went with an expiry that died here ------------------------------------------
 
     def add_deleted(self, snapshot: Snapshot, *, written: bool = True) -> None:
-        """Data files that a snapshot took away and did not give another level or index.
+        """Data files that a snapshot deleted, except those that it only gave another level or index.
 
         `written`: also those that writers made, not only compactions.
         """
@@ -231,9 +231,9 @@ class DeletionPlan:
     # -- sparing ------------------------------------------------------------------------------------------------------
 
     def spare(self, kept: Iterable[Snapshot]) -> None:
-        """Keep all that these snapshots name.
+        """Keep everything that these snapshots name.
 
-        Raises: StorageError, CorruptionError: who knows what they name? Nothing may be deleted then.
+        Raises: StorageError, CorruptionError: the files they reference are unknown, so nothing may be deleted.
         """
         for snapshot in kept:
             if self._data:

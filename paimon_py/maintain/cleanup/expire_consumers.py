@@ -14,7 +14,7 @@ from paimon_py.spec.events import ExpiryEvent
 
 
 class ExpiredConsumers(msgspec.Struct, frozen=True):
-    """What became of consumers.
+    """The result of consumer expiry.
 
     Attributes:
         names: those that were forgotten, sorted.

@@ -72,7 +72,7 @@ def homes(root: TableRoot) -> list[Home]:
     """Main and all other branches.
 
     Cost: a list, and one for each branch.
-    Raises: CorruptionError if one has no schema, so that nobody knows what it is.
+    Raises: CorruptionError if a branch has no schema, so that its state is unknown.
     """
     listed = root.store.list(branch_directory(root.path))
     found = [Home(root.path, Schemas(root.store, root.path))]
@@ -176,7 +176,7 @@ class Reachable:
         return None
 
     def _find_gap(self, home: str, listed: Sequence[FileStatus]) -> CorruptionError | None:
-        """Whether a listing lacks snapshots that must be there."""
+        """Whether a listing lacks snapshots that must exist."""
         store, path = self._root.store, snapshot_directory(home)
         numbers = {parse_number(SNAPSHOT_PREFIX, status.name) for status in listed} - {None}
         for number in {1, read_hint(store, latest_hint_path(home))} - numbers:
