@@ -22,7 +22,7 @@ Index = tuple[IndexEntry, ...]
 
 
 class BucketDeletions(msgspec.Struct, frozen=True):
-    """Where the deletion vectors of a bucket lie, and the index entries that say so."""
+    """The places of a bucket's deletion vectors, and their index entries."""
 
     places: Mapping[str, DeletionPlace] = {}
     index: Index = ()

@@ -45,10 +45,10 @@ class HashIndexes:
         self._made: list[IndexEntry] = []
 
     def after(self, index: Index, state: State, changes: Changes) -> Index | Conflict:
-        """The index files of the table after the changes; united files are written anew.
+        """The index files of the table after the changes; merged files are rewritten.
 
-        Cost: reads hashes only of partitions whose index others changed, and keys of new files only where a writer's
-            index file is gone.
+        Cost: reads hashes only of partitions whose index others changed, and keys of new files only if a writer's
+            index file is missing.
         Raises: SnapshotExpiredError, CorruptionError, StorageError
         """
         self.discard()

@@ -18,7 +18,7 @@ from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.postponed import WaitingOrder
 
 _BEFORE_ALL = -1
-"""What the times of a table in which nothing waits are later than."""
+"""A lower bound of times for a table without waiting files."""
 
 
 def in_waiting_order(part: SnapshotDelta, state: State, now_millis: int) -> SnapshotDelta:

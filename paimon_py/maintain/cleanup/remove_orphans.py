@@ -1,7 +1,7 @@
 """Orphan removal: finds and deletes files of a table that nothing names any more.
 
-What states name is read first, then directories are listed one by one. Before files of some directories are deleted,
-states that have come meanwhile are read, so that the candidates are always older than what is known of names.
+First the names in all states are read, then directories are listed one by one. Before files of a directory are deleted,
+new states are read, so that the candidates are always older than the known names.
 
 Source: format.md §16.6; docs/reliability.md §3 (e); Java `OrphanFilesClean`, `LocalOrphanFilesClean`.
 """
@@ -160,7 +160,7 @@ class _Search:
         self._count(users=tuple(sorted(gone)))
 
     def result(self) -> RemovedOrphans:
-        """What was found."""
+        """The result of the search."""
         return self._found
 
     def _looked_at(self, directories: Sequence[Directory]) -> Iterator[tuple[Directory, list[FileStatus], int]]:
