@@ -43,7 +43,7 @@ PATIENCE_SECONDS = 60.0
 """Time before which lost races do not count without an explicit `commit.max-retries`: one may lose ten in a row."""
 
 _ATTEMPT_SECONDS = 5.0
-"""Time that an attempt may take however short snapshots are retained: the parent is looked at again afterwards."""
+"""Time that an attempt may take however short the retention of snapshots is: the parent is checked again afterwards."""
 
 
 class Published(msgspec.Struct, frozen=True):
@@ -93,7 +93,7 @@ class Attempts:
     Attributes:
         count: how often it was tried.
         chronicle: what is known of the table's snapshots.
-        seen: the latest snapshot and schema, if they were looked at just now: the first attempt plans on them.
+        seen: the latest snapshot and schema, if just read: the first attempt plans on them.
         users: what is known of users that number their commits.
     """
 

@@ -40,9 +40,9 @@ class OtherReferences(NamedTuple):
     changelogs: tuple[Snapshot, ...]
 
     def near(self, begin: int, end: int) -> list[Snapshot]:
-        """Snapshots that may name files of which the last snapshot lies from `begin` up to `end`.
+        """Snapshots that may name files whose last snapshot is between `begin` and `end`.
 
-        A file is named by snapshots that follow each other: of the tags before `begin` the newest knows them all.
+        A file is named by consecutive snapshots: the newest tag before `begin` names all such files.
         """
         newest = max((snapshot.id for snapshot in self.tags if snapshot.id <= begin), default=0)
         tags = [one for one in self.tags if one.id < end and (one.id > begin or one.id == newest)]
@@ -83,9 +83,9 @@ def _snapshots_of_tags(other: TableRoot) -> list[Snapshot]:
 def _sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
     """The snapshots of another branch that may name files that expire here.
 
-    Two branches have their first snapshots in common, up to where they part, and a file is named by snapshots that
-    follow each other. So what both share and goes here is named there by a snapshot that goes here; or by the oldest
-    one there, if that is as young or younger; or, where the branches parted before all that goes, by an older one.
+    Two branches share their first snapshots, up to where they part, and a file is named by consecutive snapshots. So a
+    shared file that expires here is named there by a snapshot that expires here; or by the oldest one there, if that is
+    as young or younger; or, if the branches parted before all expiring snapshots, by an older one.
     """
     sharing = [one for run in runs_of_ids(other.snapshots.ids()) if going for one in _sharing_run(other, run, going)]
     latest = other.snapshots.latest() if going and other.branch == MAIN_BRANCH else None
@@ -173,7 +173,7 @@ class DeletionPlan:
     def add_deleted(self, snapshot: Snapshot, *, written: bool = True) -> None:
         """Data files that a snapshot deleted, except those that it only gave another level or index.
 
-        `written`: also those that writers made, not only compactions.
+        `written`: also files that writers created, not only compactions.
         """
         try:
             manifests = self._root.manifests.read_list(snapshot.delta_manifest_list)
@@ -242,9 +242,9 @@ class DeletionPlan:
             self.spare_metadata(snapshot)
 
     def spare_later(self, later: Snapshot) -> None:
-        """Keep all that a snapshot names which should come after those that took data files away.
+        """Keep everything that a snapshot names which should follow the ones that deleted data files.
 
-        Where its lists name the manifests that tell of the end of these files, they are not among its own.
+        If its lists name the manifests that delete these files, they are not among its own.
 
         Cost: its lists; all its manifests if some of these were merged, or it does not come from those snapshots.
         Raises: as `spare`
@@ -256,7 +256,7 @@ class DeletionPlan:
             self.spare([later])
 
     def spare_changes(self, beside: OtherReferences) -> None:
-        """Keep what tells the changes of snapshots that other branches may have in common with this one.
+        """Keep the changes of snapshots that other branches may share with this one.
 
         Raises: as `spare`
         """
@@ -276,7 +276,7 @@ class DeletionPlan:
                 self._spared += len(self._data.pop(name, ()))
 
     def spare_metadata(self, snapshot: Snapshot, *, missing_ok: bool = False) -> None:
-        """Keep all but the data files that a snapshot names. `missing_ok`: its lists may be gone.
+        """Keep everything that a snapshot names except data files. `missing_ok`: its lists may be missing.
 
         Raises: as `spare`
         """
@@ -289,10 +289,11 @@ class DeletionPlan:
                 self._index.pop(entry.name, None)
 
     def spare_written(self, changelog: Snapshot) -> None:
-        """Keep what a kept changelog tells the changes by, where the files that were written do.
+        """Keep the files of a kept changelog whose changes are the written files themselves.
 
-        Changes that are gone already, of a snapshot that a rollback took from a tag, keep nothing. No changelog needs
-        indexes or statistics: they go with the snapshot.
+        Changes that were already deleted, of a snapshot that a rollback restored from a tag, keep nothing. No changelog
+        needs
+        indexes or statistics: they are deleted with the snapshot.
 
         Raises: as `spare`
         """
@@ -314,9 +315,9 @@ class DeletionPlan:
     def delete(self, executor: Executor | None = None, progress: Progress | None = None) -> int:
         """Delete manifests first, then the files they name. What cannot be deleted stays as an orphan.
 
-        `executor`: who deletes; None: this process. `progress` is told of files.
+        `executor`: deletes the files; None: this process. `progress` reports files.
 
-        With the option `snapshot.clean-empty-directories` the directories go that this leaves empty.
+        With the option `snapshot.clean-empty-directories`, directories that become empty are deleted too.
 
         Returns: how many those are.
         """
