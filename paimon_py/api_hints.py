@@ -1,4 +1,4 @@
-"""What other libraries call things: advice for whoever writes their names here.
+"""Names of other libraries, with advice for callers that use them here.
 
 Only errors read this module's tables. An attribute that is not there stays an `AttributeError`, so that `hasattr` and
 tab completion work; a call with wrong arguments stays a `TypeError`.

@@ -1,4 +1,4 @@
-"""Doors, where what comes from outside is taken: bytes of metadata files, arguments of callers, calls of public verbs.
+"""Checks of outside input: bytes of metadata files, arguments of callers, calls of public verbs.
 
 Nothing raw passes a door. The cause stays chained, so that a mistake of ours can be told from a damaged file.
 """

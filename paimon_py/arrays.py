@@ -1,4 +1,4 @@
-"""Names for the types of numpy arrays, the same in every room."""
+"""Names for the types of numpy arrays, shared by all packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes and merges whose rows other processes have: what an adapter of an engine calls, beside executors.
+"""Writes and merges whose rows are in other processes: the functions that engine adapters call, besides executors.
 
 An engine that moves rows to processes by itself lets each write or merge its rows there, and takes the bytes of the
 results to the process that commits them once.

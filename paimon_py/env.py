@@ -1,4 +1,4 @@
-"""Time, names, randomness, threads and room to spill: the parts of the outside world that the core may use, injected.
+"""Time, names, randomness, threads and spill space: the parts of the outside world that the core may use, injected.
 
 Nothing else in the core imports `time`, `uuid`, `random` or `tempfile`, nor `threading` but for `parallel.py` (a test
 enforces it).
@@ -48,7 +48,7 @@ _SPILL_LOCK = "in-use"
 
 
 def environment() -> Mapping[str, str]:
-    """The variables of the process as they are now; read to keep what they hold out of texts, never to decide."""
+    """The current environment variables; read only to redact their values in messages, never to make decisions."""
     return os.environ
 
 
@@ -64,7 +64,7 @@ class Clock(Protocol):
         ...
 
     def elapsed(self) -> float:
-        """Seconds on a clock that never goes back."""
+        """Seconds on a monotonic clock."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -80,7 +80,7 @@ class Ids(Protocol):
     """Unique names, random numbers, and which process this is."""
 
     def uuid(self) -> str:
-        """A fresh random UUID in its usual text form."""
+        """A new random UUID in its usual text form."""
         ...
 
     def jitter(self) -> float:
@@ -88,12 +88,13 @@ class Ids(Protocol):
         ...
 
     def process(self) -> int:
-        """The process that asks: another number after a fork."""
+        """The id of the calling process: another number after a fork."""
         ...
 
 
 class Pool(Protocol):
-    """Does work for several items, perhaps at once: what mostly waits by `map`, what computes by `streams`."""
+    """Runs work for several items, possibly in parallel: `map` for work that mostly waits, `streams` for
+    computation."""
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Like the built-in map, for calls that wait for a store; the first error is raised."""
@@ -102,64 +103,64 @@ class Pool(Protocol):
     def streams(
         self, begin: Callable[[T], Iterator[R]], items: Iterable[T], budget: Budget, *, in_order: bool = True
     ) -> Generator[R, None, None]:
-        """What the iterators of all items give, one item after the other, or as it comes; for work that computes.
+        """The results of the iterators of all items, in order of the items or as they arrive; for work that computes.
 
-        Closing it, or an error, ends the work on all items; nothing of it outlives the call. Within such work more of
-        it is done in the calling thread.
+        Closing the iterator, or an error, ends the work on all items; no work outlives the call. Nested calls run
+        in the calling thread.
         """
         ...
 
     async def aside(self, function: Callable[[], R]) -> R:
-        """What a function returns or raises, while others run."""
+        """Run a function while other calls run; return or raise what it does."""
         ...
 
     def behind(self, function: Callable[[], object]) -> None:
-        """Run a function that raises nothing, perhaps while the caller goes on; the process waits for its end."""
+        """Run a function that raises nothing, possibly while the caller continues; the process waits for its end."""
         ...
 
     def ahead(self, function: Callable[[], R]) -> Callable[[], R]:
-        """Run a function, perhaps while the caller goes on; the process waits for its end.
+        """Run a function, possibly while the caller continues; the process waits for its end.
 
-        Whoever wants what the function returns or raises calls what comes back, once.
+        To get what the function returns or raises, call the returned function once.
         """
         ...
 
 
 class SpillFile(Protocol):
-    """A file that is written once, read any number of times, and deleted by whoever made it."""
+    """A file that is written once, read any number of times, and deleted by its creator."""
 
     @property
     def path(self) -> str:
-        """Where it is, for errors."""
+        """The path of the file, for errors."""
         ...
 
     def open_write(self) -> BinaryIO:
-        """Begin it."""
+        """Open the file for writing."""
         ...
 
     def open_read(self) -> BinaryIO:
-        """Read it from its beginning."""
+        """Open the file and read from its beginning."""
         ...
 
     def map(self, offset: int, size: int) -> memoryview:
-        """Some bytes of it, read when they are looked at; `offset` is a multiple of `MAP_ALIGNMENT`."""
+        """A memory-mapped range of the file; `offset` is a multiple of `MAP_ALIGNMENT`."""
         ...
 
     def delete(self) -> None:
-        """Delete it; nothing happens if it is not there."""
+        """Delete the file; do nothing if it does not exist."""
         ...
 
 
 class SpillPlace(Protocol):
-    """Room on a fast local disk for what does not fit into memory. Failures are OSErrors."""
+    """Space on a fast local disk for data that does not fit into memory. Failures are OSErrors."""
 
     def create(self) -> SpillFile:
-        """A new file, not begun yet; names are never used again."""
+        """A new file, not opened yet; names are never reused."""
         ...
 
 
 def usable_cores() -> int:
-    """How many cores the process may use."""
+    """The number of cores that the process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
@@ -221,7 +222,7 @@ class SerialPool:
 
 
 class ThreadPool:
-    """Runs on a few threads, made for each call so that nothing outlives it.
+    """Runs work on a few threads, created for each call so that none outlives it.
 
     `threads`: how many compute at once; None: one for each core that the process may use. `calls`: how many calls of
     `map` run at once; None: a few more than there are cores.
@@ -265,7 +266,7 @@ class ThreadPool:
 
 
 class _Ahead(Generic[R]):
-    """A call in a thread of its own. Whoever asks calls, where the thread is lost to a fork or could not begin."""
+    """A call in its own thread; runs in the caller if the thread could not start or was lost in a fork."""
 
     def __init__(self, function: Callable[[], R]) -> None:
         self._function = function
@@ -273,7 +274,7 @@ class _Ahead(Generic[R]):
         self._error: BaseException | None = None
 
     def begin(self) -> Callable[[], R]:
-        """Begin, and give what waits for the end."""
+        """Start the threads and return a function that waits for their end."""
         import threading
 
         thread = threading.Thread(target=self._run, name="paimon-ahead")
@@ -297,7 +298,7 @@ class _Ahead(Generic[R]):
 
 
 class _SharedWork:
-    """Items of which each thread takes the next; every item is taken once, and none after an error."""
+    """A queue of items for several threads; every item is taken once, and none after an error."""
 
     def __init__(self, function: Callable[[T], R], items: Sequence[T]) -> None:
         self._function = function
@@ -315,7 +316,7 @@ class _SharedWork:
                 pool.submit(self.run)
 
     def run(self) -> None:
-        """Work until no item is left, or one has failed."""
+        """Process items until none is left or one has failed."""
         for place in self._next:
             if self._failed:
                 return
@@ -325,7 +326,7 @@ class _SharedWork:
                 self._failed[place] = error
 
     def results(self) -> list[Any]:
-        """What came of the items, in their order; the first error is raised."""
+        """The results of the items, in order; raises the first error."""
         if self._failed:
             raise self._failed[min(self._failed)]
         return self._done
@@ -334,9 +335,9 @@ class _SharedWork:
 class TemporarySpill:
     """Files in a directory of their own below the machine's temporary directory (`TMPDIR`), or below `directory`.
 
-    It is made with the first file, readable for its owner alone, and removed when the place is no longer used or the
-    process ends. A process that was killed leaves it behind: whoever makes the next one beside it removes it. A lock on
-    a file in it, which the machine gives up with the process, tells that it is in use.
+    The directory is created with the first file, readable only for its owner, and removed when it is no longer used or
+    the process ends. A killed process leaves its directory behind; the next process that creates one removes it. A lock
+    on a file in it, which the operating system releases with the process, marks it as in use.
     """
 
     def __init__(self, directory: str | None = None) -> None:
@@ -379,7 +380,7 @@ class _LocalSpillFile:
 
 
 def env_of(given: Env | None) -> Env:
-    """The environment that a caller gave, or one of the machine.
+    """The environment that a caller passed, or one of the machine.
 
     Raises: UsageError for anything else.
     """
@@ -389,7 +390,7 @@ def env_of(given: Env | None) -> Env:
 
 
 def is_ending() -> bool:
-    """Whether the process has begun to end: threads may be gone, and no new ones can be had."""
+    """Whether the process is shutting down: threads may have ended, and no new ones can start."""
     return not threading.main_thread().is_alive()
 
 
@@ -404,9 +405,9 @@ def _remove_tree(directory: str, process: int, lock: int | None) -> None:
 
 
 def _lock(directory: str) -> int | None:
-    """Mark a directory as in use for as long as the file that is returned is open; None if that cannot be said.
+    """Mark a directory as in use while the returned file is open; None if it cannot be marked.
 
-    The mark gets its name when it is locked already, so that nobody ever finds it without its lock.
+    The file is locked before it is renamed into place, so it is never visible unlocked.
     """
     if fcntl is None:
         return None
@@ -422,7 +423,7 @@ def _lock(directory: str) -> int | None:
 
 
 def _remove_abandoned(parent: str) -> None:
-    """Remove the directories of processes of this user that have ended; what is not certainly theirs stays."""
+    """Remove the directories of ended processes of this user; directories that are not certainly theirs stay."""
     if fcntl is None:
         return
     import shutil

@@ -1,8 +1,8 @@
-"""Iterators that a few threads advance at the same time, within a number of bytes.
+"""Iterators that several threads advance in parallel within a memory budget.
 
-Every item has a lane: an iterator that is begun when there is room for it, and advanced by one thread at a time, one
-result at a time. Threads belong to no lane and live only while some lane may go on: while the caller is away they fill
-the room that there is, and end. So nothing runs on behind a caller who has stopped asking, and nothing waits for him.
+Every item has a lane: an iterator that is started when the budget allows it and is advanced by one thread at a time,
+one result at a time. Threads are shared by all lanes. They run until the buffer is full or no lane may advance, then
+exit. So no thread keeps working after the caller has stopped asking, and none waits for the caller.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _AHEAD = 16
-"""Most items of each thread that are begun or done before the caller has taken what came before."""
+"""Maximum number of items per thread that are started or finished before the caller has taken the earlier results."""
 
 _here = threading.local()
 
 
 def new_lock() -> AbstractContextManager[bool]:
-    """A lock for values that several threads change, to be held in a `with` block for a moment."""
+    """A lock for values that several threads change; hold it briefly, in a `with` block."""
     return threading.Lock()
 
 
 class Budget(NamedTuple):
-    """How much memory may be in use at once for many items, and who takes how much of it.
+    """The memory that may be in use at once for many items, and how much each item and result needs.
 
-    `limit`: bytes, of all items that are begun and all results that wait for the caller; one item may always go on.
-    `cost`: of an item, what working on it takes. `size`: of a result. `lanes`: no more items at once;
-    None for as many as the pool has threads.
+    `limit`: bytes for all started items and all results that wait for the caller; one item may always advance.
+    `cost`: the bytes that processing an item needs. `size`: the bytes of a result. `lanes`: the maximum number of items
+    at once; None for one per thread of the pool.
     """
 
     limit: int
@@ -49,7 +49,7 @@ class Budget(NamedTuple):
 
 
 def active_workers() -> int:
-    """How many lanes share the machine with the calling thread's work; 1 for whoever does not work for a pool."""
+    """The number of lanes that share the machine with the calling thread; 1 outside a pool."""
     return getattr(_here, "lanes", 1)
 
 
@@ -58,13 +58,13 @@ def run_streams(
 ) -> Generator[R, None, None]:
     """The results of an iterator for every item.
 
-    With one thread, for one item, and for a caller who works in a lane already: one item after the other, in the
-    calling thread. There `items` are always taken, at most `threads` ahead. Closing it ends all work.
+    With one thread, for one item, or if the caller already runs in a lane, items are processed one after the other in
+    the calling thread. `items` is always consumed in the calling thread, at most `threads` ahead. Closing the generator
+    ends all work.
 
     Args:
-        in_order: results come as if one item were taken after the other, and so does the first error; else as soon as
-            they are there.
-    Raises: what `begin` or its iterator raises; UsageError if it goes on in another process than it began in.
+        in_order: results, and the first error, come in the order of the items; otherwise as soon as they are available.
+    Raises: what `begin` or its iterator raises; UsageError if another process than the first continues the iteration.
     """
     source = iter(items)
     first = list(islice(source, 2 if threads > 1 and active_workers() == 1 else 0))
@@ -95,9 +95,9 @@ def run_streams(
 
 
 class _Lane(Generic[R]):
-    """One item on its way. `cost` counts while it is begun and not done; `results` wait with their sizes.
+    """One item in progress. `cost` counts from start to end; `results` are the waiting results with their sizes.
 
-    `begin` is gone once it was called, so that nothing holds on to the item but its iterator.
+    `begin` is cleared once it was called, so that only the iterator holds a reference to the item.
     """
 
     __slots__ = ("begin", "busy", "cost", "done", "error", "iterator", "results")
@@ -112,19 +112,19 @@ class _Lane(Generic[R]):
 
     @property
     def waits(self) -> bool:
-        """Whether it is not begun."""
+        """Whether the lane has not been started."""
         return self.begin is not None and not self.busy
 
 
 class _Step(msgspec.Struct, Generic[R], frozen=True):
-    """A result with its size, or the end, perhaps by an error."""
+    """A result with its size, or the end of the lane, possibly with an error."""
 
     result: tuple[R, int] | None
     error: BaseException | None = None
 
 
 class _Lanes(Generic[T, R]):
-    """The lanes of one call, in order of their items, without those that are done and empty."""
+    """The lanes of one call in the order of their items, without finished, empty ones."""
 
     def __init__(self, begin: Callable[[T], Iterator[R]], budget: Budget, threads: int, *, in_order: bool) -> None:
         self._begin = begin
@@ -140,19 +140,19 @@ class _Lanes(Generic[T, R]):
 
     @property
     def wants_items(self) -> bool:
-        """Whether more items could be begun soon."""
+        """Whether more items could be started soon."""
         self._require_process()
         with self._changed:
             return self._wants_items()
 
     def add(self, item: T) -> None:
-        """One more item, after all others."""
+        """Add an item after all others."""
         lane: _Lane[R] = _Lane(partial(self._begin, item), self._budget.cost(item))
         with self._changed:
             self._lanes.append(lane)
 
     def take(self, *, more: bool) -> list[R] | None:
-        """Results of a lane, as soon as there are some; empty if more items are wanted first, None for the end.
+        """Wait for the results of a lane; an empty list if more items are wanted first, None at the end.
 
         `more`: whether items may follow.
         """
@@ -173,7 +173,7 @@ class _Lanes(Generic[T, R]):
                 self._changed.wait()
 
     def close(self) -> None:
-        """End all work: threads finish their step, iterators are closed. A forked child leaves all as it is."""
+        """End all work: threads finish their step, iterators are closed. A forked child does nothing."""
         if os.getpid() != self._process:
             return
         with self._changed:
@@ -195,7 +195,7 @@ class _Lanes(Generic[T, R]):
         return len(waiting) < self._most and self._bytes + sum(waiting) < self._budget.limit
 
     def _drop_finished(self) -> None:
-        """Forget lanes that have given everything; the error of the first one that failed is raised."""
+        """Remove lanes whose results have all been taken, and raise the error of the first one that failed."""
         for lane in tuple(self._lanes):
             if lane.done and not lane.results:
                 if lane.error is not None:
@@ -209,14 +209,14 @@ class _Lanes(Generic[T, R]):
                 return
 
     def _ready(self) -> list[tuple[R, int]] | None:
-        """The results of a lane that the caller may have now."""
+        """The results of a lane that the caller may take now."""
         for lane in islice(self._lanes, 1 if self._in_order else len(self._lanes)):
             if lane.results:
                 return [lane.results.popleft()]
         return None
 
     def _hire(self) -> None:
-        """Begin a thread for every lane that may go on, as many as there may be."""
+        """Start a thread for every lane that may advance, up to the maximum number of threads."""
         while len(self._threads) < self._most and (lane := self._next()) is not None:
             thread = threading.Thread(target=self._work, args=(lane,), name="paimon-lane")
             lane.busy = True
@@ -232,7 +232,11 @@ class _Lanes(Generic[T, R]):
                 return
 
     def _next(self) -> _Lane[R] | None:
-        """The first lane that may be advanced now, but none behind one that failed."""
+        """The first lane that may advance; none after a failed one."""
+        # `_bytes`: costs of the lanes that are begun, and sizes of the results that wait. Example, in order, two
+        # threads, limit 100: A and B are begun (40 each), a result of B waits (30), so 110 bytes are in use. A still
+        # advances: it is first and the caller waits for it. B must not. When A is done, 70 bytes are in use: B advances
+        # again, but C (cost 40) does not begin, since 110 would exceed the limit.
         if self._closed:
             return None
         begun = sum(not lane.done and not lane.waits for lane in self._lanes)
@@ -252,7 +256,7 @@ class _Lanes(Generic[T, R]):
         return None
 
     def _settle(self, lane: _Lane[R], step: _Step[R]) -> None:
-        """Note what came of a step."""
+        """Record the result of a step."""
         lane.busy = False
         if step.result is not None:
             self._bytes += step.result[1]

@@ -1,4 +1,4 @@
-"""Telling a caller how far long work has come, from as many threads as do the work."""
+"""Progress of long work, reported to a caller from several threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table can take of changes: keys that are its own, kinds that its engine merges, deletes that win. Pure.
+"""Which changes a table accepts: its own keys, row kinds that its engine merges, deletes that win. Pure.
 
 Source: Java `PartialUpdateMergeFunction`, `SequenceGenerator`; Java loses or merges such rows silently.
 """

@@ -1,4 +1,4 @@
-"""What routes make of a change: columns left out, mapped, computed, and those that tell of the event. Pure.
+"""How routes transform a change: columns dropped, mapped, computed, and columns that describe the event. Pure.
 
 Source: Java `AbstractRecordParser` (`evalComputedColumns`, `evalMetadataColumns`), `CdcMetadataProcessor`.
 """

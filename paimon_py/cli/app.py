@@ -1,4 +1,4 @@
-"""All commands under one name, and what becomes of their errors: one line, and an exit code."""
+"""All commands under one name; each error becomes one line and an exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that look for what is wrong with a table, and for what nobody needs."""
+"""Commands that find problems of a table, and files that are no longer needed."""
 
 from __future__ import annotations
 

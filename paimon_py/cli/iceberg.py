@@ -1,4 +1,4 @@
-"""The command for those who let Iceberg readers in."""
+"""The command for Iceberg metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Talk with people on stderr: progress of long work, the log, and the question before something goes."""
+"""Messages on stderr: progress of long work, the log, and the question before something is deleted."""
 
 from __future__ import annotations
 

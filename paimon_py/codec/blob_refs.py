@@ -1,4 +1,4 @@
-"""References to bytes that lie elsewhere: descriptors (`BlobRef`) and views of columns of other tables.
+"""References to bytes that are stored elsewhere: descriptors (`BlobRef`) and views of columns of other tables.
 
     descriptor    version 2 (byte) · magic (int64) · length of the URI (int32) · URI · offset, length (int64)
     view          version 1 (byte) · magic (int64) · length of the name (int32) · `db.table` · field id (int32)

@@ -1,4 +1,4 @@
-"""Attempts at publishing a snapshot: plan on the latest one, write metadata, publish, classify what came of it, repeat.
+"""Attempts to publish a snapshot: plan on the latest one, write metadata, publish, classify the outcome, repeat.
 
 Source: docs/format.md §15; Java `FileStoreCommitImpl`, `RetryWaiter`; docs/reliability.md §6.
 """
@@ -43,11 +43,11 @@ PATIENCE_SECONDS = 60.0
 """Time before which lost races do not count without an explicit `commit.max-retries`: one may lose ten in a row."""
 
 _ATTEMPT_SECONDS = 5.0
-"""Time that an attempt may take however short snapshots are retained: the parent is looked at again afterwards."""
+"""Time that an attempt may take however short the retention of snapshots is: the parent is checked again afterwards."""
 
 
 class Published(msgspec.Struct, frozen=True):
-    """A snapshot of ours, what it holds, and what it was published on."""
+    """A snapshot of this commit, its contents, and its parent."""
 
     snapshot: Snapshot
     part: SnapshotDelta
@@ -93,7 +93,7 @@ class Attempts:
     Attributes:
         count: how often it was tried.
         chronicle: what is known of the table's snapshots.
-        seen: the latest snapshot and schema, if they were looked at just now: the first attempt plans on them.
+        seen: the latest snapshot and schema, if just read: the first attempt plans on them.
         users: what is known of users that number their commits.
     """
 
@@ -256,7 +256,7 @@ class Attempts:
 
 
 def commit_event(place: EventPlace, done: Published, attempts: int, seconds: float) -> CommitEvent:
-    """What observers are told of a snapshot that was published."""
+    """The event of a published snapshot for observers."""
     snapshot, adds, deletes = done.snapshot, done.part.adds, done.part.deletes
     return CommitEvent(
         **place, snapshot_id=snapshot.id, schema_id=snapshot.schema_id, commit_kind=snapshot.commit_kind.value,

@@ -24,7 +24,7 @@ Bucket = tuple[bytes, int]
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """What one snapshot does to one bucket: files and index files that come and go together.
+    """The changes of one snapshot to one bucket: files and index files that are added and deleted together.
 
     A file that only moves to another level is deleted and added under one name. `deleted_index`: what `added_index`
     takes the place of, as whoever made the edit found it.
@@ -93,7 +93,7 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def made_files(self) -> tuple[DataFile, ...]:
-        """Every data and changelog file that the writer made: what has to go if the changes are given up."""
+        """Every data and changelog file that the writer created: what to delete if the changes are discarded."""
         moved = {file.name for file in self.written.deleted + self.compacted.deleted}
         made = {file.name: file for file in self.written.added + self.written.changelog}
         for file in self.compacted.added + self.compacted.changelog:
@@ -213,7 +213,7 @@ class Changes(Serializable, frozen=True, kw_only=True):
 
 
 def _join_bases(bases: list[KeyBase], parts: list[Changes]) -> KeyBase | None:
-    """What all parts rely on together: what one of them hands over, later ones of the same writer find there."""
+    """The combined base: later parts of one writer build on its earlier parts."""
     if not bases:
         return None
     if any(base.writer != bases[0].writer for base in bases):

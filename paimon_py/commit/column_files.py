@@ -1,7 +1,7 @@
-"""Whether files with columns of rows that are there may be added, in tables with `data-evolution.enabled`. Pure.
+"""Checks of files that add columns to existing rows, in tables with `data-evolution.enabled`. Pure.
 
 Files of the same rows must have the same range of ids. A range that others compacted meanwhile is gone: a file with
-columns of its rows would make the table unreadable. Writers look for what others did to the same rows and columns
+columns of its rows would make the table unreadable. Writers check what others did to the same rows and columns
 themselves (`rows.evaluation`); these are the rules without which no reader could read the table.
 
 Source: format.md §24; Java `ConflictDetection.checkRowIdExistence`, `checkRowIdRangeConflicts`.
@@ -24,7 +24,7 @@ _Range = tuple[bytes, int, int]
 def column_conflict(
     schema: TableSchema, part: SnapshotDelta, live: Iterable[ManifestEntry], index: Sequence[IndexEntry]
 ) -> Conflict | None:
-    """Whether files with columns of rows that are there go with the files and indexes that the table has.
+    """Whether files that add columns to existing rows are consistent with the table's files and indexes.
 
     `live`: the live files of the buckets that are written to; `index`: the index files of the table.
     """

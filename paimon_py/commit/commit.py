@@ -1,4 +1,4 @@
-"""Committing: what to publish of changes, in which order, and what becomes of their files.
+"""Commits: which changes to publish, in which order, and what happens to their files.
 
 Read from top to bottom: what was written is published first, then what was compacted of it. Each is a proposal
 (`proposals.py`), which `attempts.py` plans on the latest state, writes and publishes, until it is in or certainly
@@ -87,7 +87,7 @@ def committed_before(table: OpenTable, label: CommitLabel) -> CommitResult | Non
 
 
 class _Looked:
-    """What was asked for at once: the latest snapshot, and the path of a new file that is not there."""
+    """The results of one parallel request: the latest snapshot, and the path of a new file that does not exist."""
 
     def __init__(self) -> None:
         self.latest: Snapshot | None = None
@@ -282,7 +282,7 @@ class _Commit:
         self.numbering.discard()
 
     def _tidy(self, part: SnapshotDelta) -> None:
-        """After publication: delete files of the changes that the snapshot does without."""
+        """Delete files of the changes that the published snapshot does not use."""
         self.numbering.delete_replaced()
         if self.request.overwrite is not None:
             for bucket in self.changes.buckets:

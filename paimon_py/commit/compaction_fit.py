@@ -1,4 +1,4 @@
-"""Which of several compactions can still be committed: each bucket for itself. Pure.
+"""Which of several compactions can still be committed, bucket by bucket. Pure.
 
 Source: format.md §15.4; Java `ConflictDetection`.
 """
@@ -42,7 +42,7 @@ def fit_compactions(
 ) -> Fit:
     """Keep the compactions whose files are all alive, and whose results do not overlap others of their level.
 
-    Compactions of one bucket are looked at in order, each after the ones that are kept before it.
+    Compactions of one bucket are checked in order, each after the earlier ones that were kept.
 
     Args:
         live: the live files of all the buckets.
@@ -50,6 +50,9 @@ def fit_compactions(
         keyed: the table has a primary key.
         passed_over: compactions that do not fit for another reason, by position.
     """
+    # Example: a bucket has the live files a, b, c; the compactions are a + b -> x, b + c -> y, c -> z. The first one
+    # fits and leaves c, x. For the second b is not alive any more: it is dropped. The third one is checked against
+    # c, x, as if the second had never been made: it fits unless z overlaps x on one level.
     vectors: dict[Bucket, Index] = {}
     for known in index:
         if known.index_type == DELETION_VECTORS:
@@ -87,13 +90,15 @@ def foreign_files(
 ) -> dict[int, Conflict]:
     """Compactions of a writer's own new files that would pass over rows which others committed before these.
 
-    Their output lies above such rows although it is newer; and deletes may have ended in it, or keys have been looked
+    Their output is on a level above such rows although it is newer; it may have dropped deletes, or looked keys
     up, without them. Sequence numbers alone do not tell: numbers of rows that a write buffer merged are missing.
 
     Args:
-        added: names of the files that were added after a snapshot and before the new ones; None if nobody knows.
+        added: names of the files that were added after a snapshot and before the new ones; None if unknown.
         live: the live files of all the buckets.
     """
+    # Example: after snapshot 5 a writer flushes n1, n2 and compacts them to m on level 3; meanwhile snapshot 6 adds f.
+    # f is live and among the files added since 5, and m was made without its rows: n1, n2 are committed, m is dropped.
     alive: dict[Bucket, list[str]] = {}
     for entry in live:
         alive.setdefault((entry.partition, entry.bucket), []).append(entry.file.name)

@@ -1,4 +1,4 @@
-"""What others committed since writers began: the largest sequence numbers, and numbers of buckets.
+"""Commits of others since the writers opened: the largest sequence numbers, and bucket counts.
 
 Source: docs/reliability.md §3 (b), (c).
 """
@@ -17,14 +17,14 @@ from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.snapshot import Base, Snapshot
 
 _STEPS_MAX = 32
-"""Up to so many snapshots are looked at one by one; beyond that the live files say the same for less."""
+"""Maximum number of snapshots that are read one by one; beyond that, reading the live files is cheaper."""
 
 _NOWHERE = ""
 """A mark that no snapshot has."""
 
 
 def joint_base(chronicle: SnapshotLog, changes: Changes, latest: Snapshot | None) -> Base:
-    """The snapshot that changes are based on; if one of several is there no more, one that is nowhere.
+    """The snapshot that changes are based on; if one of several has expired, a snapshot that does not exist.
 
     Cost: one get for each base but the first.
     """
@@ -50,9 +50,9 @@ class ConcurrentCommits:
         self.bucket_counts: dict[bytes, int] = {}
 
     def follow(self, state: State) -> None:
-        """Look at everything between the last position and the latest snapshot.
+        """Read everything between the last position and the latest snapshot.
 
-        What came after a snapshot that is there no more is not known; then all live files count.
+        The changes after an expired snapshot are unknown; then all live files count.
 
         Cost: a get for each snapshot not known yet, and two for its delta; or once the live files.
         """

@@ -16,7 +16,7 @@ from paimon_py.spec.types import ArrayType, DataType, Field, MapType, MultisetTy
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """Why changes cannot be committed; the text goes to the caller."""
+    """Why changes cannot be committed; the message is shown to the caller."""
 
     reason: str
 
@@ -113,7 +113,7 @@ def schema_conflict(written: TableSchema, latest: TableSchema) -> Conflict | Non
 
 
 def narrower(written: TableSchema, known: TableSchema) -> str | None:
-    """Why rows of a schema would lose values if they were written anew under an earlier one; None if they would not."""
+    """Why rows of a schema would lose values if they were rewritten under an earlier one; None if they would not."""
     problem = _fields_problem(written.fields, known.fields, "")
     if problem is None:
         return None

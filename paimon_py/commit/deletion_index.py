@@ -1,4 +1,4 @@
-"""The deletion vectors of a bucket through a compaction: those it starts from, and those that hold after it.
+"""The deletion vectors of a bucket before and after a compaction.
 
 Source: format.md §10, §13.5; Java `BucketedDvMaintainer`, `CompactDeletionFile`.
 """
@@ -22,7 +22,7 @@ Index = tuple[IndexEntry, ...]
 
 
 class BucketDeletions(msgspec.Struct, frozen=True):
-    """Where the deletion vectors of a bucket lie, and the index entries that say so."""
+    """The places of a bucket's deletion vectors, and their index entries."""
 
     places: Mapping[str, DeletionPlace] = {}
     index: Index = ()

@@ -26,7 +26,7 @@ _ENTRIES_PER_MANIFEST = 16_384
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """A list that was written, what it says, and the names of all files made for it."""
+    """A list that was written, its contents, and the names of all files created for it."""
 
     entries: tuple[ManifestEntry, ...]
     list: tuple[str, int]

@@ -1,9 +1,9 @@
-"""Whether changes have been committed before: their maker repeats them, or several processes commit the same bytes.
+"""Whether changes were committed before: a writer repeats them, or several processes commit the same bytes.
 
 A numbered commit is recognised by its user and number (`metadata/users.py`), every commit by the names of its files:
 files of other snapshots never have them. Files that were written again under larger sequence numbers carry the name of
 the first ones. All snapshots after the changes were made are asked. Where these are not all left, everything that is
-left is asked, tags and live files too; and who is not found there is refused, since nobody can tell.
+left is asked, tags and live files too; a commit that is not found there is refused, since it cannot be decided.
 
 Source: docs/reliability.md §3 (h); Java `FileStoreCommitImpl.filterCommitted`.
 """

@@ -1,4 +1,4 @@
-"""The hash indexes of dynamic buckets through a commit: what to publish if others committed keys meanwhile.
+"""The hash indexes of dynamic buckets in a commit: what to publish if others committed keys meanwhile.
 
 A writer assigns keys by the index it found. Hashes that others added since are united with its own; only if a key was
 given two buckets the commit is refused: no hash is ever lost, no key lies twice. The writer's own file is of no use
@@ -45,10 +45,10 @@ class HashIndexes:
         self._made: list[IndexEntry] = []
 
     def after(self, index: Index, state: State, changes: Changes) -> Index | Conflict:
-        """The index files of the table after the changes; united files are written anew.
+        """The index files of the table after the changes; merged files are rewritten.
 
-        Cost: reads hashes only of partitions whose index others changed, and keys of new files only where a writer's
-            index file is gone.
+        Cost: reads hashes only of partitions whose index others changed, and keys of new files only if a writer's
+            index file is missing.
         Raises: SnapshotExpiredError, CorruptionError, StorageError
         """
         self.discard()

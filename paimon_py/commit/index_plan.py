@@ -62,14 +62,14 @@ def index_after(index: Sequence[IndexEntry], changes: Iterable[IndexChange], *, 
 
 
 def missing_index(index: Iterable[IndexEntry], changes: Iterable[IndexChange]) -> Conflict | None:
-    """Whether index files that changes take away are there no more."""
+    """Whether index files that changes delete no longer exist."""
     names = {entry.name for entry in index}
     gone = sorted(entry.name for _, edit in changes for entry in edit.deleted_index if entry.name not in names)
     return Conflict(f"others replaced index file {gone[0]} meanwhile") if gone else None
 
 
 def base_conflict(known: Iterable[IndexEntry], bucket: BucketChanges, *, keyed: bool) -> Conflict | None:
-    """Whether a compaction saw other deletion vectors than the bucket has now.
+    """Whether a compaction was based on other deletion vectors than the bucket has now.
 
     Rows that others have deleted meanwhile would come to life again, or their deletion be lost. A keyed bucket must
     have exactly the index files that the compaction started from. Elsewhere these must still be there, and no other one

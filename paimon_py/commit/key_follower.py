@@ -1,4 +1,4 @@
-"""Whether all keys of a table still lie where a writer believes them to be.
+"""Whether all keys of a table are still in the partitions that a writer assumes.
 
 A key that moves to another partition leaves a −D behind, so a writer must know the place of every key. What others
 write may move keys or add them; their compactions change nothing.
@@ -43,7 +43,7 @@ class KeyFollower:
         self._files.update(file.name for bucket in changes.buckets for file in bucket.written.added)
 
     def advance(self, chronicle: SnapshotLog, latest: Snapshot | None) -> Conflict | None:
-        """Look at everything up to `latest`.
+        """Check everything up to `latest`.
 
         Returns: a conflict if something else than the writer's files was added or taken away, also by a rollback, or if
             that cannot be said because the last known snapshot has expired.
@@ -58,7 +58,7 @@ class KeyFollower:
         return self._conflict
 
     def missing(self) -> Conflict | None:
-        """A conflict if files that were handed over did not come."""
+        """A conflict if files that were handed over were not committed."""
         return _LOST if self._files else None
 
     def _is_own(self, step: History) -> bool:

@@ -1,4 +1,4 @@
-"""Whether changes that come from elsewhere are of this table, and their files still there.
+"""Whether changes from another process belong to this table, and whether their files still exist.
 
 A snapshot that names a missing file cannot be read, and no later commit mends it.
 """

@@ -1,6 +1,6 @@
-"""Files that others wrote under a later schema than a table object, or a writer, knows.
+"""Files that others wrote under a later schema than the one a table object, or a writer, knows.
 
-Written anew under the older schema, their rows would lose the columns that were added since, and cut what became wider.
+Rewritten under the older schema, their rows would lose columns that were added since, and values that became wider.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def is_narrower(table: OpenTable, files: Iterable[DataFile]) -> str | None:
 
 
 def require_known(table: OpenTable, files: Iterable[DataFile]) -> None:
-    """Refuse to write rows of these files anew under a schema that does not hold all of their values.
+    """Refuse to rewrite rows of these files under a schema that does not hold all of their values.
 
     Raises: CommitConflictError; refresh the table and repeat the call.
     """

@@ -1,4 +1,4 @@
-"""Times of new files that wait for their bucket: a commit lets none be older than what was committed before.
+"""Times of new files in the postpone bucket: a commit makes them later than everything committed before.
 
 The later commit is the newer row, whatever the clocks of the machines say. A compaction, Java's too, replays waiting
 files in the order of these times (`metadata/postponed_order.py`).
@@ -18,7 +18,7 @@ from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.postponed import WaitingOrder
 
 _BEFORE_ALL = -1
-"""What the times of a table in which nothing waits are later than."""
+"""A lower bound of times for a table without waiting files."""
 
 
 def in_waiting_order(part: SnapshotDelta, state: State, now_millis: int) -> SnapshotDelta:

@@ -1,7 +1,7 @@
 """What a commit proposes: edits as one snapshot, and what they require of the latest state.
 
-Each proposal is asked anew before every attempt. What an attempt may change is named in the docstring of its class:
-files written again under larger numbers, united hash indexes, and which compactions still fit.
+Each proposal is evaluated before every attempt. The docstring of its class names what an attempt may change:
+files rewritten with larger numbers, merged hash indexes, and which compactions still fit.
 
 Source: docs/format.md §15; Java `FileStoreCommitImpl`; docs/reliability.md §6.
 """
@@ -119,7 +119,7 @@ class Requirements:
         return None if self._request.check is None else self._request.check(state)
 
     def files_there(self, _: State) -> None:
-        """No file is missing; asked late, since a commit that happened may have replaced them.
+        """Check that all files exist. Runs last, because a commit that already succeeded may have replaced them.
 
         Raises: UsageError
         """
@@ -181,7 +181,7 @@ class WriteProposal:
 
 
 class OverwriteProposal:
-    """Proposes new files in the place of all others of some partitions. No attempt changes anything."""
+    """Proposes new files that replace all others of some partitions. No attempt changes anything."""
 
     def __init__(
         self, schema: TableSchema, changes: Changes, chosen: PartitionChoice, request: CommitRequest,
@@ -212,7 +212,7 @@ class OverwriteProposal:
 
 
 class CompactProposal:
-    """Proposes what was compacted, as far as it fits.
+    """Proposes the compactions that still fit.
 
     An attempt may drop compactions (`fit`).
 
@@ -237,7 +237,7 @@ class CompactProposal:
         )
 
     def part(self, state: State) -> SnapshotDelta | Conflict | Already:
-        """What still fits; a conflict if nothing does, unless an earlier call published some of it."""
+        """The compactions that still fit; a conflict if none does, unless an earlier call published some of them."""
         buckets, keyed = self._changes.buckets, bool(self._schema.primary_keys)
         part = compact_part(buckets)
         live = state.live_in(part.buckets)

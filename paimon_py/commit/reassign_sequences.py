@@ -1,4 +1,4 @@
-"""Give the files of a writer later sequence numbers: another writer of the bucket committed in between.
+"""Give a writer's files larger sequence numbers after another writer of the bucket committed in between.
 
 Source: docs/format.md §12.1 (two writers of one bucket may give equal numbers).
 """
@@ -29,8 +29,8 @@ _NEVER = 2**62
 def renumber(table: OpenTable, changes: BucketChanges, offset: int) -> Edit:
     """What a writer wrote to a bucket, every sequence number larger by `offset`.
 
-    Append tables have sequence numbers in metadata only: nothing is read. Files of primary-key tables are written anew,
-    under names that tell whose place they take. So is the changelog of the input: a row has the same number in it as
+    Append tables have sequence numbers in metadata only: nothing is read. Files of primary-key tables are rewritten,
+    under names that show which file they replace. So is the changelog of the input: a row has the same number in it as
     in level 0. The old ones stay: the commit deletes them once it is certain that it happened, until then the caller
     may have to commit them again.
 

@@ -21,7 +21,7 @@ from paimon_py.spec.snapshot import RESERVED_PROPERTIES
 class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     """How to commit.
 
-    `label`: who commits, under which number. `expected_snapshot_id`: refuse if the latest snapshot is another one.
+    `label`: the committing user and number. `expected_snapshot_id`: refuse if the latest snapshot is another one.
     `is_new`: the changes were made for this very commit, so nobody can have committed them. `check_files`: the changes
     come from elsewhere, so look whether their files are there. `check`: asked of the latest state before every attempt
     whether what was written still follows from it. `spares_waiting`: an overwrite leaves rows alone that wait for their

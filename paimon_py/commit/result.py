@@ -11,7 +11,7 @@ from paimon_py.spec.snapshot import Snapshot, SnapshotId
 
 
 class CommittedSnapshots(AsPage, msgspec.Struct, frozen=True, kw_only=True):
-    """Which snapshots a call committed, and on what; the ids know their marks.
+    """The snapshots that a call committed, and their parent; the ids know their marks.
 
     Attributes:
         snapshot_id: the newest snapshot, None if nothing was committed.
@@ -29,7 +29,7 @@ class CommittedSnapshots(AsPage, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommitResult(CommittedSnapshots, frozen=True, kw_only=True):
-    """What was committed; `Table.changes` tells of it row by row.
+    """The result of a commit; `Table.changes` returns its changes row by row.
 
     Attributes:
         snapshot_id: the newest snapshot of the commit, None if there was nothing to commit.

@@ -1,4 +1,4 @@
-"""Work on the latest snapshot that begins anew when others are faster."""
+"""Work on the latest snapshot that restarts when another commit is faster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paimon_py.storage.store import FileMissingError
 T = TypeVar("T")
 
 ROUNDS = 20
-"""How often a row operation is evaluated before it gives up."""
+"""The maximum number of evaluations of a row operation."""
 
 
 def on_latest(root: TableRoot, work: Callable[[Snapshot | None, int], T], *, rounds: int) -> T:
@@ -25,7 +25,7 @@ def on_latest(root: TableRoot, work: Callable[[Snapshot | None, int], T], *, rou
     Raises:
         CommitConflictError, SnapshotExpiredError: others were faster in every round.
         CorruptionError: a file is not there although its snapshot is.
-        Whatever `work` raises.
+        Everything that `work` raises.
     """
     for number in range(1, rounds + 1):
         snapshot = root.latest()

@@ -1,7 +1,7 @@
-"""Sequence numbers of a commit's new rows: after those of everything that was committed before them.
+"""Sequence numbers of a commit's new rows: larger than all numbers that were committed before.
 
-A writer counts on from what it found. If others committed meanwhile, the new files are written again with larger
-numbers, so that the later commit is also the newer row.
+A writer continues from the largest number it found. If others committed meanwhile, the new files are rewritten with
+larger numbers, so that the later commit also has the newer rows.
 
 Source: docs/reliability.md §3 (b).
 """
@@ -21,15 +21,15 @@ Renumber = Callable[[OpenTable, BucketChanges, int], Edit]
 
 
 class SequenceAssignment:
-    """The changes of one commit, as often as they must be written again.
+    """The changes of one commit, rewritten as often as their sequence numbers must grow.
 
     Attributes:
-        current: the changes with the files that take the place of renumbered ones.
-        moved: positions of the buckets whose new files were written again, and by how much their numbers grew.
+        current: the changes, with the files that replace renumbered ones.
+        moved: positions of the buckets whose new files were rewritten, with the offset of their numbers.
     """
 
     def __init__(self, files: OpenTable, changes: Changes, rewrite: Renumber | None = None) -> None:
-        """`rewrite`: writes new files again, by default `renumber`."""
+        """`rewrite`: rewrites new files, by default `renumber`."""
         self._files = files
         self._rewrite = rewrite or renumber
         self._changes = changes
@@ -37,9 +37,9 @@ class SequenceAssignment:
         self.moved: dict[int, int] = {}
 
     def follow(self, highest: Mapping[Bucket, int]) -> None:
-        """Let new rows come after these numbers. A bucket that moves loses its compaction.
+        """Renumber new rows to come after these numbers. A bucket that is renumbered loses its compaction.
 
-        Raises: what `renumber` raises; what was written before stays `discard`'s.
+        Raises: what `renumber` raises; `discard` still deletes what was written before.
         """
         for position, offset in enumerate(offsets(self._changes.buckets, highest)):
             if offset == self.moved.get(position, 0):
@@ -51,12 +51,12 @@ class SequenceAssignment:
             self._replace(position, msgspec.structs.replace(original.without_compaction(), written=written))
 
     def discard(self) -> None:
-        """Delete the files that were written here; no snapshot names them."""
+        """Delete the rewritten files; no snapshot names them."""
         for position in self.moved:
             self._delete(position)
 
     def delete_replaced(self) -> None:
-        """Delete the writers' files that others have taken the place of, and what was compacted of them."""
+        """Delete the writers' files that were replaced, and the results of their compactions."""
         for position in self.moved:
             bucket = self._changes.buckets[position]
             kept = {file.name for file in self.current.buckets[position].made_files}
@@ -69,7 +69,7 @@ class SequenceAssignment:
         self.current = msgspec.structs.replace(self.current, buckets=buckets)
 
     def _delete(self, position: int) -> None:
-        """Delete what was written for a bucket before."""
+        """Delete the files of an earlier rewrite of a bucket."""
         original = self._changes.buckets[position]
         old = {file.name for file in original.made_files}
         made = [file for file in self.current.buckets[position].written.made_files if file.name not in old]
@@ -77,15 +77,17 @@ class SequenceAssignment:
 
 
 def offsets(buckets: Sequence[BucketChanges], highest: Mapping[Bucket, int]) -> list[int]:
-    """Offsets that lift the sequence numbers of each value above all that was committed before.
+    """Offsets that raise the sequence numbers of each bucket's changes above all committed ones.
 
-    Values of one bucket are taken in order, so that of two writers the later one in `buckets` wins. Rows that wait for
-    their bucket have no sequence numbers yet.
+    Changes of one bucket are numbered in order, so that the later of two writers in `buckets` wins. Rows of the
+    postpone bucket have no sequence numbers yet.
 
     Args:
-        buckets: changes, in the order in which they count.
-        highest: largest sequence number that others have committed, per bucket.
+        buckets: changes, in order of precedence.
+        highest: the largest sequence number that others have committed, per bucket.
     """
+    # Example: 9 is committed in bucket A, nothing in B. Two writers have 5..7 and 5..6 for A, one has 0..3 for B. The
+    # offsets are 5, 8, 0: the rows get 10..12, then 13..14, and 0..3.
     seen = dict(highest)
     result = []
     for changes in buckets:

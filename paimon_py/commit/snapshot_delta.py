@@ -1,4 +1,4 @@
-"""What a snapshot holds that a commit publishes: from edits to manifest entries. Pure.
+"""The contents of the snapshot that a commit publishes: from edits to manifest entries. Pure.
 
 Source: docs/format.md §5.4, §15; Java `FileStoreCommitImpl`, `ManifestEntryChanges`.
 """
@@ -25,7 +25,7 @@ class SnapshotDelta(msgspec.Struct, frozen=True, kw_only=True):
     """One snapshot's worth of changes; DELETEs stand before ADDs in its manifest (format.md §5.4).
 
     `index`: the table's index files from now on, None if they stay what they are. `statistics`: name of the table's
-    statistics from now on, None if they stay. `waiting`: how far the times of waiting files tell their order, None
+    statistics from now on, None if they stay. `waiting`: how far the times of waiting files show their order, None
     where that is not known, or none waits. `next_row_id`: the row id that is given next, None if it stays.
     """
 
@@ -97,7 +97,7 @@ def entries_of(bucket: BucketChanges, kind: FileKind, files: Iterable[DataFile])
 def stamp(part: SnapshotDelta, snapshot_id: int, now_millis: int) -> SnapshotDelta:
     """The part with its snapshot as the sequence number of files that were written (`sequence.snapshot-ordering`).
 
-    Files of one snapshot have one number then; the times at which they were made tell which is newer, so these follow
+    Files of one snapshot then have one number; their creation times show which is newer, so these follow
     the order of the files. Compacted files hold such numbers already.
     Source: Java `FileStoreCommitImpl.stampSequenceWithSnapshotId`.
     """

@@ -1,4 +1,4 @@
-"""The table as one attempt at a commit finds it, and what an attempt may come to."""
+"""The table as one attempt to commit finds it, and the possible outcomes of an attempt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from paimon_py.spec.snapshot import Snapshot
 
 
 class Already(msgspec.Struct, frozen=True):
-    """Nothing is left to publish: somebody, we it seems, committed this, in these snapshots where they are known."""
+    """Already committed, probably by this writer; `snapshots` lists where, if known."""
 
     snapshots: tuple[Snapshot, ...] = ()
 
@@ -110,7 +110,7 @@ Refusal = Union[Conflict, Already]
 Planned = Union[SnapshotDelta, Conflict, Already]
 
 Requirement = Callable[[State], Union[Conflict, Already, None]]
-"""What must hold of the latest state; None if it does."""
+"""A requirement on the latest state; returns None if it holds."""
 
 
 class Proposal(Protocol):

@@ -1,6 +1,6 @@
 """Files that are not committed yet: who owns them, and when they are deleted.
 
-Whoever made files owns them until they are handed to a commit that certainly happened. After a certain failure the
+The creator of files owns them until they are handed to a commit that certainly happened. After a certain failure the
 owner deletes them. If the outcome is not known they stay: a snapshot may name them. Files of changes that came as bytes
 have no owner here: another process may still publish them.
 """
@@ -46,7 +46,7 @@ def delete_made(files: OpenTable, buckets: Iterable[BucketChanges]) -> None:
 
 
 def discard(files: OpenTable, changes: Changes) -> None:
-    """Delete the files of changes that nobody will commit, whose writers are gone; as many as the store lets."""
+    """Delete the files of changes that will never be committed and whose writers have ended, if the store allows."""
     edits = [edit for bucket in changes.buckets for edit in (bucket.written, bucket.compacted)]
     delete_handed_index(files, changes, {entry.name for edit in edits for entry in edit.made_index})
     delete_made(files, changes.buckets)

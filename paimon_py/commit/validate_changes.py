@@ -1,7 +1,7 @@
-"""Whether changes that come from elsewhere say what a snapshot may say; asked before anything is written.
+"""Validation of changes from another process, before anything is written.
 
-An entry that lies about its file is not found here: whether the file has so many rows, and such bounds, is known to
-whoever reads it. Everything that can be told from the changes and the table's schemas is; numbers that no field of the
+An entry that misdescribes its file is not detected here: the file's real row count and bounds are known only to
+its readers. Everything that the changes and the table's schemas reveal is checked; numbers that no field of the
 format holds are refused when bytes become values (`spec/bounds.py`).
 
 Source: docs/decisions/0019-travelling-values.md; docs/format.md §5.3, §10.1, §12.1.
@@ -83,7 +83,7 @@ def _check(files: OpenTable, changes: Changes) -> None:
 
 
 def _require(holds: bool, otherwise: str, *words: object) -> None:
-    """Refuse what does not hold; the text is made only then."""
+    """Refuse a condition that does not hold; the message is built only then."""
     if not holds:
         raise CorruptionError(otherwise.format(*words))
 

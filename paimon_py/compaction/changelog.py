@@ -1,4 +1,4 @@
-"""The changelog of one compaction: what its merges tell, and the rows that were told before.
+"""The changelog of one compaction: the changes that its merges produce, without rows reported before.
 
 A merge tells its changes as it goes, so that no row is read twice. Full compactions compare with the rows of the top
 level: what lies there was told by the full compaction that put it there.

@@ -1,4 +1,4 @@
-"""Which files of an append table to write anew in the order of a clustering. Pure but for looking up schemas.
+"""Which files of an append table to rewrite in clustering order. Pure but for looking up schemas.
 
 Incremental clustering uses the levels of an LSM tree: new files are level 0, each a run of its own; what was sorted
 together is one run of a higher level, and the sizes of runs decide what is sorted next.

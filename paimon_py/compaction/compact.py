@@ -1,4 +1,4 @@
-"""Compacting a table in one call: plan, carry the tasks out, commit; what others were faster with is planned again.
+"""Compacting a table in one call: plan, run the tasks, commit; work that lost to a faster commit is planned again.
 
 Source: Java `CompactAction`, `CompactProcedure`.
 """

@@ -1,4 +1,4 @@
-"""The live files that a writer begins with."""
+"""The live files that a writer starts from."""
 
 from __future__ import annotations
 

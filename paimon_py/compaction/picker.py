@@ -265,6 +265,12 @@ class _Picker:
 
     def _universal(self) -> Compact | None:
         """What the sizes or the number of runs ask for."""
+        # Examples with trigger 5, amplification 200 %, ratio 1 %; sizes of the runs, newest first, @ level above 0:
+        #   10 300 900 1000@4 1000@5    all others are 2210 > 200 % of 1000: compact everything to level 5
+        #   10 10 10 50@4 1000@5        10 >= 10, 20 >= 10, but 30 < 50: compact three runs to level 3, just below 50@4
+        #   10 30 100 400@4 1000@5      10 < 30, and no more runs than the trigger: wait
+        #   10 30 100 200@3 400@4 3000@5    one run too many: take at least two; 40 < 100 adds none. The output would
+        #                                   stay on level 0, so runs up to the first above it join: four to level 3
         count, trigger = len(self.runs), self.settings.compaction_trigger
         if count < trigger:
             return None

@@ -1,4 +1,4 @@
-"""What of a table to compact: from the live files of a snapshot to tasks that do not depend on each other.
+"""What to compact in a table: from the live files of a snapshot to independent tasks.
 
 Source: format.md §13.2, §13.4; Java `MergeTreeCompactManager`.
 """

@@ -1,4 +1,4 @@
-"""What is wrong with a table, or gets worse: facts are gathered once (`gather`), findings are pure functions of facts.
+"""Problems of a table, present or developing: facts are gathered once (`gather`), findings are pure functions of facts.
 
 Nothing here writes, deletes or mends; a finding names the call that does.
 """

@@ -1,4 +1,4 @@
-"""Errors of ours on their way from an executor to the driver: the name of a class, the message and plain fields.
+"""Errors of paimon_py on their way from an executor to the driver: the name of a class, the message and plain fields.
 
 Nothing that comes back is run: a text of the data may stand in the message, or look like an error of ours.
 """

@@ -1,4 +1,4 @@
-"""The seam between long verbs and those who run their tasks."""
+"""The interface between long verbs and the executors that run their tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files at a distance: small ones fetched together before they are opened one by one, large ones read by ranges.
+"""Remote files: small ones are fetched together before they are opened one by one, large ones are read by ranges.
 
 Where a request takes its time, a small file is read whole by one request, and many of them are asked for at once. On
 local disks nothing is fetched ahead.

@@ -1,4 +1,4 @@
-"""A large file at a distance, read by ranges: few requests that are large, several at once.
+"""A large remote file, read by ranges: few large requests, several at once.
 
 Whoever knows what will be read says so by `fetch`, and by `foresee` what will be fetched after that. The end of the
 file, where footers lie, comes by the first request.

@@ -1,4 +1,4 @@
-"""Rows as numbers that tell whether two of them are equal: as Java's generated comparison of rows sees it.
+"""Rows as numbers that are equal where the rows are, by Java's generated row comparison.
 
 Source: Java `EqualiserCodeGenerator`.
 """

@@ -1,11 +1,12 @@
-"""Places of rows on a z-order or Hilbert curve through some columns, as integer columns that sort like them.
+"""Positions of rows on a z-order or Hilbert curve through several columns, as sortable integer columns.
 
-Every column first becomes bits that compare like its values, nulls smallest: 64 of them, and for texts on the z-order
-curve as many bytes as the options say. The z-order takes one bit of each in turn, as Java's `ZIndexer` does; the values
-are the same as Java's except for floats and decimals, which Java brings out of order. The Hilbert curve visits the same
-cube so that neighbours on the curve are neighbours in space; here all 64 bits count, where Java leaves out the sign.
+Every column is first encoded as bits that compare like its values, nulls smallest: 64 bits, or for strings on the
+z-order curve as many bytes as the options say. The z-order interleaves one bit of each column, as Java's `ZIndexer`
+does; the values equal Java's except for floats and decimals, which Java does not keep in order. The Hilbert curve
+visits the same cube so that neighbours on the curve are neighbours in space; all 64 bits count, where Java omits the
+sign.
 
-The place itself is never stored.
+The position itself is never stored.
 
 Source: Java `ZIndexer`, `ZOrderByteUtils`, `HilbertIndexer`; J. Skilling, "Programming the Hilbert curve" (2004).
 """
@@ -72,6 +73,8 @@ def _interleave(columns: Sequence[Sequence[Words]], sizes: Sequence[int]) -> npt
 
     Shapes: words of each column, of which `sizes` bytes count → (words, rows).
     """
+    # Example with few bits: 10 and 11 become 1101, each bit of the first before one of the second; 1100 and 00111111
+    # become 1010 0101 1111, since the first column has no bits left for the last four.
     rows = len(columns[0][0])
     bits = []
     for words, size in zip(columns, sizes, strict=True):
@@ -92,6 +95,9 @@ def _interleave(columns: Sequence[Sequence[Words]], sizes: Sequence[int]) -> npt
 
 def _transpose(columns: Sequence[Sequence[Words]]) -> list[list[Words]]:
     """The Hilbert index of points, its bits spread over the dimensions: interleaved they are the index."""
+    # Example, two columns of two bits: the 16 points are visited as (0,0) (1,0) (1,1) (0,1) (0,2) (0,3) (1,3) (1,2)
+    # (2,2) (2,3) (3,3) (3,2) (3,1) (2,1) (2,0) (3,0); every step changes one coordinate by one. The z-order jumps:
+    # after (1,3), its place 7, comes (2,0).
     points = [words[0].copy() for words in columns]
     first = points[0]
     bit = 1 << 63

@@ -230,7 +230,11 @@ class _Cursor:
 
 
 def _window(cursors: Sequence[_Cursor]) -> list[list[pa.RecordBatch]]:
-    """The rows of every run that are complete, by run; reads on where a single key fills what is buffered."""
+    """The complete rows of every run, by run; reads more batches where one key fills the whole buffer."""
+    # Example: buffered keys are A: 1 3 5 ..., B: 2 4 9 ..., C: 6 7 (its end). Rows that are not read yet are at or
+    # above the last key of A and B, so min(5, 9) = 5 is the bound: 1 2 3 4 5 are complete and make the window; 9, 6 and
+    # 7 stay buffered, and A reads on. In a run that repeats keys, more rows of key 5 may follow, so 5 stays as well; if
+    # all that A has buffered is key 5, no run gives rows, and A reads on until another key follows.
     while True:
         bounds = [bound for cursor in cursors if (bound := cursor.last_key()) is not None]
         bound = min(bounds, default=None)

@@ -1,4 +1,4 @@
-"""Columns as unsigned integers and byte texts that compare like the format's key order.
+"""Columns as unsigned integers and byte strings that compare like the format's key order.
 
 A column becomes *parts*, most significant first; rows compare like the tuples of their parts. `Fixed` parts hold
 one uint64 per row, `Text` parts the bytes of strings and binaries in place.
@@ -67,6 +67,9 @@ def parts_of(column: pa.Array | pa.ChunkedArray) -> list[KeyPart]:
     Cost: 1-10 ns a row; no copy of string bytes unless their buffer lacks spare bytes.
     Raises: UnsupportedError for a type that has no order (nested ones).
     """
+    # Example: 5, NULL, 3 becomes Fixed([1, 0, 1], 1 bit) for "is not null" and Fixed([2, 0, 0], 2 bits) for the value
+    # minus the smallest one. As tuples (1, 2), (0, 0), (1, 0): NULL < 3 < 5. The texts "user-7" and "user-12" become
+    # one Text with `cut` 5: only "7" and "12" have to be compared.
     array = combine_chunks(column)
     valid = nulls_or_none(array)
     parts = _values(array, valid)
@@ -187,6 +190,8 @@ def pack(columns: Sequence[pa.Array]) -> Words:
     Shapes: columns without nulls, of types that fit.
     Cost: 1-5 ns a row and column.
     """
+    # Example: two TINYINT columns. Adding 128 makes a signed byte unsigned in the same order, so (-1, 2), (0, -3),
+    # (0, 1) become the bytes 7f 82, 80 7d, 80 81, and the numbers 0x7f82 < 0x807d < 0x8081 are in key order.
     words: Words = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
         width = _packed_bits(column.type)

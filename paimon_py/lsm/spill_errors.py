@@ -1,4 +1,4 @@
-"""A full or broken local disk as an error of our family."""
+"""A full or broken local disk as an error of paimon_py."""
 
 from __future__ import annotations
 

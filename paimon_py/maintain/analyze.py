@@ -50,7 +50,7 @@ from paimon_py.spec.types import Atomic, Field
 _TASK_BYTES = 256 << 20
 """Size of the files that one task reads."""
 _ROUNDS = 3
-"""How often the table is read if the snapshot expires meanwhile."""
+"""The maximum number of reads of the table if the snapshot expires meanwhile."""
 
 
 def columns_to_analyze(schema: TableSchema, columns: NameList | None, *, all_columns: bool) -> tuple[Field, ...]:
@@ -84,10 +84,10 @@ def analyze(
     table: OpenTable, columns: Sequence[Field], progress: Progress | None = None, *,
     executor: Executor | None = None,
 ) -> Statistics | None:  # fmt: skip
-    """Look at the latest snapshot, and publish what was found. None, and no snapshot, if it is empty.
+    """Analyze the latest snapshot and publish the statistics. Returns None, and publishes no snapshot, if it is empty.
 
     Args:
-        executor: who looks at rows; None: this process.
+        executor: runs the tasks that read rows; None: this process.
 
     Cost: without columns metadata alone where nothing is to be merged; else the columns are read, and merged. Memory
         for a batch, and 128 kB for each column.
@@ -137,7 +137,7 @@ def _statistics(
 
 
 class AnalyzeTask(Serializable, frozen=True, kw_only=True):
-    """Splits whose rows are looked at."""
+    """Splits whose rows are analyzed."""
 
     kind: ClassVar[str] = "analysis"
     edition: ClassVar[int] = 1
@@ -181,7 +181,7 @@ def _request(schema: TableSchema, columns: Sequence[Field]) -> Request:
 
 
 class Measured:
-    """How many rows were looked at, and what was found of some columns."""
+    """The number of analyzed rows, and the statistics of some columns."""
 
     def __init__(self, columns: Sequence[Field]) -> None:
         self.counters = {field.name: _Counter(field) for field in columns}
@@ -194,7 +194,7 @@ class Measured:
             self.counters[name].add(column)
 
     def values(self) -> FoundValues:
-        """What was found, to be joined in another process."""
+        """The result, to be joined in another process."""
         return FoundValues(rows=self.rows, columns={name: counter.totals() for name, counter in self.counters.items()})
 
     def join(self, found: FoundValues, columns: Sequence[Field]) -> None:
@@ -207,7 +207,7 @@ class Measured:
 
 
 class ColumnValues(msgspec.Struct, frozen=True, kw_only=True):
-    """What is found of one column. `bounds`: an Arrow stream of one column; None: there are none."""
+    """The statistics of one column. `bounds`: an Arrow stream of one column; None: there are none."""
 
     rows: int
     nulls: int
@@ -219,7 +219,7 @@ class ColumnValues(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FoundValues(Serializable, frozen=True, kw_only=True):
-    """What the rows of some splits are like: how many there are, and what is found of each column."""
+    """The statistics of some splits: the number of rows, and the statistics of each column."""
 
     kind: ClassVar[str] = "analyzed"
     edition: ClassVar[int] = 1
@@ -280,7 +280,7 @@ class _Counter:
         self._has_nan |= other._has_nan
 
     def totals(self) -> ColumnValues:
-        """All that is known now."""
+        """The current result."""
         bounds = None
         if self._bounds:
             sink = pa.BufferOutputStream()
@@ -294,7 +294,7 @@ class _Counter:
         )  # fmt: skip
 
     def take(self, found: ColumnValues) -> None:
-        """Know what another counter has found, and nothing else."""
+        """Start from the result of another counter."""
         self._rows, self._nulls, self._length = found.rows, found.nulls, found.length
         self._longest, self._has_nan = found.longest, found.has_nan
         self._distinct = DistinctCount.of(*found.distinct)

@@ -1,9 +1,9 @@
 """What commits do for their table by its options: tell observers, make tags, mark partitions as done, let tags,
 partitions and snapshots expire.
 
-A commit that lets nothing go asks the store for nothing: what was seen before is remembered (`metadata/upkeep.py`), and
-says when there is something to do next. The commit is published by then: what fails here is told, and never takes the
-place of its result.
+A commit with nothing to expire makes no store requests: earlier observations are cached (`metadata/upkeep.py`), with
+the time of the next due work. The commit is already published: failures here are reported and never replace its
+result.
 
 Source: Java `TableCommitImpl.maintain`, `AbstractFileStoreTable.newCommit`; Spark `WriteHelper.postCommit`;
 Flink `PartitionMarkDoneListener`.
@@ -32,19 +32,19 @@ from paimon_py.spec.tag_periods import TagRule
 
 
 def run_auto_maintenance(table: OpenTable, result: Result, *, of_batch: bool = False) -> Result:
-    """The result of a commit, after those who follow the table were told, and the care that its options ask for.
+    """The result of a commit, after observers were notified and the maintenance that the options ask for.
 
-    Tables with the option `write-only` leave all care to others, but for tags and marks of batches. With
-    `snapshot.expire.execution-mode` = `async` the care of streams is taken while the caller goes on.
+    Tables with the option `write-only` skip all maintenance except tags and marks of batches. With
+    `snapshot.expire.execution-mode` = `async` the maintenance of streams runs while the caller continues.
 
-    Options are those of the table now, whatever they were when the table object was opened.
+    The current options of the table apply, not those from when the table object was opened.
 
     Args:
-        of_batch: rows were committed that belong to no stream of commits.
+        of_batch: the committed rows belong to no stream of commits.
 
     Cost: none while nothing is due; for the first commit of a table object a list, and a few gets once the table has
         more snapshots than `snapshot.num-retained.min`.
-    Raises: PaimonWarning where warnings are errors, if care fails or an observer; the commit is published nevertheless.
+    Raises: PaimonWarning where warnings are errors, if maintenance or an observer fails; the commit stays published.
     """
     schema = table.schema
     latest = result.snapshot_id
@@ -63,7 +63,7 @@ def run_auto_maintenance(table: OpenTable, result: Result, *, of_batch: bool = F
 
 
 class _Care:
-    """The care after one commit."""
+    """The maintenance after one commit."""
 
     def __init__(self, table: OpenTable, latest: int, *, of_batch: bool) -> None:
         """`latest`: the newest snapshot of the commit."""
@@ -76,7 +76,7 @@ class _Care:
         self._memory = table.root.upkeep
 
     def begin(self) -> None:
-        """Take the care behind the caller, unless that of an earlier commit still goes on."""
+        """Run the maintenance in the background, unless that of an earlier commit is still running."""
         if not self._memory.at_work:
             self._memory.at_work = True
             self._root.env.pool.behind(self._run)
@@ -88,7 +88,7 @@ class _Care:
             self._memory.at_work = False
 
     def take(self) -> None:
-        """Do what is due. Tags first, which hold what would go; then who is gone, and holds nothing any more."""
+        """Do what is due. Create tags first, since they protect snapshots; expire consumers before snapshots."""
         if not self._options.get_bool("write-only"):
             self._attempt("no tag was made", self._tag)
             self._attempt("tags did not expire", self._tags)
@@ -99,7 +99,7 @@ class _Care:
             self._attempt("no tag was made", lambda: tag_batch(self._table))
 
     def mark(self, snapshot_ids: Sequence[int]) -> None:
-        """Mark the partitions as done that got files by these snapshots."""
+        """Mark the partitions that received files in these snapshots as done."""
         duty = lambda: mark_written(self._table, snapshot_ids)  # noqa: E731
         self._attempt("partitions were not marked as done", duty)
 
@@ -120,7 +120,7 @@ class _Care:
             expire_tags_by_commit(self._table, is_first=self._latest == 1)
 
     def _partitions(self) -> None:
-        """Look for partitions that have expired so long after the last look; begin with a random part of that time."""
+        """Check for expired partitions once per interval, starting at a random offset."""
         env, interval = self._root.env, self._options.get_duration("partition.expiration-check-interval")
         expiry = PartitionExpiry.of(self._schema, self._schema.options, env.clock)
         if expiry is None:
@@ -153,7 +153,7 @@ class _Care:
         return retention_of(self._schema.options, self._root.env.clock.millis(), what)
 
     def _is_due(self, retention: Retention) -> tuple[bool, Snapshot | None]:
-        """Whether numbers and times let the oldest snapshot go; asks the store only for what is not remembered.
+        """Whether retention allows the oldest snapshot to expire. Uses cached values where possible.
 
         Also the snapshot after the oldest one, if it was looked at.
         """
@@ -174,7 +174,7 @@ class _Care:
         return bool(may_go(oldest.id, following.time_millis, self._latest, retention)), following
 
     def _expire(self, retention: Retention, seen: Snapshot | None) -> bool:
-        """Let snapshots go. Whether some went."""
+        """Expire snapshots. Returns whether any were deleted."""
         done = expire_snapshots(self._table, retention, dry_run=False, seen=seen)
         remembered = self._memory.snapshot
         if done.earliest_id is not None and (remembered is None or remembered.id != done.earliest_id):
@@ -182,7 +182,7 @@ class _Care:
         return bool(done.snapshot_ids)
 
     def _changelogs(self, retention: Retention, *, went: bool) -> None:
-        """Let changelogs go, once snapshots went, or the oldest one that is remembered may go."""
+        """Expire changelogs after snapshots were deleted, or if the oldest cached one may expire."""
         if self._latest <= retention.count_min:
             return
         oldest = self._memory.changelog

@@ -1,4 +1,4 @@
-"""Tags that commits make: by the time of snapshots, or one for each batch job and day.
+"""Tags that commits create: by the time of snapshots, or one per batch job and day.
 
 Source: format.md §16.3; Java `TagAutoCreation`, `TagBatchCreation`.
 """

@@ -1,4 +1,4 @@
-"""Making branches, deleting and renaming them.
+"""Creating, deleting and renaming branches.
 
 Source: format.md §15.5; docs/reliability.md §3 (o); Java `FileSystemBranchManager`.
 """
@@ -19,7 +19,7 @@ from paimon_py.spec.snapshot import Base, Snapshot
 def create_branch(
     root: TableRoot, name: str, begin: str | Snapshot | None, *, newest_schema: bool = False
 ) -> TableRoot:
-    """Make a branch: empty, or at a snapshot, or at that of a tag, which then is a tag of the branch too.
+    """Create a branch: empty, at a snapshot, or at the snapshot of a tag, which then is a tag of the branch too.
 
     Args:
         newest_schema: the branch gets all schemas of the table, also those that came after the snapshot. An empty
@@ -72,7 +72,7 @@ def _begins_at(branch: TableRoot, snapshot: Snapshot | None) -> bool:
 
 
 def _check_remains(root: TableRoot, branch: TableRoot, ours: set[str]) -> None:
-    """Make sure that nothing is left of another branch of this name, which would come to be a part of this one.
+    """Make sure that nothing is left of an earlier branch of this name, which would become part of this one.
 
     Cost: a list; where there are remains one for each of their directories.
     Raises: AlreadyExistsError
@@ -111,7 +111,7 @@ def delete_branch(root: TableRoot, name: str) -> None:
 
     Raises:
         BranchNotFoundError
-        CommitConflictError: a fast-forward is at work.
+        CommitConflictError: a fast-forward is in progress.
     """
     branch = root.on_branch(check_new_branch(name))
     if root.history is not None:

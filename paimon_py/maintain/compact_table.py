@@ -1,4 +1,4 @@
-"""One compaction of a table, from the arguments of a call to its result; its tasks may be carried out elsewhere."""
+"""One compaction of a table, from the arguments of a call to its result; its tasks may run elsewhere."""
 
 from __future__ import annotations
 

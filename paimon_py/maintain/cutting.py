@@ -1,7 +1,7 @@
 """Cutting a history: what a rollback and a fast-forward have in common.
 
-The history ends with some snapshots when all is done. Those that have to leave are deleted newest first, and what takes
-their place is written as soon as a reader may find it: at every moment the table has a snapshot. Before each deletion
+A cut replaces the end of a history. The snapshots to remove are deleted newest first, and their replacements are
+written as soon as a reader may find them: the table has a snapshot at every moment. Before each deletion
 the call makes sure that no other call has taken the cut over, so that a process that was thought dead does no harm.
 
 Source: docs/reliability.md §3 (o).
@@ -28,7 +28,7 @@ _ROUNDS = 20
 
 
 class NewerSnapshotsError(CommitConflictError):
-    """Snapshots came meanwhile that may not go."""
+    """New snapshots appeared that must not be deleted."""
 
     def __init__(self, path: str, ids: Sequence[int]) -> None:
         super().__init__(f"others committed to {path} meanwhile: {shown_ids('snapshot', ids)}", table=path)
@@ -61,9 +61,9 @@ class Cutting:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Begin, and let a block look once more whether all that it needs is there, before anything changes.
+        """Begin the cut; the block checks once more that everything it needs exists, before anything changes.
 
-        If the block raises, all is as before.
+        If the block raises, nothing has changed.
 
         Raises: CommitConflictError if another call is at work.
         """
@@ -202,9 +202,9 @@ class Cutting:
             raise NewerSnapshotsError(self._root.path, new)
 
     def withdraw(self) -> bool:
-        """Take the cut back if nothing was changed by it, neither now nor by a call that this one took over.
+        """Revoke the cut if nothing was changed, neither by this call nor by the call that it took over.
 
-        Returns: whether it is taken back; else a later call has to finish it.
+        Returns: whether it was revoked; otherwise a later call has to finish it.
         """
         if self._has_written or self.gone or self.over is not None:
             return False
@@ -221,7 +221,7 @@ class Cutting:
         self.gone.add(number)
 
     def end(self) -> None:
-        """Write the hints, and say that all is done."""
+        """Write the hints and mark the cut as finished."""
         ids, home, within = self._root.snapshots.ids(), self._root.branch_path, self._root.path
         if (read_hint(self._root.store, earliest_hint_path(home)) or 1) != ids[0]:
             self._root.store.put(earliest_hint_path(home), str(ids[0]).encode(), within=within)

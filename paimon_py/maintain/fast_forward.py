@@ -1,6 +1,6 @@
-"""Fast-forward: main becomes what a branch is.
+"""Fast-forward: moves the main branch to the state of another branch.
 
-Main keeps exactly the snapshots that the branch comes from. What main has besides is let go only if the caller says so.
+Main keeps exactly the snapshots that the branch descends from. Its other snapshots are deleted only on request.
 
 Source: format.md §15.5; docs/reliability.md §3 (o); Java `FileSystemBranchManager.fastForward`.
 """
@@ -51,14 +51,14 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fast_forward(root: TableRoot, name: str, *, discard: bool) -> FastForwarded:
-    """Make main what a branch is.
+    """Move main to the state of a branch.
 
     Snapshots of main that the branch does not come from are deleted newest first, then those of the branch are written,
     oldest first. A reader finds a state of either at every moment. A call whose process ended is repeated; all others
     refuse until then. Consumers that have read what is deleted are warned of.
 
     Args:
-        discard: let go what main has and the branch does not come from: snapshots, tags, changes of the schema.
+        discard: delete what main has but the branch does not descend from: snapshots, tags, changes of the schema.
 
     Cost: some lists of each side, a get for each snapshot and tag, a get and a delete for each snapshot that is
         deleted, a put for each that comes.
@@ -92,7 +92,7 @@ def fast_forward(root: TableRoot, name: str, *, discard: bool) -> FastForwarded:
 
 
 def fast_forward_event(root: TableRoot, done: FastForwarded) -> RollbackEvent:
-    """What observers are told of a fast-forward."""
+    """The event of a fast-forward for observers."""
     return RollbackEvent(
         **root.event_place(), action="fast-forward", snapshot_id=done.snapshot_id, deleted_ids=done.gone_ids,
         deleted_tags=done.tags, consumers=done.consumers,
@@ -213,7 +213,7 @@ class _Move:
         return self._result(last.id, set(root.snapshots.ids()), cutting.gone)
 
     def by_catalog(self) -> FastForwarded:
-        """Have the catalog move main, where it keeps the history."""
+        """Let the catalog move main if it manages the history."""
         assert self._root.history is not None
         self._root.history.fast_forward(self._branch.branch)
         self._root.schemas.forget()

@@ -24,7 +24,7 @@ _LISTED_AT_ONCE = 10_000
 """Directories that an executor lists in one job: the process that asks holds what is in so many."""
 _DELETED_BY_TASK = 1000
 _COUNTED = 64
-"""Files that are deleted before a caller is told again."""
+"""Number of deleted files between two progress reports."""
 
 
 class DirectoryPlace(msgspec.Struct, frozen=True):
@@ -126,7 +126,7 @@ def delete_files(
     job: Job[DeleteTask, Deletion], paths: Sequence[str], executor: Executor | None = None, *,
     external: str | None = None, named: bool = False,
 ) -> int:  # fmt: skip
-    """Delete files. Gives how many the store left, which stay as orphans.
+    """Delete files. Returns how many the store could not delete; these stay as orphans.
 
     Args:
         external, named: see `DeleteTask`.
@@ -170,7 +170,7 @@ def _delete(job: Job[DeleteTask, Deletion], task: DeleteTask) -> Deletion:
 
 
 def _remains(store: DeleteFile, path: str) -> bool:
-    """Delete a file. Gives whether the store refused."""
+    """Delete a file. Returns whether the store refused."""
     try:
         store.delete(path)
     except StorageError:

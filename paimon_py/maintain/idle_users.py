@@ -1,4 +1,4 @@
-"""Users whose last number is forgotten: they have not committed for long, and no state of the table names them.
+"""Deletes the last numbers of users that have not committed for long and that no state of the table names.
 
 A user that a snapshot, tag, branch or kept changelog names stays known whatever its age: its file is the backup of what
 these say.
@@ -53,7 +53,10 @@ def idle_users(
 
 
 def forget_user(root: TableRoot, user: IdleUser) -> bool:
-    """Delete the file of a user unless the user has committed meanwhile. Whether it went. Cost: a stat and a delete."""
+    """Delete the file of a user unless the user has committed meanwhile. Returns whether it did.
+
+    Cost: a stat and a delete.
+    """
     status = root.store.stat(user.file.path)
     if status is None or not is_older(status, user.limit):
         return False

@@ -1,4 +1,4 @@
-"""Options that decide what the level of a file means: before one changes, all rows are lifted to the top level.
+"""Options that define the meaning of a file's level: before one changes, all rows move to the top level.
 
 Compactions of a table with `changelog-producer` = `lookup` tell the rows that they lift out of level 0, those with
 `full-compaction` whatever is not on the top level; readers of deletion vectors pass over level 0. Files from before the

@@ -1,4 +1,4 @@
-"""Marking partitions as done: a file `_SUCCESS` beside the buckets tells others that a partition is complete.
+"""Marking partitions as done: a `_SUCCESS` file next to the buckets shows that a partition is complete.
 
 Source: Java `PartitionMarkDoneAction`, `SuccessFileMarkDoneAction`, `SuccessFile`, `PartitionPathUtils`.
 """

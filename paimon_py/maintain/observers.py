@@ -1,9 +1,9 @@
-"""Tells those who follow a table what became of it, once it has: commits, changes of tags, moves of the history.
+"""Notifies observers of a table after each commit, change of tags, or move of the history.
 
 Observers of the program (`Catalog.register_observer`) come first, then the Iceberg metadata of the table.
 
-What was done to the table stands by then. An observer that fails changes nothing about that: its failure is a warning,
-and a text for the result of the verb.
+Observers run after the change is final. A failing observer does not undo it: its failure is a warning,
+and a string in the result of the verb.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _FAILURES = (PaimonError, OSError, struct.error, pa.ArrowException, *UNFORESEEN)
 
 
 def notify(table: OpenTable, result: Result) -> Result:
-    """The result of a commit, after those who follow the table were told; it says what they could not do.
+    """The result of a commit after observers were notified; it contains their failures.
 
     Args:
         schema: the latest one.
 
-    Cost: none where nobody follows the table.
+    Cost: none without observers.
     Raises: PaimonWarning where warnings are errors, if an observer fails; the commit is published nevertheless.
     """
     said = tell_commits(table, result.snapshot_ids)
@@ -49,7 +49,7 @@ def notify(table: OpenTable, result: Result) -> Result:
 
 
 def observed_again(table: OpenTable, result: Result) -> Result:
-    """The result of a commit that had happened before; those who follow the table are told again.
+    """The result of a commit that had happened before; observers are notified again.
 
     Args:
         schema: the one that the table object was opened with.
@@ -60,7 +60,7 @@ def observed_again(table: OpenTable, result: Result) -> Result:
 
 
 def tell_commits(table: OpenTable, snapshot_ids: Sequence[int]) -> tuple[str, ...]:
-    """Tell of snapshots that were committed, in their order; what could not be done. Cost, Raises: as `notify`"""
+    """Report committed snapshots, in order; returns the failures. Cost, Raises: as `notify`"""
     said = _report_commits(table.root)
     if snapshot_ids and _is_followed(table):
         what = f"snapshot {snapshot_ids[-1]} was committed"
@@ -69,10 +69,10 @@ def tell_commits(table: OpenTable, snapshot_ids: Sequence[int]) -> tuple[str, ..
 
 
 def tell_tags(table: OpenTable, events: Callable[[], Sequence[TagEvent]]) -> tuple[str, ...]:
-    """Tell of tags that came, went or name another snapshot. Cost, Raises: as `notify`
+    """Report tags that were created, deleted or moved to another snapshot. Cost, Raises: as `notify`
 
     Args:
-        events: makes what observers are told; called where there are some.
+        events: builds the events; called only if there are observers.
     """
     said = report_all(table.root, events)
     if _is_followed(table):
@@ -81,7 +81,7 @@ def tell_tags(table: OpenTable, events: Callable[[], Sequence[TagEvent]]) -> tup
 
 
 def tell_moved(table: OpenTable, event: Callable[[], RollbackEvent]) -> tuple[str, ...]:
-    """Tell that the table went back, or on to a branch. Cost, Raises: as `notify`"""
+    """Report a rollback or a fast-forward. Cost, Raises: as `notify`"""
     said = report(table.root, event)
     if _is_followed(table):
         said += _notify_one(table.root, "the table went to another snapshot", lambda: _observer(table).on_move())
@@ -89,7 +89,7 @@ def tell_moved(table: OpenTable, event: Callable[[], RollbackEvent]) -> tuple[st
 
 
 def schema_event(place: EventPlace, schema: TableSchema, changes: Sequence[SchemaChange]) -> SchemaEvent:
-    """What observers are told of a new schema; values of options that may be secret are left out."""
+    """The event of a new schema, without values of options that may be secret."""
     return SchemaEvent(**place, schema_id=schema.id, changes=tuple(map(_change_text, changes)))
 
 
@@ -100,7 +100,7 @@ def _change_text(change: SchemaChange) -> str:
 
 
 def report(root: TableRoot, event: Callable[[], TableEvent]) -> tuple[str, ...]:
-    """Tell the observers of the program of one event; what went wrong. Cost: none where there are none.
+    """Report one event to the observers of the program; returns the failures. Cost: none without observers.
 
     Raises: PaimonWarning where warnings are errors, if an observer fails.
     """
@@ -108,7 +108,7 @@ def report(root: TableRoot, event: Callable[[], TableEvent]) -> tuple[str, ...]:
 
 
 def report_all(root: TableRoot, events: Callable[[], Sequence[TableEvent]]) -> tuple[str, ...]:
-    """Tell the observers of the program of some events. Cost, Raises: as `report`"""
+    """Report several events to the observers of the program. Cost, Raises: as `report`"""
     if not root.env.observers:
         return ()
     said = tuple(text for event in events() for text in root.env.observers.report(event))
@@ -118,7 +118,7 @@ def report_all(root: TableRoot, events: Callable[[], Sequence[TableEvent]]) -> t
 
 
 def _report_commits(root: TableRoot) -> tuple[str, ...]:
-    """Tell of the commits of this table object that were not told yet: another one may have failed in between."""
+    """Report the commits of this table object that were not reported yet: another one may have failed in between."""
     waiting, events = root.upkeep.events, list[CommitEvent]()
     while waiting:
         try:

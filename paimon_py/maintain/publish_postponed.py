@@ -1,4 +1,4 @@
-"""Publishing the rows of postponed buckets: they go to real buckets, as one compaction.
+"""Publishing the rows of postponed buckets: moves them to real buckets in one compaction.
 
 Source: format.md §7.3; Java `CompactAction.buildForPostponeBucketCompaction`, `PostponeUtils`, `BucketFiles`.
 """
@@ -42,7 +42,7 @@ from paimon_py.write.settings import WriterSettings
 def publish_postponed(
     table: OpenTable, chosen: PartitionChoice | None, progress: Progress | None = None
 ) -> CommitResult:
-    """Give waiting rows their buckets, in the order of the commits that brought them.
+    """Assign waiting rows to their buckets, in the order of the commits that added them.
 
     A partition keeps the number of buckets it has; a new one gets what the options `postpone.default-bucket-num`, else
     `postpone.target-row-num-per-bucket` or `postpone.target-size-per-bucket` ask for. Buckets that have piled up runs
@@ -66,7 +66,7 @@ def publish_postponed(
 
 
 def require_none_waiting(root: TableRoot) -> None:
-    """Refuse to go on while rows wait that nobody would publish any more.
+    """Refuse to continue while rows wait that no later call would publish.
 
     Raises: UsageError
     """

@@ -1,4 +1,4 @@
-"""Writing partitions anew with another number of buckets.
+"""Rewriting partitions with another number of buckets.
 
 Source: format.md §3.3, §7.3; Java `RescaleAction`, `OverwriteChangesProvider`.
 """
@@ -50,7 +50,7 @@ ROUNDS = 10
 
 
 def check_rescalable(schema: TableSchema, buckets: int) -> None:
-    """Refuse tables whose buckets are not counted, and numbers that count nothing.
+    """Refuse tables without a fixed number of buckets, and invalid numbers.
 
     Raises: UsageError
     """
@@ -83,7 +83,7 @@ def _rewrite(job: Job[RewriteTask, Changes], task: RewriteTask) -> Changes:
 
 
 def discard_changes(job: Job[Any, Changes], changes: Changes) -> None:
-    """Delete the files of changes that a task made and that nobody will commit."""
+    """Delete the files of a task's changes that will never be committed."""
     discard(OpenTable(job.root, job.schema), changes)
 
 
@@ -107,7 +107,7 @@ def rescale(
     Rows that wait for their bucket stay where they are.
 
     Args:
-        executor: who writes; None: this process.
+        executor: runs the writing tasks; None: this process.
         progress: is told of rows as they are written, by other processes when a task is done.
 
     Cost: reads and writes all rows of these partitions; memory as a scan and a writer have it.

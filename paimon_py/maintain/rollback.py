@@ -23,9 +23,8 @@ def rollback(root: TableRoot, target: Snapshot, *, tag: str | None = None) -> Ro
     """Make a snapshot, which a tag may keep alone, the latest one.
 
     Nothing else than its ancestors stays: later snapshots, changelogs and tags are deleted, newest first. A reader
-        finds
-    a state at every moment. A call whose process ended is repeated; all others refuse until then. Where a catalog keeps
-    the history, it is the one that rolls back. Consumers that have read what is deleted are warned of.
+    finds a state at every moment. A call whose process ended is repeated; all others refuse until then. Where a catalog
+    keeps the history, the catalog rolls back. A warning names consumers that have read deleted snapshots.
 
     Args:
         tag: the name by which the snapshot was found, if there is one.
@@ -51,7 +50,7 @@ def rollback(root: TableRoot, target: Snapshot, *, tag: str | None = None) -> Ro
 
 
 def rollback_event(root: TableRoot, done: RolledBack) -> RollbackEvent:
-    """What observers are told of a rollback."""
+    """The event of a rollback for observers."""
     return RollbackEvent(
         **root.event_place(), action="rollback", snapshot_id=done.snapshot_id, deleted_ids=done.snapshot_ids,
         deleted_tags=done.tags, consumers=done.consumers,

@@ -1,4 +1,4 @@
-"""Making and deleting tags. Of a tag that goes the name goes first, then the files that only the tag kept.
+"""Creating and deleting tags. A deletion removes the name first, then the files that only the tag kept.
 
 Source: format.md §16.3; Java `TagManager`, `TagDeletion`, `TagTimeExpire`, `SuccessFileTagCallback`.
 """
@@ -38,13 +38,13 @@ _LOOK_MILLIS = 60_000
 def make_tag(
     table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta | None = None
 ) -> Tag:
-    """Give a snapshot a name, for as long as is said here or by `tag.default-time-retained`; else for good.
+    """Name a snapshot, for the given time or for `tag.default-time-retained`; otherwise permanently.
 
-    The snapshot is looked for once more when the tag is there: expiry lists tags once the snapshot is gone, and so
+    The snapshot is checked again after the tag is created: expiry lists tags after the snapshot is deleted, and so
     either knows of the tag, or the tag is taken back.
 
     Raises:
-        SnapshotExpiredError: the snapshot went meanwhile.
+        SnapshotExpiredError: the snapshot expired meanwhile.
         CorruptionError: the success file of an older tag of this name is damaged.
         else as `Tags.create`
     """
@@ -77,11 +77,11 @@ def rename_tag(table: OpenTable, name: str, new_name: str) -> Tag:
 def replace_tag(
     table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta | None = None
 ) -> Tag:
-    """Let a tag name another snapshot, in one step for readers; then files go that only the old one kept.
+    """Move a tag to another snapshot, atomically for readers; then delete files that only the old one kept.
 
     Raises:
         TagNotFoundError: there is no such tag.
-        SnapshotExpiredError: the snapshot went meanwhile; the tag is as it was.
+        SnapshotExpiredError: the snapshot expired meanwhile; the tag is unchanged.
         else as `delete_tags`
     """
     check_taggable(table.schema)
@@ -99,7 +99,7 @@ def replace_tag(
 
 
 def _now(root: TableRoot) -> datetime:
-    """The clock on the wall."""
+    """The local wall-clock time."""
     return datetime.fromtimestamp(root.env.clock.local_millis() / 1000, timezone.utc)
 
 
@@ -149,7 +149,7 @@ def delete_tag(table: OpenTable, tag: Tag) -> None:
 
 
 def delete_tags(table: OpenTable, going: Sequence[Tag]) -> None:
-    """Delete tags. Of snapshots that are gone and that no other tag has, files go that nothing else names.
+    """Delete tags, and the unreferenced files of expired snapshots that no other tag names.
 
     Tags may be of histories that were rolled back or replaced since, so that none speaks for another one: all that stay
     are asked, and the snapshots between which files may have come and gone. What was made of a tag meanwhile, a branch
@@ -179,8 +179,8 @@ def _let_go(
     """Delete the files that only some tags kept. Raises: as `delete_tags`
 
     Args:
-        delete: makes the tags go, once it is known which files they kept.
-        names: of the tags that `delete` makes go.
+        delete: deletes the tags, once it is known which files they kept.
+        names: of the tags that `delete` deletes.
     """
     others = [one.snapshot for one in table.root.tags.list() if one.name not in names]
     freed, doomed = _only_tagged(table.root, [tag.snapshot for tag in going], others), DeletionPlan(table)
@@ -206,7 +206,7 @@ def _let_go(
 
 
 def _only_tagged(root: TableRoot, going: Sequence[Snapshot], others: Sequence[Snapshot]) -> list[Snapshot]:
-    """The snapshots of some tags that are gone and that no other tag has, ascending.
+    """The expired snapshots of some tags that no other tag names, ascending.
 
     Marks are compared: a Java of another release leaves fields out of a tag that it does not know.
     """
@@ -238,7 +238,7 @@ def expire_tags(
 ) -> list[str]:
     """Delete the tags that have reached their time, or were made before another one.
 
-    Tags hold the wall clock of the zone of whoever made them; this machine's is taken for it, as Java does.
+    Tags hold the wall-clock time of their creator's zone; this machine's zone is assumed, as in Java.
 
     Raises: as `delete_tags`
     """
@@ -267,7 +267,7 @@ def expire_tags(
 def expire_tags_by_commit(table: OpenTable, *, is_first: bool) -> None:
     """Delete the tags that have reached their time, if it is time to look.
 
-    `is_first`: the commit made the first snapshot, so that nobody had one to tag.
+    `is_first`: the commit made the first snapshot, so that there was none to tag.
 
     Cost: a list, at most once a minute or where a tag is known to be over; a get for each tag not seen before.
     Raises: as `delete_tag`

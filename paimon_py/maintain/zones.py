@@ -1,4 +1,4 @@
-"""What clocks on the wall of a time zone show.
+"""Local wall-clock times of a time zone.
 
 Source: Java `ZoneId.of`.
 """

@@ -1,4 +1,4 @@
-"""Whether one snapshot comes from another: the one place that says so.
+"""Whether one snapshot descends from another; no other module decides this.
 
 A snapshot of paimon_py names the one it was built on. Of snapshots of other writers the manifests tell: the base of a
 snapshot is what its parent had.

@@ -1,4 +1,4 @@
-"""Following references to bytes that lie elsewhere: only to permitted places, whatever the rows of a table say.
+"""Following references to bytes that are stored elsewhere: only permitted places, whatever the rows of a table say.
 
 Permitted are the directory of the table, the warehouse that it lies in, the directories for its data files elsewhere,
 and what the caller names in the option `paimon-py.blob-paths` when the table or its catalog is opened. The options of

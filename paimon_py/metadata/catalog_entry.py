@@ -1,6 +1,6 @@
-"""What the catalog of a table has a say in when the table changes, and the lock that a catalog can give.
+"""The catalog's part in commits and schema changes of a table, and the lock that a catalog can provide.
 
-A table that is its directory and no more has no `CatalogEntry`.
+A table that consists only of its directory has no `CatalogEntry`.
 
 Source: Java `CatalogEnvironment`, `SnapshotCommit`, `RenamingSnapshotCommit`, `CatalogLock`, release 2.0.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class HistoryKeeper(Protocol):
-    """The snapshots and branches of a table as a catalog keeps them that is asked for them, seen from one branch."""
+    """Snapshots and branches of a table that a catalog manages, for one branch."""
 
     def newest(self) -> Snapshot | None:
         """The newest snapshot, None if the branch has none.
@@ -39,7 +39,7 @@ class HistoryKeeper(Protocol):
         ...
 
     def create_branch(self, name: str, tag: str | None) -> None:
-        """Make a branch: empty, or at the snapshot of a tag.
+        """Create a branch: empty, or at the snapshot of a tag.
 
         Raises: AlreadyExistsError, TagNotFoundError, TableNotFoundError, StorageError
         """
@@ -53,7 +53,7 @@ class HistoryKeeper(Protocol):
         ...
 
     def fast_forward(self, name: str) -> None:
-        """Make main what a branch is now.
+        """Move main to the current state of a branch.
 
         Raises: BranchNotFoundError, TableNotFoundError, StorageError
         """
@@ -61,14 +61,14 @@ class HistoryKeeper(Protocol):
 
 
 class CatalogEntry(Protocol):
-    """The entry of one table in its catalog. Can be pickled, without secrets."""
+    """The entry of one table in its catalog. It can be pickled, without secrets."""
 
     def history(self, branch: str) -> HistoryKeeper | None:
-        """Who is asked for the snapshots and branches; None: the directory of the table says what there is."""
+        """The catalog's snapshots and branches; None: the directory of the table determines them."""
         ...
 
     def committer(self, root: TableRoot) -> Committer:
-        """Who makes snapshots of a branch part of its history."""
+        """The committer that publishes snapshots of a branch."""
         ...
 
     def alter(
@@ -79,7 +79,7 @@ class CatalogEntry(Protocol):
 
         Returns: the new version.
 
-        Raises: as `metadata.schemas.alter`; StorageUnknownError where nobody can tell what the catalog did.
+        Raises: as `metadata.schemas.alter`; StorageUnknownError if the outcome in the catalog is unknown.
         """
         ...
 
@@ -88,21 +88,21 @@ class CatalogEntry(Protocol):
 class KeepsPartitions(Protocol):
     """A `CatalogEntry` in a catalog that keeps partitions too, and shows tags as such (`metastore.…`).
 
-    Partitions are told by the committer. What cannot be told is a `PaimonWarning`: the table is as it should be.
+    The committer reports partitions. A failed report is a `PaimonWarning`: the table itself is correct.
     """
 
     def tag_made(self, root: TableRoot, tag: str) -> None:
-        """Tell the catalog of a tag."""
+        """Report a tag to the catalog."""
         ...
 
     def tag_gone(self, root: TableRoot, tag: str) -> None:
-        """Tell the catalog that a tag is gone."""
+        """Report a deleted tag to the catalog."""
         ...
 
 
 @runtime_checkable
 class CountsPartitions(Protocol):
-    """A `CatalogEntry` whose catalog counts partitions from what commits tell (`metastore.partitioned-table`)."""
+    """A `CatalogEntry` whose catalog counts partitions from what commits report (`metastore.partitioned-table`)."""
 
     @property
     def counts_partitions(self) -> bool:
@@ -111,29 +111,30 @@ class CountsPartitions(Protocol):
 
 
 def keeper_of(root: TableRoot) -> KeepsPartitions | None:
-    """Who keeps partitions and tags of a table besides the table itself; nobody does for those of a branch."""
+    """The catalog that also stores partitions and tags of a table; None for those of a branch."""
     entry = root.registration
     return entry if isinstance(entry, KeepsPartitions) and root.branch == MAIN_BRANCH else None
 
 
 class Lock(Protocol):
-    """Keeps all others who ask for the same table out."""
+    """Excludes all other callers that lock the same table."""
 
     def hold(self, branch: str) -> AbstractContextManager[float]:
         """Hold the lock of a branch for a block.
 
-        Gives the reading of the clock's `elapsed` until which nobody else can have the lock.
-        A lock that could not be given back is a `PaimonWarning`: what was done in the block is done.
+        Yields the reading of the clock's `elapsed` until which no other caller can have the lock.
+        A lock that could not be released is a `PaimonWarning`: what was done in the block is done.
 
         Raises:
-            LockTimeoutError: others held it for as long as this call may wait; nothing was done.
+            LockTimeoutError: others held the lock for as long as this call may wait; nothing was done.
             StorageError: the catalog cannot be reached; nothing was done.
         """
         ...
 
 
 class LockedCommitter:
-    """Publishes snapshots as the store does, while a lock keeps others out: those who cannot create exclusively."""
+    """Publishes snapshots as the store does, under a lock that excludes writers that cannot create files
+    exclusively."""
 
     __slots__ = ("_branch", "_lock", "_store")
 
@@ -149,9 +150,9 @@ class LockedCommitter:
 
 
 class LockedRegistration:
-    """A table of a catalog that gives locks, and keeps nothing but its name.
+    """A table of a catalog that provides locks and stores only the table's name.
 
-    Subclasses tell their catalog of new schemas.
+    Subclasses report new schemas to their catalog.
     """
 
     __slots__ = ("_lock",)

@@ -1,4 +1,4 @@
-"""Publishing one snapshot, and finding out what became of it.
+"""Publishing one snapshot, and determining the outcome.
 
 A `Committer` is what a catalog can supply: the file system's creates the file of the snapshot, which must not be there.
 A creation that did not plainly succeed is never taken for a failure: the file is read back and compared. A snapshot

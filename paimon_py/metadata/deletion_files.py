@@ -1,4 +1,4 @@
-"""Index files of deletion vectors: where they lie, reading vectors out of them, writing new ones.
+"""Index files of deletion vectors: their paths, reading vectors from them, writing new ones.
 
 Source: format.md §10; Java `DeletionVectorsIndexFile`, `DeletionVectorIndexFileWriter`, `IndexPathFactory`.
 """

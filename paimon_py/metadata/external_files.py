@@ -1,4 +1,4 @@
-"""Data files of a table that lie outside its directory, and deletion vectors beside them."""
+"""Data files of a table outside its directory, and the deletion vectors next to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many files, rows and bytes lie on each level of each bucket of a snapshot.
+"""How many files, rows and bytes each level of each bucket of a snapshot contains.
 
 Source: Java system tables `$buckets`, `$file_key_ranges`; format.md §13.1.
 """

@@ -1,4 +1,4 @@
-"""The order of files that wait for their bucket: the snapshot that added a file says how new its rows are.
+"""The order of files in the postpone bucket: the snapshot that added a file determines how new its rows are.
 
 The entries of live files keep no such order: manifests are merged, and the snapshots that added the files expire. What
 stays with an entry is the time at which its file was made, and the clocks of writers differ. So commits give waiting

@@ -1,4 +1,4 @@
-"""Files that say that something is complete, and since when.
+"""Files that record that something is complete, and since when.
 
 Source: Java `SuccessFile`.
 """

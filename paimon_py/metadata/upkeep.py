@@ -1,4 +1,4 @@
-"""What a table object remembers of the care that its commits take, so that a commit asks the store only when it must.
+"""Cached state of automatic maintenance, so that a commit asks the store only when it must.
 
 All of it may be forgotten, or be older than the table: it then costs a few calls, or care comes with a later commit.
 """

@@ -1,4 +1,4 @@
-"""Whether a commit may build on the latest snapshot: no rollback is at work on the history, and nothing is missing.
+"""Whether a commit may build on the latest snapshot: no rollback is in progress, and nothing is missing.
 
 Source: docs/reliability.md §3 (o).
 """

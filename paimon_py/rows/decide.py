@@ -1,4 +1,4 @@
-"""What becomes of rows: the decision of `delete` and `update`, batch by batch.
+"""The decisions of `delete` and `update` about rows, batch by batch.
 
 Source: Java `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`.
 """

@@ -1,4 +1,4 @@
-"""Evaluating a row operation on the latest snapshot and publishing it; what others overtake is evaluated anew.
+"""Evaluating a row operation on the latest snapshot and publishing it; evaluated again after a conflicting commit.
 
 What was read must still be what the operation would read when its snapshot is published: the same files with the same
 dead rows. So every operation takes effect as if it were alone between the snapshot before and its own. If others were

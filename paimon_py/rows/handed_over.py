@@ -1,4 +1,4 @@
-"""What the writers of one evaluation handed over, until it is committed or given up."""
+"""The output of the writers of one evaluation, until it is committed or discarded."""
 
 from __future__ import annotations
 

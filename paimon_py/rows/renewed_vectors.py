@@ -1,4 +1,4 @@
-"""Deletion vectors of a bucket after an operation: which index files go, and which come."""
+"""Deletion vectors of a bucket after an operation: which index files are deleted and which are added."""
 
 from __future__ import annotations
 

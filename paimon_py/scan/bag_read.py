@@ -1,4 +1,4 @@
-"""Read the difference of two states of a table without a primary key: rows that went, and rows that came.
+"""Read the difference of two states of a table without a primary key: deleted rows, and added rows.
 
 Rows are told apart by all their values, and counted: of a row that is there three times in the earlier state and once
 in the later one, two went. Both states are read once. Rows are put into parts by a hash until those of one part are in

@@ -1,4 +1,4 @@
-"""Read the difference of two states: one net change a key, in the order of keys.
+"""Read the difference between two states: one net change per key, in key order.
 
 Both states are read merged, and then merged with each other: a key has a row of the earlier state, of the later one, or
 of both. Memory holds what a merge of as many runs holds, whatever the size of the states.
@@ -40,7 +40,7 @@ _ALIVE = text_array(["+I", "+U"])
 
 
 def read_difference(request: Request, compared: Compared, read: ReadRun) -> Iterator[pa.RecordBatch]:
-    """What became of the keys of two states. `read`: the rows of one run.
+    """The changes of keys between two states. `read`: the rows of one run.
 
     Shapes: out — batches of `request.arrow_schema` and `_row_kind`, none empty.
     Cost: two merge windows in memory besides the readers of the runs; with old rows everything is read twice.
@@ -94,11 +94,11 @@ def _source(asked: Request, run: Split, state: int, read: ReadRun) -> RunSource:
 
 
 class _Difference(msgspec.Struct, frozen=True):
-    """A merge engine for rows of two states: what became of every key, as its kind.
+    """A merge engine for rows of two states: the change of every key, as its row kind.
 
-    `values`: the columns that are compared. `tell`: "net" gives one change a key. "old" gives the rows that were there
-    and are gone or have changed, "new" those that are there now and were not. "stored" takes the kinds of the rows, and
-    what is gone is not a change.
+    `values`: the columns that are compared. `tell`: "net" returns one change per key. "old" returns the earlier rows
+    that were deleted or changed, "new" the later rows that are new or changed. "stored" uses the stored kinds of the
+    rows, and a missing key is not a change.
     """
 
     values: frozenset[str]
@@ -110,6 +110,9 @@ class _Difference(msgspec.Struct, frozen=True):
 
     def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
         """The later row of every key, and its kind; NULL for keys that did not change."""
+        # Example: key 1 is a, then a; key 2 is a, then b; key 3 was deleted; key 4 is new.
+        #   "net": 2 +U b, 3 -D, 4 +I.   "old": 2 -U a, 3 -D.   "new": 2 +U b, 4 +I.
+        #   "stored": the later rows of 2 and 4, each with the kind that is stored with it.
         states = numpy_values(combine_chunks(columns[_STATE]))
         newest, both = groups.newest_rows, groups.multiple
         oldest = groups.oldest_rows[both]

@@ -1,4 +1,4 @@
-"""Commits that take rows away from tables without a primary key: nothing that they wrote tells which rows went."""
+"""Commits that delete rows from tables without a primary key: their files do not show which rows were deleted."""
 
 from __future__ import annotations
 

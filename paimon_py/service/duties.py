@@ -1,4 +1,4 @@
-"""What is done for one table, step by step; each step is a verb that may be repeated by anybody at any time."""
+"""What is done for one table, step by step; each step is a verb that any process may repeat at any time."""
 
 from __future__ import annotations
 

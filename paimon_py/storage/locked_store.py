@@ -1,4 +1,4 @@
-"""A store whose publications somebody else keeps apart: the lock of a catalog, or its server.
+"""A store whose publications are serialised by the lock of a catalog, or by its server.
 
 Source: Java `RenamingSnapshotCommit`; format.md §2.
 """

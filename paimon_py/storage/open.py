@@ -1,4 +1,4 @@
-"""Open the store that a URL lies in, by options."""
+"""Open the store of a URL, by options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store whose credentials end: others are asked for before.
+"""A store that refreshes its credentials before they expire.
 
 Streams that are open go on with new credentials: a reader opens its file again at the same place. A new file whose
 credentials might end before it is complete is written to the machine's spill place first.

@@ -1,4 +1,4 @@
-"""How many round trips a store is waited for, counted without waiting.
+"""Counts sequential round trips to a store without real latency.
 
 A `TripStore` takes one trip for every request. A `TripPool` lets the requests of its calls go out at the same time, as
 many as it has threads: the wait is that of the longest call. Both share one count, so that the trips in sequence of any

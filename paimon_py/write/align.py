@@ -1,4 +1,4 @@
-"""Whatever a user hands over → batches with exactly the columns of the table, and the kind of each row.
+"""Input of a user → batches with exactly the columns of the table, and the kind of each row.
 
 Source: Java `TableWriteImpl`, `DefaultValueRow`, `RowKindGenerator`, `RowKindFilter`.
 """
@@ -113,7 +113,7 @@ class Alignment:
         """The batch in the table's schema, without the rows that options drop.
 
         Args:
-            first: how many rows of the user's came before, for messages; None: nobody counts them.
+            first: the number of the user's earlier rows, for messages; None: not counted.
 
         Cost: no copy for columns that have the right type already; only bounded types look at lengths.
         Raises:

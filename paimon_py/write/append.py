@@ -24,7 +24,7 @@ class AppendWriter:
         bucket: number of the bucket; 0 in tables without buckets.
         next_sequence: the sequence number that the next row gets.
         waiting_bytes: memory of the rows that `work` will write.
-        tell: is told of rows that were written, by whoever works.
+        tell: called with the number of rows written, by the thread that writes.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class AppendWriter:
 
     @property
     def has_spilled(self) -> bool:
-        """Never: rows go to files as they come."""
+        """Never: rows are written to files in the order of arrival."""
         return False
 
     @property

@@ -1,4 +1,4 @@
-"""BLOBs that a caller has elsewhere: paths, open files and references among rows, of which few are read at a time."""
+"""BLOBs outside the rows: paths, open files and references, read a few at a time."""
 
 from __future__ import annotations
 

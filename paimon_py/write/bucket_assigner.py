@@ -1,4 +1,4 @@
-"""Which dynamic bucket a key goes to: where its hash is known already, else where there is room. Pure.
+"""The dynamic bucket of a key: the one that already has its hash, otherwise one with room. Pure.
 
 Source: format.md §7.4; Java `PartitionIndex`, `HashBucketAssigner`, `BucketAssigner`.
 """
@@ -66,7 +66,7 @@ def assigners_of(partition: bytes, hashes: Int32s, *, channels: int, assigners: 
 class PartitionBuckets:
     """The hashes of one partition and the bucket of each.
 
-    Known hashes lie in a few sorted arrays, the newest of which is the smallest, so that growing costs little.
+    Known hashes are kept in a few sorted arrays; the newest one is the smallest, so that growing costs little.
     Memory: six bytes a hash.
     """
 
@@ -127,7 +127,7 @@ class PartitionBuckets:
         return buckets, fresh
 
     def _places(self, hashes: Int32s) -> Iterable[tuple[int, int]]:
-        """Buckets for new hashes and how many of them go there, in order."""
+        """Buckets for new hashes and the number of hashes for each, in order."""
         left = len(hashes)
         target = self._settings.target_rows
         while left:

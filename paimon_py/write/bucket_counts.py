@@ -1,4 +1,4 @@
-"""Which bucket a new key of a partition goes to, where buckets are filled by counting. Pure.
+"""The bucket of a new key in a partition whose buckets are filled by counting. Pure.
 
 The first bucket with room takes a key, in the order of their numbers; if none has, the smallest free number becomes a
 new bucket. A key that leaves makes room.
@@ -22,7 +22,7 @@ class BucketCounts:
         self.counts: dict[int, int] = {}
 
     def add(self, bucket: int, count: int) -> None:
-        """Count keys that lie in a bucket, or, with a negative count, lie there no longer."""
+        """Count keys that a bucket contains, or, with a negative count, no longer contains."""
         self.counts[bucket] = self.counts.get(bucket, 0) + count
 
     def assign(self, times: Ints, left: Ints, left_times: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""The one question for the kind of buckets that a writer's table has."""
+"""The kind of buckets that a writer's table has."""
 
 from __future__ import annotations
 

@@ -22,11 +22,11 @@ from paimon_py.write.append import AppendWriter
 from paimon_py.write.settings import WriterSettings
 
 Tell = Callable[[int], None]
-"""Is told how many more rows are in files, or have nothing left to do."""
+"""Called with the number of further rows that are in files or were dropped."""
 
 
 class BucketWriter(Protocol):
-    """What a session asks of the writer of one partition and bucket. `tell` is told of rows; None: nobody is."""
+    """The writer of one partition and bucket, as a session uses it. `tell` receives row counts; None: no reports."""
 
     partition: bytes
     bucket: int

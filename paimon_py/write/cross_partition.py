@@ -1,4 +1,4 @@
-"""Rows of a table whose keys move between partitions: where each of them goes, by an index of all keys.
+"""Rows of a table whose keys move between partitions: an index of all keys determines the place of each row.
 
 Source: format.md §7.3; Java `GlobalIndexAssigner`, `IndexBootstrap`; docs/decisions/0016.
 """
@@ -58,7 +58,7 @@ class CrossPartitionRouting(Routing):
     The keys of the table are read when the first row comes.
 
     Attributes:
-        memory_bytes: what the index takes at most, with the copies of a merge; what is more lies on local disk.
+        memory_bytes: the maximum memory of the index, with the copies of a merge; the rest is on local disk.
     """
 
     def __init__(
@@ -96,11 +96,11 @@ class CrossPartitionRouting(Routing):
         return self._follower.base
 
     def route(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> list[Routed]:
-        """The rows of each partition and bucket that they go to, and what they leave behind where their keys were.
+        """The rows of each target partition and bucket, and the deletes for the places where their keys were.
 
         Raises:
             UsageError: the writer's changes were discarded.
-            CorruptionError: a key lies in two places.
+            CorruptionError: a key is in two places.
             StorageError: the keys cannot be read, or the local disk failed.
         """
         if batch.num_rows == 0:
@@ -121,7 +121,7 @@ class CrossPartitionRouting(Routing):
         return self._route_moves(batch, kinds, parts, moves)
 
     def with_index(self, changes: Sequence[BucketChanges]) -> list[BucketChanges]:
-        """The changes as they are; nothing but files remembers where keys lie. Looks at what was committed.
+        """The changes unchanged; only files record where keys are. Checks what was committed.
 
         Raises: StorageError
         """
@@ -143,7 +143,7 @@ class CrossPartitionRouting(Routing):
         self._give_up("this writer has been closed")
 
     def abort(self) -> None:
-        """Delete what lies on local disk."""
+        """Delete the files on local disk."""
         self._give_up("this writer has failed")
 
     # -- inside -----------------------------------------------------------------------------------------------------

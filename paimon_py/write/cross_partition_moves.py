@@ -1,8 +1,8 @@
-"""What becomes of the rows of a batch whose keys may lie in other partitions. Pure.
+"""The handling of rows whose keys may be in other partitions. Pure.
 
-- deduplicate: the row goes where it says, and a −D with its values goes to where the key lay before;
-- partial-update, aggregation: the row goes to the partition in which its key lies;
-- first-row: the row is dropped if its key lies in another partition.
+- deduplicate: the row is written to its own partition, and a −D with its values to the key's previous partition;
+- partial-update, aggregation: the row is written to the partition that contains its key;
+- first-row: the row is dropped if another partition contains its key.
 
 A key keeps its place when it is deleted. Rows of one key follow each other as they came.
 
@@ -44,7 +44,7 @@ def bucket_of(places: Ints) -> Ints:
 
 
 class Batch(NamedTuple):
-    """Rows and where they want to go.
+    """Rows and the partitions of their values.
 
     `order`: rows by key, those of a key as they came; `starts`: where in it a key begins; `parts`: the partition of
     every row; `known`: the place of every key, −1 for none.
@@ -57,7 +57,7 @@ class Batch(NamedTuple):
 
 
 class CrossPartitionMoves(NamedTuple):
-    """Where rows go.
+    """The target partitions of rows.
 
     `rows`: their numbers, as they are to be written; `places`: of each; `deletes`: which of them are a −D for the old
     place of a key, None for none. `keys`: those whose place is new, and `new_places`.
@@ -109,7 +109,7 @@ class KeyCounts:
 Decide = Callable[[Batch, KeyCounts], CrossPartitionMoves]
 
 def delete_old(batch: Batch, counts: KeyCounts) -> CrossPartitionMoves:
-    """Every row goes to its own partition, and the key with it."""
+    """Every row is written to its own partition, and its key moves there."""
     order, starts = batch.order, batch.starts
     parts = batch.parts[order]
     begins = starts.copy()
@@ -140,7 +140,7 @@ def delete_old(batch: Batch, counts: KeyCounts) -> CrossPartitionMoves:
 
 
 def use_old(batch: Batch, counts: KeyCounts) -> CrossPartitionMoves:
-    """Every row goes to where its key lies."""
+    """Every row is written to the partition that contains its key."""
     keys = np.flatnonzero(batch.known < 0)
     rows = batch.order[batch.starts][keys]
     places = batch.known.copy()
@@ -151,7 +151,7 @@ def use_old(batch: Batch, counts: KeyCounts) -> CrossPartitionMoves:
 
 
 def skip_new(batch: Batch, counts: KeyCounts) -> CrossPartitionMoves:
-    """Only rows that want to go to where their key lies are left."""
+    """Only rows whose own partition already contains their key are kept."""
     moves = use_old(batch, counts)
     rows = np.flatnonzero(part_of(moves.places) == batch.parts)
     return moves._replace(rows=rows, places=moves.places[rows])

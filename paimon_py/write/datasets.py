@@ -1,4 +1,4 @@
-"""The rows of a pyarrow dataset, none of whose files has a column that would be left out in silence.
+"""The rows of a pyarrow dataset; refuses files with a column that would be silently left out.
 
 A dataset that is given a schema fills columns that a file lacks with NULL, and leaves out those that the schema lacks.
 A column that is spelt otherwise in one file, or a CSV file with another delimiter, would be NULL in all of its rows.

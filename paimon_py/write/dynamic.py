@@ -36,7 +36,7 @@ _WRITERS_MAX = 2**31 - 1
 
 
 class Share(msgspec.Struct, frozen=True):
-    """The part of one writer among `writers`, of which `assigners` share a partition."""
+    """The part of one writer among `writers`; `assigners` of them share a partition."""
 
     number: int
     writers: int
@@ -70,7 +70,7 @@ class Share(msgspec.Struct, frozen=True):
         return cls(number, writers, min(assigners, writers))
 
     def owns(self, partition: bytes, hashes: Int32s) -> Mask:
-        """Which keys of a partition go to this writer."""
+        """The keys of a partition that belong to this writer."""
         owners = assigners_of(partition, hashes, channels=self.writers, assigners=self.assigners)
         mask: Mask = owners == self.number
         return mask
@@ -202,7 +202,7 @@ class DynamicBuckets(Routing):
         """What is known of a partition. If that has expired, it is what the latest snapshot says; the commit compares
         all of it then, since it does not find the older one either.
 
-        Raises: CorruptionError if a file of the latest snapshot is gone.
+        Raises: CorruptionError if a file of the latest snapshot is missing.
         """
         if self._is_old:
             self._renew(self._root.snapshots.latest())

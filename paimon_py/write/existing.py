@@ -1,4 +1,4 @@
-"""What a table already holds, as far as a writer must know: sequence numbers and bucket counts."""
+"""What a writer must know of a table's contents: sequence numbers and bucket counts."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class ParquetDirectory:
         self._rows = self._size = 0
 
     def write(self, reader: pa.RecordBatchReader, keys: Iterable[str], snapshot_id: int | None) -> Exported:
-        """Write all rows; `keys`: partition keys among the columns, which go into the names of directories."""
+        """Write all rows; `keys`: partition keys among the columns, which become the names of directories."""
         names = list(keys)
         plain = pa.schema([field for field in reader.schema if field.name not in names])
         try:
@@ -113,7 +113,7 @@ class ParquetDirectory:
         self._writer = self._sink = None
 
     def _give_up(self) -> None:
-        """Delete what was written; what the store does not let go stays."""
+        """Delete the written files, except those that the store does not delete."""
         sink, self._writer, self._sink = self._sink, None, None
         if sink is not None:
             with contextlib.suppress(StorageError):

@@ -1,6 +1,6 @@
-"""Files of rows that lie anywhere → record batches: CSV, Parquet and JSON, read batch by batch.
+"""Files of rows at any URL → record batches: CSV, Parquet and JSON, read batch by batch.
 
-Columns keep the names that the file has: whoever writes the batches refuses those that the table does not know.
+Columns keep the names that the file has: the writer of the batches refuses names that the table does not have.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def find_files(files: object, options: Mapping[str, str]) -> tuple[LoadedFile, .
 
     Args:
         files: a path, URL or pattern (`*`, `?`, `[a-z]`, `**` for any depth), or several.
-        options: credentials and the like of the store that the files lie in.
+        options: credentials and other options of the files' store.
 
     Raises:
         UsageError: no path, or nothing that matches a pattern.

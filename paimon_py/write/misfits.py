@@ -1,4 +1,4 @@
-"""Values that their column cannot take, with the rows they are in."""
+"""Values that do not fit their column, with their rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def place_of(column: str) -> ColumnPlace:
 
 
 class Misfit(Exception):
-    """A row that does not fit its column; whoever knows more of the row makes a `SchemaError` of it.
+    """A value that does not fit its column; a caller that knows the row turns it into a `SchemaError`.
 
     Attributes:
         place: the column, or the part of one, that the value is in.
@@ -63,7 +63,7 @@ class Misfit(Exception):
         """What a user sees.
 
         Args:
-            first: how many rows of the user's came before the array; None: nobody counts them.
+            first: the number of the user's rows before the array; None: not counted.
         """
         row = f"row {self.row} of a batch" if first is None else f"row {first + self.row}"
         return SchemaError(f"column {self.place}{self._before}{row}{self._after}", fields=(self.place.column,))

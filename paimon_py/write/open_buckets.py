@@ -1,4 +1,4 @@
-"""The buckets that a writer has open: one bucket writer each, bounded together in memory and in open files."""
+"""The open buckets of a writer: one bucket writer each, with a common bound on memory and open files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Begin = Callable[[bytes, int, "int | None"], BucketWriter]
 """Partition, bucket and the next sequence number, None where the bucket was never open → a writer of the bucket."""
 
 Relieve = Callable[[Bucket, Iterable[DataFile]], None]
-"""Is told of a bucket that made room, and of all files that wait for the hand-over there."""
+"""Called after a bucket was flushed to free memory, with its pending files."""
 
 
 class OpenBuckets:
@@ -35,7 +35,7 @@ class OpenBuckets:
 
     Attributes:
         buffered_bytes: memory of all rows that are in no file yet.
-        tell: is told of rows that were written; None: nobody is.
+        tell: called with the number of rows written; None: no reports.
     """
 
     def __init__(self, begin: Begin, buffer_bytes: int, pool: Pool, relieve: Relieve | None = None) -> None:
@@ -93,7 +93,7 @@ class OpenBuckets:
             self._make_room()
 
     def flush(self) -> None:
-        """Write all rows to files, those of several buckets at the same time; what lies on the local disk comes first.
+        """Write all rows to files, several buckets in parallel; rows on local disk come first.
 
         Raises: StorageError; call `abort`.
         """
@@ -168,7 +168,7 @@ def _waiting(writer: BucketWriter) -> int:
 
 
 def _cost(writer: BucketWriter) -> int:
-    """What a flush takes beside the rows: they are made contiguous, or merged in windows from the local disk."""
+    """The memory of a flush in addition to the rows: they are made contiguous, or merged in windows from local disk."""
     return _SPILLED_COST if writer.has_spilled else writer.buffered_bytes + _FILE_COST
 
 

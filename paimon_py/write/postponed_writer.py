@@ -1,4 +1,4 @@
-"""Rows of postponed buckets: they wait in files of their own, unsorted and unmerged, until a compaction publishes them.
+"""Rows of postponed buckets: written to separate files, unsorted and unmerged, until a compaction publishes them.
 
 Source: format.md §7.3; Java `PostponeBucketFileStoreWrite`, `PostponeBucketWriter`.
 """
@@ -46,7 +46,7 @@ class PostponedBuckets(Routing):
         self.route = Router(schema, only=POSTPONE_BUCKET).route
 
     def writers(self, table: OpenTable, settings: WriterSettings) -> OpenBucket:  # noqa: ARG002
-        """What opens the writers of partitions; names of files tell writers apart."""
+        """Opens the writers of partitions; file names distinguish the writers."""
         schema, layout, ids = table.schema, waiting_layout(table.schema), table.root.env.ids
         prefix = Options(schema.options).get_str("data-file.prefix")
         prefix = f"{prefix}-u-{ids.uuid()}-s-{int(ids.jitter() * 0x7FFF_FFFF)}-w-"

@@ -1,4 +1,4 @@
-"""How the rows of one writer find their buckets, and what the writer does for these: a class for each kind of buckets.
+"""How a writer assigns rows to buckets, and what it does for them: a class for each kind of buckets.
 
 Source: format.md §7.3; Java `BucketMode`, `FileStoreWrite`.
 """
@@ -28,7 +28,7 @@ class Routing:
         memory_bytes: what the routing holds in memory at most.
         follows: whether rows of a bucket are numbered after those that the table holds.
         compacts: whether a bucket has runs that a compaction merges.
-        remembers: whether where a row goes depends on the rows before.
+        remembers: whether the target of a row depends on earlier rows.
         handed: names of the index files that were handed over last; nothing that was handed over before names them.
     """
 

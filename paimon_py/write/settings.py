@@ -1,4 +1,4 @@
-"""How a writer works: what the options of its table say, unless its caller says otherwise."""
+"""The settings of a writer: the options of its table, unless the caller overrides them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan for a column is made of: steps from array to array, or why there is none."""
+"""The steps of a column's conversion plan, from array to array, or the reason why there is no plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever holds Arrow data → a reader, and batches of bounded size."""
+"""Any source of Arrow data → a reader, and batches of bounded size."""
 
 from __future__ import annotations
 

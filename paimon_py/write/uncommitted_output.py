@@ -1,4 +1,4 @@
-"""What a writer has made and nobody took: deleted when the writer gives up, and told of when the writer is forgotten.
+"""Output that was never handed over: deleted on abort, reported when the writer is garbage-collected.
 
 A finaliser runs wherever Python drops the writer, so it takes no lock, starts no thread, and waits for nobody. At the
 end of the process it only tells: stores and their threads may be gone by then, and files that stay are orphans.

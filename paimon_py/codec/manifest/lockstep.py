@@ -1,10 +1,10 @@
 """Decoding many manifest entries at once: every field of all records in a few numpy steps.
 
-Where a record begins is not written down in Avro. So candidates are guessed from what an entry's first bytes look
-like, all of them are decoded side by side, and the guess is accepted only if it proves itself: inside every block the
-end of each record is the start of the next, the last one ends with the block, and their number is the block's. Then the
-result is what reading record after record gives. A candidate that turns out impossible is marked and stands still; it
-never raises.
+Avro does not record where a record begins. The decoder therefore guesses candidates from the typical first bytes of an
+entry, decodes all of them side by side, and accepts the guess only if it is consistent: inside every block each record
+ends where the next one starts, the last one ends with the block, and their number is the block's. The result then
+equals that of reading record by record. An impossible candidate is marked bad and stops advancing; it never raises an
+error.
 
 Source: Avro 1.11 specification, "Binary Encoding"; format.md §5.3.
 """
@@ -73,6 +73,10 @@ def decode(buffer: Bytes, raw: bytes, runs: Sequence[Records], shape: Shape, num
     table[_RECORD] = starts
     table[_RECORD + 1] = ends - starts
     counts = np.array([run.entries for run in runs], np.int64)
+    # Example: a block of three records, bytes 100 to 230. Candidates 100, 140, 165, 190; decoding them side by side
+    # ends at 140, 190, -1 (bad), 230. Four candidates are not three records, so the chain decides: 100 -> 140 -> 190 ->
+    # 230 has three links and ends with the block; 165 is data that looked like a start and is dropped. If 140 ended at
+    # 188, where no candidate is, the chain would break, and the caller decodes record by record.
     if _chains(starts, ends, home, begins, stops, counts):
         return table
     chosen = _follow(starts, ends, runs)

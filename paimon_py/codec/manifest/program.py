@@ -1,4 +1,5 @@
-"""What to do with each field of a manifest entry, worked out once per schema; and doing it record by record.
+"""The decoding steps of each field of a manifest entry, computed once per schema, and the decoder that runs them record
+by record.
 
 A program follows the shape of the records; its steps say which row of the table of `EntryColumns` a field belongs to.
 The lock-step decoder runs the same program over many records at once; what it cannot do (long varints, sized array

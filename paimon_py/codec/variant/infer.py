@@ -1,4 +1,4 @@
-"""What variants are worth taking apart into: the types that their parts have for the most part.
+"""The columns worth shredding variants into: the most frequent types of their parts.
 
 Source: format.md §8.9; Java `InferVariantShreddingSchema`.
 """

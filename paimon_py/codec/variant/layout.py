@@ -1,4 +1,4 @@
-"""How a variant lies in its bytes: one value, and the dictionary of the keys of its objects.
+"""The byte layout of a variant: one value, and the dictionary of the keys of its objects.
 
 Nodes are positions in the bytes of the value. Every read is checked against the bytes that are there.
 

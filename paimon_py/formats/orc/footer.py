@@ -1,4 +1,4 @@
-"""What stands at the end of an ORC file and of its stripes.
+"""The footers of an ORC file and of its stripes.
 
 Source: ORC v1 specification, `orc_proto.proto`. Kept is what decoding timestamps and choosing stripes need.
 """

@@ -1,4 +1,4 @@
-"""What ORC files say of the values in each stripe.
+"""The statistics that ORC files contain for each stripe.
 
 Source: ORC v1 specification, `orc_proto.proto`: Metadata, StripeStatistics, ColumnStatistics.
 """

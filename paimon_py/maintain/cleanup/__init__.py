@@ -1,1 +1,1 @@
-"""The garbage collector: what may be deleted, what holds it, and one module for each kind of deletion."""
+"""The garbage collector: what may be deleted, what protects it, and one module for each kind of deletion."""

@@ -1,4 +1,4 @@
-"""Files that go with snapshots or changelogs: collected by name, spared by what still names them, deleted last.
+"""Files to delete with snapshots or changelogs: collected by name, spared if still referenced, deleted last.
 
 Source: format.md §16.1, §16.2; Java `FileDeletionBase`.
 """
@@ -29,10 +29,10 @@ from paimon_py.storage.store import FileMissingError
 
 
 class OtherReferences(NamedTuple):
-    """Snapshots that name files of the table and that expiry does not reach, by what keeps them.
+    """Snapshots that name files of the table and that expiry does not delete, grouped by what keeps them.
 
-    `branches`: of each other branch those that may name files of what goes, and those of its tags.
-    `changelogs`: those that other branches keep and that may tell by files of what goes.
+    `branches`: snapshots of the other branches, and of their tags, that may name files of expiring snapshots.
+    `changelogs`: changelogs that other branches keep and that may use files of expiring snapshots.
     """
 
     tags: tuple[Snapshot, ...]
@@ -40,9 +40,9 @@ class OtherReferences(NamedTuple):
     changelogs: tuple[Snapshot, ...]
 
     def near(self, begin: int, end: int) -> list[Snapshot]:
-        """Snapshots that may name files of which the last snapshot lies from `begin` up to `end`.
+        """Snapshots that may name files whose last snapshot is between `begin` and `end`.
 
-        A file is named by snapshots that follow each other: of the tags before `begin` the newest knows them all.
+        A file is named by consecutive snapshots: the newest tag before `begin` names all such files.
         """
         newest = max((snapshot.id for snapshot in self.tags if snapshot.id <= begin), default=0)
         tags = [one for one in self.tags if one.id < end and (one.id > begin or one.id == newest)]
@@ -55,7 +55,7 @@ class OtherReferences(NamedTuple):
 
 
 def other_references(root: TableRoot, going: Sequence[Snapshot]) -> OtherReferences:
-    """What tags and the other branches keep. `going`: what goes of this branch, ascending.
+    """The references of tags and other branches. `going`: the expiring snapshots of this branch, ascending.
 
     Cost: a list for tags and one for branches, a get per tag; per branch three lists, its tags, a snapshot or some, and
         its kept changelogs up to what goes.
@@ -81,11 +81,11 @@ def _snapshots_of_tags(other: TableRoot) -> list[Snapshot]:
 
 
 def _sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
-    """The snapshots of another branch that may name files which go here.
+    """The snapshots of another branch that may name files that expire here.
 
-    Two branches have their first snapshots in common, up to where they part, and a file is named by snapshots that
-    follow each other. So what both share and goes here is named there by a snapshot that goes here; or by the oldest
-    one there, if that is as young or younger; or, where the branches parted before all that goes, by an older one.
+    Two branches share their first snapshots, up to where they part, and a file is named by consecutive snapshots. So a
+    shared file that expires here is named there by a snapshot that expires here; or by the oldest one there, if that is
+    as young or younger; or, if the branches parted before all expiring snapshots, by an older one.
     """
     sharing = [one for run in runs_of_ids(other.snapshots.ids()) if going for one in _sharing_run(other, run, going)]
     latest = other.snapshots.latest() if going and other.branch == MAIN_BRANCH else None
@@ -93,7 +93,12 @@ def _sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
 
 
 def _sharing_run(other: TableRoot, ids: range, going: Sequence[Snapshot]) -> list[Snapshot]:
-    """The same of snapshots without a gap: what lies behind a gap may come from another history."""
+    """The shared snapshots among consecutive ids; after a gap, ids may belong to another history."""
+    # Here 3, 4, 5 expire. The other branch has (' = not the snapshot of that id here):
+    #   1 2 3 4 5' 6'   shares 3 4: up to where the branches part
+    #   1 2 3' 4'       shares 1 2: they parted before 3, so what both name is named by one of these
+    #   4 5 6           shares 4 5
+    #   4' 5' or 7 8    shares 4' or 7: the oldest one may still name files that both had
     here = {snapshot.id: snapshot.mark for snapshot in going}
     begin, end = going[0].id, going[-1].id
     if ids[0] <= begin:
@@ -130,7 +135,7 @@ def _find_snapshots(other: TableRoot, numbers: Iterable[int]) -> list[Snapshot]:
 
 
 class Counts(NamedTuple):
-    """Numbers of files. `spared_files`: nothing but a tag or branch keeps them."""
+    """Numbers of files. `spared_files`: only a tag or branch keeps them."""
 
     data_files: int
     index_files: int
@@ -139,7 +144,7 @@ class Counts(NamedTuple):
 
 
 class DeletionPlan:
-    """Files that go: their paths by name."""
+    """The files to delete: their paths by name."""
 
     def __init__(self, table: OpenTable) -> None:
         self._root = table.root
@@ -160,15 +165,15 @@ class DeletionPlan:
 
     @property
     def counts(self) -> Counts:
-        """How many files go."""
+        """The number of files to delete."""
         return Counts(sum(map(len, self._data.values())), len(self._index), len(self._metadata), self._spared)
 
     # -- collecting: what is gone already went with an expiry that died here ------------------------------------------
 
     def add_deleted(self, snapshot: Snapshot, *, written: bool = True) -> None:
-        """Data files that a snapshot took away and did not give another level or index.
+        """Data files that a snapshot deleted, except those that it only gave another level or index.
 
-        `written`: also those that writers made, not only compactions.
+        `written`: also files that writers created, not only compactions.
         """
         try:
             manifests = self._root.manifests.read_list(snapshot.delta_manifest_list)
@@ -226,9 +231,9 @@ class DeletionPlan:
     # -- sparing ------------------------------------------------------------------------------------------------------
 
     def spare(self, kept: Iterable[Snapshot]) -> None:
-        """Keep all that these snapshots name.
+        """Keep everything that these snapshots name.
 
-        Raises: StorageError, CorruptionError: who knows what they name? Nothing may be deleted then.
+        Raises: StorageError, CorruptionError: the files they reference are unknown, so nothing may be deleted.
         """
         for snapshot in kept:
             if self._data:
@@ -237,9 +242,9 @@ class DeletionPlan:
             self.spare_metadata(snapshot)
 
     def spare_later(self, later: Snapshot) -> None:
-        """Keep all that a snapshot names which should come after those that took data files away.
+        """Keep everything that a snapshot names which should follow the ones that deleted data files.
 
-        Where its lists name the manifests that tell of the end of these files, they are not among its own.
+        If its lists name the manifests that delete these files, they are not among its own.
 
         Cost: its lists; all its manifests if some of these were merged, or it does not come from those snapshots.
         Raises: as `spare`
@@ -251,7 +256,7 @@ class DeletionPlan:
             self.spare([later])
 
     def spare_changes(self, beside: OtherReferences) -> None:
-        """Keep what tells the changes of snapshots that other branches may have in common with this one.
+        """Keep the changes of snapshots that other branches may share with this one.
 
         Raises: as `spare`
         """
@@ -271,7 +276,7 @@ class DeletionPlan:
                 self._spared += len(self._data.pop(name, ()))
 
     def spare_metadata(self, snapshot: Snapshot, *, missing_ok: bool = False) -> None:
-        """Keep all but the data files that a snapshot names. `missing_ok`: its lists may be gone.
+        """Keep everything that a snapshot names except data files. `missing_ok`: its lists may be missing.
 
         Raises: as `spare`
         """
@@ -284,10 +289,11 @@ class DeletionPlan:
                 self._index.pop(entry.name, None)
 
     def spare_written(self, changelog: Snapshot) -> None:
-        """Keep what a kept changelog tells the changes by, where the files that were written do.
+        """Keep the files of a kept changelog whose changes are the written files themselves.
 
-        Changes that are gone already, of a snapshot that a rollback took from a tag, keep nothing. No changelog needs
-        indexes or statistics: they go with the snapshot.
+        Changes that were already deleted, of a snapshot that a rollback restored from a tag, keep nothing. No changelog
+        needs
+        indexes or statistics: they are deleted with the snapshot.
 
         Raises: as `spare`
         """
@@ -309,9 +315,9 @@ class DeletionPlan:
     def delete(self, executor: Executor | None = None, progress: Progress | None = None) -> int:
         """Delete manifests first, then the files they name. What cannot be deleted stays as an orphan.
 
-        `executor`: who deletes; None: this process. `progress` is told of files.
+        `executor`: deletes the files; None: this process. `progress` reports files.
 
-        With the option `snapshot.clean-empty-directories` the directories go that this leaves empty.
+        With the option `snapshot.clean-empty-directories`, directories that become empty are deleted too.
 
         Returns: how many those are.
         """

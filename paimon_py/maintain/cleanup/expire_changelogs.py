@@ -1,4 +1,4 @@
-"""Expiry of changelogs that outlived their snapshots: old ones go, and with them the files that only they name.
+"""Expiry of changelogs that outlived their snapshots: deletes old ones and the files that only they name.
 
 Source: format.md §16.2; Java `ExpireChangelogImpl`, `ChangelogDeletion`.
 """
@@ -23,7 +23,7 @@ from paimon_py.spec.snapshot import Snapshot
 def expire_changelogs(
     table: OpenTable, retention: Retention, *, dry_run: bool, progress: Progress | None = None
 ) -> ExpiredChangelogs:
-    """Let kept changelogs go, and the files that only they name; the newest one stays.
+    """Delete kept changelogs and the files that only they name; the newest one stays.
 
     Args:
         progress: is told of changelogs that are looked at, then of files that are deleted.

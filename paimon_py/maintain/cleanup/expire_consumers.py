@@ -1,4 +1,4 @@
-"""Expiry of consumers: those that have not moved for a time are forgotten, and keep no snapshot any more.
+"""Expiry of consumers: deletes those that have not moved for some time, so that they no longer keep snapshots.
 
 Source: format.md §16.5; docs/reliability.md §3 (i); Java `ConsumerManager.expire`.
 """
@@ -14,7 +14,7 @@ from paimon_py.spec.events import ExpiryEvent
 
 
 class ExpiredConsumers(msgspec.Struct, frozen=True):
-    """What became of consumers.
+    """The result of consumer expiry.
 
     Attributes:
         names: those that were forgotten, sorted.

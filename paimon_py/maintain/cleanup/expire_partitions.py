@@ -1,4 +1,4 @@
-"""Expiry of partitions: those whose time is over are dropped, so many in a commit.
+"""Expiry of partitions: drops partitions past their retention time, a limited number per commit.
 
 Each commit drops the first ones of what has expired in the latest snapshot, so that what others write or drop meanwhile
 counts.
@@ -51,8 +51,8 @@ class PartitionExpiry(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         before_millis: those of an earlier time, by the clock on the wall, as if it were epoch milliseconds.
         time: where the time stands in the values of a partition; None: when its newest file was made.
-        max_num: the most partitions that go at once.
-        batch_size: the most of them that go with one commit; None: all.
+        max_num: the maximum number of partitions to drop at once.
+        batch_size: the maximum number of partitions to drop per commit; None: all.
     """
 
     before_millis: int
@@ -178,7 +178,7 @@ def _drop(
     chosen = PartitionChoice.of_rows(going.to_pylist())
 
     def check(state: State) -> Conflict | None:
-        """Nobody wrote meanwhile to what goes because nobody wrote."""
+        """Check that partitions that expire for lack of writes received none meanwhile."""
         if expiry.time is not None or state.latest is None or state.latest == latest:
             return None
         is_old = bool(_without_newer_files(partition_files(table.root, state.latest, chosen), expiry).all())
@@ -223,7 +223,7 @@ def _find_expired(table: OpenTable, expiry: PartitionExpiry, snapshot: Snapshot 
 
 
 def _without_newer_files(found: pa.Table, expiry: PartitionExpiry) -> Mask:
-    """Which partitions have no newer files than may go."""
+    """Which partitions contain only files older than the limit."""
     return numpy_values(found["creation_time_millis"].combine_chunks()) < expiry.before_millis
 
 

@@ -1,7 +1,7 @@
-"""Expiry of snapshots: old snapshots go, and with them the files that nothing else names.
+"""Expiry of snapshots: deletes old snapshots and the files that nothing else names.
 
-First everything is read that tells what goes. Then the snapshots go, oldest first, then their manifests, then data
-files: whoever dies on the way leaves files that nobody names, never a snapshot without its files.
+First everything that determines what to delete is read. Then snapshots are deleted, oldest first, then manifests, then
+data files: a process that dies on the way leaves unreferenced files, never a snapshot without its files.
 
 Source: format.md §16.1, §16.2; docs/reliability.md §3 (d); Java `ExpireSnapshotsImpl`, `SnapshotDeletion`.
 """
@@ -36,7 +36,7 @@ def expire_snapshots(
     table: OpenTable, retention: Retention, *, dry_run: bool, executor: Executor | None = None,
     progress: Progress | None = None, seen: Snapshot | None = None,
 ) -> ExpiredSnapshots:
-    """Let snapshots go, and the files that only they name.
+    """Delete snapshots and the files that only they name.
 
     The EARLIEST hint is raised before tags and branches are listed: a rollback looks at it once its file is there, and
     expiry sees that file beside the tags, so that one of the two refuses; of one that is over by then it tells that the
@@ -45,7 +45,7 @@ def expire_snapshots(
 
     Args:
         schema: the latest one.
-        executor: who deletes files; None: this process.
+        executor: deletes the files; None: this process.
         progress: is told of snapshots that are looked at, then of files that are deleted.
         seen: a snapshot that was looked at just now.
 

@@ -1,4 +1,4 @@
-"""What expiry, cleaning and rollbacks did, for whoever asked for them."""
+"""Results of expiry, cleaning and rollbacks."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ class ExpiredSnapshots(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     """What expiry did, or would do.
 
     Attributes:
-        snapshot_ids: the snapshots that went.
+        snapshot_ids: the snapshots that were deleted.
         earliest_id, latest_id: the snapshots that are left, None in an empty table.
         reason: what keeps the earliest one.
-        data_files: data and changelog files that went, with those beside them.
-        index_files: deletion vectors and hash indexes that went.
-        metadata_files: manifests, manifest lists, index manifests and statistics that went.
-        spared_files: files that no snapshot needs any more, and that a tag or branch keeps.
+        data_files: data and changelog files that were deleted, with their extra files.
+        index_files: deletion vectors and hash indexes that were deleted.
+        metadata_files: manifests, manifest lists, index manifests and statistics that were deleted.
+        spared_files: files that no snapshot needs any more but a tag or branch keeps.
         left_files: files that the store did not delete; they are orphans now.
         dry_run: nothing was deleted, all of this is what would happen.
         warnings: what observers failed to do; this stands.
@@ -37,14 +37,14 @@ class ExpiredSnapshots(AsPage, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExpiredChangelogs(AsPage, msgspec.Struct, frozen=True, kw_only=True):
-    """What expiry of changelogs did, or would do.
+    """The result of changelog expiry, or of its dry run.
 
     Attributes:
-        snapshot_ids: the snapshots whose kept changelogs went.
+        snapshot_ids: the snapshots whose kept changelogs were deleted.
         earliest_id, latest_id: the kept changelogs that are left, None if there are none.
         reason: what keeps the earliest one.
-        data_files: files of changes that went, with those beside them.
-        metadata_files: manifests and manifest lists that went.
+        data_files: files of changes that were deleted, with their extra files.
+        metadata_files: manifests and manifest lists that were deleted.
         left_files: files that the store did not delete; they are orphans now.
         dry_run: nothing was deleted, all of this is what would happen.
         warnings: what observers failed to do; this stands.
@@ -62,13 +62,13 @@ class ExpiredChangelogs(AsPage, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExpiredPartitions(AsPage, msgspec.Struct, frozen=True, kw_only=True):
-    """What expiry of partitions did, or would do.
+    """The result of partition expiry, or of its dry run.
 
     Attributes:
-        partitions: the values by key of the partitions that went, in their order.
+        partitions: the values by key of the dropped partitions, in their order.
         snapshot_ids: the snapshots that dropped them, one for each batch.
         left: how many more have expired and wait for the next call (`partition.expiration-max-num`).
-        undated: partitions that never expire by their values, which say no time: `update-time` lets them go.
+        undated: partitions that never expire by their values, which contain no time; `update-time` can expire them.
         dry_run: nothing was dropped, all of this is what would happen.
         warnings: what observers failed to do; this stands.
     """
@@ -82,7 +82,7 @@ class ExpiredPartitions(AsPage, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FastForwarded(AsPage, msgspec.Struct, frozen=True, kw_only=True):
-    """What moving main on to a branch did.
+    """The result of a fast-forward of main to a branch.
 
     Attributes:
         snapshot_id: the latest snapshot from now on.
@@ -102,7 +102,7 @@ class FastForwarded(AsPage, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemovedEntries(AsPage, msgspec.Struct, frozen=True, kw_only=True):
-    """What a search for data files that are missing found and took out of the table, or would take out.
+    """The result of a search for missing data files, whose entries were deleted or would be.
 
     Attributes:
         paths: where the files should be.
@@ -118,7 +118,7 @@ class RemovedEntries(AsPage, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemovedOrphans(AsPage, msgspec.Struct, frozen=True, kw_only=True):
-    """What a search for orphans found and deleted, or would delete.
+    """The result of a search for orphans, deleted or to be deleted.
 
     Attributes:
         files: files that nothing names and that are older than the limit.
@@ -127,9 +127,9 @@ class RemovedOrphans(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         young_files: files that nothing names and that are younger: a writer may still commit them.
         left_files: files that the store did not delete; they are among `files`.
         directories: how many directories were listed.
-        users: those whose last number is forgotten: idle for longer than `commit.user-retention`, and nothing names
+        users: those whose last number was deleted: idle for longer than `commit.user-retention`, and nothing names
             them. Their files are not among `files`.
-        removed_directories: buckets and partitions that went since nothing is in them; a dry run does not count them.
+        removed_directories: empty bucket and partition directories that were deleted; a dry run does not count them.
         shared_roots: external directories that were left alone, since other tables may have files there.
         older_than_millis: the limit, by the clock of the store.
         dry_run: nothing was deleted, all of this is what would happen.
@@ -151,12 +151,12 @@ class RemovedOrphans(AsPage, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RolledBack(AsPage, msgspec.Struct, frozen=True, kw_only=True):
-    """What a rollback did.
+    """The result of a rollback.
 
     Attributes:
         snapshot_id: the latest snapshot from now on.
-        snapshot_ids: the snapshots that went.
-        tags: the tags of later snapshots, which went with them.
+        snapshot_ids: the snapshots that were deleted.
+        tags: the tags of later snapshots, which were deleted with them.
         consumers: those that have read deleted snapshots; their streams are refused until `reset_consumer`.
         warnings: what those who follow the table could not do, such as writing Iceberg metadata; this stands.
     """

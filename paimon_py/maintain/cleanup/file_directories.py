@@ -1,7 +1,7 @@
-"""The directories in which the files of a table lie, and which files there may be orphans.
+"""The directories of a table's files, and which files there may be orphans.
 
-Only directories are looked at that Paimon makes: metadata, and buckets below partitions, in the table and below its
-external roots. What lies elsewhere is not the table's own, or nobody's business.
+Only directories that Paimon creates are listed: metadata, and buckets below partitions, in the table and below its
+external roots. Other files do not belong to the table.
 
 Source: format.md §1, §16.6; Java `OrphanFilesClean.listPaimonFileDirs`, `FileStorePathFactory`.
 """
@@ -85,7 +85,7 @@ class Directory(NamedTuple):
 
 
 def metadata_directories(root: TableRoot, homes: Iterable[Home]) -> Iterator[Directory]:
-    """Where metadata lie, of all branches."""
+    """The metadata directories of all branches."""
     for home in homes:
         yield Directory(root.store, snapshot_directory(home.path), Content.SNAPSHOTS)
         yield Directory(root.store, changelog_directory(home.path), Content.CHANGELOGS)
@@ -99,7 +99,7 @@ def metadata_directories(root: TableRoot, homes: Iterable[Home]) -> Iterator[Dir
 def bucket_directories(
     root: TableRoot, homes: Sequence[Home], keys: Sequence[str], external: Iterable[str]
 ) -> Iterator[Directory]:
-    """Where data files lie, below the table and below some external roots.
+    """The directories of data files, below the table and below some external roots.
 
     `keys`: the partition keys. Cost: a list for the table and for each partition and part of one; with external paths
         that spread files, for each bucket and each of its parts, too.
@@ -140,7 +140,7 @@ def external_roots(root: TableRoot, homes: Iterable[Home]) -> tuple[list[str], l
 
 
 def _data_directories(schemas: Schemas) -> Iterator[str]:
-    """Where buckets and partitions lie below a root, by each version of the schema."""
+    """The layouts of buckets and partitions below a root, by each version of the schema."""
     for number in schemas.ids():
         found = schemas.get(number).options.get(PATH_DIRECTORY, "")
         yield found if found and is_plain_directory(found) else ""
@@ -174,7 +174,7 @@ def _spread_directories(above: Directory, parts: Sequence[re.Pattern[str]]) -> I
 
 
 def _warehouse(path: str) -> str | None:
-    """The warehouse that a table lies in, by its path."""
+    """The warehouse of a table, by its path."""
     database = path.rpartition("/")[0]
     return database.rpartition("/")[0] if database.endswith(DATABASE_SUFFIX) else None
 
@@ -194,7 +194,7 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def _in_a_table(root: TableRoot, warehouse: str | None, url: str) -> bool:
-    """Whether an external root lies in the directory of a table of the warehouse."""
+    """Whether an external root is inside the directory of a table of the warehouse."""
     store, place = root.files.place(f"{url}/x")
     if warehouse is None or store is not root.store or not place.startswith(f"{warehouse}/"):
         return False

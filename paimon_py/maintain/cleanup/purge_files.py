@@ -1,4 +1,4 @@
-"""All that a table holds goes, but for its schemas and one empty snapshot.
+"""Purging a table: deletes everything except its schemas and one empty snapshot.
 
 Source: Java `FileStoreTable.purgeFiles`.
 """
@@ -24,12 +24,12 @@ _ALL = 2**31 - 1
 def purge_files(table: OpenTable, truncate: Callable[[], object]) -> RemovedOrphans:
     """Delete branches, tags and consumers, truncate the table, and delete all files that its last snapshot lacks.
 
-    Snapshots, changelogs and files follow once nothing names them but the past. A call that died can be repeated.
+    Snapshots, changelogs and files are deleted next, as no current state names them. A call that died can be repeated.
 
     Returns: what the last step found.
     Raises:
         UsageError: this is a branch.
-        CommitError: the table could not be truncated; branches, tags and consumers are gone.
+        CommitError: the table could not be truncated; branches, tags and consumers are deleted.
         StorageError, CorruptionError: see `remove_orphans`.
     """
     if table.root.branch != MAIN_BRANCH:

@@ -1,4 +1,4 @@
-"""The names of all files that a state of a table names: of a snapshot, a tag, or a changelog that is kept longer.
+"""The names of all files that the states of a table reference: snapshots, tags, and changelogs that are kept longer.
 
 Names are held as 64-bit hashes, 8 bytes for each. Two names with one hash make an orphan look named, and never the
 other way round.
@@ -52,13 +52,13 @@ from paimon_py.storage.store import FileMissingError, FileStatus
 _ROUNDS = 10
 _WAIT_SECONDS = 0.2
 _GROUP_ENTRIES = 50_000
-"""Manifests are read in groups of so many entries, about a kilobyte of memory each."""
+"""Number of entries per group of manifests that are read together, about a kilobyte of memory each."""
 
 _AT_ONCE = 256
-"""States are read in groups of so many."""
+"""Number of states per group that are read together."""
 
 _LOOSE_MAX = 1 << 20
-"""New hashes are sorted into the others when there are so many."""
+"""Number of new hashes at which they are sorted into the others."""
 
 
 class Home(NamedTuple):
@@ -72,7 +72,7 @@ def homes(root: TableRoot) -> list[Home]:
     """Main and all other branches.
 
     Cost: a list, and one for each branch.
-    Raises: CorruptionError if one has no schema, so that nobody knows what it is.
+    Raises: CorruptionError if a branch has no schema, so that its state is unknown.
     """
     listed = root.store.list(branch_directory(root.path))
     found = [Home(root.path, Schemas(root.store, root.path))]
@@ -139,7 +139,7 @@ class Reachable:
         ) from missing
 
     def lack(self, names: Sequence[str]) -> Mask:
-        """Which names no state names, as far as `read` has seen. Threads may ask at once."""
+        """The names that no state references, as far as `read` has seen. Safe to call from several threads."""
         if not len(self._hashes) or not names:
             return np.ones(len(names), np.bool_)
         hashes = xxhash64(slices_of(pa.array(names, pa.string())))
@@ -176,7 +176,7 @@ class Reachable:
         return None
 
     def _find_gap(self, home: str, listed: Sequence[FileStatus]) -> CorruptionError | None:
-        """Whether a listing lacks snapshots that must be there."""
+        """Whether a listing lacks snapshots that must exist."""
         store, path = self._root.store, snapshot_directory(home)
         numbers = {parse_number(SNAPSHOT_PREFIX, status.name) for status in listed} - {None}
         for number in {1, read_hint(store, latest_hint_path(home))} - numbers:
@@ -217,7 +217,7 @@ class _Reader:
         self.users: set[str] = set()
 
     def read(self) -> StorageError | None:
-        """What was missing, if anything was.
+        """The missing file, if any.
 
         Expiry takes away changes that a tag names, so that a snapshot or branch made of the tag lacks them, too, and
         all that the readers of a kept changelog do not need.
@@ -231,7 +231,7 @@ class _Reader:
         return None
 
     def _take(self, snapshot: Snapshot, *, is_changelog: bool) -> None:
-        """All that a snapshot names."""
+        """Everything that a snapshot names."""
         self.users.update((snapshot.commit_user, *users_of(snapshot).commits))
         self._add(pa.array([name for name in (snapshot.statistics, snapshot.index_manifest) if name], pa.string()))
         if snapshot.changelog_manifest_list is not None:
@@ -304,7 +304,7 @@ class _Reader:
 def _states(root: TableRoot, home: str) -> Iterator[FileStatus]:
     """The files of a branch that hold its states: snapshots first, which may become changelogs or tags meanwhile.
 
-    A rollback or fast-forward that is under way holds states, too.
+    A rollback or fast-forward in progress also holds states.
     """
     numbered = ((snapshot_directory(home), SNAPSHOT_PREFIX), (changelog_directory(home), CHANGELOG_PREFIX))
     for directory, prefix in numbered:

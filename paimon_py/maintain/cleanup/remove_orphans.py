@@ -1,7 +1,7 @@
-"""Orphans: files of a table that nothing names any more, found and deleted.
+"""Orphan removal: finds and deletes files of a table that nothing names any more.
 
-What states name is read first, then directories are listed one by one. Before files of some directories are deleted,
-states that have come meanwhile are read, so that the candidates are always older than what is known of names.
+First the names in all states are read, then directories are listed one by one. Before files of a directory are deleted,
+new states are read, so that the candidates are always older than the known names.
 
 Source: format.md §16.6; docs/reliability.md §3 (e); Java `OrphanFilesClean`, `LocalOrphanFilesClean`.
 """
@@ -74,7 +74,7 @@ def remove_orphans(
     """Delete the files of a table that nothing names and that are older than a limit, and forget idle users.
 
     Args:
-        executor: who lists directories and deletes files; None: this process.
+        executor: lists directories and deletes files; None: this process.
 
     Cost: every state, manifest list, manifest and index manifest once, a list for each directory, a delete for each
         file; a list for each branch and three calls for each idle user; three calls to learn the time of the store.
@@ -160,7 +160,7 @@ class _Search:
         self._count(users=tuple(sorted(gone)))
 
     def result(self) -> RemovedOrphans:
-        """What was found."""
+        """The result of the search."""
         return self._found
 
     def _looked_at(self, directories: Sequence[Directory]) -> Iterator[tuple[Directory, list[FileStatus], int]]:
@@ -196,7 +196,7 @@ class _Search:
         )
 
     def _clean_marks(self, branches: Sequence[Home]) -> None:
-        """Delete the marks of consumers that are gone, but for one that is made again meanwhile."""
+        """Delete the marks of deleted consumers, except one that was created again meanwhile."""
         marks = [mark for home in branches for mark in Consumers(self._root.store, home.path).left_marks()]
         for mark in marks:
             status = self._root.store.stat(mark.path) if is_older(mark, self._limit) else None
@@ -229,7 +229,7 @@ class _Search:
         )
 
     def _delete(self, paths: Sequence[str], external: str | None = None) -> int:
-        """Delete files of the table's own store, or below an external root. Gives how many are left."""
+        """Delete files of the table's own store, or below an external root. Returns how many are left."""
         return delete_files(self._deleting, paths, self._executor, external=external)
 
     def _remove_directories(self) -> None:

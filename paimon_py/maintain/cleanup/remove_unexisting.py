@@ -1,4 +1,4 @@
-"""Entries of data files that are not there any more, taken out of the table by a commit.
+"""Removal of missing files: a commit deletes the entries of data files that no longer exist.
 
 Source: Java `ListUnexistingFiles`, `RemoveUnexistingFilesAction`.
 """
@@ -26,14 +26,14 @@ _AT_ONCE = 1000
 def remove_unexisting_files(
     table: OpenTable, *, dry_run: bool, progress: Progress | None = None
 ) -> RemovedEntries:
-    """Delete the entries of data files that are not there from the latest snapshot. Their rows are lost already.
+    """Delete the entries of missing data files from the latest snapshot. Their rows are already lost.
 
-    Deletion vectors of such files stay, as in Java, and say nothing then.
+    Deletion vectors of such files stay, as in Java, without effect.
 
     Cost: a stat for each data file of the latest snapshot, two for those that are missing.
     Raises:
         CommitConflictError, CommitRetriesExhaustedError, CommitUnknownError: see `commit`.
-        UnsupportedError: of some rows only some columns are missing.
+        UnsupportedError: some rows would lose only some of their columns.
         StorageError, CorruptionError: the store failed, or metadata cannot be read; nothing was changed.
     """
 
@@ -83,7 +83,7 @@ def _shares_rows(entry: ManifestEntry, lost: Sequence[tuple[bytes, int, int]]) -
 
 
 def _require_whole_rows(entries: Sequence[ManifestEntry], missing: Sequence[ManifestEntry]) -> None:
-    """Refuse to leave rows of which some columns are there.
+    """Refuse to leave rows with only some of their columns.
 
     Raises: UnsupportedError
     """
@@ -100,7 +100,7 @@ def _require_whole_rows(entries: Sequence[ManifestEntry], missing: Sequence[Mani
 
 
 def _missing(files: OpenTable, entries: Sequence[ManifestEntry], tally: ProgressCounter) -> list[ManifestEntry]:
-    """The entries whose file is not there, also when the store is asked again."""
+    """The entries whose file is missing, checked twice."""
 
     def is_missing(entry: ManifestEntry) -> bool:
         place = files.bucket(entry.partition, entry.bucket)

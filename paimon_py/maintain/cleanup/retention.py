@@ -1,4 +1,4 @@
-"""How many snapshots a table keeps, and how long: which is the first that stays, and why. Pure.
+"""Retention: how many snapshots a table keeps and for how long; the first one that stays, and why. Pure.
 
 Source: format.md §16.1; Java `ExpireSnapshotsImpl`, `CoreOptions.expireConfig`.
 """
@@ -18,13 +18,13 @@ from paimon_py.spec.options import Options
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
-    """What expiry must leave.
+    """The limits of expiry.
 
     Attributes:
-        count_min: so many of the newest snapshots stay in any case.
-        count_max: older ones than so many go whatever their age.
-        older_than_millis: of the others those go whose successor is older than this time, in epoch milliseconds.
-        limit: the most snapshots that go at once.
+        count_min: the number of newest snapshots that always stay.
+        count_max: the maximum number of snapshots; older ones expire whatever their age.
+        older_than_millis: of the others, those whose successor is older than this time expire, in epoch milliseconds.
+        limit: the maximum number of snapshots that expire at once.
     """
 
     count_min: int
@@ -98,7 +98,7 @@ def first_kept(
     consumers: Mapping[str, int],
     time_of: Callable[[int], int | None],
 ) -> FirstKept:
-    """The first snapshot that stays; all from `earliest` up to that one go.
+    """The first snapshot that stays; all from `earliest` up to that one expire.
 
     Args:
         consumers: the next snapshot of each consumer, by name.
@@ -138,7 +138,7 @@ def first_kept_changelog(
 ) -> FirstKept:
     """The first kept changelog that stays; those of `ids`, ascending, up to that one go. `latest`: newest snapshot.
 
-    Unlike snapshots changelogs go by their own time, and the newest one always stays.
+    Unlike snapshots, changelogs expire by their own time, and the newest one always stays.
 
     Source: Java `ExpireChangelogImpl`.
     """
