@@ -67,6 +67,10 @@ def fits(field: FlatField, layout: pa.DataType) -> bool:
     return bool(checks[field.kind](layout))
 
 
+_WINDOW_BYTES_MAX = 16 << 20
+"""Larger windows, which are single blocks, are decoded record by record: tables take a multiple of their size."""
+
+
 class Window:
     """The blocks of a file that are decoded together."""
 
@@ -79,11 +83,13 @@ class Window:
         self._tables = Tables(self._data)
 
     def find(self, fields: Sequence[FlatField], wanted: Sequence[bool]) -> list[ColumnPlaces] | None:
-        """Where the values of all fields lie; None if the bytes are not records of these fields.
+        """Where the values of all fields lie; None if the bytes are not records of these fields, or too many.
 
         Shapes: out — one for each field; those that are not wanted are empty.
         Cost: a byte for each byte of the window and kind of field, besides the places.
         """
+        if len(self._data) > _WINDOW_BYTES_MAX:
+            return None
         ends = np.cumsum(self._lengths)
         starts = row_starts(self._tables, fields, ends - self._lengths, self._counts)
         if starts is None or not ((starts >= 0) & (starts < len(self._data) - _SPARE_BYTES)).all():
