@@ -83,13 +83,11 @@ class Window:
         self._tables = Tables(self._data)
 
     def find(self, fields: Sequence[FlatField], wanted: Sequence[bool]) -> list[ColumnPlaces] | None:
-        """Where the values of all fields lie; None if the bytes are not records of these fields, or too many.
+        """Where the values of all fields lie; None if the bytes are not records of these fields.
 
         Shapes: out — one for each field; those that are not wanted are empty.
         Cost: a byte for each byte of the window and kind of field, besides the places.
         """
-        if len(self._data) > _WINDOW_BYTES_MAX:
-            return None
         ends = np.cumsum(self._lengths)
         starts = row_starts(self._tables, fields, ends - self._lengths, self._counts)
         if starts is None or not ((starts >= 0) & (starts < len(self._data) - _SPARE_BYTES)).all():
@@ -217,7 +215,9 @@ def flat_layout(shape: Shape, layouts: Sequence[pa.DataType]) -> tuple[FlatField
 
 
 def decode_window(blocks: Sequence[tuple[int, bytes]], plan: FlatPlan) -> dict[str, pa.Array] | None:
-    """The wanted columns of the records of some blocks, in order; None if the bytes are not such records."""
+    """The wanted columns of the records of some blocks, in order; None if they are not such records, or too large."""
+    if sum(len(payload) for _, payload in blocks) > _WINDOW_BYTES_MAX:
+        return None
     window = Window([count for count, _ in blocks], [payload for _, payload in blocks])
     places = {place for place, _ in plan.wanted.values()}
     found = window.find(plan.fields, [place in places for place in range(len(plan.fields))])
