@@ -15,8 +15,8 @@ import pytest
 pytest.importorskip("pyspark", reason="the Spark adapter needs pyspark")
 pytestmark = pytest.mark.spark
 
-from paimon_py.codec.binary_row.hash import hash_row  # noqa: E402
-from paimon_py.spark.places import places, spark_hash  # noqa: E402
+from paimon_py.codec.binary_row.hash import hash_row, hash_words  # noqa: E402
+from paimon_py.spark.places import places  # noqa: E402
 from paimon_py.spark.shuffle import Parcels, open_parcels, work_parcel  # noqa: E402
 from paimon_py.spark.split_groups import share_splits  # noqa: E402
 
@@ -75,7 +75,7 @@ def test_other_work_travels_among_parcels_in_its_order():
 def test_every_task_has_a_number_that_the_hash_of_spark_sends_there(tasks):
     assert [hash_row(struct.pack("<ii", 0, number)) % tasks for number in places(tasks)] == list(range(tasks))
     some = np.array([0, 1, 2**31 - 1, 123_456_789])
-    assert spark_hash(some).tolist() == [hash_row(struct.pack("<ii", 0, number)) for number in some.tolist()]
+    assert hash_words(some.astype(np.uint32)).tolist() == [hash_row(struct.pack("<ii", 0, number)) for number in some.tolist()]
 
 
 @pytest.mark.full

@@ -53,6 +53,11 @@ def hash_row(row: bytes) -> int:
     return int(_finish(hashes, 4 * len(words)).view(np.int32)[0])
 
 
+def hash_words(words: Hashes) -> Int32s:
+    """The hash of rows of four bytes each, as of an INT column in Spark; `words` is overwritten."""
+    return _finish(_mix(np.full(len(words), SEED, np.uint32), words), 4).view(np.int32)
+
+
 def _hash_chunk(slots: Sequence[Slots], count: int) -> Hashes:
     hashes = np.full(1, SEED, np.uint32)
     for header in header_words(slots):
