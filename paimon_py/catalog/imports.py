@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from paimon_py.arguments import NameList, as_mapping, as_names, check_flag, check_progress, with_location
-from paimon_py.env import Env
+from paimon_py.catalog.verbs import CatalogVerbs
 from paimon_py.errors import UsageError
-from paimon_py.metastores.metastore import Metastore
 from paimon_py.progress import Progress
-from paimon_py.spec.new_schema import Schema
-from paimon_py.table.table import Table
 
 if TYPE_CHECKING:
     from paimon_py.imports.foreign import ForeignRequest
@@ -23,36 +17,10 @@ if TYPE_CHECKING:
 
 
 @with_location(lambda catalog: catalog.warehouse)
-class CatalogImports(ABC):
+class CatalogImports(CatalogVerbs):
     """Methods of `Catalog` that import data written by other programs."""
 
     __slots__ = ()
-
-    _env: Env
-    _metastore: Metastore
-
-    @property
-    @abstractmethod
-    def warehouse(self) -> str:
-        """Directory or URL of the warehouse."""
-
-    @abstractmethod
-    def table(self, name: str) -> Table:
-        """Open a table."""
-
-    @abstractmethod
-    def create_table(
-        self,
-        name: str,
-        schema: Schema | pa.Schema | Iterable[object],
-        *,
-        primary_key: NameList = (),
-        partition_by: NameList = (),
-        options: Mapping[str, str] | None = None,
-        comment: str | None = None,
-        exist_ok: bool = False,
-    ) -> Table:
-        """Create a table."""
 
     def import_files(  # noqa: PLR0913
         self,

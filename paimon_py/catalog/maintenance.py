@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Literal
 
 from paimon_py.arguments import check_flag, check_progress, way_of, with_location
-from paimon_py.env import Env
+from paimon_py.catalog.verbs import CatalogVerbs
 from paimon_py.errors import CorruptionError, StorageError, TableNotFoundError, UnsupportedError, UsageError
 from paimon_py.logs import warn
 from paimon_py.maintain.cleanup.expired import RemovedOrphans
-from paimon_py.metastores.metastore import Metastore, TableName
+from paimon_py.metastores.metastore import TableName
 from paimon_py.notebook import catalog_page
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.events import CatalogEvent, TableEvent
-from paimon_py.table.table import Table
 
 
 @with_location(lambda catalog: catalog.warehouse)
-class CatalogCare(ABC):
+class CatalogCare(CatalogVerbs):
     """Methods of `Catalog` that maintain its tables."""
 
     __slots__ = ()
-
-    _env: Env
-    _metastore: Metastore
-
-    @property
-    @abstractmethod
-    def warehouse(self) -> str:
-        """Directory or URL of the warehouse."""
-
-    @abstractmethod
-    def databases(self) -> list[str]:
-        """Names of all databases, sorted."""
-
-    @abstractmethod
-    def tables(self, database: str) -> list[str]:
-        """Names of all tables of a database, sorted."""
-
-    @abstractmethod
-    def table(self, name: str) -> Table:
-        """Open a table."""
 
     def _repr_html_(self) -> str:
         return catalog_page(self.warehouse, self.databases, self.tables)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
 from paimon_py.arguments import as_list, as_mapping, with_location
+from paimon_py.catalog.verbs import CatalogVerbs
 from paimon_py.errors import (
     AlreadyExistsError,
     DatabaseNotFoundError,
@@ -15,45 +15,17 @@ from paimon_py.errors import (
     UnsupportedError,
     UsageError,
 )
-from paimon_py.metastores.metastore import Metastore, TableName
 from paimon_py.metastores.server import KeptPartition, ServerMetastore
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.redact import shown_url
-from paimon_py.spec.schema import TableSchema
 from paimon_py.table.table import Table
 
 
 @with_location(lambda catalog: catalog.warehouse)
-class CatalogServer(ABC):
+class CatalogServer(CatalogVerbs):
     """Methods of `Catalog` that need a server which stores the names. All methods raise UnsupportedError elsewhere."""
 
     __slots__ = ()
-
-    _metastore: Metastore
-
-    @property
-    @abstractmethod
-    def warehouse(self) -> str:
-        """Directory or URL of the warehouse."""
-
-    @abstractmethod
-    def table(self, name: str) -> Table:
-        """Open a table."""
-
-    @abstractmethod
-    def _split(self, name: str, verb: str) -> TableName:
-        """Database and object of a full name."""
-
-    @abstractmethod
-    def _new_schema(
-        self,
-        columns: Schema | pa.Schema | Iterable[object],
-        primary_key: Sequence[str],
-        partition_by: Sequence[str],
-        options: Mapping[str, str] | None,
-        comment: str | None,
-    ) -> TableSchema:
-        """The first schema of a table, with the defaults of the catalog."""
 
     def replace_table(
         self,

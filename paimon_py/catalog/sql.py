@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from paimon_py.arguments import as_mapping, with_location
-from paimon_py.env import Env
+from paimon_py.catalog.verbs import CatalogVerbs
 from paimon_py.errors import UsageError
-from paimon_py.table.table import Table
 
 if TYPE_CHECKING:
     import duckdb
@@ -18,33 +16,10 @@ if TYPE_CHECKING:
 
 
 @with_location(lambda catalog: catalog.warehouse)
-class CatalogSql(ABC):
+class CatalogSql(CatalogVerbs):
     """Methods of `Catalog` that query its tables."""
 
     __slots__ = ()
-
-    _env: Env
-
-    @property
-    @abstractmethod
-    def warehouse(self) -> str:
-        """Directory or URL of the warehouse."""
-
-    @abstractmethod
-    def table(self, name: str) -> Table:
-        """Open a table."""
-
-    @abstractmethod
-    def _require_database(self, name: str) -> None:
-        """Raises: DatabaseNotFoundError"""
-
-    @abstractmethod
-    def databases(self) -> list[str]:
-        """Names of all databases, sorted."""
-
-    @abstractmethod
-    def tables(self, database: str) -> list[str]:
-        """Names of all tables of a database, sorted."""
 
     def to_duckdb(
         self, connection: duckdb.DuckDBPyConnection, databases: Sequence[str] | None = None

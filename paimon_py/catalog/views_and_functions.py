@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
 from paimon_py.arguments import as_mapping, check_flag, with_location
+from paimon_py.catalog.verbs import CatalogVerbs
 from paimon_py.codec.arrow_types import from_arrow_schema
 from paimon_py.errors import AlreadyExistsError, NotFoundError, UnsupportedError, UsageError
-from paimon_py.metastores.metastore import Metastore, TableName
+from paimon_py.metastores.metastore import TableName
 from paimon_py.metastores.views_and_functions import KeepsPrograms, ProgramKeeper
 from paimon_py.spec.layout import check_text
 from paimon_py.spec.new_schema import Schema
@@ -26,28 +26,13 @@ from paimon_py.spec.views_and_functions import (
 
 
 @with_location(lambda catalog: catalog.warehouse)
-class CatalogPrograms(ABC):
+class CatalogPrograms(CatalogVerbs):
     """Methods of `Catalog` for the views and functions of a metastore that stores them.
 
     paimon_py runs neither; engines do. All methods raise UnsupportedError for a catalog that stores none.
     """
 
     __slots__ = ()
-
-    _metastore: Metastore
-
-    @property
-    @abstractmethod
-    def warehouse(self) -> str:
-        """Directory or URL of the warehouse."""
-
-    @abstractmethod
-    def _require_database(self, name: str) -> None:
-        """Check that a database exists."""
-
-    @abstractmethod
-    def _split(self, name: str, verb: str) -> TableName:
-        """Database and object of a full name."""
 
     # -- views ------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,74 @@
+"""What the classes with the methods of `Catalog` have in common: its state, and methods of each other."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from paimon_py.arguments import NameList
+from paimon_py.env import Env
+from paimon_py.metastores.metastore import Metastore, TableName
+from paimon_py.spec.new_schema import Schema
+from paimon_py.spec.schema import TableSchema
+from paimon_py.table.table import Table
+
+
+class CatalogVerbs(ABC):
+    """The parts of `Catalog` that its methods in other modules use."""
+
+    __slots__ = ()
+
+    _env: Env
+    _metastore: Metastore
+
+    @property
+    @abstractmethod
+    def warehouse(self) -> str:
+        """Directory or URL of the warehouse."""
+
+    @abstractmethod
+    def databases(self) -> list[str]:
+        """Names of all databases, sorted."""
+
+    @abstractmethod
+    def tables(self, database: str) -> list[str]:
+        """Names of all tables of a database, sorted."""
+
+    @abstractmethod
+    def table(self, name: str) -> Table:
+        """Open a table."""
+
+    @abstractmethod
+    def create_table(
+        self,
+        name: str,
+        schema: Schema | pa.Schema | Iterable[object],
+        *,
+        primary_key: NameList = (),
+        partition_by: NameList = (),
+        options: Mapping[str, str] | None = None,
+        comment: str | None = None,
+        exist_ok: bool = False,
+    ) -> Table:
+        """Create a table."""
+
+    @abstractmethod
+    def _require_database(self, name: str) -> None:
+        """Raises: DatabaseNotFoundError"""
+
+    @abstractmethod
+    def _split(self, name: str, verb: str) -> TableName:
+        """Database and object of a full name."""
+
+    @abstractmethod
+    def _new_schema(
+        self,
+        columns: Schema | pa.Schema | Iterable[object],
+        primary_key: Sequence[str],
+        partition_by: Sequence[str],
+        options: Mapping[str, str] | None,
+        comment: str | None,
+    ) -> TableSchema:
+        """The first schema of a table, with the defaults of the catalog."""
