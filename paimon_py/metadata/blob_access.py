@@ -10,13 +10,14 @@ Source: format.md §26; Java `Blob.fromDescriptor`, which follows any URI.
 from __future__ import annotations
 
 import io
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from paimon_py.codec.blob_refs import BlobRef
 from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.external_paths import declared_roots
 from paimon_py.spec.redact import shown_url
+from paimon_py.storage.range_reader import RangeReader
 
 BLOB_PATHS = "paimon-py.blob-paths"
 """The option of `Table.open` and `Catalog.open`: URLs of directories with commas between."""
@@ -99,38 +100,21 @@ class BlobAccess:
         return path
 
 
-class _Window(io.RawIOBase):
-    """A part of a file."""
+class _Window(RangeReader):
+    """A part of a file. Places before its start are its start."""
 
     def __init__(self, source: BinaryIO, start: int, length: int) -> None:
-        super().__init__()
+        super().__init__(length)
         self._source = source
         self._start = start
-        self._length = length
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._length}[whence]
-        self._position = max(base + offset, 0)
+        self._position = max(self._place(offset, whence), 0)
         return self._position
 
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        count = min(len(view), max(self._length - self._position, 0))
-        self._source.seek(self._start + self._position)
-        data = self._source.read(count) if count else b""
-        view[: len(data)] = data
-        self._position += len(data)
-        return len(data)
+    def _read_at(self, start: int, length: int) -> bytes:
+        self._source.seek(self._start + start)
+        return self._source.read(length)
 
     def close(self) -> None:
         if not self.closed:

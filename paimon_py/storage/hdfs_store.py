@@ -26,6 +26,7 @@ from paimon_py.errors import (
     UsageError,
 )
 from paimon_py.storage.hdfs_options import CONF_DIR_ARGUMENT, harmless_config, hdfs_arguments, hdfs_config
+from paimon_py.storage.range_reader import RangeReader
 from paimon_py.storage.store import FileMissingError, FileStatus, FileTakenError, join
 
 _BUFFER_BYTES = 1 << 20
@@ -268,46 +269,17 @@ class HdfsStore:
         return self._opened[1]
 
 
-class _Reading(io.RawIOBase):
+class _Reading(RangeReader):
     """An open file, read by ranges."""
 
     def __init__(self, reader: Any, path: str) -> None:
-        super().__init__()
+        super().__init__(len(reader))
         self._reader = reader
         self._path = path
-        self._size = len(reader)
-        self._position = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = (0, self._position, self._size)[whence]
-        if base + offset < 0:
-            raise ValueError(f"cannot seek to {base + offset}")
-        self._position = base + offset
-        return self._position
-
-    def readall(self) -> bytes:
-        """The rest, in one request: by default these are many small ones."""
-        return self.read(max(self._size - self._position, 0)) or b""
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        wanted = max(min(len(view), self._size - self._position), 0)
-        if wanted == 0:
-            return 0
+    def _read_at(self, start: int, length: int) -> bytes:
         with _translate_errors("read", self._path):
-            data = self._reader.read_range(self._position, wanted)
-        view[: len(data)] = data
-        self._position += len(data)
-        return len(data)
+            return bytes(self._reader.read_range(start, length))
 
 
 class _Writing(io.RawIOBase):

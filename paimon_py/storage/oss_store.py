@@ -28,6 +28,7 @@ from paimon_py.spec.redact import shown_url
 from paimon_py.storage.exclusive_create import check_promise
 from paimon_py.storage.fsspec_failures import Failures, hide_causes
 from paimon_py.storage.oss_options import CLOUD, FORBID, OssSettings
+from paimon_py.storage.range_reader import RangeReader
 from paimon_py.storage.store import FileMissingError, FileStatus, join
 
 _PART_BYTES = 8 << 20
@@ -269,51 +270,22 @@ class _Secrets(Mapping[str, Any]):
         return len(self._all())
 
 
-class _Reading(io.RawIOBase):
+class _Reading(RangeReader):
     """An object, read by ranges."""
 
     def __init__(self, store: OssStore, path: str, size: int) -> None:
-        super().__init__()
+        super().__init__(size)
         self._store = store
         self._path = path
-        self._size = size
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = (0, self._position, self._size)[whence]
-        if base + offset < 0:
-            raise ValueError(f"cannot seek to {base + offset}")
-        self._position = base + offset
-        return self._position
-
-    def readall(self) -> bytes:
-        """The rest, in one request: by default these are many small ones."""
-        return self.read(max(self._size - self._position, 0)) or b""
 
     @hide_causes
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        wanted = max(min(len(view), self._size - self._position), 0)
-        if wanted == 0:
-            return 0
+    def _read_at(self, start: int, length: int) -> bytes:
         bucket, key = self._store._place(self._path)
         with self._store._translate_errors("read", self._path):
-            last = self._position + wanted - 1
-            data = bucket.get_object(key, byte_range=(self._position, last)).read()
-            if len(data) != wanted:
-                raise ConnectionError(f"{len(data)} bytes came in place of {wanted}")
-        view[:wanted] = data
-        self._position += wanted
-        return wanted
+            data = bytes(bucket.get_object(key, byte_range=(start, start + length - 1)).read())
+            if len(data) != length:
+                raise ConnectionError(f"{len(data)} bytes came in place of {length}")
+        return data
 
 
 class _Writing(io.RawIOBase):
