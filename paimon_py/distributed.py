@@ -17,7 +17,6 @@ from paimon_py.commit.result import CommitResult
 from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.maintain.observers import observed_again
-from paimon_py.metadata.open_table import OpenTable
 from paimon_py.rows import verbs
 from paimon_py.rows.clauses import MergeClauses, join_keys
 from paimon_py.rows.evaluation import Evaluated
@@ -34,13 +33,13 @@ from paimon_py.table.writing import discard
 
 def commit_of(table: Table, label: CommitLabel) -> CommitResult | None:
     """The commit that a user made under a number before; None if there is none. Raises: as `committed_before`"""
-    return committed_before(OpenTable(table._root, table.schema), label)
+    return committed_before(table._open_table, label)
 
 
 def discard_changes(table: Table, written: Iterable[Changes | bytes]) -> None:
     """Delete the files of changes that nobody will commit, whose writers are gone."""
     for one in written:
-        discard(OpenTable(table._root, table.schema), Changes.from_bytes(one) if isinstance(one, bytes) else one)
+        discard(table._open_table, Changes.from_bytes(one) if isinstance(one, bytes) else one)
 
 
 def commit_changes(
@@ -86,15 +85,15 @@ class DistributedMerge:
 
         Raises: as `Table.merge`
         """
-        root, schema = self._table._root, self._table.schema
+        table = self._table._open_table
 
         def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
             part = MergePart(self._table, snapshot, self._target, self._on, self._clauses)
-            return evaluation_of(OpenTable(root, schema), snapshot, map(RowTaskResult.from_bytes, gather(part, splits)))
+            return evaluation_of(table, snapshot, map(RowTaskResult.from_bytes, gather(part, splits)))
 
         empty = self._target.empty_table()
-        with verbs.merge_work(OpenTable(root, schema), empty, self._on, self._clauses) as work:
-            return verbs.run(OpenTable(root, schema), work._replace(predicate=None), evaluate, label=label)
+        with verbs.merge_work(table, empty, self._on, self._clauses) as work:
+            return verbs.run(table, work._replace(predicate=None), evaluate, label=label)
 
     def discard(self, done: Iterable[bytes]) -> None:
         """Delete what parts wrote whose merge failed."""
@@ -103,10 +102,10 @@ class DistributedMerge:
 
 def run_once(table: Table, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
     """Carry a verb out, unless its number was committed before; and then the care that the table asks for."""
-    done = verbs.once(OpenTable(table._root, table.schema), label, verb)
+    done = verbs.once(table._open_table, label, verb)
     if done.already_committed:
-        return observed_again(OpenTable(table._root, table.schema), done)
-    return run_auto_maintenance(OpenTable(table._root, table.schema), done, of_batch=True)
+        return observed_again(table._open_table, done)
+    return run_auto_maintenance(table._open_table, done, of_batch=True)
 
 
 class MergePart:
@@ -133,9 +132,9 @@ class MergePart:
         if first is None and not (by_source and work):
             return
         rows = chain([] if first is None else [first], found)
-        root, schema = self.table._root, self.table.schema
+        table = self.table._open_table
         reader = pa.RecordBatchReader.from_batches(self.target, rows)
-        with verbs.merge_work(OpenTable(root, schema), reader, self.on, self.clauses) as merging:  # has taken all rows
+        with verbs.merge_work(table, reader, self.on, self.clauses) as merging:  # has taken all rows
             splits = [Split.from_bytes(data) for _, data in sorted(work)]
-            done = verbs.evaluator(OpenTable(root, schema), merging)(self.snapshot, splits)
+            done = verbs.evaluator(table, merging)(self.snapshot, splits)
             yield bytes(RowTaskResult(changes=done.changes, counts=done.counts))

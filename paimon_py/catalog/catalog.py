@@ -478,8 +478,9 @@ def check_new(schema: TableSchema, root: TableRoot) -> None:
 
     check_branch_options(root, schema.options)
     warn_of_idle_options(root, schema.options)
-    warn_of_keys_of_partitions(OpenTable(root, schema))
-    warn_of_iceberg(OpenTable(root, schema))
+    table = OpenTable(root, schema)
+    warn_of_keys_of_partitions(table)
+    warn_of_iceberg(table)
 
 
 def _names(argument: str, names: NameList) -> tuple[str, ...]:

@@ -32,7 +32,6 @@ from paimon_py.errors import (
     UsageError,
 )
 from paimon_py.expr.predicate import col
-from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.schema_changes import UpdateColumnType
@@ -200,7 +199,7 @@ class Sink:
         Raises: UsageError, CommitConflictError
         """
         try:
-            committed_before(OpenTable(table._root, table.schema), CommitLabel(self.user, step))
+            committed_before(table._open_table, CommitLabel(self.user, step))
         except (UsageError, CommitConflictError) as error:
             kind = UsageError if isinstance(error, UsageError) else CommitConflictError
             raise kind(

@@ -12,7 +12,6 @@ from paimon_py import Catalog, Finding, PaimonError, Table
 from paimon_py.compaction.plan import plan_compaction
 from paimon_py.errors import TableNotFoundError, UnsupportedError
 from paimon_py.metadata.commit_history import HistoryEntry
-from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metrics.measures import TableMeasures, measure_table
 from paimon_py.spec.options import Options
 from paimon_py.spec.supported import check_compactable
@@ -121,6 +120,6 @@ def _files_after(table: Table, measures: TableMeasures) -> int:
     except UnsupportedError:
         return measures.file_count
     target = Options(table._newest.options).find_size("target-file-size") or _TARGET
-    tasks = plan_compaction(OpenTable(table._root, table._newest), full=False, chosen=None)
+    tasks = plan_compaction(table._newest_table, full=False, chosen=None)
     merged = sum(len(task.files) for task in tasks)
     return measures.file_count - merged + sum(max(1, -(-task.size_bytes // target)) for task in tasks)

@@ -221,7 +221,7 @@ class Attempts:
         deadline = clock.elapsed() + self._patience_seconds
         latest, newest = self.seen or latest_of(root)
         self.seen = None
-        state = State(OpenTable(root, self._schema), latest, self.chronicle, newest)
+        state = State(self._table, latest, self.chronicle, newest)
         try:
             planned = plan(state)
             if not isinstance(planned, SnapshotDelta):

@@ -60,10 +60,10 @@ def _compact_bucket(job: Job[CompactionTask, CompactionResult], task: Compaction
     """
     try:
         if job.has_travelled:
-            check_task(OpenTable(job.root, job.schema), task)
-        return CompactionResult(changes=run_task(OpenTable(job.root, job.schema), task, tally=job.tally))
+            check_task(job.table, task)
+        return CompactionResult(changes=run_task(job.table, task, tally=job.tally))
     except FileMissingError as error:
-        reason = job.root.replacement_reason(task.bucket, error)
+        reason = job.table.root.replacement_reason(task.bucket, error)
     except SnapshotExpiredError as error:
         if not job.has_travelled:
             raise
@@ -73,7 +73,7 @@ def _compact_bucket(job: Job[CompactionTask, CompactionResult], task: Compaction
 
 def _discard_compaction(job: Job[CompactionTask, CompactionResult], result: CompactionResult) -> None:
     if result.changes is not None:
-        delete_compaction(OpenTable(job.root, job.schema), result.changes)
+        delete_compaction(job.table, result.changes)
 
 
 COMPACT = TaskKind(

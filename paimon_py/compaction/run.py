@@ -57,7 +57,7 @@ def run_task(
     """Do what a task says.
 
     Args:
-        schema: the table's schema of the id that the task names.
+        table: under the schema of the id that the task names.
         tells: write the changelog that the table asks for; overwrites carry none.
         tally: counts two steps of each row: that it is read and, where rows are sorted, that it is written.
 

@@ -42,8 +42,8 @@ def gather(table: OpenTable, *, deep: bool, progress: Progress | None = None) ->
     Cost: as `Table.doctor`
     Raises: SnapshotExpiredError, UnsupportedError, StorageError
     """
-    schema = table.schema
-    schema, senseless = _with_sense(schema)
+    schema, senseless = _with_sense(table.schema)
+    table = table.under(schema)
     broken = list[Broken]()
     latest, live, index = None, EntryColumns.empty(), list[IndexEntry]()
     try:
@@ -52,27 +52,26 @@ def gather(table: OpenTable, *, deep: bool, progress: Progress | None = None) ->
         index = _index(table.root, latest)
     except (CorruptionError, FileMissingError) as error:
         broken.append(Broken(error.path or table.root.path, str(error)))
-    files = OpenTable(table.root, schema)
     repeated = list[str]()
-    broken += broken_files(files, live, index, repeated, progress, deep=deep)
+    broken += broken_files(table, live, index, repeated, progress, deep=deep)
     if broken and latest is not None and table.root.snapshots.find(latest.id) is None:
         message = f"snapshot {latest.id} of {table.root.path} expired while its files were looked at: look again"
         raise SnapshotExpiredError(message, snapshot_id=latest.id)
     commits = _commits(table.root, progress)
     holders = _holders(table.root, latest, live, broken, progress)
     orphans, history = _orphans(table.root, broken, progress), gather_history(table.root, broken)
-    followers, waiting = _followers(table.root, latest, broken), _waiting(table.under(schema), broken)
+    followers, waiting = _followers(table.root, latest, broken), _waiting(table, broken)
     options, keyed = Options(schema.options), bool(schema.primary_keys)
     return Facts(
         options=dict(schema.options), is_keyed=keyed, is_partitioned=bool(schema.partition_keys),
         is_dynamic=bucket_mode(schema) is BucketMode.DYNAMIC, now_millis=table.root.env.clock.millis(),
         live_files=len(live), live_bytes=int(live.size_bytes.sum()),
-        buckets=count_buckets(live, index, files, is_keyed=keyed), waiting=waiting,
+        buckets=count_buckets(live, index, table, is_keyed=keyed), waiting=waiting,
         broken=tuple({one.path: one for one in broken}.values()), repeated=tuple(repeated),
-        unmarked=_buckets_without_vectors(table.under(schema), live, files),
+        unmarked=_buckets_without_vectors(table, live),
         manifests=manifest_facts(table.root, latest, options),
         snapshot_count=len(table.root.snapshots.ids()), senseless=senseless,
-        expirable=_expirable(table.under(schema), latest), commits=commits, holders=holders,
+        expirable=_expirable(table, latest), commits=commits, holders=holders,
         followers=followers, orphans=orphans, history=history,
     )  # fmt: skip
 
@@ -89,9 +88,7 @@ def _with_sense(schema: TableSchema) -> tuple[TableSchema, Mapping[str, str]]:
     return msgspec.structs.replace(schema, options=options), senseless
 
 
-def _buckets_without_vectors(
-    table: OpenTable, live: EntryColumns, files: OpenTable
-) -> tuple[str, ...]:
+def _buckets_without_vectors(table: OpenTable, live: EntryColumns) -> tuple[str, ...]:
     """Buckets with several sorted runs, some of them from before deletion vectors were switched on."""
     name = "deletion-vectors.enabled"
     if not table.schema.primary_keys or not table.options.get_bool(name) or not len(live):
@@ -106,7 +103,7 @@ def _buckets_without_vectors(
         return ()
     upper = live.take(live.level > 0)
     return tuple(
-        bucket_label(files.partition_directory(partition), number)
+        bucket_label(table.partition_directory(partition), number)
         for (partition, number), places in upper.by_bucket().items()
         if len(np.unique(upper.level[places])) > 1 and upper.schema_id[places].min() <= max(without)
     )
@@ -128,8 +125,7 @@ def _waiting(table: OpenTable, broken: list[Broken]) -> pa.Table:
         for task in tasks:
             place = task.partition, task.bucket
             counts[place] = counts.get(place, 0) + len(task.files)
-    files = table
-    names = pa.array([files.partition_directory(partition) for partition, _ in counts], pa.string())
+    names = pa.array([table.partition_directory(partition) for partition, _ in counts], pa.string())
     buckets = pa.array([bucket for _, bucket in counts], pa.int64())
     sums = pa.array(list(counts.values()), pa.int64())
     return pa.table({"partition": names, "bucket": buckets, "file_count": sums})

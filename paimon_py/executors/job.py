@@ -135,21 +135,20 @@ class Job(Generic[T, R]):
 
     Attributes:
         kind: the kind of the tasks.
-        root, schema: the table.
+        table: the table, under the schema of the call.
         shared: what else is the same for all tasks; it travels as a pickle.
         tally: counts steps as they are done; not in other processes.
         has_travelled: the job came from another process, and so do its tasks.
     """
 
-    __slots__ = ("has_travelled", "kind", "root", "schema", "shared", "tally")
+    __slots__ = ("has_travelled", "kind", "shared", "table", "tally")
 
     def __init__(
         self, kind: TaskKind[T, R], table: OpenTable, shared: Any = None, *,
         tally: ProgressCounter | None = None, has_travelled: bool = False,
     ) -> None:  # fmt: skip
         self.kind = kind
-        self.root = table.root
-        self.schema = table.schema
+        self.table = table
         self.shared = shared
         self.tally = tally
         self.has_travelled = has_travelled
@@ -159,7 +158,7 @@ class Job(Generic[T, R]):
 
         Steps are counted when the result arrives: a caller's `progress` never fails in the middle of a task.
         """
-        alone = Job(self.kind, OpenTable(self.root, self.schema), self.shared, has_travelled=self.has_travelled)
+        alone = Job(self.kind, self.table, self.shared, has_travelled=self.has_travelled)
         try:
             return alone.carry_out(task)
         except PaimonError as error:
@@ -185,7 +184,7 @@ class Job(Generic[T, R]):
         return NumberedTask(number, self.kind.task.from_bytes(data[_NUMBER.size :]))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _receive, (self.kind.tag, OpenTable(self.root, self.schema), self.shared)
+        return _receive, (self.kind.tag, self.table, self.shared)
 
 
 def kind_of(tag: str) -> TaskKind[Any, Any]:

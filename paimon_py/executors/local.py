@@ -46,7 +46,7 @@ class LocalExecutor:
             done.append(result)
             yield result
 
-        pool = self._pool or job.root.env.pool
+        pool = self._pool or job.table.root.env.pool
         try:
             with closing(pool.streams(begin, tasks, job.kind.budget)) as results:
                 for result in results:

@@ -20,7 +20,6 @@ from paimon_py.imports.result import ImportResult, UnfitFile
 from paimon_py.imports.source_files import Partition, SourceFile, looked_at, place_of, url_of
 from paimon_py.imports.verb import TablesOfCatalog, check_source, check_table, commit_files, find_table
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
-from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.type_text import with_nullability
@@ -108,7 +107,7 @@ def import_table(
     layout = Layout(
         tuple(field for field in fields if field.name not in keys), tuple(_field(fields, key) for key in keys)
     )
-    settled = Settled() if table is None else Ledger(OpenTable(table._root, table._newest)).settle()
+    settled = Settled() if table is None else Ledger(table._newest_table).settle()
     before = settled.urls
     new, is_known = _new_files(foreign, before)
     files: list[SourceFile] = []
@@ -234,16 +233,15 @@ def _inspect(file: ForeignFile, foreign: ForeignTable, options: Mapping[str, str
 
 def _copy(table: Table, foreign: ForeignTable, settled: Settled) -> CommitResult:
     """Write all rows of the snapshot, as one commit."""
-    root, schema = table._root, table._newest
-    ledger = Ledger(OpenTable(root, schema))
+    newest = table._newest_table
+    ledger = Ledger(newest)
     begun = ledger.begin(settled, foreign.url, (*(file.url for file in foreign.files), _version(foreign)))
     request = CommitRequest(label=begun.label, is_new=True, check=settled.require_alone)
-    with writer(OpenTable(root, schema), overwrite=False) as session:
+    with writer(newest, overwrite=False) as session:
         session.write_arrow(foreign.rows())
         changes = session.changes(is_new=True)
         with discarding_on_failure(lambda: session.discard(changes)):
-            opened = OpenTable(root, schema)
-            done = run_auto_maintenance(opened, commit(opened, changes, request), of_batch=True)
+            done = run_auto_maintenance(newest, commit(newest, changes, request), of_batch=True)
     ledger.mark(begun)
     return done
 

@@ -100,7 +100,7 @@ def import_files(
     if not asked.copy:
         check_source(url, place, catalog.warehouse, table)
     files, wrong = find_sources(asked.source, asked.format, asked.options, env)
-    settled = Settled() if table is None else Ledger(OpenTable(table._root, table._newest)).settle()
+    settled = Settled() if table is None else Ledger(table._newest_table).settle()
     known = settled.urls | _live(table)
     new = [file for file in files if file.url not in known]
     layout = _layout(table, new or files, asked)
@@ -217,18 +217,17 @@ def commit_files(
     if not is_copy:
         check_table(table._newest)
         table = _with_external_path(table, url)
-    root, schema = table._root, table._newest
-    layout = layout_in(schema, files, None)
-    ledger = Ledger(OpenTable(root, schema))
+    newest = table._newest_table
+    layout = layout_in(newest.schema, files, None)
+    ledger = Ledger(newest)
     begun = ledger.begin(settled, url, (*(file.url for file in files), *([version] if version else ())))
     request = CommitRequest(label=begun.label, is_new=True, check=settled.require_alone)
     tally = ProgressCounter(progress, len(files), "files")
     if is_copy:
-        done = _copy(OpenTable(root, schema), files, layout, request, tally)
+        done = _copy(newest, files, layout, request, tally)
     else:
-        changes = _references(OpenTable(root, schema), files, layout, tally)
-        opened = OpenTable(root, schema)
-        done = run_auto_maintenance(opened, commit(opened, changes, request), of_batch=True)
+        changes = _references(newest, files, layout, tally)
+        done = run_auto_maintenance(newest, commit(newest, changes, request), of_batch=True)
     ledger.mark(begun)
     return done
 

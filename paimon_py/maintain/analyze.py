@@ -162,16 +162,16 @@ def _parts(splits: Sequence[Split]) -> list[tuple[Split, ...]]:
 
 
 def _analyze_splits(job: Job[AnalyzeTask, FoundValues], task: AnalyzeTask) -> FoundValues:
-    columns = [job.schema.field(name) for name in task.columns]
-    found, request = Measured(columns), _request(job.schema, columns)
+    columns = [job.table.schema.field(name) for name in task.columns]
+    found, request = Measured(columns), _request(job.table.schema, columns)
     tally = job.tally or ProgressCounter(None, 0, "rows")
     for split in task.splits:
         part = ProgressShare(tally, split.row_count)
         if columns:
-            for batch in count_batches(read_split(job.root, request, split), part):
+            for batch in count_batches(read_split(job.table.root, request, split), part):
                 found.add(batch)
         else:
-            found.rows += count_split(job.root, request, split)
+            found.rows += count_split(job.table.root, request, split)
         part.end()
     return found.values()
 

@@ -142,8 +142,8 @@ def is_older(status: FileStatus, limit: int) -> bool:
 
 
 def _list(job: Job[ListTask, Listing], task: ListTask) -> Listing:
-    directories = [place.directory(job.root) for place in task.directories]
-    found = job.root.env.pool.map(lambda directory: _look_at(directory, task.limit), directories)
+    directories = [place.directory(job.table.root) for place in task.directories]
+    found = job.table.root.env.pool.map(lambda directory: _look_at(directory, task.limit), directories)
     return Listing(found=tuple(found))
 
 
@@ -157,7 +157,7 @@ def _look_at(directory: Directory, limit: int | None) -> Listed:
 
 
 def _delete(job: Job[DeleteTask, Deletion], task: DeleteTask) -> Deletion:
-    root, tally = job.root, job.tally or ProgressCounter(None, 0, "files")
+    root, tally = job.table.root, job.tally or ProgressCounter(None, 0, "files")
     own = root.store if task.external is None else external_store(root, task.external)
     store: DeleteFile = root.files if task.named else own
     step = max(1, len(task.paths)) if job.tally is None else _COUNTED

@@ -47,11 +47,12 @@ def lift_rows(root: TableRoot, changes: Sequence[SchemaChange]) -> TableSchema |
     after = apply(schema, changes, has_snapshots=True, time_millis=root.env.clock.millis())
     if not changes_levels(schema, after):
         return None
+    table = OpenTable(root, schema)
     for _ in range(_ATTEMPTS):
         compact_table(
-            OpenTable(root, schema), full=True, partitions=None, where=None, order_by=None, strategy=None, progress=None
+            table, full=True, partitions=None, where=None, order_by=None, strategy=None, progress=None
         )
-        if not has_lower_rows(OpenTable(root, schema)):
+        if not has_lower_rows(table):
             return schema
     raise CommitRetriesExhaustedError(
         f"{root.path}: before {', '.join(sorted(_RULES))} change, all rows are compacted, and others wrote new ones"
@@ -63,15 +64,15 @@ def warn_of_lower_rows(table: OpenTable) -> None:
     """Warn of rows that others committed between the compaction and the new schema.
 
     Args:
-        schema: the one before the change.
+        table: under the schema before the change.
 
     Raises: PaimonWarning where warnings are errors; the schema has changed.
     """
     if has_lower_rows(table):
         warn(
             f"{table.root.path}: rows were committed while the options changed; streams may be told them twice or not"
-            " at all,"
-            " and with deletion vectors they are not read before the next compaction. Call table.compact(full=True)"
+            " at all, and with deletion vectors they are not read before the next compaction. Call"
+            " table.compact(full=True)"
         )
 
 

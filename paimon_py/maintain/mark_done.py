@@ -84,9 +84,8 @@ def mark_written(table: OpenTable, snapshot_ids: Sequence[int]) -> None:
         if snapshot.commit_kind is not CommitKind.COMPACT:
             entries = table.root.manifests.read_entries(table.root.manifests.read_list(snapshot.delta_manifest_list))
             written.update(entries.take(entries.kind == FileKind.ADD).distinct("partition").values.to_pylist())
-    files = table
     for partition in sorted(written):
-        mark_success(table.root, join(table.root.path, files.partition_directory(partition), _SUCCESS))
+        mark_success(table.root, join(table.root.path, table.partition_directory(partition), _SUCCESS))
 
 
 def _directory(schema: TableSchema, partition: Mapping[str, object]) -> str:

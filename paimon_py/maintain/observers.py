@@ -39,7 +39,7 @@ def notify(table: OpenTable, result: Result) -> Result:
     """The result of a commit after observers were notified; it contains their failures.
 
     Args:
-        schema: the latest one.
+        table: under the latest schema.
 
     Cost: none without observers.
     Raises: PaimonWarning where warnings are errors, if an observer fails; the commit is published nevertheless.
@@ -52,7 +52,7 @@ def observed_again(table: OpenTable, result: Result) -> Result:
     """The result of a commit that had happened before; observers are notified again.
 
     Args:
-        schema: the one that the table object was opened with.
+        table: under the schema that it was opened with.
 
     Cost, Raises: as `notify`
     """

@@ -76,15 +76,15 @@ class RewriteTask(Serializable, frozen=True, kw_only=True):
 
 def _rewrite(job: Job[RewriteTask, Changes], task: RewriteTask) -> Changes:
     tally = job.tally or ProgressCounter(None, 0, "rows")
-    with rewriter(OpenTable(job.root, job.schema), task.buckets) as writer:
+    with rewriter(job.table, task.buckets) as writer:
         writer._count_by(tally)
-        rewrite_splits(OpenTable(job.root, job.schema), task.splits, writer, tally)
+        rewrite_splits(job.table, task.splits, writer, tally)
         return writer.changes(is_new=True)
 
 
 def discard_changes(job: Job[Any, Changes], changes: Changes) -> None:
     """Delete the files of a task's changes that will never be committed."""
-    discard(OpenTable(job.root, job.schema), changes)
+    discard(job.table, changes)
 
 
 REWRITE = TaskKind(

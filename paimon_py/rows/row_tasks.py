@@ -134,13 +134,13 @@ def _paths(splits: Iterable[Split]) -> set[str]:
 
 def _change_rows(job: Job[RowsTask, RowTaskResult], task: RowsTask) -> RowTaskResult:
     snapshot, verb = job.shared
-    evaluate: Evaluate = evaluator(OpenTable(job.root, job.schema), verb.work(job.schema))
+    evaluate: Evaluate = evaluator(job.table, verb.work(job.table.schema))
     found = evaluate(snapshot, task.splits)
     return RowTaskResult(changes=found.changes, counts=found.counts)
 
 
 def _discard_rows(job: Job[Any, RowTaskResult], result: RowTaskResult) -> None:
-    discard(OpenTable(job.root, job.schema), result.changes)
+    discard(job.table, result.changes)
 
 
 CHANGE_ROWS = TaskKind(

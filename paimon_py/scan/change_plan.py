@@ -115,13 +115,13 @@ def plan_between(root: TableRoot, request: Request, ends: Ends) -> Planned:
         UnsupportedError: files that need a feature which is not built, commits that took rows away from a table
             without a primary key, or overwrites that streams of the table tell; no data file is touched.
     """
-    snapshots = _span(root, ends)
+    table, snapshots = OpenTable(root, request.schema), _span(root, ends)
     if ends.refuses_none:
-        _require_changelog(OpenTable(root, request.schema), snapshots)
+        _require_changelog(table, snapshots)
     if ends.refuses_removals:
         for snapshot in snapshots:
             require_nothing_taken(root, snapshot)
-    chosen = ((each, _source(OpenTable(root, request.schema), each, ends)) for each in snapshots)
+    chosen = ((each, _source(table, each, ends)) for each in snapshots)
     return plan_span(root, request, [(each, source) for each, source in chosen if source is not None], since=ends.since)
 
 

@@ -44,7 +44,7 @@ def expire_snapshots(
     are listed again once the snapshots are gone.
 
     Args:
-        schema: the latest one.
+        table: under the latest schema.
         executor: deletes the files; None: this process.
         progress: is told of snapshots that are looked at, then of files that are deleted.
         seen: a snapshot that was looked at just now.

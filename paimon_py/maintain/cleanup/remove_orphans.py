@@ -115,7 +115,7 @@ class _Search:
         progress: Progress | None, *, dry_run: bool,
     ) -> None:  # fmt: skip
         """`limit`, `settled`: what files must be older than to go, and for a state not to be read again."""
-        self._root = root = deleting.root
+        self._root = root = deleting.table.root
         self._deleting = deleting
         self._limit = limit
         self._executor = executor
@@ -166,7 +166,7 @@ class _Search:
     def _looked_at(self, directories: Sequence[Directory]) -> Iterator[tuple[Directory, list[FileStatus], int]]:
         """What may be an orphan in each directory, and how many files are too young for that."""
         limit = None if self._dry_run else self._limit
-        listed = list_directories(OpenTable(self._root, self._deleting.schema), directories, limit, self._executor)
+        listed = list_directories(self._deleting.table, directories, limit, self._executor)
         for directory, found in zip(directories, listed, strict=True):
             if found.is_left:
                 self._empty.add(directory)

@@ -49,15 +49,14 @@ def _remove(
 ) -> RemovedEntries:  # fmt: skip
     if latest is None:
         return RemovedEntries(dry_run=dry_run)
-    files = table
     entries = table.root.manifests.live_entries(latest).entries()
-    missing = _missing(files, entries, ProgressCounter(progress, len(entries), "files", attempt=attempt))
+    missing = _missing(table, entries, ProgressCounter(progress, len(entries), "files", attempt=attempt))
     if missing and table.root.snapshots.find(latest.id) != latest:
         raise SnapshotExpiredError(
             f"snapshot {latest.id} of {table.root.path} expired while its files were looked for", path=table.root.path,
             snapshot_id=latest.id,
         )  # fmt: skip
-    paths = tuple(files.bucket(entry.partition, entry.bucket).path(entry.file) for entry in missing)
+    paths = tuple(table.bucket(entry.partition, entry.bucket).path(entry.file) for entry in missing)
     rows = sum(entry.file.row_count for entry in missing)
     if dry_run or not missing:
         return RemovedEntries(paths=paths, rows=rows, dry_run=dry_run)

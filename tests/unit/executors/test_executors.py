@@ -110,7 +110,7 @@ def test_a_job_is_small_and_finds_its_function_by_its_tag(table):
     data = pickle.dumps(job)
     assert len(data) < 4000
     there = pickle.loads(data)
-    assert (there.kind, there.root.path, there.has_travelled) == (COMPACT, table.location, True)
+    assert (there.kind, there.table.root.path, there.has_travelled) == (COMPACT, table.location, True)
 
 
 def test_every_kind_of_tasks_is_found_by_its_tag():
@@ -127,7 +127,7 @@ def test_values_of_options_that_pickles_leave_out_come_from_the_table(warehouse)
     table = catalog.create_table("db.t", Schema([("k", "BIGINT")]), options={"my.secret": "hidden"})
     data = pickle.dumps(Job(COMPACT, OpenTable(table._root, table.schema)))
     assert b"hidden" not in data
-    assert pickle.loads(data).schema.options["my.secret"] == "hidden"
+    assert pickle.loads(data).table.schema.options["my.secret"] == "hidden"
 
 
 def test_tasks_and_results_are_checked_when_they_come_as_bytes(table):
