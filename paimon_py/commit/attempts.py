@@ -97,9 +97,7 @@ class Attempts:
         users: what is known of users that number their commits.
     """
 
-    def __init__(
-        self, table: OpenTable, author: Author, settings: ManifestSettings | None = None
-    ) -> None:
+    def __init__(self, table: OpenTable, author: Author, settings: ManifestSettings | None = None) -> None:
         """`settings`: for merging manifests, by default the table's."""
         options = table.options
         self.count = 0

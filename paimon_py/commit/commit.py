@@ -101,9 +101,7 @@ class _Commit:
     finds to fit; nothing else changes.
     """
 
-    def __init__(
-        self, table: OpenTable, changes: Changes, request: CommitRequest, renumber: Renumber | None
-    ) -> None:
+    def __init__(self, table: OpenTable, changes: Changes, request: CommitRequest, renumber: Renumber | None) -> None:
         self.root, self.schema, self.changes, self.request = table.root, table.schema, changes, request
         self.options = table.options
         self.files = table

@@ -45,9 +45,7 @@ from paimon_py.spec.snapshot import Base, CommitKind
 class Requirements:
     """What changes require of the latest state, as the caller and the table ask."""
 
-    def __init__(
-        self, table: OpenTable, changes: Changes, request: CommitRequest, repeats: DuplicateCheck
-    ) -> None:
+    def __init__(self, table: OpenTable, changes: Changes, request: CommitRequest, repeats: DuplicateCheck) -> None:
         self._table = table
         self._root = table.root
         self._schema = table.schema

@@ -111,9 +111,7 @@ Compacted = tuple[tuple[DataFile, ...], tuple[DataFile, ...]]
 class _Work:
     """One task being carried out."""
 
-    def __init__(
-        self, table: OpenTable, task: CompactionTask, *, tells: bool, tally: ProgressCounter
-    ) -> None:
+    def __init__(self, table: OpenTable, task: CompactionTask, *, tells: bool, tally: ProgressCounter) -> None:
         self._table = table
         self._root = table.root
         self._schema = table.schema

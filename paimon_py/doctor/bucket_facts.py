@@ -15,9 +15,7 @@ _BUCKET = ["partition", "bucket"]
 _SUMS = ("file_count", "level0_count", "record_count", "delete_count", "file_size_in_bytes")
 
 
-def count_buckets(
-    entries: EntryColumns, index: list[IndexEntry], files: OpenTable, *, is_keyed: bool
-) -> pa.Table:
+def count_buckets(entries: EntryColumns, index: list[IndexEntry], files: OpenTable, *, is_keyed: bool) -> pa.Table:
     """One row for each bucket that has files, as `Facts.buckets` says.
 
     Cost: some columns of all files in memory.

@@ -144,9 +144,7 @@ def _seen_paths(
     return {entry.file.path.rpartition("/")[2] for entry in entries if entry.is_live}, ()
 
 
-def _count_hidden(
-    table: OpenTable, latest: Snapshot, seen: set[str]
-) -> tuple[int, tuple[str, ...]]:
+def _count_hidden(table: OpenTable, latest: Snapshot, seen: set[str]) -> tuple[int, tuple[str, ...]]:
     """How many rows lie in files that readers do not see, and when they will."""
     live = table.root.manifests.live_entries(latest)
     known = numpy_values(pc.is_in(live.names(), value_set=pa.array(sorted(seen), pa.string())))

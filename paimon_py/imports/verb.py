@@ -277,9 +277,7 @@ def _stream(file: SourceFile, layout: Layout) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(schema, whole())
 
 
-def _references(
-    table: OpenTable, files: Sequence[SourceFile], layout: Layout, tally: ProgressCounter
-) -> Changes:
+def _references(table: OpenTable, files: Sequence[SourceFile], layout: Layout, tally: ProgressCounter) -> Changes:
     """Changes that name files where they are; nothing is written."""
     now = table.root.env.clock.local_millis()
     types = [field.type for field in table.schema.fields]

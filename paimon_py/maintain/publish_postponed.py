@@ -79,9 +79,7 @@ def require_none_waiting(root: TableRoot) -> None:
 class _Round:
     """One attempt, on one snapshot."""
 
-    def __init__(
-        self, table: OpenTable, snapshot: Snapshot, chosen: PartitionChoice | None
-    ) -> None:
+    def __init__(self, table: OpenTable, snapshot: Snapshot, chosen: PartitionChoice | None) -> None:
         self._root = table.root
         self._schema = table.schema
         self._files = table

@@ -171,9 +171,7 @@ def _goes_on_top(schema: TableSchema) -> bool:
 class _Round:
     """One attempt, on one snapshot."""
 
-    def __init__(
-        self, table: OpenTable, buckets: int, snapshot: Snapshot, chosen: PartitionChoice | None
-    ) -> None:
+    def __init__(self, table: OpenTable, buckets: int, snapshot: Snapshot, chosen: PartitionChoice | None) -> None:
         self._table = table
         self._root = table.root
         self._schema = table.schema

@@ -35,9 +35,7 @@ _LOOK_MILLIS = 60_000
 """How long after a look at the tags commits look again: others may have made one that does not last."""
 
 
-def make_tag(
-    table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta | None = None
-) -> Tag:
+def make_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta | None = None) -> Tag:
     """Name a snapshot, for the given time or for `tag.default-time-retained`; otherwise permanently.
 
     The snapshot is checked again after the tag is created: expiry lists tags after the snapshot is deleted, and so
@@ -74,9 +72,7 @@ def rename_tag(table: OpenTable, name: str, new_name: str) -> Tag:
     return tag
 
 
-def replace_tag(
-    table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta | None = None
-) -> Tag:
+def replace_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta | None = None) -> Tag:
     """Move a tag to another snapshot, atomically for readers; then delete files that only the old one kept.
 
     Raises:
@@ -173,9 +169,7 @@ def delete_tags(table: OpenTable, going: Sequence[Tag]) -> None:
     tell_tags(table, lambda: [_event(table.root, tag, "delete") for tag in going])
 
 
-def _let_go(
-    table: OpenTable, going: Sequence[Tag], delete: Callable[[], None], names: Collection[str] = ()
-) -> None:
+def _let_go(table: OpenTable, going: Sequence[Tag], delete: Callable[[], None], names: Collection[str] = ()) -> None:
     """Delete the files that only some tags kept. Raises: as `delete_tags`
 
     Args:

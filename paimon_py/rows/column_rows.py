@@ -102,9 +102,7 @@ class _Range:
 class ColumnRows:
     """One evaluation of operations on the rows of a table."""
 
-    def __init__(
-        self, table: OpenTable, work: ColumnWork, *, alone: bool, tally: ProgressCounter
-    ) -> None:
+    def __init__(self, table: OpenTable, work: ColumnWork, *, alone: bool, tally: ProgressCounter) -> None:
         """`alone`: there is one operation only; `tally` counts three steps of each row for each operation: the
         rehearsal, the decision, and the writing."""
         self._root = table.root

@@ -86,9 +86,7 @@ def run_by_tasks(
     return run(table, verb.work(table.schema), evaluate, label=label)
 
 
-def evaluation_of(
-    table: OpenTable, snapshot: Snapshot | None, parts: Iterable[RowTaskResult]
-) -> Evaluated:
+def evaluation_of(table: OpenTable, snapshot: Snapshot | None, parts: Iterable[RowTaskResult]) -> Evaluated:
     """What all tasks wrote, ready to be committed."""
     counts, written = RowCounts(), list[Changes]()
     for part in parts:

@@ -17,9 +17,7 @@ from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 
 
-def require_same_cells(
-    table: OpenTable, given: RowValues, read: Snapshot, latest: Snapshot | None
-) -> None:
+def require_same_cells(table: OpenTable, given: RowValues, read: Snapshot, latest: Snapshot | None) -> None:
     """Refuse values for columns of rows that others wrote after the snapshot `read`.
 
     Files hold a column for a range of rows, so that a file of others counts for all rows of its range, as in Java.
@@ -51,9 +49,7 @@ def require_same_cells(
             )
 
 
-def _written_column(
-    table: OpenTable, given: RowValues, entries: EntryColumns
-) -> str | None:
+def _written_column(table: OpenTable, given: RowValues, entries: EntryColumns) -> str | None:
     """A column of which entries add values, for ranges with a row that is given a value, too."""
     first, last = entries.first_row_id, entries.first_row_id + entries.row_count - 1
     touched = np.searchsorted(given.ids, first) < np.searchsorted(given.ids, last, side="right")

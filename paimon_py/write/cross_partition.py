@@ -61,9 +61,7 @@ class CrossPartitionRouting(Routing):
         memory_bytes: the maximum memory of the index, with the copies of a merge; the rest is on local disk.
     """
 
-    def __init__(
-        self, table: OpenTable, snapshot: Snapshot | None, read_keys: ReadKeys | None
-    ) -> None:
+    def __init__(self, table: OpenTable, snapshot: Snapshot | None, read_keys: ReadKeys | None) -> None:
         """`snapshot`: what the writer builds on, None for nothing; `read_keys` can be None then.
 
         Raises: OptionError for numbers that leave no bucket to fill.

@@ -145,9 +145,7 @@ def _consumer_positions(table: OpenTable, lasting: Lasting) -> dict[str, int]:
     return {consumer.name: consumer.next_snapshot_id for consumer in table.root.consumers.all()}
 
 
-def _plan_deletion(
-    table: OpenTable, chain: Chain, lasting: Lasting, tally: ProgressCounter
-) -> DeletionPlan:
+def _plan_deletion(table: OpenTable, chain: Chain, lasting: Lasting, tally: ProgressCounter) -> DeletionPlan:
     """All that snapshots name and the one that follows them does not, but for what tells of changes kept longer.
 
     What the first snapshot that stays and the latest one name is spared whatever deltas say; and where a snapshot may

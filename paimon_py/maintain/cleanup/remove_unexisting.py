@@ -23,9 +23,7 @@ from paimon_py.spec.snapshot import Base, Snapshot
 _AT_ONCE = 1000
 
 
-def remove_unexisting_files(
-    table: OpenTable, *, dry_run: bool, progress: Progress | None = None
-) -> RemovedEntries:
+def remove_unexisting_files(table: OpenTable, *, dry_run: bool, progress: Progress | None = None) -> RemovedEntries:
     """Delete the entries of missing data files from the latest snapshot. Their rows are already lost.
 
     Deletion vectors of such files stay, as in Java, without effect.
