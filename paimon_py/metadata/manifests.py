@@ -33,6 +33,7 @@ from paimon_py.metadata.missing import MissingStore, missing_error
 from paimon_py.spec.data_file import FileKind, ManifestEntry
 from paimon_py.spec.layout import manifest_path
 from paimon_py.spec.manifest import IndexEntry, ManifestFile
+from paimon_py.spec.packing import pack
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.types import DataType
 from paimon_py.storage.store import FileMissingError, OpenWrite, new_file
@@ -304,7 +305,7 @@ def live_parts(
             return
         deleting = manifests._load([file for file in files if file.deleted_files], holds=False)
         deleted = compact(before_folding(deleting.take(deleting.kind == FileKind.DELETE), entry_filter))
-        for part in _parts(files):
+        for part in groups_of(files, PART_ENTRIES):
             yield _fold_files(manifests, part, entry_filter, deleted)
     except FileMissingError as error:
         raise missing_error(manifests._store, manifests._path, Base.of(snapshot), error) from error
@@ -427,16 +428,6 @@ def _check_counts(
             )
 
 
-def _parts(files: Sequence[ManifestFile]) -> Iterator[list[ManifestFile]]:
-    """Neighbouring manifests that have not too many entries together, or one that has."""
-    part: list[ManifestFile] = []
-    count = 0
-    for file in files:
-        entries = file.added_files + file.deleted_files
-        if part and count + entries > PART_ENTRIES:
-            yield part
-            part, count = [], 0
-        part.append(file)
-        count += entries
-    if part:
-        yield part
+def groups_of(files: Sequence[ManifestFile], entries_max: int) -> Iterator[list[ManifestFile]]:
+    """Neighbouring manifests that have not more entries together, or one that has."""
+    return pack(files, lambda file: file.added_files + file.deleted_files, entries_max)

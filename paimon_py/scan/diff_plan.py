@@ -23,11 +23,12 @@ from paimon_py.scan import prune_entries as prune
 from paimon_py.scan.bag_plan import plan_bags
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.own_options import merge_alike, under
-from paimon_py.scan.plan import Deletions, Grouped, Packing, PlanOrigin, pack, splits_of
+from paimon_py.scan.plan import Deletions, Grouped, Packing, PlanOrigin, splits_of
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner, deletions_of, packing_of
 from paimon_py.scan.request import Request, keys_only
 from paimon_py.scan.split import Compared, Section, Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.packing import pack
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 

@@ -6,8 +6,7 @@ Source: format.md §17; Java `MergeTreeSplitGenerator`, `AppendOnlySplitGenerato
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -23,12 +22,12 @@ from paimon_py.scan.split import Section, Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.manifest import DeletionPlace
+from paimon_py.spec.packing import pack
 
 _BOUNDS_BYTES = 1_024
 """The most that statistics of a file may take in a split; readers check footers by them."""
 
 Deletions = Mapping[tuple[bytes, int], Mapping[str, DeletionPlace]]
-T = TypeVar("T")
 
 
 class Packing(msgspec.Struct, frozen=True, kw_only=True):
@@ -307,18 +306,3 @@ def _pack(sections: Iterable[Section], packing: Packing) -> Iterator[list[Sectio
         return max(sum(file.size_bytes for run in section.runs for file in run), packing.open_file_bytes)
 
     return pack(sections, weight, packing.target_bytes)
-
-
-def pack(items: Iterable[T], weight: Callable[[T], int], target: int) -> Iterator[list[T]]:
-    """Fill bins with items in order; a bin is closed before the item that would overfill it."""
-    packed: list[T] = []
-    total = 0
-    for item in items:
-        size = weight(item)
-        if packed and total + size > target:
-            yield packed
-            packed, total = [], 0
-        packed.append(item)
-        total += size
-    if packed:
-        yield packed

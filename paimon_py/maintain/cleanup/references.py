@@ -23,7 +23,7 @@ from paimon_py.errors import CorruptionError, StorageError
 from paimon_py.metadata.changelogs import Changelogs
 from paimon_py.metadata.cuts import Cuts
 from paimon_py.metadata.hints import read_hint
-from paimon_py.metadata.manifests import Manifests
+from paimon_py.metadata.manifests import Manifests, groups_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import Schemas
 from paimon_py.metadata.snapshots import Snapshots
@@ -44,7 +44,6 @@ from paimon_py.spec.layout import (
     snapshot_path,
     tag_directory,
 )
-from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.users import users_of
 from paimon_py.storage.store import FileMissingError, FileStatus
@@ -272,7 +271,7 @@ class _Reader:
             raise
         self._add(pa.array([name, *(file.name for file in files)], pa.string()))
         unread = [file for file in files if file.name not in self._done.manifests]
-        for group in _groups(unread, 0 if missing_ok else _GROUP_ENTRIES):
+        for group in groups_of(unread, 0 if missing_ok else _GROUP_ENTRIES):
             names = [file.name for file in group]
             self._done.manifests.update(names)
             try:
@@ -319,21 +318,6 @@ def _states(root: TableRoot, home: str) -> Iterator[FileStatus]:
 
 def _stamp(status: FileStatus) -> tuple[int, int]:
     return (-1 if status.modified_millis is None else status.modified_millis, status.size_bytes)
-
-
-def _groups(files: Sequence[ManifestFile], most: int) -> Iterator[list[ManifestFile]]:
-    """Neighbours of so many entries together, or each file alone."""
-    group: list[ManifestFile] = []
-    size = 0
-    for file in files:
-        entries = file.added_files + file.deleted_files
-        if group and size + entries > most:
-            yield group
-            group, size = [], 0
-        group.append(file)
-        size += entries
-    if group:
-        yield group
 
 
 def _names_of(entries: EntryColumns) -> list[pa.Array]:

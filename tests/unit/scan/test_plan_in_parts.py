@@ -66,7 +66,7 @@ def test_a_plan_in_parts_is_the_plan(table, monkeypatch, entries):
     monkeypatch.setattr(manifests, "PART_ENTRIES", 100)
     monkeypatch.setattr(manifests, "ENTRY_BYTES", 1 << 40)
     monkeypatch.setattr(
-        manifests, "_parts", lambda files: (files[at : at + entries] for at in range(0, len(files), entries))
+        manifests, "groups_of", lambda files, _: (files[at : at + entries] for at in range(0, len(files), entries))
     )
     assert [planned(table, where) for where in WHERE] == whole
     assert any(count <= 12 * entries for count in loaded)

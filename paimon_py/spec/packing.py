@@ -1,0 +1,23 @@
+"""Items in bins, in their order. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def pack(items: Iterable[T], weight: Callable[[T], int], target: int) -> Iterator[list[T]]:
+    """Fill bins with items in order; a bin is closed before the item that would overfill it."""
+    packed: list[T] = []
+    total = 0
+    for item in items:
+        size = weight(item)
+        if packed and total + size > target:
+            yield packed
+            packed, total = [], 0
+        packed.append(item)
+        total += size
+    if packed:
+        yield packed
