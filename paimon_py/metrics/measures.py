@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from paimon_py.compaction.plan import plan_compaction
 from paimon_py.errors import UnsupportedError
 from paimon_py.html import AsPage
-from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.supported import check_compactable
 
@@ -109,12 +108,11 @@ def measure_table(table: Table) -> TableMeasures:
 
 def _backlog(table: Table, found: pa.Table) -> tuple[int, int] | None:
     """Files and bytes that a compaction would merge now; None where the table cannot be compacted here."""
-    schema = table._newest
     try:
-        check_compactable(schema)
+        check_compactable(table._newest)
     except UnsupportedError:
         return None
-    tasks = plan_compaction(OpenTable(table._root, schema), full=False, chosen=None)
+    tasks = plan_compaction(table._newest_table, full=False, chosen=None)
     files, size = sum(len(task.files) for task in tasks), sum(task.size_bytes for task in tasks)
     waiting = found.filter(pc.equal(found["bucket"], POSTPONE_BUCKET))
     return files + _sum(waiting["file_count"]), size + _sum(waiting["file_size_in_bytes"])
