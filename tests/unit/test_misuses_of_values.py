@@ -138,7 +138,7 @@ def test_completion_offers_what_a_user_calls(table):
 def test_a_writer_says_what_travels_in_its_place(table):
     with table.writer() as writer:
         for send in (pickle.dumps, copy.copy, copy.deepcopy):
-            with pytest.raises(UsageError, match=r"send the table, open table.writer\(\).*bytes\(writer.changes\(\)\)"):
+            with pytest.raises(UsageError, match=r"send the table .* open table.writer\(\).*bytes\(writer.changes\(\)\)"):
                 send(writer)
     stream = pickle.loads(pickle.dumps(table.stream(from_=1)))
     step = pickle.loads(pickle.dumps(stream.poll()))
