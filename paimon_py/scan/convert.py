@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     import duckdb
     import pandas
     import polars
+    import ray.data
     from pyarrow.dataset import Dataset
 
     from paimon_py.scan.rows import Rows
+    from paimon_py.scan.split_rows import SplitRows
+    from paimon_py.scan.torch_rows import TorchRows
 
 
 TypesMapper = Callable[[pa.DataType], "pandas.api.extensions.ExtensionDtype | None"]
@@ -73,5 +76,29 @@ def to_duckdb(source: Any, connection: duckdb.DuckDBPyConnection, name: str) -> 
     return connection.view(name)
 
 
+def to_torch(
+    rows: SplitRows[Any], *, batch_size: int | None, seed: int | None, rank: int | None, world_size: int | None
+) -> TorchRows:
+    """Rows as a dataset of PyTorch, as `SplitRows.to_torch`. `seed`: None for the order of the plan."""
+    try:
+        from paimon_py.scan.torch_rows import TorchRows
+    except ImportError as error:
+        raise _absent_extra("torch") from error
+    return TorchRows(rows, batch_size=batch_size, seed=seed, rank=rank, world_size=world_size)
+
+
+def to_ray(rows: SplitRows[Any]) -> ray.data.Dataset:
+    """Rows as a dataset of Ray."""
+    try:
+        from paimon_py.scan.ray_rows import ray_dataset
+    except ImportError as error:
+        raise _absent_extra("ray") from error
+    return ray_dataset(rows)
+
+
 def _absent(library: str) -> UsageError:
     return UsageError(f"{library} is not installed: pip install {library}")
+
+
+def _absent_extra(library: str) -> UsageError:
+    return UsageError(f"{library} is not installed: pip install 'paimon-py[{library}]'")

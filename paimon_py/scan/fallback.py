@@ -118,6 +118,10 @@ class FallbackScan(Scan):
                 pushed, skipped, given = planned.pushed, skipped.plus(planned.skipped), planner.partitions()
         return Planned(tuple(splits), pushed, skipped)
 
+    def _plan_lazily(self) -> Iterator[Split]:
+        """The splits of both branches: which partitions the second one gives is known when the first one is planned."""
+        yield from self._whole_plan.splits
+
     def _collect(self, first: TopN, meter: ScanMeter | None) -> None:
         given = None
         for scan in self._in_order():

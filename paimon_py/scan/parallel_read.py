@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 
 import pyarrow as pa
@@ -27,7 +27,7 @@ _PIECE_BYTES = 16 << 20
 def read_together(
     table: OpenTable,
     read: Callable[[Split], Iterator[pa.RecordBatch]],
-    splits: Sequence[Split],
+    splits: Iterable[Split],
     *,
     in_order: bool = True,
     keeps: bool = False,
@@ -44,7 +44,7 @@ def read_together(
 
 
 def count_together(
-    table: OpenTable, count: Callable[[Split], int], splits: Sequence[Split]
+    table: OpenTable, count: Callable[[Split], int], splits: Iterable[Split]
 ) -> Generator[int, None, None]:
     """What `count` gives for each split, in any order."""
 
@@ -54,23 +54,21 @@ def count_together(
     return table.root.env.pool.streams(count_split, splits, _budget(table.schema, _nothing), in_order=False)
 
 
-def small_pieces(splits: Sequence[Split]) -> list[Split]:
+def small_pieces(splits: Iterable[Split]) -> Iterator[Split]:
     """The same splits, large ones in pieces of some neighbouring sections."""
-    found: list[Split] = []
     for split in splits:
         if split.size_bytes <= _PIECE_BYTES or len(split.sections) < 2:
-            found.append(split)
+            yield split
             continue
         piece, size = [], 0
         for section in split.sections:
             piece.append(section)
             size += sum(file.size_bytes for file in section.files)
             if size > _PIECE_BYTES:
-                found.append(split.only(piece))
+                yield split.only(piece)
                 piece, size = [], 0
         if piece:
-            found.append(split.only(piece))
-    return found
+            yield split.only(piece)
 
 
 def _budget(schema: TableSchema, size: Callable[[pa.RecordBatch], int]) -> Budget:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -21,3 +22,10 @@ def pack(items: Iterable[T], weight: Callable[[T], int], target: int) -> Iterato
         total += size
     if packed:
         yield packed
+
+
+def shares(items: Sequence[T], count: int) -> list[Sequence[T]]:
+    """Neighbouring items in at most `count` groups of nearly the same number, none empty."""
+    count = max(1, min(count, len(items)))
+    ends = [len(items) * number // count for number in range(count + 1)]
+    return [items[start:end] for start, end in pairwise(ends) if end > start]
