@@ -13,11 +13,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_py.cdc.event import Change
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import removing_fields, sequence_groups
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KINDS, TableSchema
 from paimon_py.write.align import KindRules, kind_rules
 
+_REMOVING = ("partial-update", "aggregation")
 BRINGS_BEFORE = "the row before brings it: ALTER TABLE … REPLICA IDENTITY FULL, or binlog_row_image=FULL, in the source"
 
 
@@ -29,6 +31,7 @@ class Fitting(msgspec.Struct, frozen=True):
         keys: its primary key.
         all_of: columns of which none may be NULL in rows of the kinds `losing`: such a row is older than all others.
         any_of: columns of which one may not be NULL in rows of kind -D, which would change nothing.
+        completes: kinds of rows for which the newest row of their key may stand, where they bring too little.
     """
 
     rules: KindRules
@@ -36,6 +39,11 @@ class Fitting(msgspec.Struct, frozen=True):
     all_of: tuple[str, ...] = ()
     losing: tuple[str, ...] = ()
     any_of: tuple[str, ...] = ()
+    completes: tuple[str, ...] = ()
+
+    def may_complete(self, kind: str, lacking: str | None = None) -> bool:
+        """Whether a row of a kind that lacks a column, or its sequence, is taken for the newest row of its key."""
+        return kind in self.completes and lacking not in self.keys
 
     def refusal(self, change: Change) -> str | None:
         """Why the table takes no row of the change; None: it does."""
@@ -78,8 +86,19 @@ def fitting(schema: TableSchema) -> Fitting | None:
     asked = [group for group in groups if not removing or set(group.fields) & set(removing)]
     return Fitting(
         rules, frozenset(schema.primary_keys), sequence, tuple(kind for kind in losing if kind not in dropped),
-        tuple(name for group in asked for name in group.fields),
+        tuple(name for group in asked for name in group.fields), _completes(schema, options),
     )  # fmt: skip
+
+
+def _completes(schema: TableSchema, options: Options) -> tuple[str, ...]:
+    """Rows of postponed buckets are not seen before they are published: nobody knows which row would be meant."""
+    engine = options.get_enum("merge-engine")
+    if bucket_mode(schema) is BucketMode.POSTPONED:
+        return ()
+    if engine == "deduplicate":
+        return ("-U", "-D")
+    is_removed = engine in _REMOVING and options.get_bool(f"{engine}.remove-record-on-delete")
+    return ("-D",) if is_removed else ()
 
 
 def _null(column: pa.Array) -> npt.NDArray[np.bool_]:

@@ -21,6 +21,7 @@ from paimon_py.cdc.fitting import fitting
 from paimon_py.cdc.routes import Routes
 from paimon_py.cdc.rows import rows_for
 from paimon_py.cdc.shaping import Shaping
+from paimon_py.cdc.standing_rows import fill_deletes
 from paimon_py.commit.commit import committed_before
 from paimon_py.errors import (
     AlreadyExistsError,
@@ -317,7 +318,9 @@ class Sink:
     def _rows(self, table: Table, name: str, taken: Sequence[_Taken], letters: list[_Letter]) -> pa.Table:
         found = rows_for(table.schema.fields, [item.change for item in taken], fitting(table.schema))
         letters.extend(_Letter(taken[number].event, name, reason) for number, reason in sorted(found.bad.items()))
-        return found.data if table.schema.primary_keys else found.data.drop_columns(["_row_kind"])
+        if not table.schema.primary_keys:
+            return found.data.drop_columns(["_row_kind"])
+        return fill_deletes(table._open_table, found)
 
     def _bury(self, letters: Sequence[_Letter], step: StepNumber) -> None:
         full = f"{self._database}.{self.dead_letters}"
