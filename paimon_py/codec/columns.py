@@ -6,6 +6,7 @@ import pandas where it is installed (a quarter of a second, once).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
@@ -23,6 +24,9 @@ from paimon_py.arrays import Words as Words
 
 SPARE_BYTES = 8
 """How many bytes must follow the last meaningful one so that any position can be read as an 8-byte word."""
+
+_FEW = 64
+"""Below so many values a loop is faster than the fixed costs of numpy."""
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -225,13 +229,21 @@ def binary_array(values: Sequence[bytes | None], kind: pa.DataType | None = None
     """A binary array (or one of string type `kind`) of Python byte strings, without `pa.array`."""
     valid = _present(values)
     filled = cast(Sequence[bytes], values) if valid is None else [value or b"" for value in values]
-    offsets = np.zeros(len(values) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, filled), np.int64, len(values)), out=offsets[1:])
+    offsets = _ends(filled)
     if int(offsets[-1]) > 0x7FFF_FFFF:
         raise OverflowError(f"{int(offsets[-1])} bytes do not fit into one array")
     bitmap, nulls = validity_bitmap(valid)
     buffers = [bitmap, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(b"".join(filled))]
     return pa.Array.from_buffers(kind or pa.binary(), len(values), buffers, null_count=nulls)
+
+
+def _ends(values: Sequence[bytes]) -> Ints:
+    """0, and where each value ends in all of them."""
+    if len(values) < _FEW:
+        return np.array(list(itertools.accumulate(map(len, values), initial=0)), np.int64)
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
+    return offsets
 
 
 def text_array(values: Sequence[str | None]) -> pa.Array:

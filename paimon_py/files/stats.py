@@ -13,8 +13,8 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
-from paimon_py.codec.binary_row import encode
-from paimon_py.codec.columns import binary_array, scalar_array
+from paimon_py.codec.binary_row import encode_few
+from paimon_py.codec.columns import binary_array
 from paimon_py.errors import OptionError
 from paimon_py.formats.base import ColumnBounds
 from paimon_py.spec.data_file import Stats
@@ -100,7 +100,7 @@ def stats_of(bounds: Sequence[ColumnBounds], types: Sequence[DataType], modes: S
         _keep(column, _safe(mode, kind)) for column, mode, kind in zip(bounds, modes, types, strict=True)
     ]
     columns = [_column(column, kind) for column, kind in zip(kept, types, strict=True)]
-    least, greatest = encode(columns, types).to_pylist() if columns else (Stats().min_values, Stats().max_values)
+    least, greatest = encode_few(columns, types) if columns else (Stats().min_values, Stats().max_values)
     return Stats(least, greatest, tuple(column.null_count for column in kept))
 
 
@@ -138,23 +138,21 @@ def _keep(bounds: ColumnBounds, mode: StatsMode) -> ColumnBounds:
         return ColumnBounds()
     if mode.kind == "counts":
         return ColumnBounds(null_count=bounds.null_count)
-    if mode.kind == "full" or bounds.min is None or bounds.max is None:
+    if mode.kind == "full" or bounds.ends is None:
         return bounds
-    is_text = pa.types.is_string(bounds.min.type)
-    if not is_text and not pa.types.is_binary(bounds.min.type):
+    kind = bounds.ends.type
+    is_text = pa.types.is_string(kind)
+    if not is_text and not pa.types.is_binary(kind):
         return bounds
-    whole = bounds.min.as_py(), bounds.max.as_py()
+    whole = bounds.ends[0].as_py(), bounds.ends[1].as_py()
     cut = truncate_text(*whole, mode.length) if is_text else truncate_bytes(*whole, mode.length)
     if cut is None:
         return ColumnBounds(null_count=bounds.null_count)
     if cut == whole:
         return bounds
-    low, high = binary_array([part.encode() if isinstance(part, str) else part for part in cut], bounds.min.type)
-    return ColumnBounds(low, high, bounds.null_count)
+    ends = binary_array([part.encode() if isinstance(part, str) else part for part in cut], kind)
+    return ColumnBounds(ends, bounds.null_count)
 
 
 def _column(bounds: ColumnBounds, kind: DataType) -> pa.Array:
-    arrow = to_arrow_type(kind)
-    if bounds.min is None or bounds.max is None:
-        return pa.nulls(2, arrow)
-    return scalar_array([bounds.min, bounds.max], arrow)
+    return pa.nulls(2, to_arrow_type(kind)) if bounds.ends is None else bounds.ends

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.codec.binary_row import encode
-from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.codec.binary_row import encode_few
+from paimon_py.codec.columns import numpy_values
 from paimon_py.codec.file_index.container import encode as encode_indexes
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.env import Clock
@@ -25,7 +25,7 @@ from paimon_py.files.naming import FileNames
 from paimon_py.files.physical import KIND_FIELD, ROW_ID_FIELD, SEQUENCE_FIELD, evolves_columns, key_copy
 from paimon_py.files.places import BucketPlace
 from paimon_py.files.stats import SYSTEM_MODE, StatsMode, changelog_modes, stats_of, value_modes
-from paimon_py.formats.base import ColumnBounds, FileWriter, WriteSettings, encoding
+from paimon_py.formats.base import ColumnBounds, Encoder, FileWriter, WriteSettings, encoding
 from paimon_py.formats.registry import format_of
 from paimon_py.lazy import lazy_property
 from paimon_py.spec.blobs import fields_apart
@@ -91,6 +91,11 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return self.fields
         keys = tuple(key_copy(field) for field in self.key_fields) if self.repeats_keys else ()
         return (*keys, SEQUENCE_FIELD, KIND_FIELD, *self.fields)
+
+    @lazy_property
+    def encoder(self) -> Encoder:
+        """What begins files in a sink; the format's errors about columns and settings come when first asked for."""
+        return format_of(self.format_name).encoder(self.file_fields, self.settings)
 
     @lazy_property
     def file_schema(self) -> pa.Schema:
@@ -381,7 +386,7 @@ class _OpenFile:
         self.sink = sink
         self.layout = layout
         self.index = FileIndexWriter(layout.fields, layout.indexes) if layout.indexes else None
-        self.writer: FileWriter = format_of(layout.format_name).create(sink, layout.file_fields, layout.settings)
+        self.writer: FileWriter = layout.encoder(sink)
         self.rows = 0
         self._first_key: list[pa.Array] = []
         self._last: pa.RecordBatch | None = None
@@ -463,7 +468,7 @@ class _OpenFile:
             columns = [pa.concat_arrays(pair) for pair in zip(self._first_key, last, strict=True)]
         else:
             columns = _keys_at(self._last, keys, 0, end)
-        low, high = encode(columns, [field.type for field in keys]).to_pylist()
+        low, high = encode_few(columns, [field.type for field in keys])
         return low, high
 
     def _key_stats(self, bounds: list[ColumnBounds]) -> Stats:
@@ -477,5 +482,4 @@ class _OpenFile:
 
 
 def _keys_at(batch: pa.RecordBatch, keys: tuple[Field, ...], *rows: int) -> list[pa.Array]:
-    picked = from_numpy(np.array(rows), pa.int64())
-    return [batch.column(field.name).take(picked) for field in keys]
+    return [pa.concat_arrays([batch.column(field.name).slice(row, 1) for row in rows]) for field in keys]

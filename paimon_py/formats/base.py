@@ -104,13 +104,22 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
 class ColumnBounds(msgspec.Struct, frozen=True):
     """What is known of one column of one file.
 
-    `min` and `max` are scalars of the column's Arrow type, None for unknown; neither is ever too narrow.
-    `null_count` None means unknown.
+    `ends`: the least and the greatest value, two of the column's Arrow type, None for unknown; neither is ever too
+    narrow. `null_count` None means unknown.
     """
 
-    min: pa.Scalar | None = None
-    max: pa.Scalar | None = None
+    ends: pa.Array | None = None
     null_count: int | None = None
+
+    @property
+    def min(self) -> pa.Scalar | None:
+        """The least value."""
+        return None if self.ends is None else self.ends[0]
+
+    @property
+    def max(self) -> pa.Scalar | None:
+        """The greatest value."""
+        return None if self.ends is None else self.ends[1]
 
 
 class OpenFile(Protocol):
@@ -178,6 +187,10 @@ class FileWriter(Protocol):
         ...
 
 
+Encoder = Callable[[BinaryIO], FileWriter]
+"""Begins a file in a sink."""
+
+
 class FileFormat(Protocol):
     """A way to lay rows out in a file."""
 
@@ -201,7 +214,14 @@ class FileFormat(Protocol):
         ...
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
-        """Begin a file with the columns `fields`.
+        """Begin a file with the columns `fields`. Who begins many alike asks for an `encoder`.
+
+        Raises: as `encoder`.
+        """
+        ...
+
+    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:
+        """What begins files with the columns `fields`: that which all of them have in common is worked out once.
 
         Raises:
             UnsupportedError: a type the format cannot hold.

@@ -8,6 +8,7 @@ Source: format.md §8.5; Java `AvroFileFormat`, `AvroBulkFormat`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
@@ -25,6 +26,7 @@ from paimon_py.formats import decimal_bytes
 from paimon_py.formats.avro.schema import read_type, record_schema, stamp_unit, written_type
 from paimon_py.formats.base import (
     ColumnBounds,
+    Encoder,
     FileWriter,
     OpenFile,
     ReadSettings,
@@ -74,7 +76,10 @@ class AvroFormat:
         return AvroOpenFile(source, path, fields, size_bytes, settings)
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
-        return AvroFileWriter(sink, fields, settings)
+        return self.encoder(fields, settings)(sink)
+
+    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:
+        return functools.partial(AvroFileWriter, fields=fields, settings=settings)
 
 
 class _Column(NamedTuple):

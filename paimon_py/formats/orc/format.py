@@ -6,6 +6,7 @@ Source: format.md §8.4; Java `OrcFileFormat`, `OrcReaderFactory`, `OrcTypeUtil`
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
@@ -20,6 +21,7 @@ from paimon_py.errors import CorruptionError, StorageError, UnsupportedError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
 from paimon_py.formats.base import (
+    Encoder,
     FileWriter,
     OpenFile,
     ReadSettings,
@@ -71,7 +73,10 @@ class OrcFormat:
         return OrcOpenFile(source, path, fields, settings)
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
-        return OrcFileWriter(sink, fields, settings)
+        return self.encoder(fields, settings)(sink)
+
+    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:
+        return functools.partial(OrcFileWriter, fields=fields, settings=settings)
 
 
 class _Column(NamedTuple):

@@ -22,6 +22,7 @@ from paimon_py.errors import CorruptionError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.formats.base import (
     CastArray,
+    Encoder,
     FileWriter,
     OpenFile,
     ReadSettings,
@@ -71,9 +72,12 @@ class ParquetFormat:
         return ParquetOpenFile(source, path, fields, settings)
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
-        from paimon_py.formats.parquet.write import ParquetFileWriter
+        return self.encoder(fields, settings)(sink)
 
-        return ParquetFileWriter(sink, fields, settings)
+    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:
+        from paimon_py.formats.parquet.write import ParquetEncoder
+
+        return ParquetEncoder(fields, settings)
 
 
 class _Column(msgspec.Struct, frozen=True):
