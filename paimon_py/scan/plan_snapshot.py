@@ -140,6 +140,7 @@ class SnapshotPlanner:
         self._predicate = request.predicate
         self._every_level = request.every_level
         self._files = request.files
+        self._bucket = request.bucket
         self._counts: dict[str, int] = {}
         self._total = 0
         self._without = without
@@ -221,6 +222,8 @@ class SnapshotPlanner:
         schema = self._schema
         self._total += len(entries)
         entries = self._drop(entries, entries.bucket != POSTPONE_BUCKET, "uncompacted")
+        if self._bucket is not None:
+            entries = self._drop(entries, entries.bucket == self._bucket, "choice")
         prune.check_entries(entries, schema, self._root.schemas.get)
         if skips_level_zero(schema, every_level=self._every_level):
             entries = self._drop(entries, entries.level > 0, "uncompacted")

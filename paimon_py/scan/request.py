@@ -43,8 +43,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     `schema`: the schema of the rows. `columns`: names to return, in order. `predicate`: bound to the schema; rows that
     do not match are left out. `every_level`: read rows that no compaction has seen, though the table hides them.
     `kinds`: rows come with `_row_kind`, and keys whose newest row is a delete come as that row; rows that are changes
-    always do. `files`: read these files as if there were no others. `first_rows`: the reader may end after so many
-    rows, so that little is read ahead; the rows are the same.
+    always do. `files`: read these files as if there were no others. `bucket`: read this bucket alone. `first_rows`: the
+    reader may end after so many rows, so that little is read ahead; the rows are the same.
     """
 
     schema: TableSchema
@@ -53,6 +53,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     every_level: bool = False
     kinds: bool = False
     files: FileChoice | None = None
+    bucket: int | None = None
     first_rows: int | None = None
 
     @property
@@ -120,7 +121,20 @@ def keys_only(request: Request) -> Request:
     Other conditions are asked of what has changed, not of the rows that are compared.
     """
     schema = request.schema
-    return Request(schema=schema, columns=schema.names, predicate=request.by_key)
+    return Request(schema=schema, columns=schema.names, predicate=request.by_key, bucket=request.bucket)
+
+
+def every_bucket(schema: TableSchema) -> TableSchema:
+    """The schema of a table of which every bucket is read, whatever its option `scan.bucket` says."""
+    options = {name: text for name, text in schema.options.items() if name != "scan.bucket"}
+    return msgspec.structs.replace(schema, options=options)
+
+
+def asked_bucket(schema: TableSchema) -> int | None:
+    """The bucket to which the option `scan.bucket` limits what scans and streams return; verbs that change rows, care
+    and lookups see every bucket.
+    """
+    return Options(schema.options).find_int("scan.bucket")
 
 
 def keep(batch: pa.RecordBatch, mask: Filter | None) -> pa.RecordBatch:

@@ -308,11 +308,9 @@ _FEATURES = (
     Feature(_switched_on("chain-table.enabled")),
     Feature(_shredded_map),
     Feature(_in_text("manifest.format", "avro", "orc")),
-    Feature(_detect_option("scan.bucket"), writable=True),
     Feature(_kept_twice, readable=True, hint="drop the option: rows of the old partition must be deleted"),
     Feature(_index_columns, readable=True),
     Feature(_file_index, readable=True),
-    Feature(_other_than("write.sequence-number-init-mode", "scan"), readable=True),
     Feature(iceberg_feature, readable=True),
     Feature(
         _detect_option("commit.callbacks"), readable=True,

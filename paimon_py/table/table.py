@@ -435,10 +435,12 @@ class Table(
             from paimon_py.lookup.keys import AskedKeys
             from paimon_py.lookup.repeated import rows_by_scan
             from paimon_py.scan.projection import projection_of
+            from paimon_py.scan.request import every_bucket
 
             asked, wanted = AskedKeys(self._schema, keys), projection_of(columns, self._schema).fields
+            whole = every_bucket(self._schema)
             found = rows_by_scan(
-                lambda where: self.scan(where=where).to_arrow(), asked, with_missing=missing == "null"
+                lambda where: Scan(self._root, whole, where=where).to_arrow(), asked, with_missing=missing == "null"
             )
             return found.select([field.name for field in wanted])
 
