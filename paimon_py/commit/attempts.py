@@ -12,6 +12,7 @@ import msgspec
 
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.drafts import Drafts
+from paimon_py.commit.key_indexes import without_dead_indexes
 from paimon_py.commit.next_snapshot import Author, next_row_id, next_snapshot
 from paimon_py.commit.postponed_times import in_waiting_order
 from paimon_py.commit.sequence_maximum import with_maximum
@@ -35,6 +36,7 @@ from paimon_py.metadata.root import EventPlace, TableRoot
 from paimon_py.metadata.users import UserHistory
 from paimon_py.metadata.wholeness import require_whole
 from paimon_py.spec.events import CommitEvent, ConflictEvent, RaceEvent
+from paimon_py.spec.key_indexes import index_columns
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.sequence_property import keeps_sequence_property
@@ -113,6 +115,7 @@ class Attempts:
         self._limits = Limits.of(options)
         self._settings = settings or ManifestSettings.of(options)
         self._by_snapshot = options.get_bool("sequence.snapshot-ordering")
+        self._has_indexes = bool(index_columns(options))
         self._keeps_maximum = keeps_sequence_property(options)
         self._tracks_rows = tracks_rows(table.schema)
         self._groups_rows = options.get_bool("row-tracking.partition-group-on-commit")
@@ -235,6 +238,7 @@ class Attempts:
             part = in_waiting_order(part, state, now)
             if self._tracks_rows:
                 part = track_rows(part, number, next_row_id(latest), grouped=self._groups_rows)
+            part = without_dead_indexes(part, state) if self._has_indexes else part
             author = with_maximum(self._author, part, state) if self._keeps_maximum else self._author
             lists = drafts.write(latest, part)
         except SnapshotExpiredError as error:

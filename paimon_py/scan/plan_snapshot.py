@@ -47,7 +47,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.types import Field
-from paimon_py.spec.visibility import kills_older_rows, skips_level_zero
+from paimon_py.spec.visibility import clusters_keys, kills_older_rows, skips_level_zero
 from paimon_py.storage.store import FileMissingError
 
 _FEW = 0.25
@@ -318,6 +318,8 @@ class SnapshotPlanner:
         return msgspec.structs.replace(grouped, sections=sections)
 
     def _group_by_key(self, entries: EntryColumns) -> Grouped:
+        if clusters_keys(self._schema):
+            return settled_sections(entries, indexed=self._asks_indexes)
         alone = settled_files(entries) if kills_older_rows(self._schema) else None
         if alone is not None and alone.all():
             return settled_sections(entries, indexed=self._asks_indexes)

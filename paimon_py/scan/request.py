@@ -18,6 +18,7 @@ from paimon_py.scan.reach import reach
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_ID, SEQUENCE_NUMBER, TableSchema
 from paimon_py.spec.types import Field
+from paimon_py.spec.visibility import clusters_keys
 
 
 class FileChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +108,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @lazy_property
     def beyond(self) -> Callable[[pa.RecordBatch], bool] | None:
         """Whether a batch in key order lies behind the last key that matches; None if no key bounds it."""
-        return None if self.by_key is None else reach(self.by_key, self.schema.key_fields[0].name)
+        if self.by_key is None or clusters_keys(self.schema):
+            return None
+        return reach(self.by_key, self.schema.key_fields[0].name)
 
     @lazy_property
     def asks_indexes(self) -> bool:
