@@ -306,7 +306,7 @@ _FEATURES = (
     Feature(_encryption),
     Feature(_branch),
     Feature(_switched_on("chain-table.enabled")),
-    Feature(_shredded_map),
+    Feature(_shredded_map, readable=True),
     Feature(_in_text("manifest.format", "avro", "orc")),
     Feature(_kept_twice, readable=True, hint="drop the option: rows of the old partition must be deleted"),
     Feature(_index_columns, readable=True),
