@@ -33,6 +33,7 @@ from paimon_py.errors import (
     UsageError,
 )
 from paimon_py.expr.predicate import col
+from paimon_py.scan.request import every_bucket
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.schema_changes import UpdateColumnType
@@ -292,7 +293,8 @@ class Sink:
                 )
         for name in to_nanoseconds(table.schema.fields, asked):
             outside = (col(name) < _NANOS_FROM) | (col(name) > _NANOS_TO)
-            if table.scan(columns=[name], where=outside, limit=1).to_arrow().num_rows:
+            whole = Table(table._root, every_bucket(table.schema), table.name)
+            if whole.scan(columns=[name], where=outside, limit=1).to_arrow().num_rows:
                 raise UsageError(
                     f"column {name!r} holds years before {_NANOS_FROM.year} or after {_NANOS_TO.year}, which a"
                     " TIMESTAMP(9) does not hold: nanoseconds cannot be kept beside them"

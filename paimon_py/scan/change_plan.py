@@ -190,6 +190,7 @@ class _Planner:
         self._waiting = waiting
         self._schema = request.schema
         self._predicate = request.predicate
+        self._bucket = request.bucket
         self._counts: dict[str, int] = {}
         self._asks_indexes = request.predicate is not None and Options(request.schema.options).get_bool(
             "file-index.read.enabled"
@@ -208,6 +209,8 @@ class _Planner:
         return self._plan(entries, len(entries), snapshot.id, snapshot.id - 1)
 
     def _plan(self, entries: EntryColumns, total: int, last: int, since: int) -> Planned:
+        if self._bucket is not None:
+            entries = self._drop(entries, entries.bucket == self._bucket, "choice")
         prune.check_entries(entries, self._schema, self._root.schemas.get)
         is_apart = evolves_columns(self._schema) and bool(files_apart(entries).any())
         entries, pushed = self._of_partitions(entries) if is_apart else self._prune(entries)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import Ints
 from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.errors import UnsupportedError
 from paimon_py.lsm.intervals import runs_of, sections_of
 from paimon_py.lsm.order import dense_ranks
 from paimon_py.metadata.open_table import OpenTable
@@ -31,6 +32,7 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.packing import pack
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.visibility import clusters_keys
 
 
 def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
@@ -39,10 +41,17 @@ def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
     Cost: as planning a scan of each state.
     Raises:
         SnapshotExpiredError: a snapshot has expired.
+        UnsupportedError: the table's files are not sorted by its key.
     """
     schema = request.schema
     if not schema.primary_keys:
         return plan_bags(root, request, ends) if ends.removals else _plan_added(root, request, ends)
+    if clusters_keys(schema):
+        raise UnsupportedError(
+            "states of a table with pk-clustering-override cannot be compared: its files are not sorted by the key;"
+            " mode='delta' returns the rows that were written",
+            feature="changes in mode='diff' of a table with pk-clustering-override",
+        )
     asked = msgspec.structs.replace(keys_only(request), every_level=ends.of_call or not ends.removals)
     first, last = _schema_ids(schema, ends)
     before = [] if ends.start is None else [_State(root, asked, ends.start, first)]

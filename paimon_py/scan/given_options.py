@@ -18,6 +18,7 @@ from paimon_py.spec.supported import check_readable
 
 _OF_SCANS = frozenset(("scan", *INCREMENTAL, "incremental-between-scan-mode", "incremental-between-tag-to-snapshot"))
 """What options of a single scan that choose a state or a span begin with; the others change the table's own."""
+_BUCKET = "scan.bucket"
 
 
 def with_options(schema: TableSchema, options: Mapping[str, str] | None) -> TableSchema:
@@ -26,7 +27,7 @@ def with_options(schema: TableSchema, options: Mapping[str, str] | None) -> Tabl
     Raises: UsageError for what maps no names, OptionError for an option that one scan cannot have.
     """
     given = _checked_options(options, schema)
-    dynamic = {name: text for name, text in given.items() if name.partition(".")[0] not in _OF_SCANS}
+    dynamic = {name: text for name, text in given.items() if name == _BUCKET or name.partition(".")[0] not in _OF_SCANS}
     found = msgspec.structs.replace(schema, options={**schema.options, **dynamic})
     if dynamic:
         check_readable(found)

@@ -47,7 +47,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.types import Field
-from paimon_py.spec.visibility import kills_older_rows, skips_level_zero
+from paimon_py.spec.visibility import clusters_keys, kills_older_rows, skips_level_zero
 from paimon_py.storage.store import FileMissingError
 
 _FEW = 0.25
@@ -149,6 +149,7 @@ class SnapshotPlanner:
         self.predicate = request.predicate
         self._every_level = request.every_level
         self._files = request.files
+        self._bucket = request.bucket
         self._counts: dict[str, int] = {}
         self._total = 0
         self._without = without
@@ -235,6 +236,8 @@ class SnapshotPlanner:
         schema = self.schema
         self._total += len(entries)
         entries = self._drop(entries, entries.bucket != POSTPONE_BUCKET, "uncompacted")
+        if self._bucket is not None:
+            entries = self._drop(entries, entries.bucket == self._bucket, "choice")
         prune.check_entries(entries, schema, self.root.schemas.get)
         if skips_level_zero(schema, every_level=self._every_level):
             entries = self._drop(entries, entries.level > 0, "uncompacted")
@@ -329,6 +332,8 @@ class SnapshotPlanner:
         return msgspec.structs.replace(grouped, sections=sections)
 
     def _group_by_key(self, entries: EntryColumns) -> Grouped:
+        if clusters_keys(self.schema):
+            return settled_sections(entries, indexed=self._asks_indexes)
         alone = settled_files(entries) if kills_older_rows(self.schema) else None
         if alone is not None and alone.all():
             return settled_sections(entries, indexed=self._asks_indexes)

@@ -18,6 +18,7 @@ from paimon_py.scan.reach import reach
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_ID, SEQUENCE_NUMBER, TableSchema
 from paimon_py.spec.types import Field
+from paimon_py.spec.visibility import clusters_keys
 
 
 class FileChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,8 +44,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     `schema`: the schema of the rows. `columns`: names to return, in order. `predicate`: bound to the schema; rows that
     do not match are left out. `every_level`: read rows that no compaction has seen, though the table hides them.
     `kinds`: rows come with `_row_kind`, and keys whose newest row is a delete come as that row; rows that are changes
-    always do. `files`: read these files as if there were no others. `first_rows`: the reader may end after so many
-    rows, so that little is read ahead; the rows are the same.
+    always do. `files`: read these files as if there were no others. `bucket`: read this bucket alone. `first_rows`: the
+    reader may end after so many rows, so that little is read ahead; the rows are the same.
     """
 
     schema: TableSchema
@@ -53,6 +54,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     every_level: bool = False
     kinds: bool = False
     files: FileChoice | None = None
+    bucket: int | None = None
     first_rows: int | None = None
 
     @property
@@ -106,7 +108,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @lazy_property
     def beyond(self) -> Callable[[pa.RecordBatch], bool] | None:
         """Whether a batch in key order lies behind the last key that matches; None if no key bounds it."""
-        return None if self.by_key is None else reach(self.by_key, self.schema.key_fields[0].name)
+        if self.by_key is None or clusters_keys(self.schema):
+            return None
+        return reach(self.by_key, self.schema.key_fields[0].name)
 
     @lazy_property
     def asks_indexes(self) -> bool:
@@ -120,7 +124,20 @@ def keys_only(request: Request) -> Request:
     Other conditions are asked of what has changed, not of the rows that are compared.
     """
     schema = request.schema
-    return Request(schema=schema, columns=schema.names, predicate=request.by_key)
+    return Request(schema=schema, columns=schema.names, predicate=request.by_key, bucket=request.bucket)
+
+
+def every_bucket(schema: TableSchema) -> TableSchema:
+    """The schema of a table of which every bucket is read, whatever its option `scan.bucket` says."""
+    options = {name: text for name, text in schema.options.items() if name != "scan.bucket"}
+    return msgspec.structs.replace(schema, options=options)
+
+
+def asked_bucket(schema: TableSchema) -> int | None:
+    """The bucket to which the option `scan.bucket` limits what scans and streams return; verbs that change rows, care
+    and lookups see every bucket.
+    """
+    return Options(schema.options).find_int("scan.bucket")
 
 
 def keep(batch: pa.RecordBatch, mask: Filter | None) -> pa.RecordBatch:

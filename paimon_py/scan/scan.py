@@ -28,7 +28,7 @@ from paimon_py.scan.parallel_read import count_together, cut_to, read_together, 
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner, is_large
 from paimon_py.scan.projection import Projection, listed_names, projection_of, whole_columns, with_parts_of
 from paimon_py.scan.read import RAW_BATCH_ROWS, count_split, foresee, read_split
-from paimon_py.scan.request import FileChoice, Request, join_choices
+from paimon_py.scan.request import FileChoice, Request, asked_bucket, join_choices
 from paimon_py.scan.row_ids import RowIdList, in_order_of, names_row_ids, row_ids_of, with_row_id
 from paimon_py.scan.row_shape import PlainRows, RowShape, SameShape, WithKinds, WithRowIds
 from paimon_py.scan.rows import row_count
@@ -292,7 +292,8 @@ class Scan(SplitRows[Split]):
         projection = projection_of(self._returned_columns, schema, takes_parts=True)
         projection = with_parts_of(projection, predicate, keeps_whole=compares)
         narrowed = projection.narrow(schema, whole)
-        return projection, Request(schema=narrowed, columns=projection.columns, predicate=predicate, files=files)
+        bucket, columns = asked_bucket(self._table_schema), projection.columns
+        return projection, Request(schema=narrowed, columns=columns, predicate=predicate, files=files, bucket=bucket)
 
     @property
     def _returned_columns(self) -> tuple[str, ...] | None:

@@ -38,9 +38,9 @@ _WATERMARK = "watermark-"
 _HARMLESS = {
     "scan.mode", "scan.manifest.parallelism", "scan.max-splits-per-task", "scan.plan-sort-partition",
     "scan.bounded.watermark", "scan.fallback-branch", "scan.fallback-branch.read-fail-fast", "scan.primary-branch",
-    "incremental-between-scan-mode", "incremental-between-tag-to-snapshot",
+    "incremental-between-scan-mode", "incremental-between-tag-to-snapshot", "scan.bucket",
 }  # fmt: skip
-_DECISIVE = ("scan.fallback-snapshot-branch", "scan.fallback-delta-branch", "scan.bucket")
+_DECISIVE = ("scan.fallback-snapshot-branch", "scan.fallback-delta-branch")
 """Prefixes of stored options that would change what a batch read returns; other unknown ones serve streams."""
 _PLACES = {
     "scan.snapshot-id": "snapshot_id",

@@ -17,6 +17,7 @@ from paimon_py.spec.engine_rules import sequence_groups, shared_members
 from paimon_py.spec.file_indexes import KINDS, index_kinds
 from paimon_py.spec.file_rules import OTHER_FORMATS, data_formats
 from paimon_py.spec.iceberg import iceberg_feature
+from paimon_py.spec.key_indexes import SEARCH_KINDS, index_columns
 from paimon_py.spec.option_names import FIELDS_PREFIX
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
@@ -267,8 +268,7 @@ def _branch(_schema: TableSchema, options: Options) -> str | None:
 
 
 def _index_columns(_schema: TableSchema, options: Options) -> str | None:
-    kinds = ("vector", "btree", "bitmap", "multivalue", "full-text")
-    return next((name for kind in kinds if options.find_str(name := f"pk-{kind}.index.columns")), None)
+    return index_columns(options, SEARCH_KINDS)
 
 
 def _file_index(_schema: TableSchema, options: Options) -> str | None:
@@ -301,18 +301,16 @@ _FEATURES = (
     Feature(_blob_write, readable=True),
     Feature(_in_text("video-frame-field")),
     Feature(_switched_on("primary-key.nullable")),
-    Feature(_switched_on("pk-clustering-override")),
+    Feature(_switched_on("pk-clustering-override"), readable=True),
     Feature(_switched_on("query-auth.enabled")),
     Feature(_encryption),
     Feature(_branch),
     Feature(_switched_on("chain-table.enabled")),
-    Feature(_shredded_map),
+    Feature(_shredded_map, readable=True),
     Feature(_in_text("manifest.format", "avro", "orc")),
-    Feature(_detect_option("scan.bucket"), writable=True),
     Feature(_kept_twice, readable=True, hint="drop the option: rows of the old partition must be deleted"),
     Feature(_index_columns, readable=True),
     Feature(_file_index, readable=True),
-    Feature(_other_than("write.sequence-number-init-mode", "scan"), readable=True),
     Feature(iceberg_feature, readable=True),
     Feature(
         _detect_option("commit.callbacks"), readable=True,

@@ -15,6 +15,15 @@ def kills_older_rows(schema: TableSchema) -> bool:
     return options.get_bool("deletion-vectors.enabled") or options.get_enum("merge-engine") == "first-row"
 
 
+def clusters_keys(schema: TableSchema) -> bool:
+    """Whether files above level 0 are sorted by `clustering.columns` in place of the key, and their smallest and
+    largest keys are values of these columns.
+
+    Source: format.md §28; Java `CoreOptions.pkClusteringOverride`, release 2.0.
+    """
+    return bool(schema.primary_keys) and Options(schema.options).get_bool("pk-clustering-override")
+
+
 def skips_level_zero(schema: TableSchema, *, every_level: bool = False) -> bool:
     """Whether batch reads leave out what no compaction has seen.
 
@@ -22,6 +31,8 @@ def skips_level_zero(schema: TableSchema, *, every_level: bool = False) -> bool:
         every_level: the reader must not pass over any row, whatever the table's options say.
     """
     options = Options(schema.options)
+    if clusters_keys(schema):
+        return True  # rows of both orders cannot be merged
     if every_level or not schema.primary_keys:
         return False
     if options.get_bool("deletion-vectors.enabled"):

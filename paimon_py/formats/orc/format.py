@@ -5,10 +5,11 @@ Source: format.md §8.4; Java `OrcFileFormat`, `OrcReaderFactory`, `OrcTypeUtil`
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,8 +48,9 @@ from paimon_py.formats.orc.write import OrcFileWriter
 from paimon_py.formats.part_bounds import matching_parts
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import as_leaf, leaves, reshape
+from paimon_py.formats.shared_maps import SharedKeys, as_map, shared_keys
 from paimon_py.formats.stored import check_absent, check_stored, check_texts
-from paimon_py.spec.types import Atomic, Field, Root
+from paimon_py.spec.types import Atomic, Field, MapType, Root
 
 NANOS_FEATURE = "ORC timestamps outside 1677-09-21 … 2262-04-11"
 
@@ -87,6 +89,7 @@ class _Column(NamedTuple):
     as_is: bool
     texts: bool
     is_absent: bool = False
+    shared: SharedKeys | None = None
 
 
 class OrcOpenFile:
@@ -176,11 +179,24 @@ class OrcOpenFile:
             check_absent(self._path, field, self._schema.names, self._settings)
             return _Column(field, target, as_is=False, texts=False, is_absent=True)
         stored = self._schema.field(index).type
+        shared = shared_keys(self._described(index), field.type, lambda _: _STAMPS)
+        if shared is not None:
+            return _Column(field, target, as_is=False, texts=True, shared=shared)
         same = stored.equals(target.type)
         if not same:
             check_stored(stored, field.type, lambda _: _STAMPS)
         roots = {leaf.root for leaf in leaves(field.type)}
         return _Column(field, target, same and Root.CHAR not in roots, not roots.isdisjoint(_TEXTS))
+
+    def _described(self, index: int) -> pa.Field:
+        """A column with what the writer's own schema, which is not that of ORC, says of it."""
+        stored: pa.Field = self._schema.field(index)
+        if not pa.types.is_struct(stored.type):
+            return stored
+        text = (self._schema.metadata or {}).get(b"ARROW:schema")
+        said = None if text is None else pa.ipc.read_schema(pa.BufferReader(base64.b64decode(text)))
+        place = -1 if said is None else said.get_field_index(stored.name)
+        return stored if said is None or place < 0 else stored.with_metadata(said.field(place).metadata)
 
     def _stripes(self, names: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
         """All stripes, with the position of their first row."""
@@ -255,7 +271,9 @@ class OrcOpenFile:
                     arrays.append(pa.nulls(batch.num_rows, column.target.type))
                     continue
                 array = batch.column(column.field.name)
-                if not (column.as_is and array.type.equals(column.target.type)):
+                if column.shared is not None:
+                    array = as_map(array, column.shared, cast(MapType, column.field.type), column.target.type, _leaf)
+                elif not (column.as_is and array.type.equals(column.target.type)):
                     array = reshape(array, column.field.type, column.target.type, _leaf)
                 arrays.append(array)
             return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -41,11 +41,12 @@ from paimon_py.formats.parquet.schema import is_variant_type
 from paimon_py.formats.parquet.variant_paths import part_paths
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, leaves, reshape
+from paimon_py.formats.shared_maps import SharedKeys, as_map, shared_keys
 from paimon_py.formats.stored import check_absent, check_stored
 from paimon_py.lazy import lazy_property
 from paimon_py.parallel import active_workers
 from paimon_py.spec.schema import SYSTEM_FIELD_ID_START
-from paimon_py.spec.types import Atomic, Field, RowType, VariantParts
+from paimon_py.spec.types import Atomic, Field, MapType, RowType, VariantParts
 
 _DEFAULT_READ = ReadSettings()
 
@@ -87,6 +88,7 @@ class _Column(msgspec.Struct, frozen=True):
     target: pa.Field
     as_is: bool
     is_absent: bool = False
+    shared: SharedKeys | None = None
 
 
 class ParquetOpenFile:
@@ -161,6 +163,9 @@ class ParquetOpenFile:
         is_system = field.id >= SYSTEM_FIELD_ID_START  # row ids, which some writers take for NOT NULL
         if field.type.nullable and not stored.nullable and not is_system and not self._is_meant_required(field, stored):
             raise ValueError(f"column {field.name} has no nulls by the file, which its schema allows")
+        shared = shared_keys(stored, field.type, _stamps)
+        if shared is not None:
+            return _Column(field, target, as_is=False, shared=shared)
         as_is = stored.type.equals(target.type) and not any(map(is_variant_type, leaves(field.type)))
         if not as_is:
             check_stored(stored.type, field.type, _stamps)
@@ -301,7 +306,9 @@ class ParquetOpenFile:
                     arrays.append(pa.nulls(batch.num_rows, column.target.type))
                     continue
                 array = batch.column(column.field.name)
-                if not column.as_is or not array.type.equals(column.target.type):
+                if column.shared is not None:
+                    array = as_map(array, column.shared, cast(MapType, column.field.type), column.target.type, leaf)
+                elif not column.as_is or not array.type.equals(column.target.type):
                     array = reshape(array, column.field.type, column.target.type, leaf)
                 arrays.append(array)
             return pa.RecordBatch.from_arrays(arrays, schema=schema)
