@@ -60,7 +60,7 @@ class LoadFormat(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"delimiter is one character, not {delimiter!r}")
         found = (nulls,) if isinstance(nulls, str) else nulls
         if not isinstance(found, Sequence) or not all(isinstance(text, str) for text in found):
-            raise UsageError(f'nulls are texts that mean NULL, such as ["NA"], not {nulls!r}')
+            raise UsageError(f'nulls are strings that mean NULL, such as ["NA"], not {nulls!r}')
         if on_bad_row is not None and not callable(on_bad_row):
             raise UsageError(f"on_bad_row is a function that takes a BadRow, not {on_bad_row!r}")
         return cls(format=form, delimiter=delimiter, nulls=tuple(found), on_bad_row=on_bad_row)

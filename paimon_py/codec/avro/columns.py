@@ -1,6 +1,6 @@
 """Decodes flat Avro records column by column.
 
-First the start of every record is computed (`avro/starts.py`). Then the positions of the values are computed, field by
+First the start of every record is computed (`starts.py`). Then the positions of the values are computed, field by
 field and for all records at once: each record must end where the next one of its block begins, and the last one must
 end with its block. The values of each column are decoded last. Bytes that do not match the schema give None; the caller
 then reads record by record, which reports the exact fault.
