@@ -318,8 +318,8 @@ WRONG = {
     "overwrite key": (lambda s: s.p.write_arrow([ROW], overwrite={"month": 1}), UsageError, "its keys: p"),
     "commit(writer)": (lambda s: s.t.commit(s.t.writer()), UsageError, "what writer.changes() returns"),
     "commit(None)": (lambda s: s.t.commit(None), UsageError, "what writer.changes() returns"),
-    "update: pyarrow": (lambda s: s.t.update("k = 1", {"n": pc.field("n")}), SchemaError, "expressions of pyarrow are not taken"),
-    "update: polars": (lambda s: s.t.update("k = 1", {"n": pl.col("n") + 1}), SchemaError, "of polars are not taken"),
+    "update: pyarrow": (lambda s: s.t.update("k = 1", {"n": pc.field("n")}), SchemaError, "expressions of pyarrow are not supported"),
+    "update: polars": (lambda s: s.t.update("k = 1", {"n": pl.col("n") + 1}), SchemaError, "of polars are not supported"),
     "where: pyarrow": (lambda s: s.t.scan(where=pc.field("k") == 1), UsageError, 'a predicate such as col("a") > 3'),
     "where: and": (lambda s: s.t.scan(where=(col("k") == 1 and col("n") == 1)), UsageError, "combine with `&`"),
     "where: None": (lambda s: s.t.scan(where=col("v") == None), UsageError, "is_null()"),  # noqa: E711
