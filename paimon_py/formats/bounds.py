@@ -1,4 +1,4 @@
-"""Minimum, maximum and null count of the columns of a file while it is written.
+"""Minimum, maximum and null count of the columns of a file, computed while it is written.
 
 Source: format.md §9; Java `SimpleColStats`, `ParquetSimpleStatsExtractor`, `OrcSimpleStatsExtractor`.
 """
@@ -18,8 +18,8 @@ from paimon_py.formats.base import ColumnBounds
 class RunningBounds:
     """Bounds of one column, fed array by array.
 
-    With `ordered` False only nulls are counted. Floating-point columns that hold NaN have no bounds: readers order NaN
-    differently, and none of them loses rows without a bound.
+    With `ordered` False only nulls are counted. Floating-point columns that contain NaN get no bounds: readers order
+    NaN differently, and without bounds none of them skips matching rows.
     """
 
     def __init__(self, kind: pa.DataType, *, ordered: bool = True) -> None:
@@ -30,12 +30,12 @@ class RunningBounds:
         self._highs: list[pa.Scalar] = []
 
     def add(self, array: pa.Array) -> None:
-        """Take values and nulls of `array` into account."""
+        """Add the values and nulls of `array`."""
         self.null_count += array.null_count
         self.add_values(array)
 
     def add_values(self, array: pa.Array) -> None:
-        """Take the values, but not the nulls, of `array` into account."""
+        """Add the values, but not the nulls, of `array`."""
         if not self.ordered or array.null_count == len(array):
             return
         low, high = _floats(array) if pa.types.is_floating(self.kind) else _min_max(array)
@@ -50,19 +50,19 @@ class RunningBounds:
         self._highs.append(high)
 
     def result(self) -> ColumnBounds:
-        """The bounds of everything added."""
+        """The bounds of everything that was added."""
         if not self.ordered or not self._lows:
             return ColumnBounds(None, None, self.null_count)
         return ColumnBounds(least(self._lows), greatest(self._highs), self.null_count)
 
 
 def least(scalars: Sequence[pa.Scalar]) -> pa.Scalar:
-    """The smallest of scalars of one type (no NaN)."""
+    """The minimum of scalars of one type (no NaN)."""
     return scalars[0] if len(scalars) == 1 else pc.min(scalar_array(scalars, scalars[0].type))
 
 
 def greatest(scalars: Sequence[pa.Scalar]) -> pa.Scalar:
-    """The greatest of scalars of one type (no NaN)."""
+    """The maximum of scalars of one type (no NaN)."""
     return scalars[0] if len(scalars) == 1 else pc.max(scalar_array(scalars, scalars[0].type))
 
 
@@ -72,7 +72,7 @@ def _min_max(array: pa.Array) -> tuple[pa.Scalar, pa.Scalar]:
 
 
 def _floats(array: pa.Array) -> tuple[pa.Scalar | None, pa.Scalar | None]:
-    """Bounds without NaN, zeros widened to both signs; None, None if there is a NaN."""
+    """Bounds of values without NaN, with zeros widened to both signs; None, None if there is a NaN."""
     values = numpy_values(array)
     if array.null_count:
         values = values[validity_mask(array)]
