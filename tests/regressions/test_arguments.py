@@ -39,7 +39,7 @@ def test_an_option_named_by_a_number_is_refused(catalog):
 
 
 def test_options_that_are_no_mapping_are_refused(catalog):
-    with pytest.raises(UsageError, match="options map names to texts"):
+    with pytest.raises(UsageError, match="options map names to strings"):
         catalog.create_table("db.u", pa.schema([("a", pa.int64())]), options=["bucket"])
 
 

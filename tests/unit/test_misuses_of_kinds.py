@@ -108,7 +108,7 @@ TEXTS = {
     "missing": (lambda s, v: s.t.lookup([1], missing=v), 'missing is "drop" or "null", not'),
     "restrict": (lambda s, v: s.p.writer().restrict(v), 'restrict takes a partition such as {"month": 3}, not'),
     "discard": (lambda s, v: s.t.writer().discard(v), "discard takes what writer.changes() returned, not"),
-    "options": (lambda s, v: Table.open("/w", v), "options map names to texts, got"),
+    "options": (lambda s, v: Table.open("/w", v), "options map names to strings, got"),
     "overwrite": (lambda s, v: s.t.write_arrow(ROWS, overwrite=v), 'overwrite takes {"month": 3}, {} or "dynamic", not'),
     "overwrite of a commit": (lambda s, v: s.t.commit(changes(), overwrite=v), 'overwrite takes {"month": 3}, {} or "dynamic", not'),
     "store": (lambda s, v: Catalog(v, "/w"), "Catalog takes a store and the directory of a warehouse"),

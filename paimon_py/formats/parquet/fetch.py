@@ -61,7 +61,7 @@ class GroupsTogether:
             self._source.foresee(following.pop())
 
     def _divide(self, groups: list[int]) -> Iterator[tuple[list[int], Ranges]]:
-        """For remote files, as many row groups as are fetched at once, else all."""
+        """Divide row groups: for remote files into fetches, else all together."""
         if self._source is None:
             yield groups, []
             return
