@@ -1,4 +1,4 @@
-"""Which schema changes an event asks of a table: add columns, widen types, refuse the rest. Pure.
+"""Derives schema changes from events: adds columns, widens types, refuses the rest. Pure.
 
 Source: Java `UpdatedDataFieldsProcessFunctionBase` (`extractSchemaChanges`, `canConvert`).
 """
@@ -24,11 +24,11 @@ MAX_DIGITS = 38
 def changes_for(
     fields: Sequence[Field], columns: Iterable[SourceColumn], modes: Collection[str] = ()
 ) -> tuple[AddColumn | UpdateColumnType, ...] | Bad:  # fmt: skip
-    """The changes after which a table with these fields holds every value of the columns, or why there are none such.
+    """The changes that let a table with these fields store every value of the columns, or why that is impossible.
 
-    Columns that a table has and an event lacks stay, as in Java. `modes`: those of type mappings; with
-    `decimal-no-change` decimals stay as they are, with `allow-non-string-to-string` a STRING takes whatever the other
-    type is (in Java only a column that becomes STRING does).
+    Columns that are missing in the event are kept, as in Java. `modes`: those of type mappings; with
+    `decimal-no-change`, decimals are not changed; with `allow-non-string-to-string`, a STRING accepts any other type
+    (in Java, only a column that becomes STRING does).
     """
     known = {field.name: field.type for field in fields}
     found: list[AddColumn | UpdateColumnType] = []
@@ -53,7 +53,7 @@ def changes_for(
 
 
 def to_nanoseconds(fields: Sequence[Field], changes: Iterable[AddColumn | UpdateColumnType]) -> tuple[str, ...]:
-    """The columns that become finer than microseconds, and hold fewer years then."""
+    """The columns that become finer than microseconds, and therefore cover fewer years."""
     known = {field.name: field.type for field in fields}
     return tuple(
         str(change.column)
@@ -68,9 +68,10 @@ def _is_of_nanos(kind: DataType) -> bool:
 
 
 def wider(old: DataType, new: DataType) -> DataType | None:
-    """The type, nullable as the old one, that holds all values of both; None where the types are of two families.
+    """The type, with the nullability of the old one, that holds all values of both; None for unrelated types.
 
-    Decimals widen in digits before and after the point; Java takes the new type as it is, which may cut digits.
+    Decimals are widened before and after the decimal point; Java uses the new type unchanged, which may truncate
+    digits.
     """
     new = with_nullability(new, old.nullable)
     if old == new:
