@@ -107,8 +107,7 @@ def events_of(data: object) -> Iterator[Event]:
 
 
 def of_lines(lines: Iterable[str]) -> Iterator[Event]:
-    """Parse lines `topic TAB key TAB value`, where `null` stands for a missing key or value; positions are line
-    numbers."""
+    """Parse lines `topic TAB key TAB value`, where `null` stands for a missing key or value; positions are lines."""
     for number, line in enumerate(lines):
         topic, _, rest = line.rstrip("\r\n").partition("\t")
         key, _, value = rest.partition("\t")

@@ -67,8 +67,7 @@ class _Number(msgspec.Struct, frozen=True):
         return self.meaning(value), begin + digits
 
     def meaning(self, value: int) -> int:
-        """The value of the field: two digits of a year belong to this century, and those of a second are its
-        fraction."""
+        """The field's value: a two-digit year is of this century, and digits of a second are its fraction."""
         if self.field in ("u", "y") and self.is_fixed:
             return 2000 + value
         return value * 10 ** (9 - self.most) if self.field == "S" else value
@@ -249,8 +248,7 @@ class _Builder:
 
 
 def _read(parts: tuple[_Part, ...], text: str, at: int, fields: dict[str, int]) -> int | None:
-    """Match parts against a string, setting `fields`. Returns the end of the match, None if the string does not
-    match."""
+    """Match parts against a string, setting `fields`. Returns the end, None if they do not match."""
     for part in parts:
         if isinstance(part, str):
             if not text.startswith(part, at):

@@ -1,5 +1,4 @@
-"""Detects damaged names in metadata: a known name with one flipped bit, as opposed to a name added by a newer
-release."""
+"""Detects damaged names in metadata: a known name with one flipped bit, not a newer name."""
 
 from __future__ import annotations
 

@@ -209,8 +209,7 @@ def _fields(value: Mapping[str, Any], path: str) -> tuple[Field, ...]:
 
 
 def _all_ids(fields: Sequence[Field]) -> list[int]:
-    """The ids of the fields and of their nested fields; ids may repeat, since old SDKs restarted numbering in each
-    ROW."""
+    """The ids of the fields and of their nested fields; ids may repeat: old SDKs restart in each ROW."""
     ids = [field.id for field in fields]
 
     def note(data_type: DataType) -> bool:

@@ -31,8 +31,7 @@ class Evolution:
     def __init__(
         self, file_fields: Sequence[Field], read_fields: Sequence[Field], known: Mapping[int, pa.Array] | None = None
     ) -> None:
-        """`known`: arrays of one value by field id, for columns that are constant; `file_fields` are then the
-        others."""
+        """`known`: arrays of one value by field id, for constant columns; `file_fields` are then the others."""
         self._filled = dict(known or {})
         by_id = {field.id: field for field in file_fields}
         self.sources = tuple(by_id[field.id] for field in read_fields if field.id in by_id)

@@ -21,8 +21,7 @@ class BucketPlace:
     def __init__(
         self, directory: str, *, relative: str = "", external: ExternalPaths | None = None, ids: Ids | None = None
     ) -> None:
-        """`directory`: directory of the bucket; `relative`: the same relative to the table, for `external`, which needs
-        `ids`."""
+        """`directory`: directory of the bucket; `relative`: to the table, for `external`, which needs `ids`."""
         self._directory = directory
         self._relative = relative
         self._external = external

@@ -32,8 +32,7 @@ def identified_schema(fields: Sequence[Field], key: bytes, layout: AtomicLayout)
 
 
 def element_id(owner_id: int, depth: int) -> int:
-    """The id of the elements of a list, from the id of the enclosing column or field, and the nesting depth of the
-    list."""
+    """The id of the elements of a list, from the id of the enclosing field, and the depth of the list."""
     return _BASE + _STEP * owner_id + depth
 
 

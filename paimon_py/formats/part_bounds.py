@@ -63,6 +63,5 @@ def _agree_at(parts: pa.Array, whole: pa.Array, extreme: Callable[[pa.Array], An
 
 
 def _is_cut(text: str, known: str) -> bool:
-    """Whether a bound may be the string, truncated, with the last character incremented: manifests keep 16
-    characters."""
+    """Whether a bound may be the string, truncated and incremented: manifests keep 16 characters."""
     return text.startswith(known) or (len(text) >= len(known) and text.startswith(known[:-1]))

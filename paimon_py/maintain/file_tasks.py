@@ -28,8 +28,7 @@ _COUNTED = 64
 
 
 class DirectoryPlace(msgspec.Struct, frozen=True):
-    """A directory as a serializable value. `external`: the external root that contains it, None in the table's own
-    store."""
+    """A directory as a serializable value. `external`: its external root, None in the table's store."""
 
     path: str
     content: Content
@@ -43,8 +42,7 @@ class DirectoryPlace(msgspec.Struct, frozen=True):
 
 
 class ListTask(Serializable, frozen=True, kw_only=True):
-    """Directories to list. `limit`: also check whether empty directories were last written before it; None: no
-    check."""
+    """Directories to list. `limit`: also report directories that were empty before it; None: do not."""
 
     kind: ClassVar[str] = "listing"
     edition: ClassVar[int] = 1

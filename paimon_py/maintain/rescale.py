@@ -193,7 +193,7 @@ class _Round:
         groups: dict[object, list[Split]] = {}
         for split in self._splits(request):
             apart = math.gcd(split.total_buckets, self._buckets)
-            key = None if executor is None else (split.partition, split.bucket % apart)  # None: one task, in this process
+            key = None if executor is None else (split.partition, split.bucket % apart)  # None: one local task
             groups.setdefault(key, []).append(split)
         tasks = [RewriteTask(splits=tuple(splits), buckets=self._buckets) for splits in groups.values()]
         rows = sum(split.row_count for task in tasks for split in task.splits)

@@ -201,8 +201,7 @@ class _Check:
         return (self._keyed and self._only_compacted(state)) or files_of(self._plan(latest)) == self._known
 
     def _only_compacted(self, state: State) -> bool:
-        """Whether all commits in between were compactions, which change no row, and the output refers to no old
-        file."""
+        """Whether all commits in between were compactions, which change no row; the output has no old file."""
         history = state.chronicle.after(Base.of(self._base), state.latest)
         return isinstance(history, History) and {one.commit_kind for one in history.snapshots} == {CommitKind.COMPACT}
 

@@ -46,8 +46,7 @@ from paimon_py.write.streams import number_pieces
 _KEYS_AT_ONCE = 65_536
 """The number of keys per lookup; their rows are held in memory."""
 _LATE_MAX = 4_000_000
-"""The maximum number of keys that other commits wrote to a bucket for which they are compared with those of the
-data."""
+"""The maximum number of keys of other commits per bucket that are compared with those of the data."""
 _UPDATE, _DELETE = 2, 3
 
 

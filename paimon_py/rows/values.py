@@ -212,8 +212,7 @@ def _rename(predicate: Predicate, path: Callable[[tuple[str, ...]], tuple[str, .
 
 
 class Assignment(NamedTuple):
-    """A column of the table, the function that computes its values, and the columns that the function needs (None:
-    all)."""
+    """A column of the table, the function that computes its values, and its input columns (None: all)."""
 
     field: Field
     value: Value

@@ -191,8 +191,7 @@ def update_rows(
     table: OpenTable, data: object, snapshot_id: int | None, label: CommitLabel,
     progress: Progress | None = None,
 ) -> RowsResult:  # fmt: skip
-    """Set columns of rows that are identified by row ids. `snapshot_id`: the state from which the values were
-    computed."""
+    """Set columns of rows that are identified by row ids. `snapshot_id`: the state that was read for them."""
     check_progress(progress)
     check_updatable(table.schema, "update_rows")
     read = None if snapshot_id is None else table.root.snapshots.get(snapshot_id)

@@ -45,8 +45,7 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pushed(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of the predicate that are applied before rows are merged, as text; the whole predicate is applied at
-    the end."""
+    """The parts of the predicate that are applied before rows are merged, as text; all of it is applied at the end."""
 
     partition: str | None = None
     bucket: bool = False

@@ -135,8 +135,7 @@ def _diff(start: Snapshot, end: Snapshot) -> Ends | None:
 
 
 def _between_times(root: TableRoot, times: tuple[int, int], mode: Mode, latest: Snapshot) -> Ends | None:
-    """The last snapshots at or before two times; a time before all snapshots selects the state before the oldest
-    one."""
+    """The last snapshots at or before two times; an earlier time selects the state before the oldest one."""
     start, end = times
     oldest = root.snapshots.get(root.snapshots.earliest_id() or latest.id)
     if start == end or start > latest.time_millis or end < oldest.time_millis:

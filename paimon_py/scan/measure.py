@@ -17,8 +17,7 @@ class ScanMeter(Meter):
         self.files_by_order = 0
 
     def analysis(self, *, files: int, rows_returned: int) -> Analysis:
-        """The counters of a finished scan of `files` planned files; files that were not reached are attributed to the
-        limit."""
+        """The counters of a finished scan of `files` planned files; unreached files count for the limit."""
         known = self.files_opened + self.files_by_index + self.files_by_key + self.files_by_metadata
         return Analysis(
             files_opened=self.files_opened,

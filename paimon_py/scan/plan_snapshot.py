@@ -298,8 +298,7 @@ class SnapshotPlanner:
         return entries, grouped, may.tolist()
 
     def _by_index(self, entries: EntryColumns, grouped: Grouped, wanted: list[bool]) -> Grouped:
-        """The requested sections without files that cannot match by their indexes, if no other run has the same
-        keys."""
+        """The requested sections without files that cannot match by index, if no other run has their keys."""
         alone = [
             file
             for runs, keep in zip(grouped.sections, wanted, strict=True)

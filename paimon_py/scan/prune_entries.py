@@ -165,8 +165,7 @@ def stats_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema,
 
 
 def _bounded_columns(entries: EntryColumns) -> tuple[Ints, list[tuple[str, ...] | None]]:
-    """The list of columns that each entry's value statistics cover, and the distinct lists; None: all columns of its
-    schema."""
+    """The list of columns that each entry's value statistics cover, and the lists; None: all columns of its schema."""
     codes, lists = entries.lists("value_stats_columns")
     if not entries.knows("write_columns"):
         return codes, lists

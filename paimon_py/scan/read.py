@@ -365,8 +365,7 @@ def _sorted_runs(section: Section) -> list[SortedRun]:
 def merge_fields(
     schema: TableSchema, returned: Sequence[Field], runs: Sequence[SortedRun], order: MergeOrder, engine: Engine
 ) -> tuple[Field, ...]:
-    """The columns to decode for a merge: those returned, those that order or combine rows, and needed system
-    columns."""
+    """The columns to decode for a merge: returned ones, those that order or combine rows, system columns."""
     wanted = engine.inputs(frozenset(field.name for field in returned))
     wanted |= {field.name for field in (*order.keys, *order.sequence)}
     fields = [field for field in schema.fields if field.name in wanted]

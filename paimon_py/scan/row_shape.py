@@ -41,8 +41,7 @@ class RowShape(Protocol):
         """
 
     def one_for_one(self, request: Request, /) -> bool:
-        """Whether every row that is read becomes one presented row, so that rows can be counted without reading
-        them."""
+        """Whether every row that is read becomes one presented row, so that counts need no read."""
 
 
 class SameShape(msgspec.Struct, frozen=True):

@@ -35,8 +35,7 @@ def is_blob(kind: DataType) -> bool:
 
 
 def holds_blobs(kind: DataType) -> bool:
-    """Whether a column of a type holds BLOBs in a form that Paimon supports: a BLOB, an ARRAY of BLOBs, or a MAP to
-    BLOBs."""
+    """Whether a column of a type holds BLOBs in a supported form: BLOB, ARRAY of BLOB, or MAP to BLOB."""
     if isinstance(kind, ArrayType):
         return is_blob(kind.element)
     if isinstance(kind, MapType):

@@ -15,8 +15,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX)]
 """A non-negative 64-bit integer: a count, a size, a position, an id."""
 
 SEQUENCE_MAX = 2**62
-"""The maximum sequence number: no bucket gets so many rows, so larger ones are damage and leave no room for new
-ones."""
+"""The maximum sequence number: larger ones are damage, and leave no room for new ones."""
 
 Level = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 """A level of a bucket."""

@@ -77,8 +77,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_apart(self) -> bool:
-        """Whether the file holds columns that are stored separately (BLOBs or vectors), possibly for only some of the
-        rows."""
+        """Whether the file holds columns that are stored separately (BLOBs or vectors), maybe for some rows only."""
         return is_apart(self.name)
 
     @property

@@ -206,8 +206,7 @@ def _only_swapped(name: str, candidate: str) -> bool:
 
 
 def edit_distance(a: str, b: str) -> int:
-    """The number of insertions, deletions, replacements and swaps of adjacent characters that turn one string into the
-    other."""
+    """The number of insertions, deletions, replacements and swaps of neighbours that turn one string into the other."""
     before: list[int] = []
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):

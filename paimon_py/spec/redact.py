@@ -64,8 +64,7 @@ def shown_url(url: str) -> str:
 
 
 def without_user(url: str) -> str:
-    """A URL without its user information. If a password contains a slash, everything that may belong to it is
-    removed."""
+    """A URL without its user information. If a password contains a slash, everything possible is removed."""
     match = _URL.match(url)
     if match is None or "@" not in url:
         return url

@@ -95,8 +95,7 @@ class Serializable(msgspec.Struct, frozen=True):
 
 
 def _brought_back(kind: type[Value], data: bytes) -> Value:
-    """The function that pickles call: a module function, so that cloudpickle refers to it by name instead of copying
-    it."""
+    """The function that pickles call: a module function, which cloudpickle refers to by name."""
     return kind.from_bytes(data)
 
 

@@ -154,8 +154,7 @@ def _sequence_type(schema: TableSchema, options: Options) -> str | None:
 
 
 def _kept_twice(schema: TableSchema, options: Options) -> str | None:
-    """Detects that a key which moves to another partition would not be deleted from the old one, since deletes are
-    ignored."""
+    """Detects that a key which moves to another partition stays in the old one, since deletes are ignored."""
     if bucket_mode(schema) is not BucketMode.CROSS_PARTITION or options.get_enum("merge-engine") != "deduplicate":
         return None
     ignores = options.get_bool("ignore-delete")

@@ -37,8 +37,7 @@ class TagPeriod(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, options: Options) -> TagPeriod:
-        """The period from the options `tag.creation-period`, `tag.creation-period-duration` and
-        `tag.period-formatter`."""
+        """The period of `tag.creation-period`, `tag.creation-period-duration` and `tag.period-formatter`."""
         style = _STYLES.index(options.get_enum("tag.period-formatter"))
         duration = options.find_duration("tag.creation-period-duration")
         if duration is not None:

@@ -73,8 +73,7 @@ class PartitionBuckets:
     def __init__(
         self, settings: AssignerSettings, known: Iterable[tuple[int, Int32s]], keep: Keep | None = None
     ) -> None:
-        """`known`: buckets and their hashes, in the order of the index manifest; `keep`: selects the hashes that can
-        occur."""
+        """`known`: buckets and their hashes, in the order of the index manifest; `keep`: selects possible hashes."""
         self._settings = settings
         found = list(known)
         self._parts: list[tuple[Int32s, Shorts]] = []

@@ -71,8 +71,7 @@ OpenBucket = Callable[[bytes, int, int], BucketWriter]
 
 
 def bucket_writers(table: OpenTable, settings: WriterSettings) -> OpenBucket:
-    """The function that opens the bucket writers of a table: rows are sorted by key, or kept in order without a primary
-    key."""
+    """The function that opens the bucket writers of a table: rows are sorted by key, if there is one."""
     schema, layout = table.schema, file_layout(table.schema)
     keeps_input = settings.keeps_changelog and Options(schema.options).get_enum("changelog-producer") == "input"
     changes_layout = changelog_layout(schema) if keeps_input else None

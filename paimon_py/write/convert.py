@@ -153,8 +153,7 @@ def _must_look(kind: DataType) -> bool:
 
 
 def takeable(source: pa.DataType) -> tuple[pa.DataType, Step]:
-    """A type with the same values for which Arrow supports `take`, and the conversion to it: strings instead of string
-    views."""
+    """A type with the same values for which Arrow supports `take`, and the conversion: strings instead of views."""
     unwrapped = _unwrap(source)
     if unwrapped is not None and (pa.types.is_run_end_encoded(source) or _without_views(unwrapped[0]) != unwrapped[0]):
         kind, unwrap = unwrapped
@@ -164,8 +163,7 @@ def takeable(source: pa.DataType) -> tuple[pa.DataType, Step]:
 
 
 def _without_views(kind: pa.DataType) -> pa.DataType:
-    """The type with plain strings and bytes in place of views; list views are kept, since Arrow casts them
-    incorrectly."""
+    """The type with strings and bytes instead of views; list views are kept, since Arrow casts them wrongly."""
     types = pa.types
     if types.is_string_view(kind) or types.is_binary_view(kind):
         return pa.string() if types.is_string_view(kind) else pa.binary()

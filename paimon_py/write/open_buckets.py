@@ -168,8 +168,7 @@ def _waiting(writer: BucketWriter) -> int:
 
 
 def _cost(writer: BucketWriter) -> int:
-    """The memory of a flush in addition to the rows, which are made contiguous, or merged in windows from local
-    disk."""
+    """The memory of a flush in addition to the rows, made contiguous, or merged from local disk."""
     return _SPILLED_COST if writer.has_spilled else writer.buffered_bytes + _FILE_COST
 
 

@@ -123,8 +123,7 @@ def _open_frame(frame: Any, fields: Sequence[Field]) -> pa.RecordBatchReader:
 
 
 def _with_untyped_nulls(table: pa.Table, fields: Sequence[Field]) -> pa.Table:
-    """Give columns that contain only NULL, in another type than the table's, the null type: their inferred type is
-    arbitrary."""
+    """Give columns that contain only NULL, in another type than the table's, the null type: it is arbitrary."""
     for field in fields:
         place = table.schema.get_field_index(field.name)
         if place < 0 or table.column(place).null_count < len(table):

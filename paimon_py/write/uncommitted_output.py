@@ -32,8 +32,7 @@ class UncommittedOutput:
 
     @property
     def is_of_this_process(self) -> bool:
-        """False in a forked child: buffers, open files and spilled data belong to the parent, which keeps using
-        them."""
+        """False in a forked child: buffers, open files and spilled data belong to the parent."""
         return self._root.env.ids.process() == self._process
 
     def delete(self) -> None:

@@ -69,8 +69,7 @@ def fits(field: FlatField, layout: pa.DataType) -> bool:
 
 
 _WINDOW_BYTES_MAX = 16 << 20
-"""Larger windows, which are single blocks, are decoded record by record, because the tables take a multiple of their
-size."""
+"""Larger windows (single blocks) are decoded record by record, because the tables take a multiple of their size."""
 
 
 class Window:
@@ -192,8 +191,7 @@ class Window:
 
 
 class FlatPlan(NamedTuple):
-    """How to build columns from flat records: all fields, and by name the position and Arrow type of the wanted
-    ones."""
+    """How to build columns from flat records: all fields, and position and Arrow type of the wanted ones."""
 
     fields: tuple[FlatField, ...]
     wanted: Mapping[str, tuple[int, pa.DataType]]

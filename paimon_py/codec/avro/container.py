@@ -72,8 +72,7 @@ class CodecFault(Exception):
 
 
 Inflate = Callable[[bytes, int], bytes]
-"""Inflates a block to at most the given number of bytes; raises CodecFault if this fails or the result would be
-longer."""
+"""Inflates a block to at most the given number of bytes; raises CodecFault if that fails."""
 
 
 def check_bound(data: bytes, limit: int) -> bytes:

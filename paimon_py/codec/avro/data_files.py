@@ -237,8 +237,7 @@ class DataFileEncoder:
 
 
 def plain_schema(schema: Schema) -> Schema:
-    """A copy of `schema` without logical types, defaults and documentation, with maps as arrays of key-value
-    records."""
+    """A copy of `schema` without logical types, defaults and documentation; maps become arrays of records."""
     return _plain(schema, itertools.count())
 
 
@@ -439,8 +438,7 @@ class _Bound(NamedTuple):
 
     @classmethod
     def of(cls, shape: Shape) -> _Bound:
-        """The bound for records of a shape. Arrays have a lower one, since one byte may become a large Python
-        object."""
+        """The bound for records of a shape. Arrays have a lower one: a byte may become a large object."""
         kinds = _item_kinds(shape)
         if not kinds:
             return cls(_FREE_BYTES, _BLOCK_INFLATION_MAX)

@@ -19,8 +19,7 @@ from paimon_py.codec.avro.container import read_long, write_long
 from paimon_py.errors import CorruptionError
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
-"""Reads the value at a position; returns it and the position after it. IndexError or UnicodeDecodeError on broken
-bytes."""
+"""Reads the value at a position; returns it and the position after it. IndexError or UnicodeDecodeError if broken."""
 
 _DEPTH_MAX = 24
 _NODES_MAX = 10_000

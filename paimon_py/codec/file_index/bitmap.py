@@ -220,8 +220,7 @@ class BitmapReader:
         return self._blocks[1] + 4
 
     def _entries(self, at: int, count: int, tail: int) -> tuple[_Entries, int]:
-        """Stored keys, each followed by `tail` bytes that begin with a four-byte offset; and the end of the last
-        one."""
+        """Stored keys, each followed by `tail` bytes that begin with a four-byte offset; and their end."""
         if not 0 <= count <= len(self._data):
             raise ValueError(f"{count} keys cannot be")
         if self._kind.is_text:

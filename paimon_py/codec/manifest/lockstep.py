@@ -281,8 +281,7 @@ class _Lanes:
             self._each(step.parts[0])
 
     def _small_counts(self) -> Mask:
-        """Skip null counts that are all below 64: k of them take 2k + 2 bytes, with a branch byte before every
-        count."""
+        """Skip null counts that are all below 64: k of them take 2k + 2 bytes, one branch byte each."""
         done = np.zeros(len(self.position), np.bool_)
         first = self.buffer[self.position]
         for code in distinct_integers(first)[:8].tolist():

@@ -78,8 +78,7 @@ class AvroFormat:
 
 
 class _Column(NamedTuple):
-    """How to build one column of the result from the records; `layout` is None if the file does not contain the
-    column."""
+    """How to build one column of the result from the records; `layout` is None if the file lacks the column."""
 
     field: Field
     target: pa.Field

@@ -34,8 +34,7 @@ class Packed(NamedTuple):
     starts: tuple[int, ...]
 
     def place(self, chunks: Chunks, at: int) -> list[int]:
-        """The position of uncompressed byte `at` as readers address it: its chunk and the offset inside; without codec
-        just `at`."""
+        """The position of uncompressed byte `at` for readers: chunk and offset; without codec just `at`."""
         if chunks.codec == NONE:
             return [at]
         number, inside = divmod(at, _step(chunks))

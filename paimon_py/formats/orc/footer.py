@@ -193,8 +193,7 @@ def check_postscript(source: SeekRead) -> None:
 
 
 class _Postscript(NamedTuple):
-    """`last`: the end of a file of `size` bytes; `data`: the postscript in it; `numbers`: its values by field
-    number."""
+    """`last`: the end of a file of `size` bytes; `data`: the postscript in it; `numbers`: by field number."""
 
     size: int
     last: bytes

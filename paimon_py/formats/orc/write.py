@@ -135,8 +135,7 @@ class OrcFileWriter:
 
     @contextlib.contextmanager
     def _encoding(self) -> Iterator[orc.ORCWriter]:
-        """The writer, created on first use; its output reaches the sink only inside the block, and never after an
-        error."""
+        """The writer, created on first use; its output reaches the sink inside the block only, unless it fails."""
         with self._sink.flowing():
             try:
                 if self._writer is None:

@@ -168,8 +168,7 @@ class ParquetFileWriter:
 
     @contextlib.contextmanager
     def _encoding(self) -> Iterator[pq.ParquetWriter]:
-        """The writer, created on first use; its output reaches the sink only inside the block, and never after an
-        error."""
+        """The writer, created on first use; its output reaches the sink inside the block only, unless it fails."""
         with self._sink.flowing():
             try:
                 if self._writer is None:

@@ -330,8 +330,7 @@ class DeletionPlan:
         return remaining
 
     def _remove_directories(self, buckets: set[str]) -> None:
-        """Remove empty directories of some buckets, and then those of partitions. Other processes may fill them
-        again."""
+        """Remove empty directories of some buckets, and then those of partitions. Others may fill them again."""
         emptied = buckets
         for _ in range(1 + self._partition_keys):
             found = sorted(emptied)

@@ -175,8 +175,7 @@ def _plan_deletion(table: OpenTable, chain: Chain, lasting: Lasting, tally: Prog
 
 
 def _kept_as(root: TableRoot, snapshot: Snapshot, lasting: Lasting) -> Lasting:
-    """The part of a snapshot's changes that is kept: its changelog files if the table produced some then, else written
-    files."""
+    """The part of a snapshot's changes that is kept: its changelog files if the table had any, else written files."""
     if lasting is Lasting.NOTHING:
         return lasting
     producer = Options(root.schemas.get(snapshot.schema_id).options).get_enum("changelog-producer")

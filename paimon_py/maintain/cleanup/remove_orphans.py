@@ -114,8 +114,7 @@ class _Search:
         self, deleting: Job[DeleteTask, Deletion], limit: int, settled: int, executor: Executor | None,
         progress: Progress | None, *, dry_run: bool,
     ) -> None:  # fmt: skip
-        """`limit`: the time limit for files to delete; `settled`: the time limit for states that need not be read
-        again."""
+        """`limit`: the time limit for files to delete; `settled`: for states that need not be read again."""
         self._root = root = deleting.table.root
         self._deleting = deleting
         self._limit = limit
