@@ -1,4 +1,4 @@
-"""Which changes a table accepts: its own keys, row kinds that its engine merges, deletes that win. Pure.
+"""Checks that a table accepts changes: its own keys, row kinds that its engine merges, deletes that win. Pure.
 
 Source: Java `PartialUpdateMergeFunction`, `SequenceGenerator`; Java loses or merges such rows silently.
 """
@@ -24,10 +24,10 @@ BRINGS_BEFORE = "the row before brings it: ALTER TABLE … REPLICA IDENTITY FULL
 
 
 class Fitting(msgspec.Struct, frozen=True):
-    """What a keyed table asks of changes.
+    """The requirements of a primary-key table on changes.
 
     Attributes:
-        rules: which kinds of rows its merge engine takes.
+        rules: the row kinds that its merge engine accepts.
         keys: its primary key.
         all_of: columns of which none may be NULL in rows of the kinds `losing`: such a row is older than all others.
         any_of: columns of which one may not be NULL in rows of kind -D, which would change nothing.
@@ -46,19 +46,19 @@ class Fitting(msgspec.Struct, frozen=True):
         return kind in self.completes and lacking not in self.keys
 
     def refusal(self, change: Change) -> str | None:
-        """Why the table takes no row of the change; None: it does."""
+        """The reason why the table accepts no row of the change; None if it does."""
         if set(change.keys) != self.keys:
             said = f"has the key {sorted(change.keys)}" if change.keys else "has no key"
             return (
                 f"the event {said} and the table {sorted(self.keys)}: rows that the source tells apart could become"
-                f" one. Where the table's key is right, name it as Routes(keys={{{change.table!r}: (…)}}); else copy"
+                f" one. If the table's key is right, pass it as Routes(keys={{{change.table!r}: (…)}}); else copy"
                 " the table into one with the key of the source"
             )
         takes_back = {1, 3} & {ROW_KINDS.index(kind) for kind, _ in change.rows}
         return self.rules.refused if takes_back - set(self.rules.dropped) else None
 
     def find_lost(self, kinds: Collection[str], columns: dict[str, pa.Array]) -> dict[int, str]:
-        """The rows that would do nothing or come too early, by their places, and why."""
+        """The rows that would have no effect or sort too early, by position, with the reason."""
         found: dict[int, str] = {}
         kind = np.array(list(kinds), dtype=object)
         for name in self.all_of:
@@ -74,7 +74,7 @@ class Fitting(msgspec.Struct, frozen=True):
 
 
 def fitting(schema: TableSchema) -> Fitting | None:
-    """What the table asks; None for one without a primary key, which merges nothing."""
+    """The requirements of a table; None for one without a primary key, which accepts all rows."""
     if not schema.primary_keys:
         return None
     options, rules = Options(schema.options), kind_rules(schema)

@@ -1,4 +1,4 @@
-"""Changes of one table, in order → one Arrow table with the table's columns and `_row_kind`, and what does not fit."""
+"""Converts the ordered changes of one table to one Arrow table with its columns and `_row_kind`; reports misfits."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class ChangedRows(NamedTuple):
 
 
 def rows_of(fields: Sequence[Field], changes: Sequence[Change]) -> ChangedRows:
-    """The rows of changes, whose columns the table has in types that hold theirs.
+    """The rows of changes; the table has all their columns, in types that can hold them.
 
-    A change with a value that does not fit, or with NULL in a NOT NULL column, brings none of its rows.
+    A change with a value that does not fit, or with NULL in a NOT NULL column, contributes no rows.
     """
     return rows_for(fields, changes, None)
 
 
 def rows_for(fields: Sequence[Field], changes: Sequence[Change], asks: Fitting | None) -> ChangedRows:
-    """The rows as `rows_of` makes them, and none of a change with a row that the table would lose."""
+    """The rows as in `rows_of`, without changes that contain a row which the table would lose."""
     schema = to_arrow_schema(fields)
     schema = schema.append(pa.field(ROW_KIND_COLUMN, pa.string()))
     shapes: dict[tuple[SourceColumn, ...], list[int]] = {}
@@ -66,7 +66,7 @@ def rows_for(fields: Sequence[Field], changes: Sequence[Change], asks: Fitting |
 
 
 class _Values:
-    """The columns of rows of one shape; what does not fit becomes NULL, and makes the change of the row a bad one."""
+    """The columns of rows of one shape; a value that does not fit becomes NULL and marks its change as bad."""
 
     def __init__(
         self, columns: tuple[SourceColumn, ...], rows: list[tuple[str, dict[str, Any]]], owners: list[int],
@@ -78,14 +78,14 @@ class _Values:
         self.by_key: Mask = np.zeros(len(rows), dtype=bool)
 
     def of(self, name: str) -> pa.Array:
-        """The values in the type that the column has in the event."""
+        """The values in the column's type in the event."""
         if name not in self._built:
             column = self.columns[name]
             self._built[name] = self._compute(column) if column.computed else self._raw(column)
         return self._built[name]
 
     def fit(self, name: str, kind: DataType, arrow: pa.DataType) -> pa.Array:
-        """The values in the type that the column has in the table."""
+        """The values in the column's type in the table."""
         given, values = self.columns[name].type, self.of(name)
         if values.type == arrow:
             return values
@@ -94,7 +94,7 @@ class _Values:
         return self._each(lambda part: part.cast(arrow), values, name)
 
     def refuse(self, place: int, reason: str) -> None:
-        """The change of the row brings no rows."""
+        """Mark the change of the row as bad."""
         self._bad.setdefault(self._owners[place], reason)
 
     def _raw(self, column: SourceColumn) -> pa.Array:

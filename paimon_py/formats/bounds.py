@@ -1,4 +1,4 @@
-"""Minimum, maximum and null count of the columns of a file while it is written.
+"""Minimum, maximum and null count of the columns of a file, computed while it is written.
 
 Source: format.md §9; Java `SimpleColStats`, `ParquetSimpleStatsExtractor`, `OrcSimpleStatsExtractor`.
 """
@@ -17,8 +17,8 @@ from paimon_py.formats.base import ColumnBounds
 class RunningBounds:
     """Bounds of one column, fed array by array.
 
-    With `ordered` False only nulls are counted. Floating-point columns that hold NaN have no bounds: readers order NaN
-    differently, and none of them loses rows without a bound.
+    With `ordered` False only nulls are counted. Floating-point columns that contain NaN get no bounds: readers order
+    NaN differently, and without bounds none of them skips matching rows.
     """
 
     def __init__(self, kind: pa.DataType, *, ordered: bool = True) -> None:
@@ -28,12 +28,12 @@ class RunningBounds:
         self._ends: list[pa.Array] = []
 
     def add(self, array: pa.Array) -> None:
-        """Take values and nulls of `array` into account."""
+        """Add the values and nulls of `array`."""
         self.null_count += array.null_count
         self.add_values(array)
 
     def add_values(self, array: pa.Array) -> None:
-        """Take the values, but not the nulls, of `array` into account."""
+        """Add the values, but not the nulls, of `array`."""
         if not self.ordered or array.null_count == len(array):
             return
         ends = _floats(array) if pa.types.is_floating(self.kind) else _min_max(array)

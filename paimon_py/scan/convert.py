@@ -1,4 +1,4 @@
-"""Rows for other libraries. Each is imported when it is asked for: none is needed otherwise."""
+"""Converts rows for other libraries, which are imported on demand."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 TypesMapper = Callable[[pa.DataType], "pandas.api.extensions.ExtensionDtype | None"]
-"""The type of pandas for a type of Arrow, None for the usual one; see `pyarrow.Table.to_pandas`."""
+"""Maps an Arrow type to a pandas type, None for the usual one; see `pyarrow.Table.to_pandas`."""
 
 
 def to_pandas(table: pa.Table, types_mapper: TypesMapper | None = None) -> pandas.DataFrame:
-    """A table as a pandas frame. Integers beside NULL are of pandas' nullable types, unless a mapper says otherwise."""
+    """A table as a pandas DataFrame. Integers with NULL get nullable pandas types, unless a mapper overrides them."""
     try:
         if types_mapper is not None:
             if not callable(types_mapper):
@@ -46,7 +46,7 @@ def to_pandas(table: pa.Table, types_mapper: TypesMapper | None = None) -> panda
 
 
 def to_polars(table: pa.Table) -> polars.DataFrame:
-    """A table as a polars frame."""
+    """A table as a polars DataFrame."""
     try:
         import polars
     except ImportError as error:
@@ -55,7 +55,7 @@ def to_polars(table: pa.Table) -> polars.DataFrame:
 
 
 def to_lazy_polars(rows: Rows) -> polars.LazyFrame:
-    """Rows as a LazyFrame of polars that hands columns, filters and limits to the scan."""
+    """Rows as a polars LazyFrame that pushes columns, filters and limits into the scan."""
     try:
         from paimon_py.scan.lazy_polars import lazy_frame
     except ImportError as error:
@@ -64,7 +64,7 @@ def to_lazy_polars(rows: Rows) -> polars.LazyFrame:
 
 
 def to_dataset(rows: Rows) -> Dataset:
-    """Rows as a dataset of pyarrow that hands columns and filters to the scan."""
+    """Rows as a pyarrow dataset that pushes columns and filters into the scan."""
     from paimon_py.scan.dataset import ScanDataset
 
     return ScanDataset(rows)

@@ -1,4 +1,4 @@
-"""Splits that are read at the same time, in bounded memory."""
+"""Reads splits in parallel, in bounded memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
 READ_BYTES = 96 << 20
-"""Memory for splits that are being read and for batches that wait, together."""
+"""The memory for splits that are being read and for batches in the queue, together."""
 
 _WORKING_BYTES = WINDOW_BYTES // 2
 _WORKING_ROWS = 131_072
@@ -32,11 +32,11 @@ def read_together(
     in_order: bool = True,
     keeps: bool = False,
 ) -> Generator[pa.RecordBatch, None, None]:
-    """What `read` gives for all splits, by the pool of the table.
+    """The results of `read` for all splits, from the table's thread pool.
 
     Args:
-        in_order: one split after the other, else as batches come.
-        keeps: the caller keeps all batches anyway, so that none need be held back.
+        in_order: one split after the other; otherwise batches in the order in which they arrive.
+        keeps: the caller keeps all batches, so that the queue need not be bounded.
     Raises: as `read`
     """
     size = _nothing if keeps else _batch_bytes
@@ -46,7 +46,7 @@ def read_together(
 def count_together(
     table: OpenTable, count: Callable[[Split], int], splits: Iterable[Split]
 ) -> Generator[int, None, None]:
-    """What `count` gives for each split, in any order."""
+    """The results of `count` for all splits, in any order."""
 
     def count_split(split: Split) -> Generator[int, None, None]:
         yield count(split)
@@ -77,7 +77,7 @@ def _budget(schema: TableSchema, size: Callable[[pa.RecordBatch], int]) -> Budge
 
 
 def _cost(split: Split) -> int:
-    """What reading a split takes: two merge windows of the size that several lanes have, or all its rows."""
+    """The memory for reading a split: two merge windows of the size used with several workers, or all its rows."""
     decoded = _DECODED_FACTOR * split.size_bytes
     return min(decoded, _WORKING_ROWS * decoded // max(1, split.row_count), _WORKING_BYTES)
 
@@ -91,7 +91,7 @@ def _nothing(_result: object) -> int:
 
 
 def cut_to(batches: Generator[pa.RecordBatch, None, None], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """The first rows of some batches; what gives the batches ends with them."""
+    """The first rows of some batches; closes the source of the batches at the end."""
     if limit is None:
         yield from batches
         return

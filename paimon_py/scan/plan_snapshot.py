@@ -1,4 +1,4 @@
-"""Plan the splits of a snapshot: manifests → live entries → pruned entries → sections → splits."""
+"""Plans the splits of a snapshot: manifests → live entries → pruned entries → sections → splits."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ from paimon_py.spec.visibility import clusters_keys, kills_older_rows, skips_lev
 from paimon_py.storage.store import FileMissingError
 
 _FEW = 0.25
-"""A share of some entries below which they are copied, so that the others can go."""
+"""Selections of less than this share of the entries are copied, so that the others can be released."""
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """The splits of a scan, and what became of everything else."""
+    """The splits of a scan, and the counts of everything that was skipped."""
 
     splits: tuple[Split, ...]
     pushed: Pushed
@@ -67,7 +67,7 @@ class Planned(msgspec.Struct, frozen=True):
         return cls((), Pushed(), Skipped())
 
     def up_to(self, limit: int | None) -> Planned:
-        """The plan of the first sections that together certainly hold `limit` rows, where every row is wanted."""
+        """The plan reduced to the first sections that are certain to contain `limit` rows, if all rows match."""
         if limit is None:
             return self
         kept: list[Split] = []
@@ -87,18 +87,18 @@ class Planned(msgspec.Struct, frozen=True):
 
 
 def plan_snapshot(root: TableRoot, request: Request, snapshot: Snapshot) -> Planned:
-    """Decide what to read of a snapshot.
+    """Plan what to read from a snapshot.
 
-    Cost: manifests that are not cached are read; about 5 µs per live file.
-    Raises: UnsupportedError for files that need a feature which is not built, before any data file is touched.
+    Cost: reads the manifests that are not cached; about 5 µs per live file.
+    Raises: UnsupportedError for files that need an unsupported feature, before any data file is read.
     """
     return SnapshotPlanner(root, request, snapshot).plan()
 
 
 class Ordered(msgspec.Struct, frozen=True):
-    """A plan for the first rows in the order of a column: small splits, and what statistics say of their files.
+    """A plan for the first rows in the order of a column: small splits, and the statistics of their files.
 
-    `bounds`, `rows`: one slot per file. `files[i]`: the slots of split i; none if statistics do not bound its rows.
+    `bounds`, `rows`: one slot per file. `files[i]`: the slots of split i; empty if statistics do not bound its rows.
     """
 
     planned: Planned
@@ -110,7 +110,7 @@ class Ordered(msgspec.Struct, frozen=True):
 def deletions_of(table: OpenTable, snapshot: Snapshot) -> Deletions:
     """The deletion vectors of a snapshot, by partition and bucket, then by data file.
 
-    Raises: SnapshotExpiredError if the snapshot was expired meanwhile.
+    Raises: SnapshotExpiredError if the snapshot has expired in the meantime.
     """
     if snapshot.index_manifest is None:
         return {}
@@ -121,7 +121,7 @@ def deletions_of(table: OpenTable, snapshot: Snapshot) -> Deletions:
 
 
 def packing_of(schema: TableSchema) -> Packing:
-    """How the splits of a table are filled."""
+    """How the splits of a table are packed."""
     options = Options(schema.options)
     return Packing(
         target_bytes=options.get_memory("source.split.target-size"),
@@ -163,7 +163,7 @@ class SnapshotPlanner:
         return self.pack(*self._choose(), packing_of(self.schema))
 
     def plan_ordered(self, field: Field) -> Ordered:
-        """A split for every section. Engines that combine rows make values of which no file's statistics know."""
+        """A split per section. Engines that combine rows produce values outside the statistics of any file."""
         entries, grouped, wanted = self._choose()
         planned = self.pack(entries, grouped, wanted, Packing(target_bytes=0, open_file_bytes=1))
         combines = self.schema.primary_keys and combines_rows(self.schema)
@@ -186,11 +186,11 @@ class SnapshotPlanner:
         )
 
     def partitions(self) -> pa.Array:
-        """The serialized partitions that have visible files, once planned, as far as the predicate asks for them."""
+        """The serialized partitions with visible files, after planning, restricted by the predicate."""
         return pa.concat_arrays(self._visible).unique()
 
     def count_skipped(self) -> Skipped:
-        """What was left out so far."""
+        """The counts of everything skipped so far."""
         return Skipped(all_files=self._total, **self._counts)
 
     def pack(self, entries: EntryColumns, grouped: Grouped, wanted: list[bool] | None, packing: Packing) -> Planned:
@@ -213,10 +213,10 @@ class SnapshotPlanner:
         return self.sections(entries)
 
     def candidates(self, *, sifts: bool = False) -> EntryColumns:
-        """The files that may hold wanted keys; where a condition leaves files out, only some are in memory at a time.
+        """The files that may contain requested keys; with a selective condition, only part of the entries is in memory.
 
         Args:
-            sifts: without files that cannot match by their statistics, each looked at by itself.
+            sifts: also skip files that cannot match by their own statistics.
         """
         manifests, wanted = self.root.manifests, EntryFilter(manifests=self.wanted_manifests)
         if not prunes_files(self.predicate, self.schema, sifts=sifts):
@@ -274,13 +274,14 @@ class SnapshotPlanner:
         return keep
 
     def sections(self, entries: EntryColumns) -> tuple[EntryColumns, Grouped, list[bool] | None]:
-        """The files, their sections, and which of these are wanted (None: all).
+        """The files, their sections, and which of these are requested (None: all).
 
-        Sections are made after statistics have taken away what they can; in tables with keys only whole sections.
+        Sections are built after pruning by statistics; in tables with keys, only whole sections are pruned.
 
-        A file of a section with several runs may hold the newest version of a key that an older version in another
-        file would wrongly stand for, so it goes only together with them. Where keys are unique every file is a section.
-        Engines that combine rows make values of which no file's statistics know, so such a section stays.
+        In a section with several runs, a file may contain the newest version of a key; without it, an older version in
+        another file would be returned. Therefore such files are skipped only together. If keys are unique, every file
+        is a section. Engines that combine rows produce values outside the statistics of any file, so their sections are
+        kept.
         """
         if evolves_columns(self.schema):
             return self._align(entries)
@@ -299,7 +300,7 @@ class SnapshotPlanner:
         return entries, self._by_index(entries, grouped, wanted), wanted
 
     def _align(self, entries: EntryColumns) -> tuple[EntryColumns, Grouped, list[bool] | None]:
-        """The files of the same rows together: either all of them go, or none."""
+        """Group the files of the same rows: either all or none of them are skipped."""
         ranges = row_ranges(entries)
         grouped = aligned_sections(entries, ranges, indexed=self._asks_indexes)
         if self.predicate is None or not len(entries):
@@ -314,7 +315,7 @@ class SnapshotPlanner:
         return entries, grouped, may.tolist()
 
     def _by_index(self, entries: EntryColumns, grouped: Grouped, wanted: list[bool]) -> Grouped:
-        """The wanted sections without files that cannot match by their indexes, where no other run has their keys."""
+        """The requested sections without files that cannot match by index, if no other run has their keys."""
         alone = [
             file
             for runs, keep in zip(grouped.sections, wanted, strict=True)

@@ -1,4 +1,4 @@
-"""Items in bins, in their order. Pure."""
+"""Packs items into bins, in order. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def pack(items: Iterable[T], weight: Callable[[T], int], target: int) -> Iterator[list[T]]:
-    """Fill bins with items in order; a bin is closed before the item that would overfill it."""
+    """Pack items into bins in order; a bin is closed before the item that would overfill it."""
     packed: list[T] = []
     total = 0
     for item in items:

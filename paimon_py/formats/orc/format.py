@@ -82,7 +82,7 @@ class OrcFormat:
 
 
 class _Column(NamedTuple):
-    """How one column of the result comes out of a stripe."""
+    """How to build one column of the result from a stripe."""
 
     field: Field
     target: pa.Field
@@ -96,8 +96,8 @@ class OrcOpenFile:
     """See `OpenFile`.
 
     Instants are read as stored; a file that Java wrote with `orc.timestamp-ltz.legacy.type` = true in a zone other than
-    UTC gives what Java gives under UTC.
-    Cost: one stripe of the columns asked for in memory; the end of the file once more where stripes may be left out.
+    UTC returns the values that Java returns in UTC.
+    Cost: one stripe of the requested columns in memory; reads the end of the file again if stripes may be skipped.
     """
 
     def __init__(self, source: BinaryIO, path: str, fields: Sequence[Field], settings: ReadSettings) -> None:
@@ -112,7 +112,7 @@ class OrcOpenFile:
             reader = source if isinstance(source, pa.NativeFile) else self._guard
             nested = any(not isinstance(field.type, Atomic) for field in fields)
             if settings.decimals or nested:
-                with contextlib.suppress(UnsupportedError):  # what only pyarrow unpacks
+                with contextlib.suppress(UnsupportedError):  # codecs that only pyarrow supports
                     self._raw = read_raw_tail(reader)
                     check_decimals(self._raw)
             else:
@@ -151,7 +151,7 @@ class OrcOpenFile:
                 position += piece.num_rows
 
     def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:
-        """See `OpenFile`; nothing is known of files under LZO, which only pyarrow unpacks."""
+        """See `OpenFile`; files compressed with LZO have no known parts, since only pyarrow can decompress them."""
         try:
             with self._decoding():
                 tail = read_tail(self._guard)
@@ -162,7 +162,7 @@ class OrcOpenFile:
         return Parts.of(counts, matching, rows)
 
     def _matching(self, tail: Tail, predicate: Predicate, counts: Sequence[int]) -> list[bool]:
-        """Which stripes may hold a match; unknown counts as yes."""
+        """A mask of the stripes that may contain a match; True if unknown."""
         fields = [self._fields[name] for name in columns_of(predicate) if name in self._fields]
         bounds = stripe_bounds(self._guard, tail, fields)
         rows = integer_array(counts, pa.int64())
@@ -216,7 +216,7 @@ class OrcOpenFile:
     def _chosen_stripes(
         self, names: list[str], predicate: Predicate | None, rows: BitMap | None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The stripes that are not left out, with the position of their first row."""
+        """The stripes that are not skipped, with the position of their first row."""
         parts = self.parts(predicate, rows)
         if not parts.row_counts:
             yield from self._stripes(names)
@@ -237,7 +237,7 @@ class OrcOpenFile:
 
     @contextlib.contextmanager
     def _decoding(self) -> Iterator[None]:
-        """Translate errors as `decoding` does; an error of the source itself comes first."""
+        """Convert errors as `decoding` does; an error of the source takes precedence."""
         try:
             with decoding(self._path):
                 yield
@@ -280,7 +280,7 @@ class OrcOpenFile:
 
 
 def _key_columns(schema: pa.Schema) -> list[int]:
-    """The numbers of the columns that hold keys of maps: columns are counted depth first, the root as 0."""
+    """The numbers of the columns with map keys; columns are numbered depth first, starting with the root as 0."""
     found: list[int] = []
 
     def after(kind: pa.DataType, column: int) -> int:

@@ -1,4 +1,4 @@
-"""Writing one Parquet file.
+"""Writes one Parquet file.
 
 Source: format.md §8.3, §9.
 """
@@ -39,7 +39,7 @@ from paimon_py.spec.shredding import shredded_columns
 from paimon_py.spec.types import Atomic, DataType, Field
 
 LONG_VALUE_BYTES = 4000
-"""Length of values a little above which footers lack bounds; the bounds are then computed here."""
+"""Values somewhat longer than this get no bounds in footers; the bounds are then computed here."""
 
 
 WHOLE_FILE_BYTES = 1 << 20
@@ -149,7 +149,7 @@ class ParquetFileWriter:
             self._flush(last=False)
 
     def _infer(self) -> None:
-        """Find out of the first rows what to take apart, and write them."""
+        """Infer the shredding from the first rows, and write them."""
         assert self._inference is not None
         waiting, self._raw, self._raw_rows = self._raw, [], 0
         self._layout = self._encoder.lay_out(self._inference.of(waiting))
@@ -175,10 +175,10 @@ class ParquetFileWriter:
     def abort(self) -> None:
         self._pending, self._raw = [], []
         if self._writer is not None:
-            # RuntimeError: after a failed close pyarrow has no metadata to hand over
+            # RuntimeError: after a failed close pyarrow has no metadata
             with contextlib.suppress(pa.ArrowException, OSError, RuntimeError):
                 self._writer.close()
-            self._writer.is_open = False  # else it closes once more when it is collected
+            self._writer.is_open = False  # else it closes again on garbage collection
 
     def _physical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         arrays = []
@@ -221,7 +221,7 @@ class ParquetFileWriter:
 
     @contextlib.contextmanager
     def _encoding(self) -> Iterator[pq.ParquetWriter]:
-        """The writer, made when first needed; its output reaches the sink only inside, and never after an error."""
+        """The writer, created on first use; its output reaches the sink inside the block only, unless it fails."""
         with self._sink.flowing():
             try:
                 if self._writer is None:
@@ -254,7 +254,7 @@ class ParquetFileWriter:
                     tracker.add_values(chunk)
 
     def _result(self) -> list[ColumnBounds]:
-        """Bounds of all fields; those of row groups that were not computed come from the footer."""
+        """The bounds of all fields, from the computed ones or the footer."""
         (metadata,) = self._metadata
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         flat = iter([index for index, leaf in enumerate(self._layout.leaves) if leaf.flat])
@@ -301,7 +301,7 @@ def _are_long(column: pa.ChunkedArray) -> bool:
 
 
 def _longest(array: pa.Array) -> int:
-    """Bytes of the longest value of a string or binary array."""
+    """The length in bytes of the longest value of a string or binary array."""
     buffer = array.buffers()[1]
     if buffer is None or len(array) == 0:
         return 0
@@ -312,7 +312,7 @@ def _longest(array: pa.Array) -> int:
 
 
 def _hides_nulls(kind: DataType) -> bool:
-    """Whether below a NULL there may be one that no file holds."""
+    """Whether values of NULL rows may contain nulls that files cannot store."""
     found = leaves(kind)
     return any(map(is_variant_type, found)) or (not isinstance(kind, Atomic) and not all(x.nullable for x in found))
 
@@ -325,6 +325,6 @@ def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
         array = to_int96(array)
     if kind.nullable or not array.null_count:
         return array
-    # what is null here lies below a NULL row, where Arrow's writer wants no nulls of its own
+    # nulls here belong to NULL rows, for which Arrow's writer accepts no nulls
     buffers = [None, *array.buffers()[1:]]
     return pa.Array.from_buffers(array.type, len(array), buffers, null_count=0, offset=array.offset)
