@@ -92,7 +92,8 @@ def as_map(array: pa.Array, keys: SharedKeys, kind: MapType, target: pa.MapType,
     np.cumsum(np.bincount(row, minlength=len(array)), out=offsets[1:])
     inner = pa.StructArray.from_arrays([names, items], fields=[target.key_field, target.item_field])
     bitmap, nulls = validity_bitmap(nulls_or_none(array))
-    return pa.Array.from_buffers(target, len(array), [bitmap, pa.py_buffer(offsets)], null_count=nulls, children=[inner])
+    buffers = [bitmap, pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(target, len(array), buffers, null_count=nulls, children=[inner])
 
 
 def _in_columns(array: pa.Array) -> tuple[list[Ints], list[Ints], list[pa.Array]]:
