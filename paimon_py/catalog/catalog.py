@@ -338,7 +338,7 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
         comment: str | None,
     ) -> TableSchema:
         if options is not None and not isinstance(options, Mapping):
-            raise UsageError(f"options map names to texts, got a {type(options).__name__}")
+            raise UsageError(f"options map names to strings, got a {type(options).__name__}")
         spec = TableSpec(
             primary_keys=_names("primary_key", primary_key),
             partition_keys=_names("partition_by", partition_by),
@@ -349,7 +349,7 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
         for option in ("path", "auto-create"):
             if spec.options.get(option, "false") != "false" and (option, kind) not in _PLACED:
                 raise OptionError(f"option {option!r} is not allowed for tables of a catalog", option=option)
-        return first_schema(_as_schema(columns), spec, self._env.clock.millis())
+        return first_schema(as_schema(columns), spec, self._env.clock.millis())
 
     def _check_database(self, name: str) -> None:
         if check_name("database", name) == SYSTEM_DATABASE:
@@ -425,7 +425,8 @@ def _meant(name: str, known: Callable[[], list[str]], before: str = "") -> str:
     return f"; did you mean {' or '.join(repr(before + each) for each in near)}?" if near else ""
 
 
-def _as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
+def as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
+    """The columns that a caller gave for a new table. Raises: UsageError, SchemaError"""
     if isinstance(columns, Schema):
         return columns
     if isinstance(columns, pa.Schema):

@@ -81,7 +81,7 @@ _COMMENT_KEYS = (b"comment", b"description")
 
 
 def to_arrow_type(data_type: DataType) -> pa.DataType:
-    """The Arrow type that holds every value of a Paimon type.
+    """The Arrow type that can hold every value of a Paimon type.
 
     Raises:
         UnsupportedError: GEOMETRY, GEOGRAPHY.
@@ -105,15 +105,16 @@ def to_arrow_field(field: Field) -> pa.Field:
 
 
 def to_arrow_schema(fields: Iterable[Field]) -> pa.Schema:
-    """Columns as an Arrow schema, in their order, without metadata but for the name of the type of variants."""
+    """Columns as an Arrow schema, in order; the only metadata is the extension name of VARIANT columns."""
     return pa.schema([to_arrow_field(field) for field in fields])
 
 
 def from_arrow_type(arrow_type: pa.DataType) -> DataType:
-    """The nullable Paimon type for an Arrow type; fields of a struct get no ids yet.
+    """The nullable Paimon type for an Arrow type; struct fields have no ids yet.
 
     Raises:
-        SchemaError: Paimon has no such type; the message says which Arrow type to use instead. Or nested too deeply.
+        SchemaError: Paimon has no such type (the message names the Arrow type to use instead), or the type is nested
+            too deeply.
     """
     try:
         return require_shallow(_from(arrow_type))
