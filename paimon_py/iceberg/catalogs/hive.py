@@ -1,9 +1,9 @@
-"""Tells a Hive Metastore where the newest version of a table's Iceberg metadata lies, as Java does.
+"""Publishes the newest version of a table's Iceberg metadata to a Hive Metastore, as Java does.
 
-The entry is an external table of the type ICEBERG whose parameter `metadata_location` names the version. A publisher who
-finds afterwards that a snapshot came later writes the newest location: so the entry ends at the newest one, whoever is
-late. Columns that the metastore refuses to change
-stay as they were: readers of Iceberg take them from the version.
+The entry is an external table of the type ICEBERG whose parameter `metadata_location` names the version. A publisher
+that finds a later snapshot afterwards writes the newest location, so that the entry ends at the newest one even if a
+publisher is late. Columns that the metastore refuses to change stay as they are: Iceberg readers take the columns from
+the version.
 
 Source: docs/format.md §25.10; Java `IcebergHiveMetadataCommitter`, release 2.0.
 """
