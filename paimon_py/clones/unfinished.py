@@ -32,7 +32,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.layout import CLONE_DIRECTORY, join, schema_directory, schema_path
 from paimon_py.spec.snapshot import Base
-from paimon_py.storage.store import FileMissingError, FileStatus, new_file
+from paimon_py.storage.store import FileMissingError, FileStatus, FileTakenError, new_file
 
 _CHUNK_BYTES = 8 << 20
 
@@ -123,6 +123,8 @@ class UnfinishedClone:
         if self._is_resumed:  # the call that began may still work, and relies on the files
             return
         with contextlib.suppress(PaimonError):
+            if not self._is_own():
+                return
             is_first = store.put_new(_discarded_path(self._target), b"", within=path)
             if not is_first or not self._is_own() or self._has_schema(self._contents.schemas[-1]):
                 return
@@ -157,6 +159,8 @@ class UnfinishedClone:
             if newest is None or error.path != file.source:
                 raise
             raise self._source.missing(Base.of(newest), error) from error
+        except FileTakenError as error:
+            raise CommitConflictError(f"another call copies the same files: {error}", path=target) from error
 
     def _copy_bytes(self, file: CloneFile, target: str) -> None:
         size = 0

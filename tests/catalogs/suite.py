@@ -19,6 +19,9 @@ from paimon_py import (
     UnsupportedError,
     UsageError,
 )
+from paimon_py.clones.contents import CloneChoice, choose_contents
+from paimon_py.clones.unfinished import begin_clone
+from paimon_py.metastores.metastore import TableName
 
 ROWS = pa.table({"k": pa.array([1, 2, 3], pa.int64()), "v": pa.array(["a", "b", None], pa.string())})
 
@@ -27,6 +30,8 @@ class CatalogSuite:
     """Subclasses define `opened()`: a fixture that gives a function to open the same catalog any number of times."""
 
     moves_tables = True
+    adopts_files = True
+    """Whether a table can be made of files that are there, as a clone is."""
 
     @pytest.fixture
     def catalog(self, opened) -> Catalog:
@@ -84,6 +89,45 @@ class CatalogSuite:
             made = list(pool.map(create, range(4)))
         assert made.count(True) == 1
         assert catalog.table("demo.t").comment == f"of creator {made.index(True)}"
+
+    def test_a_clone_is_a_table_of_its_own(self, catalog, opened):
+        made = catalog.create_table("demo.t", ROWS.schema, primary_key=["k"], options={"bucket": "1"})
+        made.write_arrow(ROWS)
+        made.alter(AddColumn("w", "INT"))
+        if not self.adopts_files:
+            with pytest.raises(UnsupportedError, match="REST"):
+                catalog.clone_table("demo.t", "demo.c")
+            return
+        catalog.clone_table("demo.t", "demo.c", history=True)
+        with pytest.raises(AlreadyExistsError):
+            opened().clone_table("demo.t", "demo.c")
+        clone = opened().table("demo.c")
+        clone.write_arrow([{"k": 4, "v": "d", "w": 1}])
+        assert catalog.tables("demo") == ["c", "t"] and (clone.count(), made.count()) == (4, 3)
+        catalog.drop_table("demo.t")
+        first = opened().table("demo.c").scan(snapshot_id=1).to_arrow()
+        assert first.sort_by("k").to_pylist() == ROWS.sort_by("k").to_pylist()
+
+    def test_a_clone_that_was_interrupted_is_finished_by_the_same_call(self, catalog, opened):
+        if not self.adopts_files:
+            return
+        made = catalog.create_table("demo.t", ROWS.schema)
+        made.write_arrow(ROWS)
+        for name, is_published in (("a", False), ("b", True), ("c", False)):
+            root = catalog._metastore.new_location(TableName("demo", name))
+            work = begin_clone(made._root, root, choose_contents(made._root, CloneChoice()))
+            work.copy(None)
+            if is_published:
+                work.publish()
+            assert name not in catalog.tables("demo") or is_published
+        opened().clone_table("demo.t", "demo.a")
+        opened().clone_table("demo.t", "demo.b")
+        opened().drop_table("demo.c")
+        with pytest.raises(TableNotFoundError):
+            opened().drop_table("demo.c")
+        assert catalog.tables("demo") == ["a", "b", "t"]
+        for name in ("demo.a", "demo.b"):
+            assert opened().table(name).to_arrow().equals(made.to_arrow())
 
     def test_names_that_are_not_there_are_errors_of_their_own(self, catalog):
         for verb in (catalog.table, catalog.drop_table, lambda name: catalog.rename_table(name, "demo.b")):

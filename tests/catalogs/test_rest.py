@@ -28,6 +28,8 @@ def java_rest_server(tmp_path, version):
 
 
 class TestStandIn(CatalogSuite):
+    adopts_files = False
+
     @pytest.fixture
     def opened(self):
         server = StubServer()
@@ -37,6 +39,8 @@ class TestStandIn(CatalogSuite):
 @pytest.mark.full
 @pytest.mark.server
 class TestServerOfJava(CatalogSuite):
+    adopts_files = False
+
     @pytest.fixture
     def opened(self, java_rest_server):
         return lambda: Catalog.open("warehouse", java_rest_server)

