@@ -6,7 +6,7 @@ import golden
 import pytest
 from locate import CORPUS
 
-from paimon_py import Catalog, PaimonError, UnsupportedError
+from paimon_py import Catalog, OptionError, PaimonError, UnsupportedError
 
 CASES = golden.cases(str(CORPUS))
 SOME = {
@@ -16,9 +16,9 @@ FEW = [case for at, case in enumerate(CASES) if case.name in SOME or at % 97 == 
 
 
 def answer(scan):
-    """The rows of a scan, or the name of what cannot be read."""
+    """The rows of a scan, or the name of what cannot be read; BLOBs as bytes, not as paths of the table's own files."""
     try:
-        rows = scan().to_arrow()
+        rows = scan().to_arrow(blobs="bytes")
     except PaimonError as error:
         return type(error)
     return rows.schema, sorted(map(repr, rows.to_pylist()))
@@ -30,7 +30,7 @@ def compare(case, warehouse):
     name = case.table.partition(".")[0] + ".the_clone"
     try:
         catalog.clone_table(case.table, name, history=True, tags=True)
-    except UnsupportedError as error:
+    except (UnsupportedError, OptionError) as error:
         return str(error)
     clone = catalog.table(name)
     assert [one.id for one in clone.snapshots()] == [one.id for one in source.snapshots()]
@@ -49,7 +49,7 @@ def compare(case, warehouse):
 
 @pytest.mark.parametrize("case", FEW, ids=lambda case: case.name)
 def test_a_clone_reads_as_its_source(case, tmp_path):
-    assert compare(case, golden.unpack(case, tmp_path)) in (None, *_REFUSED)
+    assert compare(case, golden.unpack(case, tmp_path)) is None
 
 
 @pytest.mark.full
@@ -59,8 +59,4 @@ def test_all_clones_read_as_their_sources(tmp_path):
         said = compare(case, golden.unpack(case, tmp_path / str(at)))
         if said is not None:
             refused[case.name] = said
-    print(refused)
-    assert all("external" in said or "cannot read" in said for said in refused.values()), refused
-
-
-_REFUSED = ()
+    assert all("cannot read" in said or "no branch" in said for said in refused.values()), refused
