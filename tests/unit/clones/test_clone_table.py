@@ -312,8 +312,23 @@ def test_a_call_that_was_taken_over_neither_publishes_nor_deletes(keyed):
         first.publish()
     first.discard()
     second.copy(None)
-    with pytest.raises(CommitConflictError):  # the mark of the first stays: nobody knows what it deleted
+    assert second.publish()
+    assert rows(keyed.catalog.table("b.t")) == rows(keyed.table)
+    second.discard()
+    assert rows(keyed.catalog.table("b.t")) == rows(keyed.table)
+
+
+def test_a_call_that_takes_over_while_the_other_deletes_does_not_publish(keyed):
+    first = begun(keyed)
+    first.copy(None)
+    second = begun(keyed, "second")
+    keyed.store.put_new("/w/b.db/t/clone/discarded", b"")  # the first looked whose plan it is before the second came
+    second.copy(None)
+    with pytest.raises(CommitConflictError):
         second.publish()
+    second.discard()
+    with pytest.raises(AlreadyExistsError, match="drop_table"):
+        keyed.catalog.clone_table("a.t", "b.t")
     keyed.catalog.drop_table("b.t")
     keyed.catalog.clone_table("a.t", "b.t")
     assert rows(keyed.catalog.table("b.t")) == rows(keyed.table)
