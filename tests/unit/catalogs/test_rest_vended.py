@@ -216,7 +216,7 @@ def test_a_new_file_that_was_given_up_is_nowhere(table, server):
     sink.write(b"x")
     server.vended = lambda _: ({"fs.oss.securityToken": "sesame-0"}, 0)
     server.clock.seconds += 61
-    with pytest.raises(StorageError, match="credentials for 'd.t' that have ended"):
+    with pytest.raises(StorageError, match="credentials from the server for 'd.t' expired"):
         sink.close()
     del sink
     gc.collect()
