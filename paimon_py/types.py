@@ -6,6 +6,7 @@ What a program makes itself stands in `paimon_py`; this is the place for the typ
 from __future__ import annotations
 
 from paimon_py.arguments import NameList
+from paimon_py.clones.result import CloneResult
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import BucketChanges, Edit, KeyBase
 from paimon_py.commit.result import CommittedSnapshots
@@ -105,6 +106,7 @@ __all__ = [
     "CatalogEvent",
     "Clock",
     "Clustering",
+    "CloneResult",
     "Column",
     "ColumnList",
     "ColumnStatistics",

@@ -97,15 +97,8 @@ OTHERWISE = {
     "batch-scan-mode": "no effect: Java's own business",
     "metastore.tag-to-partition.preview": "no effect: tags do not become partitions",
     "tag.callbacks": "changes of tags are refused",
-    **dict.fromkeys(
-        (
-            "metadata.iceberg.database", "metadata.iceberg.table", "metadata.iceberg.uri",
-            "metadata.iceberg.hive-conf-dir", "metadata.iceberg.hadoop-conf-dir",
-            "metadata.iceberg.hive-client-class", "metadata.iceberg.glue.skip-archive",
-            "metadata.iceberg.hive-skip-update-stats",
-        ),
-        "no effect: tables with such catalogs are refused",
-    ),
+    "metadata.iceberg.hadoop-conf-dir": "no effect: the client speaks Thrift itself and reads no Hadoop configuration",
+    "metadata.iceberg.hive-client-class": "no effect: the client speaks Thrift itself",
 }
 PACE = frozenset((
     "async-file-write", "cache-page-size", "cross-partition-upsert.bootstrap-parallelism",

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from paimon_py.api_hints import ApiHints
 from paimon_py.arguments import NameList, as_mapping, as_names, check_flag, way_of, with_location
+from paimon_py.catalog.clones import CatalogClones
 from paimon_py.catalog.imports import CatalogImports
 from paimon_py.catalog.maintenance import CatalogCare
 from paimon_py.catalog.server import CatalogServer
@@ -58,7 +59,7 @@ BRANCH_MARK = "branch_"
 
 
 @with_location(lambda catalog: catalog.warehouse)
-class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, CatalogSql, ApiHints):
+class Catalog(CatalogCare, CatalogClones, CatalogImports, CatalogPrograms, CatalogServer, CatalogSql, ApiHints):
     """The databases and tables of one warehouse.
 
     A catalog can be pickled (without secrets) and used from several threads.

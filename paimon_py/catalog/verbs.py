@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 import pyarrow as pa
 
@@ -53,6 +54,12 @@ class CatalogVerbs(ABC):
         exist_ok: bool = False,
     ) -> Table:
         """Create a table."""
+
+    @abstractmethod
+    def _report(
+        self, action: Literal["create", "drop", "rename"], name: str, path: str, old_name: str | None = None
+    ) -> None:
+        """Report an event of a table as a whole to observers."""
 
     @abstractmethod
     def _require_database(self, name: str) -> None:

@@ -12,6 +12,7 @@ from paimon_py.compaction.picker import PickerSettings
 from paimon_py.doctor.facts import Facts
 from paimon_py.doctor.finding import NOTE, PROBLEM, SEVERITIES, WARNING, Finding, bucket_label
 from paimon_py.doctor.history_checks import HISTORY_CHECKS
+from paimon_py.doctor.iceberg_checks import fresh_iceberg, right_iceberg, whole_iceberg
 from paimon_py.doctor.option_checks import contradicting_options, senseless_option
 from paimon_py.errors import OptionError
 from paimon_py.metadata.manifest_merge import ManifestSettings
@@ -299,7 +300,7 @@ def clocks(facts: Facts) -> Iterator[Finding]:
 CHECKS: tuple[Check, ...] = (
     missing_files, damaged_files, repeated_keys, unmarked_rows, small_files, level_0, read_amplification,
     skewed_buckets, skewed_keys, grown_manifests, old_snapshots, much_held, idle_consumers, orphans, hash_index, clocks,
-    contradicting_options, *HISTORY_CHECKS,
+    contradicting_options, *HISTORY_CHECKS, right_iceberg, fresh_iceberg, whole_iceberg,
 )  # fmt: skip
 """All checks, in the order in which findings of the same severity come."""
 

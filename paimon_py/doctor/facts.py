@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from paimon_py.iceberg.state import IcebergState
+
 
 class Broken(msgspec.Struct, frozen=True):
     """A file that cannot be what metadata say. `damage`: what is wrong with the file, None if the file is missing."""
@@ -103,6 +105,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         commits: of the newest snapshots, ascending.
         holders: the oldest snapshot and the tags.
         history: whether it is whole, and who stands in it.
+        iceberg: where its Iceberg metadata stand; None if it writes none, or is a branch.
     """
 
     options: Mapping[str, str]
@@ -126,3 +129,4 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     followers: tuple[Following, ...] = ()
     orphans: OrphanFacts | None = None
     history: HistoryFacts = HistoryFacts()
+    iceberg: IcebergState | None = None

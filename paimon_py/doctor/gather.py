@@ -17,6 +17,7 @@ from paimon_py.doctor.files import broken_files
 from paimon_py.doctor.finding import bucket_label
 from paimon_py.doctor.history_facts import gather_history
 from paimon_py.errors import CorruptionError, NotFoundError, OptionError, SnapshotExpiredError, UsageError
+from paimon_py.iceberg.state import IcebergState, iceberg_state
 from paimon_py.maintain.cleanup.remove_orphans import limit_of, remove_orphans
 from paimon_py.maintain.cleanup.retention import first_kept, retention_of
 from paimon_py.metadata.manifest_merge import ManifestSettings
@@ -24,7 +25,8 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
-from paimon_py.spec.layout import snapshot_path
+from paimon_py.spec.iceberg import writes_iceberg
+from paimon_py.spec.layout import MAIN_BRANCH, snapshot_path
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.options import Options, check_values
 from paimon_py.spec.schema import TableSchema
@@ -73,7 +75,7 @@ def gather(table: OpenTable, *, deep: bool, progress: Progress | None = None) ->
         manifests=manifest_facts(table.root, latest, options),
         snapshot_count=len(table.root.snapshots.ids()), senseless=senseless,
         expirable=_expirable(table, latest), commits=commits, holders=holders,
-        followers=followers, orphans=orphans, history=history,
+        followers=followers, orphans=orphans, history=history, iceberg=_iceberg(table, broken),
     )  # fmt: skip
 
 
@@ -207,6 +209,13 @@ def _orphans(root: TableRoot, broken: list[Broken], progress: Progress | None) -
         broken.append(Broken(error.path or root.path, str(error)))
         return None
     return OrphanFacts(found.files, found.size_bytes, found.paths, found.users)
+
+
+def _iceberg(table: OpenTable, broken: list[Broken]) -> IcebergState | None:
+    """Where the Iceberg metadata stand; None where the table itself cannot be read."""
+    if table.root.branch != MAIN_BRANCH or not writes_iceberg(table.schema) or broken:
+        return None
+    return iceberg_state(table)
 
 
 def _followers(root: TableRoot, latest: Snapshot | None, broken: list[Broken]) -> tuple[Following, ...]:

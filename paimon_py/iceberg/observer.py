@@ -28,14 +28,23 @@ class IcebergObserver:
             mark = number.mark if isinstance(number, SnapshotId) else None
             if snapshot is not None and Base(number, mark).is_of(snapshot):
                 notes += self._publisher.publish(snapshot).notes
-        return notes
+        return notes + self._catalog_failure()
 
     def tags_changed(self) -> tuple[str, ...]:
         """Publish the names of snapshots."""
-        self._publisher.tags_changed()
-        return ()
+        return self._publisher.tags_changed() + self._catalog_failure()
 
     def on_move(self) -> tuple[str, ...]:
         """Publish the snapshot that is the latest one after the table went back, or on to a branch."""
         done = self._publisher.follow_move()
-        return () if done is None else done.notes
+        return (() if done is None else done.notes) + self._catalog_failure()
+
+    def _catalog_failure(self) -> tuple[str, ...]:
+        """What the catalog of Iceberg was not told."""
+        error = self._publisher.catalog_error
+        if error is None:
+            return ()
+        return (
+            f"the Iceberg metadata were written, but their catalog was not told: {error}; the next commit or"
+            " table.publish_iceberg() makes good for it",
+        )

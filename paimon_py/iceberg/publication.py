@@ -4,19 +4,22 @@ Every publication can be repeated, and finds out what is there: a version counts
 snapshot that the table has under its number. So a version of a history that was rolled back, of another writer, or none
 at all where a process ended on the way, is replaced or made by the next publication.
 
-The order of writing: manifests, list, version, hint; then what is old goes. Readers see the old or the new snapshot.
+The order of writing: manifests, list, version, hint, the catalog of Iceberg if there is one; then what is old goes.
+Readers see the old or the new snapshot. Where the catalog cannot be told, nothing goes: its readers still need it.
 
 Source: docs/format.md §25.8, §25.9; Java 2.1 `IcebergCommitCallback`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from paimon_py.errors import CorruptionError, PaimonError
+from paimon_py.iceberg.catalogs.catalog import CatalogedVersion
+from paimon_py.iceberg.catalogs.open import open_catalog
 from paimon_py.iceberg.directory import RETIRE_MARK, IcebergDirectory, named_files, version_numbers
 from paimon_py.iceberg.expiry import find_expired, old_versions
 from paimon_py.iceberg.found_versions import FoundVersions
@@ -25,7 +28,7 @@ from paimon_py.iceberg.versions import VersionMaker, WholeVersion
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.iceberg import iceberg_directory, iceberg_options
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Snapshot, Tag
 from paimon_py.storage.store import FileMissingError
 
 _CATCH_UP_MAX = 100
@@ -62,6 +65,10 @@ class IcebergPublisher:
         self._options = iceberg_options(table.schema)
         path = iceberg_directory(table.root.path, self._options)
         self.directory = IcebergDirectory(table.root.store, path, None if self._options.in_catalog else table.root.path)
+        self.catalog_error: PaimonError | None = None
+        """Why the catalog of Iceberg was not told of the version that was published last."""
+
+        self._said: tuple[str, ...] = ()
 
     # -- the verbs -----------------------------------------------------------------------------------------------------
 
@@ -91,18 +98,22 @@ class IcebergPublisher:
         self._finish(found, snapshot, value, found.lists())
         return self._result(snapshot, "anew")
 
-    def tags_changed(self) -> None:
-        """Write the refs of the newest version again, in place.
+    def tags_changed(self) -> tuple[str, ...]:
+        """Write the refs of the newest version again, in place; what users should know.
 
         Raises: CorruptionError, StorageError
         """
         latest = self._root.snapshots.latest()
         version = None if latest is None else self.directory.version(latest.id)
         if latest is None or version is None or not version.is_of(latest):
-            return
+            return ()
         refs = refs_of(version.snapshots, latest.id, self._root.tags.list())
+        value = {**version.value, "refs": refs}
         if refs != version.value.get("refs"):
-            self.directory.put_version(latest.id, {**version.value, "refs": refs}, replace=True)
+            self.directory.put_version(latest.id, value, replace=True)
+        self._tell_catalog(latest.id, value)
+        said, self._said = self._said, ()
+        return said
 
     def follow_move(self) -> PublishedVersion | None:
         """Follow the table after it went back, or on to a branch: the version of its latest snapshot, and none above.
@@ -138,7 +149,7 @@ class IcebergPublisher:
                 self._finish(found, snapshot, there.value, found.lists(above=snapshot.id))
             return self._result(snapshot, "there")
         is_taken = snapshot.id in found.numbers
-        notes = self._notes(there) if is_taken else ()
+        notes = _notes_on(there, self.directory.version_path(snapshot.id)) if is_taken else ()
         base = self._base(found, snapshot)
         maker = self._maker(snapshot)
         if base is not None and maker.knows_schemas_of(base[0]):
@@ -188,12 +199,14 @@ class IcebergPublisher:
         version = found.get(before.id)
         if version is not None and self._continues(version, before):
             return version, before
-        return self._caught_up(found, before) if self._schema.primary_keys and version is None else None
+        catches_up = bool(self._schema.primary_keys) or self._options.catalog is not None
+        return self._caught_up(found, before) if catches_up and version is None else None
 
     def _caught_up(self, found: FoundVersions, last: Snapshot) -> tuple[IcebergVersion, Snapshot] | None:
         """The version of a snapshot whose publication was left out, made now from those before, one after the other.
 
-        Made from nothing, the version would lack the rows of a table with keys that have to be merged.
+        Made from nothing, the version would lack the rows of a table with keys that have to be merged; and a catalog
+        could not go on from what it has.
         """
         start = max((number for number in found.numbers if number < last.id), default=0)
         if not start or last.id - start > _CATCH_UP_MAX:
@@ -230,20 +243,8 @@ class IcebergPublisher:
                 continue
             if not self._is_whole(there):
                 continue
-            return self._cut(version, latest)
+            return _cut(version, latest, self._table, self._root.tags.list())
         return None
-
-    def _cut(self, version: IcebergVersion, latest: Snapshot) -> dict[str, Any]:
-        """A version without the snapshots after one."""
-        kept = [one for one in version.snapshots if one["snapshot-id"] <= latest.id]
-        schemas = [one for one in version.schemas if one["schema-id"] <= self._schema.id]
-        log = [{"snapshot-id": one["snapshot-id"], "timestamp-ms": one["timestamp-ms"]} for one in kept]
-        return {
-            **version.value, "schemas": schemas, "current-schema-id": self._schema.id, "snapshots": kept,
-            "current-snapshot-id": latest.id, "last-sequence-number": latest.id, "snapshot-log": log,
-            "last-updated-ms": self._root.env.clock.millis(),
-            "refs": refs_of(kept, latest.id, self._root.tags.list()),
-        }  # fmt: skip
 
     def _is_whole(self, snapshot: IcebergSnapshot) -> bool:
         """Whether the list and the manifests of a snapshot can be read."""
@@ -294,8 +295,15 @@ class IcebergPublisher:
                 share with the first that stays.
         """
         self.directory.put_hint(snapshot.id)
-        if _is_followed(self._root, snapshot):  # who publishes the next one may have moved the hint before
-            self.directory.put_hint(max(version_numbers(self.directory.list_names()), default=snapshot.id))
+        is_told = self._tell_catalog(snapshot.id, value)
+        if _is_followed(self._root, snapshot):  # who publishes the next one may have moved hint and catalog before
+            newest = max(version_numbers(self.directory.list_names()), default=snapshot.id)
+            self.directory.put_hint(newest)
+            version = self.directory.version(newest) if newest > snapshot.id else None
+            if version is not None:
+                self._tell_catalog(newest, version.value)
+            return
+        if not is_told:
             return
         for number in reversed(found.numbers):  # readers go on from the hint to the versions above
             if number > snapshot.id:
@@ -317,20 +325,50 @@ class IcebergPublisher:
         self, snapshot: Snapshot, made: Literal["next", "anew", "restored", "there"], notes: tuple[str, ...] = ()
     ) -> PublishedVersion:
         path = self.directory.version_path(snapshot.id)
-        return PublishedVersion(version=snapshot.id, path=path, made=made, notes=notes)
+        said, self._said = self._said, ()
+        return PublishedVersion(version=snapshot.id, path=path, made=made, notes=notes + said)
 
-    def _notes(self, there: IcebergVersion | None) -> tuple[str, ...]:
-        """What to say of a version that is not of the snapshot with its number."""
-        if there is None:
-            return ()
-        current = there.value.get("current-snapshot-id")
-        if current == there.number:
-            return ()
-        return (
-            f"another writer had written {self.directory.version_path(there.number)}: its rows are not rows of the"
-            " Paimon table, and Iceberg readers do not see them any more; write through Paimon alone",
-        )
+    def _tell_catalog(self, number: int, value: Mapping[str, Any]) -> bool:
+        """Let readers of the catalog see a version. False if that failed: `catalog_error` says why."""
+        self.catalog_error = None
+        try:
+            catalog = open_catalog(self._table)
+            if catalog is not None:
+                before = self.directory.version_path(number - 1)
+                shown = CatalogedVersion(IcebergVersion(number, value), self.directory.version_path(number), before)
+                self._said += catalog.publish(shown, self._is_there)
+        except PaimonError as error:
+            self.catalog_error = error
+            return False
+        return True
+
+    def _is_there(self, one: IcebergSnapshot) -> bool:
+        """Whether the table has the Paimon snapshot that an Iceberg snapshot was made for."""
+        snapshot = self._root.snapshots.find(int(one["snapshot-id"]))
+        return snapshot is not None and stands_for(one, snapshot)
+
+
+def _notes_on(there: IcebergVersion | None, path: str) -> tuple[str, ...]:
+    """What to say of a version that is not of the snapshot with its number."""
+    if there is None or there.value.get("current-snapshot-id") == there.number:
+        return ()
+    return (
+        f"another writer had written {path}: its rows are not rows of the Paimon table, and Iceberg readers do not see"
+        " them any more; write through Paimon alone",
+    )
 
 
 def _is_followed(root: TableRoot, snapshot: Snapshot) -> bool:
     return root.snapshots.find(snapshot.id + 1) is not None
+
+
+def _cut(version: IcebergVersion, latest: Snapshot, table: OpenTable, tags: Sequence[Tag]) -> dict[str, Any]:
+    """A version without the snapshots after one."""
+    kept = [one for one in version.snapshots if one["snapshot-id"] <= latest.id]
+    schemas = [one for one in version.schemas if one["schema-id"] <= table.schema.id]
+    log = [{"snapshot-id": one["snapshot-id"], "timestamp-ms": one["timestamp-ms"]} for one in kept]
+    return {
+        **version.value, "schemas": schemas, "current-schema-id": table.schema.id, "snapshots": kept,
+        "current-snapshot-id": latest.id, "last-sequence-number": latest.id, "snapshot-log": log,
+        "last-updated-ms": table.root.env.clock.millis(), "refs": refs_of(kept, latest.id, tags),
+    }  # fmt: skip

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.columns import numpy_values
-from paimon_py.errors import CorruptionError
+from paimon_py.errors import CorruptionError, PaimonError
 from paimon_py.html import AsPage
+from paimon_py.iceberg.catalogs.open import open_catalog
 from paimon_py.iceberg.directory import IcebergDirectory, named_files, version_numbers
 from paimon_py.iceberg.metadata import IcebergVersion
 from paimon_py.iceberg.publication import IcebergPublisher
@@ -37,6 +38,7 @@ class IcebergState(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         path: the metadata file of this version.
         snapshot_id: the Paimon snapshot whose state readers see; None if that is none of the table's.
         lag: how many Paimon snapshots came after it; None where readers see no state of the table.
+        catalog_id: the snapshot that the Hive or REST catalog of Iceberg shows; None without one.
         format_version: of the metadata that readers find.
         hidden_rows: rows in files that readers do not see.
         not_seen: what readers do not see of the latest snapshot, or see though it is deleted, with what mends that.
@@ -48,6 +50,7 @@ class IcebergState(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     path: str | None = None
     snapshot_id: int | None = None
     lag: int | None = None
+    catalog_id: int | None = None
     format_version: int | None = None
     hidden_rows: int = 0
     not_seen: tuple[str, ...] = ()
@@ -57,7 +60,8 @@ class IcebergState(AsPage, msgspec.Struct, frozen=True, kw_only=True):
 def iceberg_state(table: OpenTable) -> IcebergState:
     """Look at the metadata as a reader does, and at the table.
 
-    Cost: two lists and some gets; the manifests of the Iceberg snapshot and of the latest Paimon snapshot.
+    Cost: two lists and some gets, a request to a catalog of Iceberg; the manifests of the Iceberg snapshot and of the
+        latest Paimon snapshot.
     Raises: CorruptionError, StorageError of the Paimon table; those of the Iceberg metadata are problems.
     """
     if not writes_iceberg(table.schema):
@@ -75,13 +79,14 @@ def iceberg_state(table: OpenTable) -> IcebergState:
         shown = None
     if not version.lies_at(table.root.path):
         problems += (f"version {version.number} names files of {version.value.get('location')}: it was renamed{_MEND}",)
+    catalog_id, untold = _ask_catalog(table, version.number)
     seen, broken = _seen_paths(directory, version, table.schema)
     hidden_rows, hidden = _count_hidden(table, latest, seen)
     return IcebergState(
         enabled=True, version=version.number, path=directory.version_path(version.number),
         snapshot_id=None if shown is None else shown.id, lag=None if shown is None else latest.id - shown.id,
-        format_version=version.format_version, hidden_rows=hidden_rows, not_seen=hidden + _general(table.schema),
-        problems=problems + broken,
+        catalog_id=catalog_id, format_version=version.format_version, hidden_rows=hidden_rows,
+        not_seen=hidden + _general(table.schema), problems=problems + broken + untold,
     )  # fmt: skip
 
 
@@ -127,6 +132,21 @@ def _stranger(version: IcebergVersion, shown: Snapshot | None) -> str:
         return f"version {version.number} was written by another writer of Iceberg tables{_MEND}"
     what = "of a snapshot that is not there any more" if shown is None else "of a snapshot that was rolled back"
     return f"version {version.number} is {what}{_MEND}"
+
+
+def _ask_catalog(table: OpenTable, number: int) -> tuple[int | None, tuple[str, ...]]:
+    """The snapshot that the catalog of Iceberg shows, and what is wrong with that."""
+    try:
+        catalog = open_catalog(table)
+        if catalog is None:
+            return None, ()
+        shown = catalog.shown_id()
+    except PaimonError as error:
+        return None, (f"the Iceberg catalog cannot be asked: {error}",)
+    if shown == number:
+        return shown, ()
+    what = "does not have the table" if shown is None else f"shows snapshot {shown}, not {number}"
+    return shown, (f"the Iceberg catalog {what}{_MEND}",)
 
 
 def _seen_paths(

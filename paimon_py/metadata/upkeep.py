@@ -47,6 +47,7 @@ class Upkeep(msgspec.Struct):
         partitions_checked: when commits last looked for partitions that have expired, in epoch milliseconds.
         at_work: whether care that was begun in the background still goes on.
         events: commits that observers are not told of yet.
+        clients: connections to other catalogs that are told of commits, by their settings.
     """
 
     snapshot: Oldest | None = None
@@ -58,6 +59,7 @@ class Upkeep(msgspec.Struct):
     partitions_checked: int | None = None
     at_work: bool = False
     events: list[CommitEvent] = msgspec.field(default_factory=list)
+    clients: dict[object, object] = msgspec.field(default_factory=dict)
 
     def forget(self) -> None:
         """Forget what was seen: another history is in its place."""

@@ -8,7 +8,7 @@ Source: format.md §1; Java `FileSystemCatalog`, release 2.0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from paimon_py.env import Env
 from paimon_py.errors import AlreadyExistsError, TableNotFoundError, UnsupportedError
@@ -17,6 +17,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import Schemas
 from paimon_py.metastores.metastore import BeforeCreation, Database, TableName
 from paimon_py.spec.layout import (
+    CLONE_DIRECTORY,
     DATABASE_SUFFIX,
     branch_directory,
     database_path,
@@ -105,6 +106,14 @@ class DirectoryMetastore:
         before(root)
         return root if root.schemas.add(schema) else None
 
+    def new_location(self, name: TableName) -> TableRoot:
+        """See `Metastore.new_location`. Cost: none."""
+        return self.find(name)
+
+    def adopt_table(self, name: TableName, root: TableRoot, publish: Callable[[], bool]) -> bool:  # noqa: ARG002
+        """See `Metastore.adopt_table`."""
+        return publish()
+
     def drop_table(self, name: TableName) -> bool:
         """See `Metastore.drop_table`."""
         path = self._path(name)
@@ -143,14 +152,15 @@ def _reopen(store: Store, warehouse: str, options: Mapping[str, str]) -> Directo
 
 
 def refuse_remains(root: TableRoot, name: TableName) -> None:
-    """Refuse to create a table in place of one whose drop was interrupted. Cost: two lists.
+    """Refuse to create a table in place of one whose drop or clone was interrupted. Cost: three lists.
 
     Raises: AlreadyExistsError
     """
     path = root.path
-    if any(root.store.list(directory) for directory in (snapshot_directory(path), branch_directory(path))):
+    clone = join(path, CLONE_DIRECTORY)
+    if any(root.store.list(directory) for directory in (snapshot_directory(path), branch_directory(path), clone)):
         raise AlreadyExistsError(
-            f"{path} contains the remains of an interrupted drop; drop_table({str(name)!r}) removes them",
+            f"{path} contains the remains of an interrupted drop or clone; drop_table({str(name)!r}) removes them",
             path=path,
             table=str(name),
         )

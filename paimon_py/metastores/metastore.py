@@ -98,6 +98,24 @@ class Metastore(Protocol):
         """
         ...
 
+    def new_location(self, name: TableName) -> TableRoot | None:
+        """The location of a new table in an existing database, whose files are copied there before the table exists.
+
+        None if a table of this name exists; the file system does not know without a read, as in `find`.
+
+        Raises: UnsupportedError if only the metastore itself can create tables.
+        """
+        ...
+
+    def adopt_table(self, name: TableName, root: TableRoot, publish: Callable[[], bool]) -> bool:
+        """Add a table whose files are at its `new_location`. False if `publish` returned False.
+
+        `publish` creates the schemas, and can be repeated.
+
+        Raises: StorageError, after which the call can be repeated.
+        """
+        ...
+
     def drop_table(self, name: TableName) -> bool:
         """Delete a table with its data; also removes the remains of an interrupted drop. Returns False if there is
         none."""

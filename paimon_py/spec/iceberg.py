@@ -17,7 +17,10 @@ from paimon_py.spec.types import Atomic, DataType, Root, VectorType
 STORAGE = "metadata.iceberg.storage"
 LOCATION = "metadata.iceberg.storage-location"
 FORMAT_VERSION = "metadata.iceberg.format-version"
-_OTHER_STORAGES = ("hive-catalog", "rest-catalog")
+HIVE, REST = "hive-catalog", "rest-catalog"
+REST_OPTIONS = "metadata.iceberg.rest."
+"""Options of a REST catalog of Iceberg: what follows is the name that Iceberg's own clients give it."""
+
 _VERSIONS = (2, 3)
 _COMPRESSIONS = ("snappy", "zstandard", "zstd", "deflate", "null", "none")
 _OTHER_TYPES = frozenset((Root.VARIANT, Root.BLOB, Root.GEOMETRY, Root.GEOGRAPHY))
@@ -30,6 +33,7 @@ class IcebergOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         in_catalog: store the metadata in the layout of Iceberg's Hadoop catalog, not in the table.
+        catalog: the kind of catalog that each version is published to, HIVE or REST; None without one.
         format_version: 2 or 3.
         compression: the codec of manifests and lists, as named in options.
         legacy: name the fields of manifest lists as Iceberg 1.4 does.
@@ -42,6 +46,7 @@ class IcebergOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     in_catalog: bool
+    catalog: str | None
     format_version: int
     compression: str
     legacy: bool
@@ -69,22 +74,23 @@ def iceberg_options(schema: TableSchema) -> IcebergOptions:
     Raises: OptionError
     """
     options = Options(schema.options)
-    place = options.find_str(LOCATION)
+    place, storage = options.find_str(LOCATION), options.get_enum(STORAGE)
     if place is not None:
         options.get_enum(LOCATION)
-    in_table = options.get_enum(STORAGE) == "table-location" if place is None else place.lower() == "table-location"
+    in_table = storage == "table-location" if place is None else place.lower() == "table-location"
     version = options.get_int(FORMAT_VERSION)
     levels = options.find_int("num-levels") or options.get_int("num-sorted-run.compaction-trigger") + 1
     wants_vectors = options.get_bool("deletion-vectors.enabled") and options.get_bool("deletion-vectors.bitmap64")
     return IcebergOptions(
         in_catalog=not in_table,
+        catalog=storage if storage in (HIVE, REST) else None,
         format_version=version,
         compression=options.get_str("metadata.iceberg.manifest-compression"),
         legacy=options.get_bool("metadata.iceberg.manifest-legacy-version"),
         merge_min=options.get_int("metadata.iceberg.compaction.min.file-num"),
         merge_max=options.get_int("metadata.iceberg.compaction.max.file-num"),
         deletes_old=options.get_bool("metadata.iceberg.delete-after-commit.enabled"),
-        previous_max=options.get_int("metadata.iceberg.previous-versions-max"),
+        previous_max=max(options.get_int("metadata.iceberg.previous-versions-max"), int(storage in (HIVE, REST))),
         target_bytes=options.get_memory("manifest.target-file-size"),
         retained_min=options.get_int("snapshot.num-retained.min"),
         retained_max=options.get_int("snapshot.num-retained.max"),
@@ -117,8 +123,10 @@ def iceberg_feature(schema: TableSchema, options: Options) -> str | None:
     if not writes_iceberg(schema):
         return None
     storage = options.get_enum(STORAGE)
-    if storage in _OTHER_STORAGES:
-        return f"{STORAGE}={storage}"
+    if storage == REST:
+        found = _rest_feature(schema)
+        if found is not None:
+            return found
     version = options.get_int(FORMAT_VERSION)
     for field in schema.fields:
         found = _unknown_type(field.type, version)
@@ -134,8 +142,8 @@ def check_iceberg(schema: TableSchema, before: TableSchema | None) -> None:
     """Refuse schemas that Iceberg metadata cannot express, before the table is created or altered.
 
     Raises:
-        OptionError: an invalid format version or codec, or a version lower than before.
-        UnsupportedError: a catalog that is not supported, or a type that Iceberg does not have.
+        OptionError: an invalid format version or codec, a version lower than before, or a catalog without an address.
+        UnsupportedError: an authentication that is not supported, or a type that Iceberg does not have.
     """
     if not writes_iceberg(schema):
         return
@@ -152,6 +160,7 @@ def check_iceberg(schema: TableSchema, before: TableSchema | None) -> None:
             f" {', '.join(_COMPRESSIONS)}",
             option="metadata.iceberg.manifest-compression", value=compression,
         )  # fmt: skip
+    _check_catalog(schema, options)
     if before is not None and writes_iceberg(before) and Options(before.options).get_int(FORMAT_VERSION) > version:
         raise OptionError(
             f"option {FORMAT_VERSION!r} cannot fall to {version}: readers keep to the version that they have seen",
@@ -160,6 +169,33 @@ def check_iceberg(schema: TableSchema, before: TableSchema | None) -> None:
     found = iceberg_feature(schema, options)
     if found is not None and (before is None or found != iceberg_feature(before, Options(before.options))):
         raise UnsupportedError(f"paimon_py cannot write tables with {found} yet", feature=found)
+
+
+def iceberg_names(table: str, schema: TableSchema) -> tuple[tuple[str, ...], str]:
+    """The databases and the name of a table in Hive and REST catalogs of Iceberg.
+
+    Raises: OptionError where the options name none, and the directory of the table does not, either.
+    """
+    options = Options(schema.options)
+    above, _, name = table.rstrip("/").rpartition("/")
+    told = options.find_str("metadata.iceberg.database") or ""
+    databases = tuple(one.strip() for one in told.split(";") if one.strip())
+    own = above.rpartition("/")[2]
+    if not databases and own.endswith(DATABASE_SUFFIX):
+        databases = (own.removesuffix(DATABASE_SUFFIX),)
+    if not databases:
+        raise OptionError(
+            f"{table} lies in no directory <database>{DATABASE_SUFFIX}: set metadata.iceberg.database to the name of"
+            " its database in the Iceberg catalog",
+            option="metadata.iceberg.database",
+        )
+    return databases, options.find_str("metadata.iceberg.table") or name
+
+
+def rest_options(schema: TableSchema) -> dict[str, str]:
+    """What a table says of its REST catalog of Iceberg, by the names of Iceberg's clients."""
+    start = len(REST_OPTIONS)
+    return {name[start:]: text for name, text in schema.options.items() if name.startswith(REST_OPTIONS)}
 
 
 def hidden_vectors(schema: TableSchema) -> str | None:
@@ -178,6 +214,24 @@ def decimal_partitions(schema: TableSchema) -> tuple[str, ...]:
     """The partition columns that most Iceberg readers cannot read."""
     fields = schema.partition_fields if writes_iceberg(schema) else ()
     return tuple(f.name for f in fields if isinstance(f.type, Atomic) and f.type.root is Root.DECIMAL)
+
+
+def _rest_feature(schema: TableSchema) -> str | None:
+    """A way to prove who asks that is not built; None: there is none."""
+    told = rest_options(schema)
+    if told.get("rest.sigv4-enabled", "false").strip().lower() == "true":
+        return f"{REST_OPTIONS}rest.sigv4-enabled=true"
+    auth = told.get("rest.auth.type", "none").strip().lower()
+    return None if auth in ("none", "oauth2") else f"{REST_OPTIONS}rest.auth.type={auth}"
+
+
+def _check_catalog(schema: TableSchema, options: Options) -> None:
+    """Raises: OptionError where a catalog is to be told of versions, and nothing says which."""
+    storage = options.get_enum(STORAGE)
+    name = f"{REST_OPTIONS}uri" if storage == REST else "metadata.iceberg.uri"
+    told = rest_options(schema).get("uri") if storage == REST else options.find_str(name)
+    if storage in (HIVE, REST) and not (told or "").strip() and "metadata.iceberg.hive-conf-dir" not in schema.options:
+        raise OptionError(f"{STORAGE}={storage} needs the address of the catalog: set {name!r}", option=name)
 
 
 def _unknown_type(kind: DataType, version: int) -> str | None:

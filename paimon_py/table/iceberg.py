@@ -34,8 +34,10 @@ class TableIceberg(TableVerbs):
 
         Raises:
             UsageError: the table does not write Iceberg metadata, is empty, or is a branch.
-            UnsupportedError: the options ask for a catalog or a type that is not available.
-            StorageError, CorruptionError: the metadata are either unchanged or the new ones.
+            UnsupportedError: the options ask for a type or an authentication that is not available.
+            AlreadyExistsError: the Iceberg catalog has another table of this name.
+            StorageError, CorruptionError: the metadata are either unchanged or the new ones; or their catalog cannot be
+                told of them.
         """
         from paimon_py.iceberg.publication import IcebergPublisher
 
@@ -51,7 +53,11 @@ class TableIceberg(TableVerbs):
         latest = root.snapshots.latest()
         if latest is None:
             raise UsageError(f"{root.path} has no snapshot: the first commit publishes the Iceberg metadata")
-        return IcebergPublisher(OpenTable(root, schema)).publish_anew(latest)
+        publisher = IcebergPublisher(OpenTable(root, schema))
+        done = publisher.publish_anew(latest)
+        if publisher.catalog_error is not None:
+            raise publisher.catalog_error
+        return done
 
     @reads
     def iceberg(self) -> IcebergState:

@@ -58,7 +58,7 @@ class _Later(dict):
     def __missing__(self, name):
         ours = (
             "Writer", "Stream", "SystemTable", "MadeTable", "Dataset", "IcebergState", "PublishedVersion", "SqlQuery",
-            "ImportResult", "Exported", "BlobRow", "HistoryEntry", "TorchRows", "Explanation",
+            "ImportResult", "CloneResult", "Exported", "BlobRow", "HistoryEntry", "TorchRows", "Explanation",
         )  # fmt: skip
         if name == "ray":
             return types.SimpleNamespace(data=types.SimpleNamespace(Dataset=object))

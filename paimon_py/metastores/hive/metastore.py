@@ -8,7 +8,7 @@ Source: Java `HiveCatalog`, release 2.0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from paimon_py.env import Env
 from paimon_py.errors import (
@@ -195,6 +195,22 @@ class HiveMetastore:
             table.root.store.delete(schema_path(table.root.path, table.schema.id))
             for directory in (schema_directory(table.root.path), table.root.path):
                 table.root.store.remove_directory(directory)
+
+    def new_location(self, name: TableName) -> TableRoot | None:
+        """See `Metastore.new_location`. Cost: two calls."""
+        _check_case("table", name.table)
+        there = self._tables.verbs.table(name)
+        if there is not None and not is_paimon(there):
+            raise AlreadyExistsError(f"{str(name)!r} is a table or view of Hive, not of Paimon", table=str(name))
+        return None if there is not None else self._tables.root(name, self._tables.location(name))
+
+    def adopt_table(self, name: TableName, root: TableRoot, publish: Callable[[], bool]) -> bool:  # noqa: ARG002
+        """See `Metastore.adopt_table`."""
+        with self._tables.hold_lock(name):
+            if not publish():
+                return False
+        repair(self._tables, name)
+        return True
 
     def drop_table(self, name: TableName) -> bool:
         """See `Metastore.drop_table`. The record is deleted first; data of an external table are kept."""

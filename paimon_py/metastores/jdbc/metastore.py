@@ -156,11 +156,25 @@ class JdbcMetastore:
             self._name_new(name, OpenTable(root, schema))
             return root
 
+    def new_location(self, name: TableName) -> TableRoot | None:
+        """See `Metastore.new_location`."""
+        if self._names.has_view(name):
+            raise AlreadyExistsError(f"{str(name)!r} is a view", table=str(name))
+        return None if self._names.has_table(name) else self._root(name)
+
+    def adopt_table(self, name: TableName, root: TableRoot, publish: Callable[[], bool]) -> bool:  # noqa: ARG002
+        """See `Metastore.adopt_table`."""
+        with self._hold_lock(name):
+            if not publish():
+                return False
+            self._take_up(name)
+            return True
+
     def drop_table(self, name: TableName) -> bool:
         """See `Metastore.drop_table`. The row is deleted first."""
         root = self._root(name)
         if not self._names.drop_table(name):
-            return False
+            return self._clear_remains(root)
         delete_table(root, self._warehouse)
         return True
 
@@ -226,6 +240,13 @@ class JdbcMetastore:
         except PaimonError:
             delete_table(table.root, self._warehouse)
             raise
+
+    def _clear_remains(self, root: TableRoot) -> bool:
+        """Delete the remains of an interrupted drop or clone: a directory without schemas."""
+        if self._store.stat(root.path) is None or root.schemas.ids():
+            return False
+        self._store.delete_tree(root.path)
+        return True
 
     def _take_up(self, name: TableName) -> None:
         latest = self._root(name).schemas.latest()

@@ -139,8 +139,6 @@ def test_hidden_vectors_and_decimal_partitions_are_warned_of():
 @pytest.mark.parametrize(
     ("columns", "options", "words"),
     [
-        (COLUMNS, {"metadata.iceberg.storage": "hive-catalog"}, "hive-catalog"),
-        (COLUMNS, {"metadata.iceberg.storage": "rest-catalog"}, "rest-catalog"),
         (pa.schema([("t", pa.timestamp("s"))]), {}, r"TIMESTAMP\(0\)"),
         (pa.schema([("t", pa.timestamp("ns"))]), {}, "format-version=3"),
         (Schema([("t", "TIME(6)")]), {}, r"TIME\(6\)"),
@@ -160,7 +158,7 @@ def test_options_are_checked_and_versions_do_not_fall():
     world = World(**{"metadata.iceberg.format-version": "3"})
     with pytest.raises(OptionError, match="cannot fall"):
         world.table.alter(SetOption("metadata.iceberg.format-version", "2"))
-    with pytest.raises(UnsupportedError, match="hive-catalog"):
+    with pytest.raises(OptionError, match=r"metadata\.iceberg\.uri"):
         world.table.alter(SetOption("metadata.iceberg.storage", "hive-catalog"))
 
 

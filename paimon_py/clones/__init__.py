@@ -1,0 +1,1 @@
+"""Copies of whole tables: snapshots with their metadata and files, copied as they are."""

@@ -1,0 +1,167 @@
+"""Decides what a REST catalog of Iceberg has to be told for its table to show a version. Pure.
+
+A snapshot of the server is one of ours if it names the same manifest list: lists have names that are given once. The
+server goes on as long as its main is one of ours; else the table is registered anew.
+
+Source: docs/format.md §25.10; Apache Iceberg REST catalog specification, `CommitTableRequest`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Union
+
+import msgspec
+
+from paimon_py.iceberg.catalogs.catalog import CatalogedVersion, IsThere
+from paimon_py.iceberg.metadata import MAIN_REF, IcebergSnapshot, plain_path
+
+Json = Mapping[str, Any]
+
+
+class NothingToDo(msgspec.Struct, frozen=True, tag=True):
+    """The server shows the version, or a later one of the table."""
+
+
+class Stranger(msgspec.Struct, frozen=True, tag=True):
+    """The server has another table of this name. `location`: where that lies."""
+
+    location: str
+
+
+class Replace(msgspec.Struct, frozen=True, tag=True):
+    """The version cannot follow what the server has: register it anew.
+
+    `foreign`: what the server shows was not written by Paimon.
+    """
+
+    foreign: bool = False
+
+
+class Update(msgspec.Struct, frozen=True, tag=True):
+    """What to commit to the server."""
+
+    requirements: tuple[Json, ...]
+    updates: tuple[Json, ...]
+
+
+Decision = Union[NothingToDo, Stranger, Replace, Update]
+
+
+def decide(server: Json, shown: CatalogedVersion, properties: Mapping[str, str], is_there: IsThere) -> Decision:
+    """What to tell a server.
+
+    Args:
+        server: the metadata of its table.
+        properties: those that the table of the server is to have.
+    """
+    theirs = {one["snapshot-id"]: one for one in server.get("snapshots") or ()}
+    main = _main_of(server)
+    current = None if main is None else theirs.get(main)
+    version = shown.version
+    is_here = plain_path(str(server.get("location", ""))).rstrip("/") == _plain(version.value["location"])
+    is_ours = current is not None and _list_of(current).rpartition("/")[0] == plain_path(shown.directory)
+    if not is_here and not is_ours:
+        return Stranger(str(server.get("location")))
+    same = server.get("table-uuid") == version.uuid and server.get("format-version") == version.format_version
+    if main is None or current is None or not same or not is_ours:
+        return Replace(foreign=current is not None and not is_ours)
+    if main > version.number and is_there(current):
+        return NothingToDo()
+    mine = {one["snapshot-id"]: one for one in version.snapshots}
+    base = min(main, version.number)
+    if base not in mine or base not in theirs or _list_of(mine[base]) != _list_of(theirs[base]):
+        return Replace()
+    newer = [one for one in version.snapshots if one["snapshot-id"] > base]
+    last = int(server.get("last-sequence-number", 0))
+    if any(one["snapshot-id"] in theirs or one["sequence-number"] <= last for one in newer):
+        return Replace()
+    updates = _updates(server, shown, newer, properties)
+    if not updates:
+        return NothingToDo()
+    requirements = (
+        {"type": "assert-table-uuid", "uuid": version.uuid},
+        {"type": "assert-ref-snapshot-id", "ref": MAIN_REF, "snapshot-id": main},
+    )
+    return Update(requirements, tuple(updates))
+
+
+def _updates(
+    server: Json, shown: CatalogedVersion, newer: Sequence[IcebergSnapshot], properties: Mapping[str, str]
+) -> list[Json]:
+    version = shown.version
+    schemas = _Schemas(server)
+    numbers = {one["schema-id"]: schemas.id_of(one) for one in version.schemas}
+    current = numbers[version.value["current-schema-id"]]
+    updates: list[Json] = list(schemas.added)
+    if server.get("current-schema-id") != current:
+        updates.append({"action": "set-current-schema", "schema-id": current})
+    for one in newer:
+        snapshot = {**one, "schema-id": numbers.get(one.get("schema-id"), current)}
+        updates.append({"action": "add-snapshot", "snapshot": snapshot})
+    updates += _refs(server.get("refs") or {}, version.value["refs"])
+    kept = {one["snapshot-id"] for one in version.snapshots}
+    gone = [one["snapshot-id"] for one in server["snapshots"] if one["snapshot-id"] not in kept]
+    if gone:
+        updates.append({"action": "remove-snapshots", "snapshot-ids": gone})
+    told = server.get("properties") or {}
+    changed = {name: text for name, text in properties.items() if told.get(name) != text}
+    if changed:
+        updates.append({"action": "set-properties", "updates": changed})
+    return updates
+
+
+def _refs(theirs: Mapping[str, Json], mine: Mapping[str, Json]) -> Iterable[Json]:
+    """Main first: what a snapshot that goes is shown by must have moved before."""
+    for name, ref in sorted(mine.items(), key=lambda one: one[0] != MAIN_REF):
+        there = theirs.get(name, {})
+        if (there.get("snapshot-id"), there.get("type")) != (ref["snapshot-id"], ref["type"]):
+            yield {"action": "set-snapshot-ref", "ref-name": name, **ref}
+    for name in theirs:
+        if name not in mine and name != MAIN_REF:
+            yield {"action": "remove-snapshot-ref", "ref-name": name}
+
+
+class _Schemas:
+    """The ids that schemas have at the server, which gives equal schemas one id and new ones the next."""
+
+    def __init__(self, server: Json) -> None:
+        known = server.get("schemas") or ()
+        self._ids: dict[bytes, int] = {_schema_key(one): one["schema-id"] for one in known}
+        self._next = max((one["schema-id"] for one in known), default=-1) + 1
+        self.added: list[Json] = []
+
+    def id_of(self, schema: Json) -> int:
+        key = _schema_key(schema)
+        if key not in self._ids:
+            self._ids[key], self._next = self._next, self._next + 1
+            self.added.append({"action": "add-schema", "schema": {**schema, "schema-id": self._ids[key]}})
+        return self._ids[key]
+
+
+def _schema_key(schema: Json) -> bytes:
+    return msgspec.json.encode(_plain_type(schema["fields"]), order="sorted")
+
+
+def _plain_type(value: Any) -> Any:
+    """A part of a schema in a form that writers agree on: texts of types without blanks, nothing that is not set."""
+    if isinstance(value, Mapping):
+        named = ("name", "doc")
+        return {name: part if name in named else _plain_type(part) for name, part in value.items() if part is not None}
+    if isinstance(value, str):
+        return value.replace(" ", "")
+    return [_plain_type(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def _main_of(server: Json) -> int | None:
+    main = (server.get("refs") or {}).get(MAIN_REF)
+    found = server.get("current-snapshot-id") if main is None else main["snapshot-id"]
+    return None if found is None or found < 0 else int(found)
+
+
+def _list_of(snapshot: IcebergSnapshot) -> str:
+    return plain_path(str(snapshot.get("manifest-list", "")))
+
+
+def _plain(location: object) -> str:
+    return plain_path(str(location)).rstrip("/")
