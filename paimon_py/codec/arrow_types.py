@@ -5,6 +5,7 @@ Source: format.md §3.1; the table in the public documentation ("Types"). Java `
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -99,8 +100,9 @@ def to_arrow_type(data_type: DataType) -> pa.DataType:
     return pa.list_(_child("element", with_nullability(data_type.element, False)), data_type.length)
 
 
+@functools.lru_cache(maxsize=4096)
 def to_arrow_field(field: Field) -> pa.Field:
-    """A column as an Arrow field; NOT NULL becomes `nullable=False`."""
+    """A column as an Arrow field; NOT NULL becomes `nullable=False`. Each file of a table asks for the same ones."""
     return _child(field.name, field.type)
 
 
