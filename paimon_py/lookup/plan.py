@@ -129,7 +129,7 @@ class _Buckets:
 
 
 _Known = dict[int, _Buckets]
-"""The buckets for the partition columns of a key: by bucket count if the hash of a key determines the bucket, else −1."""
+"""The buckets for the partition columns of a key: by bucket count if a key's hash determines its bucket, else −1."""
 
 
 class LookupPlanner:
