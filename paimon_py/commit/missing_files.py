@@ -1,6 +1,6 @@
-"""Whether changes from another process belong to this table, and whether their files still exist.
+"""Checks that changes from another process belong to this table, and that their files still exist.
 
-A snapshot that names a missing file cannot be read, and no later commit mends it.
+A snapshot that references a missing file cannot be read, and no later commit repairs it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 
 _ARITY_BYTES = 4
 _LISTED_FROM = 16
-"""The number of new files in a directory from which listing it costs less than asking for each file."""
+"""The number of new files in a directory from which listing it costs less than a request for each file."""
 
 _LISTED_FROM_OF_MANY = 1000
 """The same where rows have no bucket yet: a directory may hold any number of older files, and a call lists 1,000."""
 
 _Expected = tuple[str, int | None]
-"""The path of a new file and how long it is, as far as the changes say."""
+"""The path of a new file and its size, if the changes contain it."""
 
 
 def check_origin(table: OpenTable, changes: Changes) -> None:
-    """Refuse changes that were not written to this table, and files that are given twice.
+    """Refuse changes that were not written to this table, and files that occur twice.
 
     Cost: one list of schemas, unless the schema is the table's own.
     Raises:
@@ -48,22 +48,22 @@ def check_origin(table: OpenTable, changes: Changes) -> None:
     if changes.schema_id != table.schema.id and changes.schema_id not in table.root.schemas.ids():
         raise UsageError(
             f"the changes were written under schema {changes.schema_id}, which {table.root.path} does not have: "
-            "they are of another table; commit them there"
+            "they belong to another table; commit them there"
         )
     wanted = len(table.schema.partition_keys)
     for bucket in changes.buckets:
         if int.from_bytes(bucket.partition[:_ARITY_BYTES], "big") != wanted:
             raise UsageError(
-                f"the changes lie in partitions of other columns than {list(table.schema.partition_keys)}: they are of "
-                f"another table than {table.root.path}; commit them there"
+                f"the changes are for partitions of other columns than {list(table.schema.partition_keys)}: they "
+                f"belong to another table than {table.root.path}; commit them there"
             )
 
 
 def missing_file(files: OpenTable, changes: Changes) -> str | None:
-    """The path of a new file that is not there, or not as long as it was written; None if all are.
+    """The path of a new file that does not exist or has another size than written; None if all are complete.
 
-    Cost: one stat for each new file, each file beside it and each new index file. Where requests take their time,
-        several are under way at once, and directories with many new files are listed once instead.
+    Cost: one stat for each new file, each file beside it and each new index file. On distant stores, several requests
+        run in parallel, and directories with many new files are listed once instead.
     """
     expected = list(_expected_files(files, changes))
     if is_distant(files.root.path):
@@ -78,7 +78,7 @@ def missing_file(files: OpenTable, changes: Changes) -> str | None:
 
 
 def _without_listed(files: OpenTable, expected: list[_Expected]) -> list[_Expected]:
-    """The files to ask for one by one: those that no listing shows with their size."""
+    """The files to check one by one: those that no listing contains with their size."""
     is_crowded = bucket_mode(files.schema) in (BucketMode.NONE, BucketMode.POSTPONED)
     least = _LISTED_FROM_OF_MANY if is_crowded else _LISTED_FROM
     by_directory: dict[str, list[_Expected]] = {}
@@ -100,7 +100,7 @@ def _without_listed(files: OpenTable, expected: list[_Expected]) -> list[_Expect
 
 
 def _is_whole(expected: _Expected, found: int | None) -> bool:
-    """Whether a file is there, as long as it was written. `found`: its size, None if absent."""
+    """Whether a file exists with the size that was written. `found`: its size; None if it does not exist."""
     return found is not None and expected[1] in (None, found)
 
 
