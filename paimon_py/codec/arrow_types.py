@@ -5,6 +5,7 @@ Source: format.md §3.1; the table in the public documentation ("Types"). Java `
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -99,8 +100,9 @@ def to_arrow_type(data_type: DataType) -> pa.DataType:
     return pa.list_(_child("element", with_nullability(data_type.element, False)), data_type.length)
 
 
+@functools.lru_cache(maxsize=4096)
 def to_arrow_field(field: Field) -> pa.Field:
-    """A column as an Arrow field; NOT NULL becomes `nullable=False`."""
+    """A column as an Arrow field; NOT NULL becomes `nullable=False`. Each file of a table asks for the same ones."""
     return _child(field.name, field.type)
 
 
@@ -133,7 +135,7 @@ def _from(arrow_type: pa.DataType) -> DataType:
         return Atomic(Root.DECIMAL, precision=arrow_type.precision, scale=arrow_type.scale)
     if pa.types.is_fixed_size_binary(arrow_type) and arrow_type.byte_width > 0:
         return Atomic(Root.BINARY, length=arrow_type.byte_width)
-    if pa.types.is_dictionary(arrow_type):
+    if pa.types.is_dictionary(arrow_type) or pa.types.is_run_end_encoded(arrow_type):
         return _from(arrow_type.value_type)
     if pa.types.is_fixed_size_list(arrow_type) and not arrow_type.value_field.nullable and arrow_type.list_size > 0:
         element = _from(arrow_type.value_type)
@@ -147,11 +149,17 @@ def _from(arrow_type: pa.DataType) -> DataType:
     if pa.types.is_struct(arrow_type):
         fields = (arrow_type.field(index) for index in range(arrow_type.num_fields))
         return RowType(tuple(Field(UNASSIGNED, f.name, _inner(f), comment_of(f)) for f in fields))
-    if isinstance(arrow_type, pa.BaseExtensionType):
+    if is_of_storage(arrow_type):
         return _from(arrow_type.storage_type)
     instead = _INSTEAD.get(arrow_type)
-    fix = f"; use {instead}" if instead else ""
-    raise SchemaError(f"Paimon has no type for Arrow's {arrow_type}{fix}")
+    fix = f"use {instead}" if instead else "cast the column to a type that Paimon has, or leave it out"
+    raise SchemaError(f"Paimon has no type for Arrow's {arrow_type}; {fix}")
+
+
+def is_of_storage(kind: pa.DataType) -> bool:
+    """Whether a type is an extension whose values are those of its storage: not so periods of pandas, whose numbers
+    say nothing without their frequency."""
+    return isinstance(kind, pa.BaseExtensionType) and kind.extension_name != "pandas.period"
 
 
 def from_arrow_schema(schema: pa.Schema) -> list[tuple[str, DataType, str | None]]:

@@ -44,14 +44,14 @@ from paimon_py.spec.snapshot import MIN_LONG, Snapshot
 from paimon_py.storage.store import FileMissingError
 
 PATIENCE_SECONDS = 60.0
-"""Time before which lost races do not count without an explicit `commit.max-retries`: one may lose ten in a row."""
+"""The time before which lost races do not count without an explicit `commit.max-retries`: ten in a row can be lost."""
 
 _ATTEMPT_SECONDS = 5.0
-"""Time that an attempt may take however short the retention of snapshots is: the parent is checked again afterwards."""
+"""The minimum time for an attempt, regardless of the retention of snapshots: the parent is checked again afterwards."""
 
 
 class Published(msgspec.Struct, frozen=True):
-    """A snapshot of this commit, its contents, and its parent."""
+    """A snapshot of this commit, its delta, and its parent."""
 
     snapshot: Snapshot
     part: SnapshotDelta
@@ -59,7 +59,7 @@ class Published(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a commit keeps trying after lost races; `count_max` None: ten, but not before PATIENCE_SECONDS."""
+    """The limits of retries after lost races; `count_max` None: ten, but not before PATIENCE_SECONDS."""
 
     count_max: int | None
     timeout_seconds: float | None
@@ -78,7 +78,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def are_exhausted(self, lost: int, elapsed_seconds: float) -> bool:
-        """Whether a commit that lost so many races gives up."""
+        """Whether a commit gives up after `lost` lost races."""
         if self.timeout_seconds is not None and elapsed_seconds > self.timeout_seconds:
             return True
         if self.count_max is not None:
@@ -86,7 +86,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         return lost > 10 and elapsed_seconds > PATIENCE_SECONDS
 
     def wait_seconds(self, lost: int, jitter: float) -> float:
-        """How long to wait after the n-th lost race: exponential, bounded, a random part of it (0 ≤ jitter < 1)."""
+        """The wait after the n-th lost race: exponential, bounded, multiplied by `jitter` (0 ≤ jitter < 1)."""
         longest = min(self.first_wait_seconds * 2.0 ** min(lost - 1, 30), self.longest_wait_seconds)
         return longest * jitter
 
@@ -95,14 +95,14 @@ class Attempts:
     """Publishes the snapshots of one commit.
 
     Attributes:
-        count: how often it was tried.
-        chronicle: what is known of the table's snapshots.
+        count: the number of attempts.
+        chronicle: the known snapshots of the table.
         seen: the latest snapshot and schema, if just read: the first attempt plans on them.
-        users: what is known of users that number their commits.
+        users: the history of users that number their commits.
     """
 
     def __init__(self, table: OpenTable, author: Author, settings: ManifestSettings | None = None) -> None:
-        """`settings`: for merging manifests, by default the table's."""
+        """`settings`: for merging manifests; by default those of the table."""
         options = table.options
         self.count = 0
         self.chronicle = SnapshotLog(table.root)
@@ -122,7 +122,7 @@ class Attempts:
         self._patience_seconds = max(options.get_duration("snapshot.time-retained") / 2000, _ATTEMPT_SECONDS)
 
     def publish(self, plan: Callable[[State], Planned]) -> Published | Already:
-        """Try until the snapshot is published, or certainly cannot be. `plan` is asked before every attempt.
+        """Try until the snapshot is published, or certainly cannot be. `plan` is called before every attempt.
 
         Raises:
             CommitConflictError: the plan does not fit what others committed.
@@ -165,8 +165,8 @@ class Attempts:
                     self._report_failure("unknown", reason)
                     raise CommitUnknownError(
                         f"it is not known whether snapshot {snapshot_id} was published: {reason}. No file was deleted;"
-                        " look whether its rows are in the table, or commit the changes of this error again"
-                        " (error.changes): they are recognised if they are there",
+                        " check whether its rows are in the table, or commit the changes of this error again"
+                        " (error.changes): they are recognised if they were committed",
                         table=self._root.path,
                         snapshot_id=snapshot_id,
                     )
@@ -178,7 +178,7 @@ class Attempts:
             if self._limits.are_exhausted(lost, clock.elapsed() - began):
                 drafts.discard()
                 COMMITS.warning(
-                    "%s: given up, others were faster %d times: %s", self._root.path, lost, reason,
+                    "%s: gave up, others were faster %d times: %s", self._root.path, lost, reason,
                     extra=fields(self._root, attempts=lost, outcome="given-up"),
                 )  # fmt: skip
                 self._report_failure("given-up", reason)
@@ -206,7 +206,7 @@ class Attempts:
     def _log(self, done: Published, *, attempt: int, seconds: float) -> None:
         snapshot, part = done.snapshot, done.part
         COMMITS.info(
-            "%s: snapshot %d, %s by %s: %d files came, %d went, %s rows; attempt %d, %.2f s",
+            "%s: snapshot %d, %s by %s: %d files added, %d deleted, %s rows; attempt %d, %.2f s",
             self._root.path, snapshot.id, snapshot.commit_kind.value, snapshot.commit_user, len(part.adds),
             len(part.deletes), snapshot.delta_record_count, attempt, seconds,
             extra=fields(
@@ -243,12 +243,12 @@ class Attempts:
             lists = drafts.write(latest, part)
         except SnapshotExpiredError as error:
             return LostRace(str(error))
-        except FileMissingError as error:  # whoever commits the same changes at the same time may have replaced files
+        except FileMissingError as error:  # another process that commits the same changes may have replaced files
             root.schemas.latest()
             if root.snapshots.latest() == latest:
                 return Conflict(
-                    f"{error.path} is not there any more: others committed the same changes and rolled back, or"
-                    " discarded them; write the rows again and commit what that returns"
+                    f"{error.path} no longer exists: others committed the same changes and rolled back, or"
+                    " discarded them; write the rows again and commit the new changes"
                 )
             return LostRace(str(error))
         known = self.users.seen
@@ -280,11 +280,11 @@ def commit_event(place: EventPlace, done: Published, attempts: int, seconds: flo
 
 
 def latest_of(root: TableRoot) -> tuple[Snapshot | None, TableSchema | None]:
-    """The latest snapshot; and the latest schema where the two can be asked for at once, else None.
+    """The latest snapshot; and the latest schema if the store can return both at once, otherwise None.
 
     Raises:
-        TableNotFoundError: there is no table any more.
-        CommitConflictError: the history is being cut, or has a gap.
+        TableNotFoundError: the table no longer exists.
+        CommitConflictError: the history is being truncated, or has a gap.
     """
     if not is_distant(root.path):
         latest = root.snapshots.latest()

@@ -1,4 +1,4 @@
-"""What writers did to a table, ready to be committed: values that travel as bytes.
+"""The changes of writers to a table, ready to be committed: values that can be sent as bytes.
 
 Paimon's documentation calls them *commit messages*.
 """
@@ -26,8 +26,8 @@ Bucket = tuple[bytes, int]
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
     """The changes of one snapshot to one bucket: files and index files that are added and deleted together.
 
-    A file that only moves to another level is deleted and added under one name. `deleted_index`: what `added_index`
-    takes the place of, as whoever made the edit found it.
+    A file that only moves to another level is deleted and added under one name. `deleted_index`: the entries that
+    `added_index` replaces, as the author of the edit found them.
     """
 
     added: tuple[DataFile, ...] = ()
@@ -43,18 +43,18 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def changes_index(self) -> bool:
-        """Whether the edit says anything about index files, be it that they stay."""
+        """Whether the edit mentions index files, even if they stay unchanged."""
         return bool(self.added_index or self.deleted_index)
 
     @property
     def made_files(self) -> tuple[DataFile, ...]:
-        """The data and changelog files that were made for the edit."""
+        """The data and changelog files that were created for the edit."""
         moved = {file.name for file in self.deleted}
         return tuple(file for file in self.added + self.changelog if file.name not in moved)
 
     @property
     def made_index(self) -> tuple[IndexEntry, ...]:
-        """The index files that were made for the edit."""
+        """The index files that were created for the edit."""
         before = {entry.name for entry in self.deleted_index}
         return tuple(entry for entry in self.added_index if entry.name not in before)
 
@@ -63,15 +63,15 @@ _NOTHING = Edit()
 
 
 class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """What one writer did to one bucket: what was written, and what was compacted after that.
+    """The changes of one writer to one bucket: what was written, and what was compacted afterwards.
 
     Attributes:
         partition: serialized BinaryRow.
-        total_buckets: buckets of the partition, −1 without fixed buckets.
-        written: makes the first snapshot of a commit.
-        compacted: makes the second one.
-        compact_base: where a writer compacted its own new files, the snapshot whose files the writer knew; rows that
-            others committed since then must not be passed over.
+        total_buckets: number of buckets of the partition, −1 without fixed buckets.
+        written: becomes the first snapshot of a commit.
+        compacted: becomes the second one.
+        compact_base: if a writer compacted its own new files, the snapshot whose files the writer knew; rows that
+            others committed since then must not be bypassed.
     """
 
     partition: bytes
@@ -88,12 +88,12 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing happened."""
+        """Whether nothing was changed."""
         return self.written.is_empty and self.compacted.is_empty
 
     @property
     def made_files(self) -> tuple[DataFile, ...]:
-        """Every data and changelog file that the writer created: what to delete if the changes are discarded."""
+        """Every data and changelog file that the writer created: to delete if the changes are discarded."""
         moved = {file.name for file in self.written.deleted + self.compacted.deleted}
         made = {file.name: file for file in self.written.added + self.written.changelog}
         for file in self.compacted.added + self.compacted.changelog:
@@ -103,20 +103,20 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def compaction_files(self) -> tuple[DataFile, ...]:
-        """The data and changelog files that only the compaction made."""
+        """The data and changelog files that only the compaction created."""
         new = {file.name for file in self.written.added}
         return tuple(file for file in self.compacted.made_files if file.name not in new)
 
     def without_compaction(self) -> BucketChanges:
-        """What was written alone."""
+        """The changes without their compaction."""
         return msgspec.structs.replace(self, compacted=_NOTHING, compact_base=None)
 
 
 class KeyBase(msgspec.Struct, frozen=True, kw_only=True):
-    """What changes of a table whose keys move between partitions rely on: where all keys were.
+    """The state of all keys that changes rely on, in a table whose keys move between partitions.
 
-    `writer`: who wrote. `base`: the state that the writer knew. `files`: new files that the writer had handed over
-    before these changes and after that snapshot; they must be in the table, and nothing else.
+    `writer`: the writer. `base`: the state that the writer knew. `files`: new files that the writer had handed over
+    before these changes and after that snapshot; they must be in the table, and nothing else may have been added.
     """
 
     writer: str
@@ -125,20 +125,20 @@ class KeyBase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Changes(Serializable, frozen=True, kw_only=True):
-    """What one or more writers did; commit it with `Table.commit`.
+    """The changes of one or more writers; commit them with `Table.commit`.
 
-    `bytes(changes)` travels between processes, `Changes.from_bytes` brings it back.
+    `bytes(changes)` can be sent to another process, `Changes.from_bytes` restores it.
 
     Attributes:
         schema_id: schema that the rows were written with (the newest, if writers differ).
         base: latest snapshot when the (first) writer opened.
-        further_bases: those that other writers found.
-        made_after: a snapshot that was there before the last of the files was made: no snapshot up to it holds them
+        further_bases: the bases of the other writers.
+        made_after: a snapshot that existed before the last of the files was created: no snapshot up to it contains them
             all.
         buckets: one value per writer and bucket; a bucket occurs again if several writers, or one writer at several
             times, wrote to it, the earlier first.
-        watermark: event-time watermark in epoch milliseconds, None for unknown.
-        keys: where all keys of the table were, if they can move between partitions.
+        watermark: event-time watermark in epoch milliseconds; None if unknown.
+        keys: the base of all keys of the table, if they can move between partitions.
         branch: the branch that was written to.
     """
 
@@ -159,27 +159,27 @@ class Changes(Serializable, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to commit."""
+        """Whether the changes are empty."""
         return all(bucket.is_empty for bucket in self.buckets)
 
     @property
     def row_count(self) -> int:
-        """Rows in the new files."""
+        """The number of rows in the new files."""
         return sum(file.row_count for bucket in self.buckets for file in bucket.written.added)
 
     @property
     def file_count(self) -> int:
-        """Number of new files."""
+        """The number of new files."""
         return sum(len(bucket.written.added) for bucket in self.buckets)
 
     @classmethod
     def concat(cls, parts: Iterable[Changes]) -> Changes:
-        """All changes as one, in order.
+        """Combine changes in order.
 
         The base is the oldest one, the watermark the largest.
 
         Raises:
-            UsageError: nothing is given, or several writers changed a table whose keys move between partitions.
+            UsageError: no changes are given, or several writers changed a table whose keys move between partitions.
         """
         parts = cast(list[Changes], as_list("concat takes a list of changes", parts))
         for part in parts:

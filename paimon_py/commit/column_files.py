@@ -1,8 +1,8 @@
 """Checks of files that add columns to existing rows, in tables with `data-evolution.enabled`. Pure.
 
-Files of the same rows must have the same range of ids. A range that others compacted meanwhile is gone: a file with
-columns of its rows would make the table unreadable. Writers check what others did to the same rows and columns
-themselves (`rows.evaluation`); these are the rules without which no reader could read the table.
+Files of the same rows must have the same range of ids. A range that others have compacted no longer exists: a file with
+columns of its rows would make the table unreadable. Writers check concurrent changes to the same rows and columns
+themselves (`rows.evaluation`); the rules here are those without which no reader could read the table.
 
 Source: format.md §24; Java `ConflictDetection.checkRowIdExistence`, `checkRowIdRangeConflicts`.
 """
@@ -24,7 +24,7 @@ _Range = tuple[bytes, int, int]
 def column_conflict(
     schema: TableSchema, part: SnapshotDelta, live: Iterable[ManifestEntry], index: Sequence[IndexEntry]
 ) -> Conflict | None:
-    """Whether files that add columns to existing rows are consistent with the table's files and indexes.
+    """A conflict if files that add columns to existing rows do not fit the table's files and indexes.
 
     `live`: the live files of the buckets that are written to; `index`: the index files of the table.
     """
@@ -38,7 +38,7 @@ def column_conflict(
         name, names = entry.file.name, set(entry.file.write_columns or schema.names)
         apart = entry.file.is_apart
         if not (_lies_inside(_range(entry), ranges) if apart else _range(entry) in ranges):
-            return Conflict(f"the rows whose columns file {name} holds are not a range of the table any more")
+            return Conflict(f"the rows of file {name}, which adds columns, are no longer a range of the table")
         others = columns.setdefault(_range(entry), set())
         if others & names:
             return Conflict(f"column {min(others & names)} of the rows of file {name} would be written twice")
@@ -46,21 +46,21 @@ def column_conflict(
         found = sorted(one for one in names if (entry.partition, schema.field(one).id) in indexed)
         if found:
             return Conflict(
-                f"column {found[0]} has an index over row ids, which would tell its old values: drop the index first "
+                f"column {found[0]} has an index over row ids, which would return its old values: drop the index first "
                 "(option 'global-index.column-update-action' of Java)"
             )
     return None
 
 
 def compaction_conflict(part: SnapshotDelta, after: Iterable[ManifestEntry]) -> Conflict | None:
-    """Whether a compaction joins files that others have added columns to, or gives rows that its files did not hold.
+    """A conflict if a compaction joins files to which others have added columns, or outputs other rows than its input.
 
-    `after`: the files of the bucket once it is published.
+    `after`: the files of the bucket after publication.
     """
     if not any(entry.file.first_row_id is not None for entry in part.adds):
         return None
     if _spans(part.adds) != _spans(part.deletes):
-        return Conflict("the compaction gives other rows than its files hold")
+        return Conflict("the compaction outputs other rows than its files contain")
     plain = (entry for entry in after if entry.file.first_row_id is not None and not entry.file.is_apart)
     ranges = sorted({_range(entry) for entry in plain})
     for one, other in itertools.pairwise(ranges):
@@ -71,7 +71,7 @@ def compaction_conflict(part: SnapshotDelta, after: Iterable[ManifestEntry]) -> 
 
 
 def _spans(entries: Iterable[ManifestEntry]) -> list[tuple[bytes, int, int]]:
-    """The ids of the rows in files, as few ranges as possible: partition, first, and the one after the last."""
+    """The row ids of files in the fewest ranges: partition, first id, and the id after the last."""
     found: list[tuple[bytes, int, int]] = []
     for partition, first, count in sorted({_range(entry) for entry in entries}):
         if found and found[-1][0] == partition and first <= found[-1][2]:
@@ -82,7 +82,7 @@ def _spans(entries: Iterable[ManifestEntry]) -> list[tuple[bytes, int, int]]:
 
 
 def _lies_inside(part: _Range, ranges: Iterable[_Range]) -> bool:
-    """Whether some range holds all rows of a part."""
+    """Whether one range contains all rows of a part."""
     partition, first, count = part
     return any(one[0] == partition and one[1] <= first and first + count <= one[1] + one[2] for one in ranges)
 

@@ -1,8 +1,8 @@
-"""Commits: which changes to publish, in which order, and what happens to their files.
+"""Commits: which changes to publish, in which order, and the fate of their files.
 
-Read from top to bottom: what was written is published first, then what was compacted of it. Each is a proposal
-(`proposals.py`), which `attempts.py` plans on the latest state, writes and publishes, until it is in or certainly
-cannot be.
+Read from top to bottom: written files are published first, then compacted ones. Each is a proposal
+(`proposals.py`), which `attempts.py` plans on the latest state, writes and publishes, until it is published or
+certainly cannot be.
 
 Source: docs/format.md §15; Java `FileStoreCommitImpl`; docs/reliability.md §6.
 """
@@ -51,15 +51,15 @@ def commit(
     *,
     renumber: Renumber | None = None,
 ) -> CommitResult:
-    """Publish changes as one snapshot, or two if they hold a compaction.
+    """Publish changes as one snapshot, or two if they contain a compaction.
 
-    An empty batch makes no snapshot, with or without an identifier, unless the table's options
-    `snapshot.ignore-empty-commit` or `commit.force-create-snapshot` ask for one; an overwrite makes one even if it
+    Empty changes create no snapshot, with or without an identifier, unless the table's options
+    `snapshot.ignore-empty-commit` or `commit.force-create-snapshot` require one; an overwrite creates one even if it
     changes nothing, except a dynamic one without new files.
 
     Raises:
-        UsageError: new files lie outside the partition to overwrite, are of another table, or are not there.
-        CorruptionError: changes that come from elsewhere say what no snapshot may say.
+        UsageError: new files are outside the partition to overwrite, belong to another table, or do not exist.
+        CorruptionError: changes from another process contain values that no snapshot may have.
         CommitConflictError: the changes do not fit what others committed; nothing was published.
         CommitRetriesExhaustedError: others won every race; nothing was published.
         CommitUnknownError: the snapshot may have been published; no file was deleted. The error carries the changes,
@@ -71,12 +71,12 @@ def commit(
 
 
 def committed_before(table: OpenTable, label: CommitLabel) -> CommitResult | None:
-    """The commit that a user made under a number before; None if there is none, or the label has no number.
+    """The earlier commit of a user under a number; None if there is none, or the label has no number.
 
-    Cost: the latest snapshot, and as `UserHistory.last`.
+    Cost: the latest snapshot, plus that of `UserHistory.last`.
     Raises:
-        UsageError: the user has committed a larger number, and nothing is left of a commit under this one.
-        CommitConflictError: the number was committed for another step of a stream; or it cannot be told.
+        UsageError: the user has committed a larger number, and no commit under this number remains.
+        CommitConflictError: the number was committed for another step of a stream; or it cannot be determined.
     """
     if label.identifier is None:
         return None
@@ -97,8 +97,8 @@ class _Looked:
 class _Commit:
     """One call of `commit`.
 
-    Attempts change `numbering` (files written again), `hashes` (index files written anew) and what a `CompactProposal`
-    finds to fit; nothing else changes.
+    Attempts change `numbering` (rewritten files), `hashes` (rewritten index files) and which compactions of a
+    `CompactProposal` fit; nothing else changes.
     """
 
     def __init__(self, table: OpenTable, changes: Changes, request: CommitRequest, renumber: Renumber | None) -> None:
@@ -116,7 +116,7 @@ class _Commit:
         self.requires = Requirements(table, changes, request, self.repeats)
 
     def run(self) -> CommitResult:
-        """Commit."""
+        """Run the commit."""
         if self.request.check_files:
             check_origin(self.files, self.changes)
             validate_changes(self.files, self.changes)
@@ -145,7 +145,7 @@ class _Commit:
     # -- what to publish --------------------------------------------------------------------------------------------
 
     def _look(self) -> _Looked | None:
-        """The latest snapshot and the first file that is missing, asked for at once; None where nothing is gained."""
+        """The latest snapshot and the first missing file, fetched in parallel; None if that saves no time."""
         if self.request.label.identifier is None or not self.request.check_files or not is_distant(self.root.path):
             return None
         looked = _Looked()
@@ -161,7 +161,7 @@ class _Commit:
         return looked
 
     def _committed_before(self, looked: _Looked | None) -> Already | None:
-        """The commit that had this identifier, or these files; looked for before anything is written."""
+        """The commit that had this identifier, or these files; looked up before anything is written."""
         if self.request.label.identifier is None:
             return None
         if looked is None:
@@ -181,7 +181,7 @@ class _Commit:
         return found
 
     def _write_proposal(self) -> Proposal | None:
-        """What was written as a proposal; None if there is nothing to publish."""
+        """The proposal for written files; None if there is nothing to publish."""
         part, overwrite = write_part(self.changes.buckets), self.request.overwrite
         if overwrite is None:
             wants_empty = self.options.get_bool("commit.force-create-snapshot")
@@ -199,9 +199,9 @@ class _Commit:
         return OverwriteProposal(self.schema, self.numbering.current, chosen, self.request, self.requires)
 
     def _publish_compaction(self, written: Published | None) -> tuple[Published | Already | None, dict[int, Conflict]]:
-        """Publish what was compacted, too, on top of what was written.
+        """Publish the compactions as well, on top of the written files.
 
-        Returns: what came of it, and why compactions were dropped, by position. One that does not fit is dropped,
+        Returns: the outcome, and why compactions were dropped, by position. A compaction that does not fit is dropped,
             unless there is nothing else to keep.
         """
         changes = self.numbering.current
@@ -233,7 +233,7 @@ class _Commit:
     def _result(
         self, written: Published | None, compacted: Published | Already | None, dropped: Mapping[int, Conflict]
     ) -> CommitResult:
-        """What the commit did; rows and files are those of its first snapshot."""
+        """The result of the commit; rows and files are those of its first snapshot."""
         done = [one for one in (written, compacted) if isinstance(one, Published)]
         ids = tuple(SnapshotId.of(one.snapshot) for one in done)
         adds = done[0].part.adds if done else ()
@@ -250,10 +250,10 @@ class _Commit:
         )
 
     def _already(self, done: Already) -> CommitResult:
-        """The changes are in the table.
+        """The result if the changes are already in the table.
 
-        Their files stay: the call that published some may be about to publish others. But where the identifier was
-        committed with other files, nobody will publish these.
+        Their files are kept: the call that published some may be about to publish others. But if the identifier was
+        committed with other files, these files will never be published.
         """
         if self.request.label.identifier is not None and self.repeats.are_foreign():
             delete_made(self.files, self.changes.buckets)
@@ -264,9 +264,9 @@ class _Commit:
     # -- publishing, and files --------------------------------------------------------------------------------------
 
     def _publish(self, proposal: Proposal, *, keeps: Published | None = None) -> Published | Already:
-        """Try until the snapshot is published, or certainly cannot be; then what this commit wrote is deleted.
+        """Try until the snapshot is published or certainly cannot be; then delete the files that this commit wrote.
 
-        `keeps`: what was published before, which names what this commit wrote.
+        `keeps`: the snapshot that was published before, which references the files that this commit wrote.
         """
         with discarding_on_failure(lambda: None if keeps else self._discard()):
             done = self.attempts.publish(lambda state: plan(proposal, state))
@@ -275,7 +275,7 @@ class _Commit:
         return done
 
     def _discard(self) -> None:
-        """Delete what this commit wrote, and no snapshot names. The changes' own files are the caller's."""
+        """Delete the files that this commit wrote and no snapshot references. Files of the changes are kept."""
         self.hashes.discard()
         self.numbering.discard()
 
@@ -290,9 +290,9 @@ class _Commit:
         delete_unnamed_index(self.files, self.changes, [entry for entry in made if entry.name not in named])
 
     def _delete_dropped(self, fit: Fit, written: Published | None) -> None:
-        """Delete what dropped compactions made, unless the same changes were committed before.
+        """Delete the files of dropped compactions, unless the same changes were committed before.
 
-        That cannot be of a bucket whose rows were published just now.
+        This is impossible for a bucket whose rows were just published.
         """
         kept = {file.name for bucket in fit.buckets for file in bucket.made_files}
         known = self.repeats.names_since(self.changes.base)

@@ -1,4 +1,4 @@
-"""Merging the manifests of a table now, instead of when enough of them have piled up.
+"""Merges the manifests of a table immediately, instead of when enough of them have accumulated.
 
 Source: Java `FileStoreCommitImpl.compactManifest`.
 """
@@ -18,7 +18,7 @@ from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapsho
 
 
 def compact_manifests(table: OpenTable) -> CommitResult:
-    """Fold what manifests delete into what they add, and join small ones; publish that as a snapshot without changes.
+    """Fold deletions and additions of manifests, join small manifests, and publish the result as an empty snapshot.
 
     Returns: no snapshot if there was nothing to merge.
 

@@ -1,4 +1,4 @@
-"""Which of several compactions can still be committed, bucket by bucket. Pure.
+"""Selects the compactions that can still be committed, bucket by bucket. Pure.
 
 Source: format.md §15.4; Java `ConflictDetection`.
 """
@@ -25,7 +25,7 @@ PASSED_OVER = Conflict("others wrote to the bucket before its compaction could b
 
 
 class Fit(NamedTuple):
-    """Changes without the compactions that do not fit, and why not, by position in the changes."""
+    """Changes without the compactions that do not fit, and the reasons, by position in the changes."""
 
     buckets: tuple[BucketChanges, ...]
     dropped: dict[int, Conflict]
@@ -51,7 +51,7 @@ def fit_compactions(
         passed_over: compactions that do not fit for another reason, by position.
     """
     # Example: a bucket has the live files a, b, c; the compactions are a + b -> x, b + c -> y, c -> z. The first one
-    # fits and leaves c, x. For the second b is not alive any more: it is dropped. The third one is checked against
+    # fits and leaves c, x. For the second b is no longer alive: it is dropped. The third one is checked against
     # c, x, as if the second had never been made: it fits unless z overlaps x on one level.
     vectors: dict[Bucket, Index] = {}
     for known in index:
@@ -79,7 +79,7 @@ def fit_compactions(
 
 
 def is_committed(buckets: Iterable[BucketChanges], live: Iterable[ManifestEntry]) -> bool:
-    """Whether these very compactions are in the table already: their results are alive, what they replaced is not."""
+    """Whether the same compactions are already in the table: their results are alive, their inputs are not."""
     alive = {identifier(entry) for entry in live}
     part = compact_part(buckets)
     return alive.isdisjoint(map(identifier, part.deletes)) and alive.issuperset(map(identifier, part.adds))
@@ -88,10 +88,10 @@ def is_committed(buckets: Iterable[BucketChanges], live: Iterable[ManifestEntry]
 def foreign_files(
     buckets: Sequence[BucketChanges], added: Callable[[Base], Container[str] | None], live: Iterable[ManifestEntry]
 ) -> dict[int, Conflict]:
-    """Compactions of a writer's own new files that would pass over rows which others committed before these.
+    """Compactions of a writer's own new files that would bypass rows which others committed before these.
 
-    Their output is on a level above such rows although it is newer; it may have dropped deletes, or looked keys
-    up, without them. Sequence numbers alone do not tell: numbers of rows that a write buffer merged are missing.
+    Their output is on a level above such rows although it is newer; it may have dropped deletes, or looked up
+    keys, without them. Sequence numbers alone do not show this: numbers of rows that a write buffer merged are missing.
 
     Args:
         added: names of the files that were added after a snapshot and before the new ones; None if unknown.

@@ -38,8 +38,8 @@ class ConcurrentCommits:
     """Follows the snapshots after a base, for some partitions.
 
     Attributes:
-        highest: largest sequence number committed since the base, per bucket of those partitions.
-        bucket_counts: number of buckets of partitions in which files were added, where it is fixed.
+        highest: the largest sequence number committed since the base, per bucket of those partitions.
+        bucket_counts: the number of buckets of partitions in which files were added, if it is fixed.
     """
 
     def __init__(self, changes: Changes, partitions: frozenset[bytes]) -> None:
@@ -52,9 +52,9 @@ class ConcurrentCommits:
     def follow(self, state: State) -> None:
         """Read everything between the last position and the latest snapshot.
 
-        The changes after an expired snapshot are unknown; then all live files count.
+        If the base snapshot has expired, the changes after it are unknown; then all live files count.
 
-        Cost: a get for each snapshot not known yet, and two for its delta; or once the live files.
+        Cost: a get for each snapshot that is not known yet, and two for its delta; or the live files once.
         """
         latest = state.latest
         position = self._position or joint_base(state.chronicle, self._changes, latest)

@@ -1,4 +1,4 @@
-"""Whether changes still fit a table that others have changed. Pure: values in, a conflict or None out.
+"""Decides whether changes still fit a table that others have changed. Pure: returns a conflict or None.
 
 Source: format.md §15.4; Java `ConflictDetection`, `PrimaryKeyConflictDetection`; reliability.md §3 (c), (j).
 """
@@ -16,13 +16,13 @@ from paimon_py.spec.types import ArrayType, DataType, Field, MapType, MultisetTy
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """Why changes cannot be committed; the message is shown to the caller."""
+    """The reason why changes cannot be committed; the message is shown to the caller."""
 
     reason: str
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """A file of a merge tree with the ranks of its smallest and largest key among all files compared."""
+    """A file of a merge tree with the ranks of its smallest and largest key among all compared files."""
 
     partition: bytes
     bucket: int
@@ -35,9 +35,9 @@ class Placed(msgspec.Struct, frozen=True):
 def apply(
     alive: Iterable[ManifestEntry], delta: Iterable[ManifestEntry]
 ) -> dict[EntryIdentifier, ManifestEntry] | Conflict:
-    """The files after an edit, by what tells them apart.
+    """The files after an edit, by identifier.
 
-    Returns: a conflict if a file to delete is not alive, or is another than the edit says, or a file is added twice.
+    Returns: a conflict if a file to delete is not alive or differs from the edit, or a file is added twice.
     """
     after = {identifier(entry): entry for entry in alive}
     for entry in delta:
@@ -54,14 +54,14 @@ def apply(
                 " another commit"
             )
         if before.file != entry.file:
-            return Conflict(f"file {entry.file.name} is not what the changes say: the table describes it otherwise")
+            return Conflict(f"file {entry.file.name} differs from the changes: the table describes it differently")
     return after
 
 
 def bucket_count_conflict(adds: Iterable[ManifestEntry], known: Mapping[bytes, int]) -> Conflict | None:
-    """Whether all files of a partition agree on its number of buckets.
+    """A conflict if files of a partition disagree on its number of buckets.
 
-    `known`: number of buckets of partitions that have files, where it is fixed.
+    `known`: the number of buckets of partitions that have files, if it is fixed.
     """
     counts = dict(known)
     for entry in adds:
@@ -77,7 +77,7 @@ def bucket_count_conflict(adds: Iterable[ManifestEntry], known: Mapping[bytes, i
 
 
 def level_conflict(files: Iterable[Placed]) -> Conflict | None:
-    """Whether the files of each level from 1 up have disjoint key ranges."""
+    """A conflict if the key ranges of the files of a level from 1 up overlap."""
     runs: dict[tuple[bytes, int, int], list[Placed]] = {}
     for file in files:
         if file.level >= 1:
@@ -94,10 +94,10 @@ def level_conflict(files: Iterable[Placed]) -> Conflict | None:
 
 
 def schema_conflict(written: TableSchema, latest: TableSchema) -> Conflict | None:
-    """Whether rows written under one schema can be committed under a later one.
+    """A conflict if rows written under one schema cannot be committed under a later one.
 
     Added, renamed, moved and commented columns are fine: files are read by field id. A dropped column or another type
-    would change what the writer meant to write.
+    would change the meaning of the written rows.
     """
     if written.id == latest.id:
         return None
@@ -113,7 +113,7 @@ def schema_conflict(written: TableSchema, latest: TableSchema) -> Conflict | Non
 
 
 def narrower(written: TableSchema, known: TableSchema) -> str | None:
-    """Why rows of a schema would lose values if they were rewritten under an earlier one; None if they would not."""
+    """The reason why rows of a schema would lose values if rewritten under an earlier one; None if they would not."""
     problem = _fields_problem(written.fields, known.fields, "")
     if problem is None:
         return None
@@ -166,7 +166,7 @@ def _parts(written: DataType, latest: DataType) -> list[tuple[DataType, DataType
 
 
 def _hollow(data_type: DataType) -> object:
-    """What is left of a type when nullability and inner types, compared elsewhere, are taken away."""
+    """A type without its nullability and inner types, which are compared elsewhere."""
     if isinstance(data_type, VectorType):
         return VectorType, data_type.length
     if isinstance(data_type, (ArrayType, MultisetType, MapType, RowType)):

@@ -29,7 +29,7 @@ class BucketDeletions(msgspec.Struct, frozen=True):
 
 
 def bucket_deletions(table: OpenTable, snapshot: Snapshot) -> dict[Bucket, BucketDeletions]:
-    """The deletion vectors of a snapshot, per bucket; buckets without any are left out.
+    """The deletion vectors of a snapshot, per bucket; buckets without any are omitted.
 
     Cost: one get if the snapshot has an index manifest.
     Raises: SnapshotExpiredError, CorruptionError
@@ -67,12 +67,12 @@ def renew(
 ) -> Index:
     """The index of a bucket after a compaction.
 
-    As it was if nothing changed; otherwise one new file, as Java has it even without any vector in tables with a key.
+    Unchanged if nothing changed; otherwise one new file, in tables with a key even without any vector, as in Java.
 
     Args:
-        index, vectors: as the compaction found them.
+        index, vectors: those on which the compaction was based.
         gone: names of files that the compaction rewrote.
-        found: rows that it made obsolete in other files.
+        found: rows in other files that it made obsolete.
     """
     kept = {name: vector for name, vector in vectors.items() if name not in gone}
     if len(kept) == len(vectors) and not found:

@@ -1,6 +1,6 @@
-"""The metadata files that a commit writes before it publishes, kept between attempts where they still fit.
+"""The metadata files that a commit writes before it publishes, reused between attempts if they still fit.
 
-Everything here has a unique name and is invisible until a snapshot names it; what a failed commit leaves is deleted by
+All files have unique names and are invisible until a snapshot references them; a failed commit deletes its files by
 name.
 """
 
@@ -26,7 +26,7 @@ _ENTRIES_PER_MANIFEST = 16_384
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """A list that was written, its contents, and the names of all files created for it."""
+    """A written list, its contents, and the names of all files created for it."""
 
     entries: tuple[ManifestEntry, ...]
     list: tuple[str, int]
@@ -42,7 +42,7 @@ class _Merged(msgspec.Struct, frozen=True):
 
 
 class Drafts:
-    """Manifests and lists of one commit in the making."""
+    """The manifests and lists of one commit in progress."""
 
     def __init__(self, root: TableRoot, partition_types: Sequence[DataType], settings: ManifestSettings) -> None:
         self._root = root
@@ -55,7 +55,7 @@ class Drafts:
         self._held: Held | None = [] if is_distant(root.path) else None  # files of an attempt, to be written at once
 
     def write(self, latest: Snapshot | None, part: SnapshotDelta) -> ManifestLists:
-        """Write what an attempt needs and does not have yet.
+        """Write the files that an attempt needs and that do not exist yet.
 
         Cost: base list, delta list and delta manifest; on a further attempt with the same part only the base list.
         """
@@ -80,13 +80,13 @@ class Drafts:
         return lists
 
     def merges(self, latest: Snapshot | None) -> bool:
-        """Whether the settings ask for merging the manifests of `latest`; if so, it is done and kept for `write`."""
+        """Whether the settings ask to merge the manifests of `latest`; if so, they are merged and kept for `write`."""
         if latest is not None:
             self._merge(self._root.manifests.base_and_delta(latest))
         return self._merged is not None
 
     def forget_attempt(self) -> None:
-        """Delete what only the last attempt, which is known to have failed, could use."""
+        """Delete the files that only the last attempt, which is known to have failed, could use."""
         names, self._attempt = self._attempt, []
         if self._held:
             self._held.clear()
@@ -116,7 +116,7 @@ class Drafts:
         return name
 
     def _merge(self, files: list[ManifestFile]) -> list[ManifestFile]:
-        """The next base list. What was merged for an earlier attempt is used again unless others merged meanwhile."""
+        """The next base list. Manifests merged for an earlier attempt are reused unless others have merged since."""
         if self._merged is not None:
             before = self._merged.before
             if tuple(file.name for file in files[: len(before)]) == before:

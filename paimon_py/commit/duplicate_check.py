@@ -1,9 +1,10 @@
-"""Whether changes were committed before: a writer repeats them, or several processes commit the same bytes.
+"""Decides whether changes were committed before: a writer repeats them, or several processes commit the same bytes.
 
 A numbered commit is recognised by its user and number (`metadata/users.py`), every commit by the names of its files:
-files of other snapshots never have them. Files that were written again under larger sequence numbers carry the name of
-the first ones. All snapshots after the changes were made are asked. Where these are not all left, everything that is
-left is asked, tags and live files too; a commit that is not found there is refused, since it cannot be decided.
+files of other snapshots never have them. Files that were rewritten under larger sequence numbers contain the name of
+the original ones. All snapshots after the creation of the changes are searched. If some of these have expired,
+everything that is left is searched, including tags and live files; a commit that is not found there is refused, since
+it cannot be decided.
 
 Source: docs/reliability.md §3 (h); Java `FileStoreCommitImpl.filterCommitted`.
 """
@@ -25,18 +26,18 @@ from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot
 from paimon_py.spec.users import UserCommit
 
 _UNTOLD = Conflict(
-    "it cannot be told whether these changes were committed before: snapshots that may have held them have expired or"
-    " were rolled back. Look whether their rows are in the table; if not, write them again"
+    "it cannot be determined whether these changes were committed before: snapshots that may have contained them have"
+    " expired or were rolled back. Check whether their rows are in the table; if not, write them again"
 )
 
 
 class DuplicateCheck:
-    """Follows the snapshots that may hold changes; a requirement of the commit."""
+    """Follows the snapshots that may contain changes; a requirement of the commit."""
 
     def __init__(
         self, chronicle: SnapshotLog, users: UserHistory, changes: Changes, author: Author, *, by_user: bool
     ) -> None:
-        """`by_user`: the user alone says whose files these are."""
+        """`by_user`: the user alone identifies the files."""
         self._chronicle = chronicle
         self._users = users
         self._author = author
@@ -47,10 +48,11 @@ class DuplicateCheck:
         self._looked = False
 
     def __call__(self, state: State) -> Refusal | None:
-        """Refuse changes that were committed already; None if they were not.
+        """Refuse changes that were already committed; None if they were not.
 
-        Cost: none if the changes were made on the latest snapshot; else a get for each snapshot since, and two for its
-            delta. With a number as `UserHistory.last` besides.
+        Cost: none if the changes were made on the latest snapshot; otherwise a get for each snapshot since, and two for
+            its
+            delta. With a number, additionally that of `UserHistory.last`.
         Raises: UsageError for a number below the last one of the user.
         """
         found = self._find(state)
@@ -58,17 +60,17 @@ class DuplicateCheck:
         return found
 
     def are_foreign(self) -> bool:
-        """Whether no snapshot ever named a file that was made for the changes; False if that cannot be told.
+        """Whether no snapshot ever referenced a file that was made for the changes; False if this cannot be determined.
 
-        Changes come as bytes: whenever they say that they were made, no file that the table has is theirs to delete.
+        Changes come as bytes: regardless of when they claim to be made, they may not delete a file that the table has.
         """
         names = self.names_since(self._made_after)
         return names is not None and self._made.isdisjoint(_with_earlier(names)) and self._has_none_left()
 
     def names_since(self, base: Base) -> set[str] | None:
-        """Names of all files that were added after a base; None if that cannot be told, also if the store fails.
+        """Names of all files that were added after a base; None if this cannot be determined, also if the store fails.
 
-        Asked only to tell what may be deleted, when the outcome of the commit is known already.
+        Only used to decide which files may be deleted, when the outcome of the commit is already known.
         """
         try:
             history = self._chronicle.until_now(base)
@@ -103,9 +105,9 @@ class DuplicateCheck:
         return self._author.identifier != BATCH_COMMIT_IDENTIFIER
 
     def _by_number(self, state: State, last: UserCommit | Rolled | None) -> Refusal | None:
-        """What the last number of the user says; None for a larger one.
+        """The decision by the last number of the user; None for a larger one.
 
-        Raises: UsageError for a smaller one that was not committed, as far as can be told.
+        Raises: UsageError for a smaller number that was not committed, as far as can be determined.
         """
         number = self._author.identifier
         if last is None or last.identifier < number or (isinstance(last, Rolled) and last.identifier == number):
@@ -133,7 +135,7 @@ class DuplicateCheck:
         return Conflict(
             f"{self._author.user!r} has committed the number {commit.identifier} for another step, {commit.source}, and"
             f" this one is {source}: the table that is followed was rolled back or created again. Bring this table"
-            " in line with it, and go on as another user"
+            " in line with it, and continue as another user"
         )
 
     def _same(self, state: State, last: UserCommit) -> Refusal:
@@ -145,7 +147,7 @@ class DuplicateCheck:
         return Already(tuple(reversed(snapshots)))
 
     def _check_larger(self, history: History) -> None:
-        """Refuse a number if the user has committed a larger one meanwhile.
+        """Refuse a number if the user has committed a larger one in the meantime.
 
         Raises: UsageError
         """
@@ -162,7 +164,7 @@ class DuplicateCheck:
         )
 
     def _anywhere(self, state: State, *, certain: bool) -> Refusal | None:
-        """The answer of all that is left."""
+        """The decision by everything that is left."""
         found = [self._search_history(one) for one in self._chronicle.all_left(state.latest).each()]
         for one in found:
             if isinstance(one, (Already, Conflict)):
@@ -188,7 +190,7 @@ class DuplicateCheck:
         return (snapshot.commit_user, snapshot.commit_identifier) == (self._author.user, self._author.identifier)
 
     def _judge_names(self, names: Iterable[str]) -> Refusal | None:
-        """What it means that files of these names are, or were, in the table."""
+        """The decision from names of files that are, or were, in the table."""
         own = self._names.intersection(_with_earlier(names))
         if not own:
             return None
@@ -196,7 +198,7 @@ class DuplicateCheck:
 
 
 def _made_names(changes: Changes) -> frozenset[str]:
-    """Names of all files that changes say they made."""
+    """Names of all files that the changes claim to have made."""
     files = (file for bucket in changes.buckets for file in bucket.made_files)
     edits = (edit for bucket in changes.buckets for edit in (bucket.written, bucket.compacted))
     index = (entry.name for edit in edits for entry in edit.made_index)

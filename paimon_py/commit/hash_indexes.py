@@ -1,11 +1,11 @@
-"""The hash indexes of dynamic buckets in a commit: what to publish if others committed keys meanwhile.
+"""The hash indexes of dynamic buckets in a commit: the index to publish if others committed keys in the meantime.
 
-A writer assigns keys by the index it found. Hashes that others added since are united with its own; only if a key was
-given two buckets the commit is refused: no hash is ever lost, no key lies twice. The writer's own file is of no use
-then, and deleted. A writer that goes on may name it once more: what it would say is read from the keys of the rows that
-rely on it.
+A writer assigns keys by the index it found. Hashes that others added since are united with its own; the commit is
+refused only if a key was assigned two buckets: no hash is ever lost, no key is in two buckets. The writer's own file is
+then useless, and deleted. A writer that continues may reference it again: its contents are then read from the keys of
+the rows that rely on it.
 
-Source: format.md §7.4, §10.1; Java `IndexManifestFileHandler` (which keeps the last index alone).
+Source: format.md §7.4, §10.1; Java `IndexManifestFileHandler` (which keeps only the last index).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from paimon_py.spec.snapshot import Base
 from paimon_py.storage.store import FileMissingError
 
 Change = tuple[IndexChange, tuple[DataFile, ...]]
-"""What writing did to the index of a bucket, and the new files that rely on it."""
+"""The change of the index of a bucket by writing, and the new files that rely on it."""
 
 _NONE = np.empty(0, np.int32)
 
 
 class HashIndexes:
-    """What one commit does to the hash indexes of its table."""
+    """The changes of one commit to the hash indexes of its table."""
 
     def __init__(self, table: OpenTable) -> None:
         self._root = table.root
@@ -67,12 +67,12 @@ class HashIndexes:
         return index_after(index, [*fresh, *united], by_bucket=True)
 
     def discard(self) -> None:
-        """Delete the files that were made; no snapshot names them."""
+        """Delete the created files; no snapshot references them."""
         made, self._made = self._made, []
         self._files.delete_index(made)
 
     def _find(self, state: State, changes: Changes) -> Index | None:
-        """The index that the writers found; None if that cannot be read any more."""
+        """The index that the writers found; None if it can no longer be read."""
         base = joint_base(state.chronicle, changes, state.latest)
         if base.is_of(None):
             return ()
@@ -96,8 +96,8 @@ class HashIndexes:
             for other, known in now.items():
                 if other != bucket and len(np.intersect1d(added, known)):
                     return Conflict(
-                        f"others gave a key of {place} bucket {other} meanwhile, we gave it {bucket}; write the rows "
-                        "again with a new writer"
+                        f"others assigned a key of {place} bucket {other} in the meantime, we assigned it {bucket}; "
+                        "write the rows again with a new writer"
                     )
             if len(added):
                 now[bucket] = np.union1d(current, added)
@@ -109,7 +109,7 @@ class HashIndexes:
         ]
 
     def _write_edit(self, partition: bytes, bucket: int, edit: Edit, hashes: Int32s) -> Edit:
-        """An edit of a bucket whose index is `hashes`: with the writer's own file where that holds all."""
+        """An edit of a bucket whose index is `hashes`: uses the writer's own file if that contains all of them."""
         if edit.added_index and edit.added_index[0].row_count == len(hashes):
             return edit
         entry = write_hashes(self._files.bucket(partition, bucket), hashes)
@@ -133,22 +133,22 @@ class HashIndexes:
 
 
 def hash_changes(buckets: Iterable[BucketChanges]) -> list[Change]:
-    """What writing did to hash indexes, or relied on, with the new files."""
+    """The changes of hash indexes by writing, or the indexes it relied on, with the new files."""
     edits = ((bucket.place, index_part(bucket.written, hashes=True), bucket.written.added) for bucket in buckets)
     return [((place, edit), files) for place, edit, files in edits if edit.changes_index]
 
 
 def replaced_hashes(index: Index, buckets: Iterable[BucketChanges]) -> Index:
-    """The index files of a table of which an overwrite left `index`, with those of the new rows."""
+    """The index files of a table after an overwrite that left `index`, with those of the new rows."""
     changes = [(place, Edit(added_index=edit.added_index)) for (place, edit), _ in hash_changes(buckets)]
     return index_after(index, changes, by_bucket=True)
 
 
 def stale_partitions(index: Index, base: Index | None, changes: Sequence[IndexChange]) -> set[bytes]:
-    """The partitions whose index is not the one that the changes were made on.
+    """The partitions whose index is not the one on which the changes were made.
 
     Args:
-        index: the index files now. base: those that the writers found, None for unknown.
+        index: the current index files. base: those that the writers found; None if unknown.
     """
     partitions = {partition for (partition, _), _ in changes}
     if base is None:

@@ -1,4 +1,4 @@
-"""What changes do to a table's index files, and whether they still fit those of the latest snapshot. Pure.
+"""The effect of changes on a table's index files, and whether they still fit those of the latest snapshot. Pure.
 
 Source: format.md §10.1, §15.4; Java `IndexManifestFileHandler`.
 """
@@ -22,13 +22,13 @@ IndexChange = tuple[Bucket, Edit]
 
 
 def written_index(buckets: Iterable[BucketChanges]) -> list[IndexChange]:
-    """What writing did to deletion vectors."""
+    """The changes of deletion vectors by writing."""
     edits = ((bucket.place, index_part(bucket.written, hashes=False)) for bucket in buckets)
     return [(place, edit) for place, edit in edits if edit.changes_index]
 
 
 def index_part(edit: Edit, *, hashes: bool) -> Edit:
-    """What an edit says of hash indexes, or of all other index files."""
+    """The part of an edit for hash indexes, or for all other index files."""
     deleted, added = (
         tuple(entry for entry in entries if (entry.index_type == HASH) is hashes)
         for entries in (edit.deleted_index, edit.added_index)
@@ -37,16 +37,16 @@ def index_part(edit: Edit, *, hashes: bool) -> Edit:
 
 
 def compacted_index(buckets: Iterable[BucketChanges]) -> list[IndexChange]:
-    """What compaction did."""
+    """The changes of index files by compaction."""
     return [(bucket.place, bucket.compacted) for bucket in buckets if bucket.compacted.changes_index]
 
 
 def index_after(index: Sequence[IndexEntry], changes: Iterable[IndexChange], *, by_bucket: bool) -> Index:
-    """The index files of a table after changes, in order; the others stay as they are.
+    """The index files of a table after changes, in order; the others stay unchanged.
 
     Args:
-        by_bucket: a bucket has one index file of a type, so that a new one takes the place of any other; else index
-            files only go by name.
+        by_bucket: a bucket has one index file of a type, so a new one replaces any other; otherwise index
+            files are replaced only by name.
     """
     known = list(index)
     for place, edit in changes:
@@ -62,21 +62,21 @@ def index_after(index: Sequence[IndexEntry], changes: Iterable[IndexChange], *, 
 
 
 def missing_index(index: Iterable[IndexEntry], changes: Iterable[IndexChange]) -> Conflict | None:
-    """Whether index files that changes delete no longer exist."""
+    """A conflict if index files that changes delete no longer exist."""
     names = {entry.name for entry in index}
     gone = sorted(entry.name for _, edit in changes for entry in edit.deleted_index if entry.name not in names)
-    return Conflict(f"others replaced index file {gone[0]} meanwhile") if gone else None
+    return Conflict(f"others replaced index file {gone[0]} in the meantime") if gone else None
 
 
 def base_conflict(known: Iterable[IndexEntry], bucket: BucketChanges, *, keyed: bool) -> Conflict | None:
-    """Whether a compaction was based on other deletion vectors than the bucket has now.
+    """A conflict if a compaction was based on other deletion vectors than the bucket has now.
 
-    Rows that others have deleted meanwhile would come to life again, or their deletion be lost. A keyed bucket must
-    have exactly the index files that the compaction started from. Elsewhere these must still be there, and no other one
-    may concern a file that was compacted.
+    Rows that others have deleted in the meantime would reappear, or their deletion would be lost. A keyed bucket must
+    have exactly the index files that the compaction started from. Otherwise these must still exist, and no other one
+    may concern a compacted file.
 
     Args:
-        known: the index files with deletion vectors of the bucket now.
+        known: the current index files with deletion vectors of the bucket.
     """
     base = {entry.name for entry in bucket.compacted.deleted_index}
     now = {entry.name: entry for entry in known}

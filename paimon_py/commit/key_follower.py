@@ -1,7 +1,7 @@
-"""Whether all keys of a table are still in the partitions that a writer assumes.
+"""Checks that all keys of a table are still in the partitions that a writer assumes.
 
-A key that moves to another partition leaves a −D behind, so a writer must know the place of every key. What others
-write may move keys or add them; their compactions change nothing.
+A key that moves to another partition leaves a −D row behind, so a writer must know the place of every key. Writes of
+others may move or add keys; their compactions change nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 _HARMLESS = (CommitKind.COMPACT, CommitKind.ANALYZE)
 
 _MOVED = Conflict(
-    "others changed rows meanwhile, and keys may have moved to other partitions; write the rows again with a new writer"
+    "others changed rows in the meantime, and keys may have moved to other partitions; write the rows again with a new "
+    "writer"
 )
 _LOST = Conflict(
-    "the writer had handed over changes before these that were not committed, and these rely on where they put keys; "
+    "the writer had handed over changes before these that were not committed, and these rely on their key places; "
     "commit them first, or write the rows again with a new writer"
 )
 
@@ -35,19 +36,19 @@ class KeyFollower:
 
     @property
     def base(self) -> KeyBase:
-        """The last snapshot that is known to hold nothing but the writer's work, and its files that came not yet."""
+        """The last snapshot known to contain only the writer's work, and its files that are not committed yet."""
         return KeyBase(writer=self._writer, base=self._position, files=tuple(sorted(self._files)))
 
     def expect(self, changes: Changes) -> None:
-        """The writer hands these over."""
+        """Note changes that the writer hands over."""
         self._files.update(file.name for bucket in changes.buckets for file in bucket.written.added)
 
     def advance(self, chronicle: SnapshotLog, latest: Snapshot | None) -> Conflict | None:
         """Check everything up to `latest`.
 
-        Returns: a conflict if something else than the writer's files was added or taken away, also by a rollback, or if
-            that cannot be said because the last known snapshot has expired.
-        Cost: a get for each snapshot not known yet, and two if it is not a compaction.
+        Returns: a conflict if anything but the writer's files was added or deleted, also by a rollback, or if this
+            cannot be determined because the last known snapshot has expired.
+        Cost: a get for each snapshot that is not known yet, and two if it is not a compaction.
         """
         if self._conflict is None:
             history = chronicle.after(self._position, latest)
@@ -75,7 +76,7 @@ class KeyFollower:
 
 
 def require_replacing(changes: Changes) -> None:
-    """Refuse to replace a table by what was written into it: rows went to where their keys lie, or were dropped.
+    """Refuse to replace a table by rows that were written into it: they were routed by existing keys, or dropped.
 
     Raises: UsageError
     """
@@ -83,5 +84,5 @@ def require_replacing(changes: Changes) -> None:
     if base is not None and (base.base.id or base.files) and any(bucket.written.added for bucket in changes.buckets):
         raise UsageError(
             "rows that are to replace a table whose keys move between partitions must come from writer(overwrite=True) "
-            "in one commit; these were written beside the rows that are there"
+            "in one commit; these were written in addition to the existing rows"
         )

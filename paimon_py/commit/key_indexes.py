@@ -1,7 +1,7 @@
-"""Indexes over the values of primary-key tables: a commit that changes the files of a level takes its indexes away.
+"""Indexes over values in primary-key tables: a commit that changes the files of a level removes its indexes.
 
-An index counts only while the files that it was made of are exactly those of its level, and readers look at all rows of
-files without one, so that no row is lost by taking it away.
+An index is valid only while the files that it was built from are exactly those of its level, and readers read all rows
+of files without one, so removing it loses no row.
 
 Source: format.md §28; Java `PrimaryKeyIndexSourceMeta`, release 2.0.
 """
@@ -23,14 +23,14 @@ _VERSION = 1
 
 
 class Sources(msgspec.Struct, frozen=True):
-    """The files that an index was made of, all of one level."""
+    """The files that an index was built from, all of one level."""
 
     level: int
     names: frozenset[str]
 
 
 def without_dead_indexes(part: SnapshotDelta, state: State) -> SnapshotDelta:
-    """The part, which also takes away the indexes of levels whose files it changes.
+    """The part, which also removes the indexes of levels whose files it changes.
 
     Cost: a get if the latest snapshot has index files.
     Raises: SnapshotExpiredError, CorruptionError
@@ -71,7 +71,7 @@ def _by_bucket(entries: Iterable[ManifestEntry]) -> dict[Bucket, list[ManifestEn
 def _dies(
     entry: IndexEntry, deleted: dict[Bucket, list[ManifestEntry]], added: dict[Bucket, list[ManifestEntry]]
 ) -> bool:
-    """Whether an index is not that of its level any more."""
+    """Whether an index no longer matches its level."""
     if entry.global_index is None or entry.global_index.source_meta is None:
         return False
     place = entry.partition, entry.bucket

@@ -1,22 +1,33 @@
-"""Whether changes from another process belong to this table, and whether their files still exist.
+"""Checks that changes from another process belong to this table, and that their files still exist.
 
-A snapshot that names a missing file cannot be read, and no later commit mends it.
+A snapshot that references a missing file cannot be read, and no later commit repairs it.
 """
 
 from __future__ import annotations
 
+import itertools
+import posixpath
 from collections.abc import Iterator
 
 from paimon_py.commit.changes import Changes
 from paimon_py.env import is_distant
 from paimon_py.errors import UsageError
 from paimon_py.metadata.open_table import OpenTable
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 
 _ARITY_BYTES = 4
+_LISTED_FROM = 16
+"""The number of new files in a directory from which listing it costs less than a request for each file."""
+
+_LISTED_FROM_OF_MANY = 1000
+"""The same where rows have no bucket yet: a directory may hold any number of older files, and a call lists 1,000."""
+
+_Expected = tuple[str, int | None]
+"""The path of a new file and its size, if the changes contain it."""
 
 
 def check_origin(table: OpenTable, changes: Changes) -> None:
-    """Refuse changes that were not written to this table, and files that are given twice.
+    """Refuse changes that were not written to this table, and files that occur twice.
 
     Cost: one list of schemas, unless the schema is the table's own.
     Raises:
@@ -31,42 +42,69 @@ def check_origin(table: OpenTable, changes: Changes) -> None:
         )
     if changes.branch != table.root.branch:
         raise UsageError(
-            f"the changes were written to the branch {changes.branch!r}, this is {table.root.branch!r} of"
-            f" {table.root.path}; commit"
-            " them there"
+            f"the changes were written to the branch {changes.branch!r}, this is {table.root.branch!r} of "
+            f"{table.root.path}; commit them there"
         )
     if changes.schema_id != table.schema.id and changes.schema_id not in table.root.schemas.ids():
         raise UsageError(
-            f"the changes were written under schema {changes.schema_id}, which {table.root.path} does not have:"
-            " they are of "
-            "another table; commit them there"
+            f"the changes were written under schema {changes.schema_id}, which {table.root.path} does not have: "
+            "they belong to another table; commit them there"
         )
     wanted = len(table.schema.partition_keys)
     for bucket in changes.buckets:
         if int.from_bytes(bucket.partition[:_ARITY_BYTES], "big") != wanted:
             raise UsageError(
-                f"the changes lie in partitions of other columns than {list(table.schema.partition_keys)}: they are of "
-                f"another table than {table.root.path}; commit them there"
+                f"the changes are for partitions of other columns than {list(table.schema.partition_keys)}: they "
+                f"belong to another table than {table.root.path}; commit them there"
             )
 
 
 def missing_file(files: OpenTable, changes: Changes) -> str | None:
-    """The path of a new file that is not there, or not as long as it was written; None if all are.
+    """The path of a new file that does not exist or has another size than written; None if all are complete.
 
-    Cost: one stat for each new file, for each file beside it and each new index file; several at once where requests
-        take their time.
+    Cost: one stat for each new file, each file beside it and each new index file. On distant stores, several requests
+        run in parallel, and directories with many new files are listed once instead.
     """
     expected = list(_expected_files(files, changes))
-    stat, paths = files.root.files.stat, [path for path, _ in expected]
-    found = files.root.env.io.map(stat, paths) if is_distant(files.root.path) else map(stat, paths)
-    for (path, size), status in zip(expected, found, strict=True):
-        if status is None or size not in (None, status.size_bytes):
-            return path
+    if is_distant(files.root.path):
+        expected = _without_listed(files, expected)
+        found = files.root.env.io.map(files.root.files.stat, [path for path, _ in expected])
+    else:
+        found = map(files.root.files.stat, [path for path, _ in expected])
+    for one, status in zip(expected, found, strict=True):
+        if not _is_whole(one, None if status is None else status.size_bytes):
+            return one[0]
     return None
 
 
-def _expected_files(files: OpenTable, changes: Changes) -> Iterator[tuple[str, int | None]]:
-    """Paths of all new files, and how long they are, as far as the changes say."""
+def _without_listed(files: OpenTable, expected: list[_Expected]) -> list[_Expected]:
+    """The files to check one by one: those that no listing contains with their size."""
+    is_crowded = bucket_mode(files.schema) in (BucketMode.NONE, BucketMode.POSTPONED)
+    least = _LISTED_FROM_OF_MANY if is_crowded else _LISTED_FROM
+    by_directory: dict[str, list[_Expected]] = {}
+    for path, size in expected:
+        by_directory.setdefault(posixpath.dirname(path), []).append((path, size))
+    listed = [
+        directory for directory, new in by_directory.items()
+        if len(new) >= least and directory.startswith(f"{files.root.path}/")
+    ]  # fmt: skip
+
+    def unlisted(directory: str) -> list[_Expected]:
+        sizes = {status.name: status.size_bytes for status in files.root.store.list(directory)}
+        return [one for one in by_directory[directory] if not _is_whole(one, sizes.get(posixpath.basename(one[0])))]
+
+    rest = list(itertools.chain.from_iterable(files.root.env.io.map(unlisted, listed)))
+    for directory in listed:
+        del by_directory[directory]
+    return [*rest, *itertools.chain.from_iterable(by_directory.values())]
+
+
+def _is_whole(expected: _Expected, found: int | None) -> bool:
+    """Whether a file exists with the size that was written. `found`: its size; None if it does not exist."""
+    return found is not None and expected[1] in (None, found)
+
+
+def _expected_files(files: OpenTable, changes: Changes) -> Iterator[_Expected]:
     for bucket in changes.buckets:
         place = files.bucket(*bucket.place)
         for file in bucket.made_files:

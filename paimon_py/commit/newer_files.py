@@ -1,6 +1,6 @@
-"""Files that others wrote under a later schema than the one a table object, or a writer, knows.
+"""Files that others wrote under a later schema than that of a table object or a writer.
 
-Rewritten under the older schema, their rows would lose columns that were added since, and values that became wider.
+Rewritten under the older schema, their rows would lose columns that were added since, and values of widened types.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from paimon_py.spec.data_file import DataFile
 
 
 def is_narrower(table: OpenTable, files: Iterable[DataFile]) -> str | None:
-    """Why rows of some files cannot be written anew under a schema without losing values; None if they can.
+    """The reason why rows of files cannot be rewritten under a schema without losing values; None if they can.
 
     Cost: nothing, unless a file has a later schema: then these schemas are fetched once.
     """
@@ -24,7 +24,7 @@ def is_narrower(table: OpenTable, files: Iterable[DataFile]) -> str | None:
 
 
 def require_known(table: OpenTable, files: Iterable[DataFile]) -> None:
-    """Refuse to rewrite rows of these files under a schema that does not hold all of their values.
+    """Refuse to rewrite rows of these files under a schema that cannot hold all of their values.
 
     Raises: CommitConflictError; refresh the table and repeat the call.
     """

@@ -27,7 +27,7 @@ class ManifestLists(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Author(msgspec.Struct, frozen=True, kw_only=True):
-    """Who commits, and what they say about it. `source`: the step of another table that is committed, as its position.
+    """The author of a commit, and its metadata. `source`: the position of the committed step of another table.
     `same_rows`: no row changes.
     """
 
@@ -43,7 +43,7 @@ class Author(msgspec.Struct, frozen=True, kw_only=True):
 def batch_user(changes: Changes) -> str | None:
     """A user for a batch commit, the same whenever the same files are committed, so that a repetition is recognised.
 
-    Shaped like a UUID; None if no file was made for these changes alone: others may have taken away the same ones.
+    Formatted like a UUID; None if no file was created only for these changes: others may have deleted the same ones.
     """
     edits = [edit for bucket in changes.buckets for edit in (bucket.written, bucket.compacted)]
     old = {file.name for edit in edits for file in edit.deleted}
@@ -69,11 +69,11 @@ def next_snapshot(
 ) -> Snapshot:
     """The snapshot after `latest`.
 
-    Times never go back; the watermark never falls; statistics stay while the schema does.
+    Times never go back; the watermark never falls; statistics are kept while the schema stays the same.
 
     Args:
-        schema: the latest one, which the snapshot is committed under.
-        known: the users as of `latest`, if more is known of them than `latest` says.
+        schema: the latest one, under which the snapshot is committed.
+        known: the users as of `latest`, if more is known about them than `latest` contains.
     """
     delta = sum(entry.file.row_count for entry in part.adds) - sum(entry.file.row_count for entry in part.deletes)
     changelog = sum(entry.file.row_count for entry in part.changelog) if part.changelog else None
@@ -111,7 +111,7 @@ def next_snapshot(
 
 
 def next_row_id(latest: Snapshot | None) -> int:
-    """The id that the next new row of a table gets."""
+    """The id of the next new row of a table."""
     return (latest.next_row_id or 0) if latest else 0
 
 

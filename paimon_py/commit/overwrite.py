@@ -1,4 +1,4 @@
-"""Which partitions an overwrite replaces.
+"""Selects the partitions that an overwrite replaces.
 
 Source: format.md §15.5; Java `FileStoreCommitImpl.overwritePartition`.
 """
@@ -26,11 +26,11 @@ Overwrite = Union[PartitionChoice, DynamicOverwrite]
 
 
 def overwrite_of(schema: TableSchema, overwrite: Mapping[str, object] | str | None) -> Overwrite | None:
-    """What a caller means by `overwrite={"month": 3}`, `{}` or `"dynamic"`.
+    """The meaning of `overwrite={"month": 3}`, `{}` or `"dynamic"`.
 
     Raises:
-        UsageError: something else, what the table has no partitions for, or a value that its column cannot hold.
-        UnsupportedError: some partitions of a table whose keys move between partitions.
+        UsageError: another value, columns that are not partition columns, or a value that its column cannot hold.
+        UnsupportedError: a subset of partitions in a table whose keys move between partitions.
     """
     if overwrite is None:
         return None
@@ -39,7 +39,8 @@ def overwrite_of(schema: TableSchema, overwrite: Mapping[str, object] | str | No
     if overwrite and bucket_mode(schema) is BucketMode.CROSS_PARTITION:
         raise UnsupportedError(
             "paimon_py cannot overwrite some partitions of a table whose keys move between partitions: new rows may "
-            "have keys that lie elsewhere. Use overwrite={} for the whole table, or drop_partitions, then write_arrow",
+            "have keys that are in other partitions. Use overwrite={} for the whole table, or drop_partitions, then "
+            "write_arrow",
             feature="overwriting partitions between which keys move",
         )
     if isinstance(overwrite, Mapping):
@@ -52,11 +53,11 @@ def overwrite_of(schema: TableSchema, overwrite: Mapping[str, object] | str | No
 def replaced_partitions(overwrite: Overwrite, new_partitions: Sequence[bytes]) -> PartitionChoice:
     """The partitions that an overwrite with files in `new_partitions` replaces.
 
-    Raises: UsageError if a new file lies outside.
+    Raises: UsageError if a new file is outside.
     """
     if isinstance(overwrite, DynamicOverwrite):
         return PartitionChoice.of_rows(new_partitions)
     outside = len(new_partitions) - int(np.count_nonzero(overwrite(binary_array(new_partitions))))
     if outside:
-        raise UsageError(f"{outside} of the new files lie outside the partition to overwrite ({overwrite.text})")
+        raise UsageError(f"{outside} of the new files are outside the partition to overwrite ({overwrite.text})")
     return overwrite

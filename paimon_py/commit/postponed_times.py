@@ -1,6 +1,6 @@
-"""Times of new files in the postpone bucket: a commit makes them later than everything committed before.
+"""Times of new files in the postpone bucket: a commit makes them later than all earlier commits.
 
-The later commit is the newer row, whatever the clocks of the machines say. A compaction, Java's too, replays waiting
+The later commit has the newer row, regardless of the clocks of the machines. A compaction, also Java's, replays waiting
 files in the order of these times (`metadata/postponed_order.py`).
 
 Source: docs/reliability.md §3 (c), (i); format.md §7.3.
@@ -22,13 +22,13 @@ _BEFORE_ALL = -1
 
 
 def in_waiting_order(part: SnapshotDelta, state: State, now_millis: int) -> SnapshotDelta:
-    """The part with times for its waiting files, and what its snapshot is to say of their order.
+    """The part with times for its waiting files, and the order of waiting files to store in its snapshot.
 
     Args:
         now_millis: wall clock of the committer's zone; no file is made later.
 
-    Cost: none, unless files wait and the latest snapshot was committed by another kind of writer: then the live files
-        that wait.
+    Cost: none, unless files wait and the latest snapshot was committed by another kind of writer: then the live
+        waiting files.
     Raises: SnapshotExpiredError
     """
     order = None if state.latest is None else state.latest.waiting

@@ -1,4 +1,4 @@
-"""What a commit proposes: edits as one snapshot, and what they require of the latest state.
+"""The proposals of a commit: edits as one snapshot, and their requirements on the latest state.
 
 Each proposal is evaluated before every attempt. The docstring of its class names what an attempt may change:
 files rewritten with larger numbers, merged hash indexes, and which compactions still fit.
@@ -43,7 +43,7 @@ from paimon_py.spec.snapshot import Base, CommitKind
 
 
 class Requirements:
-    """What changes require of the latest state, as the caller and the table ask."""
+    """The requirements of changes on the latest state, set by the caller and the table."""
 
     def __init__(self, table: OpenTable, changes: Changes, request: CommitRequest, repeats: DuplicateCheck) -> None:
         self._table = table
@@ -56,7 +56,7 @@ class Requirements:
         self.missing: str | None = None
 
     def of_rows(self) -> Sequence[Requirement]:
-        """Requirements of changes that add rows to those there are."""
+        """Requirements of changes that add rows."""
         return (
             self.same_table, self.same_rules, self.check_unchanged, self.new, self.keys_known, self.check,
             self.files_there,
@@ -67,13 +67,13 @@ class Requirements:
         return self.same_table, self.same_rules, self.check_unchanged, self.new, self.check, self.files_there
 
     def same_table(self, _: State) -> Conflict | None:
-        """The table is the one that was opened."""
+        """Check that the table is the one that was opened."""
         if self._root.schemas.get(self._schema.id).is_same_version(self._schema):
             return None
-        return Conflict(f"schema {self._schema.id} is not what it was: {self._root.path} is another table now")
+        return Conflict(f"schema {self._schema.id} has changed: {self._root.path} is another table now")
 
     def same_rules(self, state: State) -> Conflict | None:
-        """The options that decide what rows mean are those under which files were written."""
+        """Check that the options that decide the meaning of rows are those under which files were written."""
         schemas, now = self._root.schemas, state.newest_schema
         known = {self._schema.id, self._changes.schema_id, *_schemas_of(self._changes.buckets)}
         for number in sorted(known - {now.id}):
@@ -86,7 +86,7 @@ class Requirements:
         return None
 
     def check_unchanged(self, state: State) -> Conflict | None:
-        """The latest snapshot is the expected one, and rows can be committed under the latest schema."""
+        """Check that the latest snapshot is the expected one, and that the latest schema accepts the rows."""
         latest, expected = state.latest, self._request.expected_snapshot_id
         if expected is not None and expected != (latest.id if latest else 0):
             return Conflict(f"the latest snapshot is {latest.id if latest else 'none'}, not {expected} as expected")
@@ -96,24 +96,24 @@ class Requirements:
         schemas, now = self._root.schemas, state.newest_schema
         if max(written) > now.id:
             return Conflict(
-                f"schema {max(written)} of {self._root.path}, under which this was written, is gone: a fast_forward let"
-                " it go. Call refresh(), or open the table again, and write again"
+                f"schema {max(written)} of {self._root.path}, under which this was written, no longer exists: a"
+                " fast_forward removed it. Call refresh(), or open the table again, and write again"
             )
         conflicts = (schema_conflict(schemas.get(number), now) for number in sorted(written))
         return next((conflict for conflict in conflicts if conflict is not None), None)
 
     def new(self, state: State) -> Conflict | Already | None:
-        """The changes were not committed before. Changes that were made for this very commit cannot have been."""
+        """Check that the changes were not committed before. Changes made for this very commit cannot have been."""
         return None if self._request.is_new and self._request.label.identifier is None else self._repeats(state)
 
     def keys_known(self, state: State) -> Conflict | None:
-        """All keys that can move between partitions lie where the writer knew them to be."""
+        """Check that all keys that can move between partitions are where the writer assumed them to be."""
         if self._keys is None or not any(bucket.written.added for bucket in self._changes.buckets):
             return None
         return self._keys.advance(state.chronicle, state.latest) or self._keys.missing()
 
     def check(self, state: State) -> Conflict | None:
-        """What the caller asks for."""
+        """Run the check of the caller."""
         return None if self._request.check is None else self._request.check(state)
 
     def files_there(self, _: State) -> None:
@@ -123,15 +123,15 @@ class Requirements:
         """
         if self.missing is not None:
             raise UsageError(
-                f"nothing was committed: {self.missing} is not there as it was written. The changes are of another "
-                "table, or their files were deleted since; write the rows again and commit what that returns"
+                f"nothing was committed: {self.missing} does not exist as it was written. The changes belong to"
+                " another table, or their files have been deleted; write the rows again and commit the new changes"
             )
 
 
 class WriteProposal:
-    """Proposes what was written.
+    """Proposes written files.
 
-    An attempt may write files again under larger sequence numbers (`numbering`) and unite hash indexes (`hashes`).
+    An attempt may rewrite files under larger sequence numbers (`numbering`) and unite hash indexes (`hashes`).
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class WriteProposal:
         self.requirements = requires.of_rows()
 
     def part(self, state: State) -> SnapshotDelta | Conflict:
-        """The new files, with numbers after those of all others, and the index files that the table has then."""
+        """The new files, with sequence numbers after all others, and the resulting index files of the table."""
         if self._has_numbers:
             self._rivals.follow(state)
             if not self._keeps_numbers:
@@ -179,7 +179,7 @@ class WriteProposal:
 
 
 class OverwriteProposal:
-    """Proposes new files that replace all others of some partitions. No attempt changes anything."""
+    """Proposes new files that replace all others of some partitions. Attempts change nothing."""
 
     def __init__(
         self, schema: TableSchema, changes: Changes, chosen: PartitionChoice, request: CommitRequest,
@@ -194,7 +194,7 @@ class OverwriteProposal:
         self.requirements = requires.of_overwrite()
 
     def part(self, state: State) -> SnapshotDelta | Conflict:
-        """The new files, and what they take the place of."""
+        """The new files, and the files that they replace."""
         conflict = bucket_count_conflict(self._adds, {})
         if conflict is not None:
             return conflict
@@ -222,7 +222,7 @@ class CompactProposal:
         self, schema: TableSchema, changes: Changes, requires: Requirements, written: Published | None, *,
         replaces: bool,
     ) -> None:  # fmt: skip
-        """`written`: what was published of the same changes just now; `replaces`: in the place of other rows."""
+        """`written`: the snapshot of the same changes published before; `replaces`: it replaced other rows."""
         self._schema = schema
         self._changes = changes
         self._written = written is not None
@@ -271,7 +271,7 @@ class CompactProposal:
         return Already() if is_committed(buckets, state.live_in(compact_part(buckets).buckets)) else None
 
     def _was_published(self, state: State) -> bool:
-        """Whether some of these compactions are in the table, or were: an earlier call may have dropped others.
+        """Whether some of these compactions are or were in the table: an earlier call may have dropped others.
 
         Cost: a get for each snapshot since the changes were made, and two for its delta.
         """
@@ -282,9 +282,9 @@ class CompactProposal:
         return not made.isdisjoint(known)
 
     def _files_added_by_others(self, chronicle: SnapshotLog, base: Base) -> frozenset[str] | None:
-        """Names of the files that others added after a snapshot and before what this commit has written.
+        """Names of the files that others added after a snapshot and before the files that this commit has written.
 
-        None also if rows were taken away in between: a key that was looked up may be gone without a new file.
+        None also if rows were removed in between: a key that was looked up may be gone without a new file.
         """
         history = chronicle.after(base, self._parent)
         if isinstance(history, Lost) or any(one.commit_kind is CommitKind.OVERWRITE for one in history.snapshots):
@@ -304,7 +304,7 @@ def placed_by_key(schema: TableSchema, entries: Sequence[ManifestEntry]) -> list
 
 
 def _upgrade(schema: TableSchema, changes: Changes) -> tuple[ManifestEntry, ...]:
-    """The new files of an overwrite, on the top level where they do not overlap."""
+    """The new files of an overwrite, on the top level if they do not overlap."""
     options, adds = Options(schema.options), write_part(changes.buckets).adds
     if not adds or not schema.primary_keys or _compacts(changes.buckets):
         return adds

@@ -1,6 +1,6 @@
-"""Give a writer's files larger sequence numbers after another writer of the bucket committed in between.
+"""Assigns larger sequence numbers to a writer's files after another writer of the bucket committed in between.
 
-Source: docs/format.md §12.1 (two writers of one bucket may give equal numbers).
+Source: docs/format.md §12.1 (two writers of one bucket may assign equal numbers).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _NEVER = 2**62
 
 
 def renumber(table: OpenTable, changes: BucketChanges, offset: int) -> Edit:
-    """What a writer wrote to a bucket, every sequence number larger by `offset`.
+    """The written part of a bucket's changes, with every sequence number increased by `offset`.
 
-    Append tables have sequence numbers in metadata only: nothing is read. Files of primary-key tables are rewritten,
+    Append tables have sequence numbers only in metadata: nothing is read. Files of primary-key tables are rewritten,
     under names that show which file they replace. So is the changelog of the input: a row has the same number in it as
-    in level 0. The old ones stay: the commit deletes them once it is certain that it happened, until then the caller
+    in level 0. The old files are kept: the commit deletes them once it has certainly succeeded; until then the caller
     may have to commit them again.
 
     Raises:

@@ -1,6 +1,6 @@
-"""How to commit: what a caller may say about it, checked before anything is read or written.
+"""The options of a commit, checked before anything is read or written.
 
-Everything here ends up in a snapshot file, which every reader of the table has to understand from then on.
+Everything here is stored in a snapshot file, which every reader of the table must be able to read from then on.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from paimon_py.spec.snapshot import RESERVED_PROPERTIES
 
 
 class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """How to commit.
+    """The options of a commit.
 
     `label`: the committing user and number. `expected_snapshot_id`: refuse if the latest snapshot is another one.
-    `is_new`: the changes were made for this very commit, so nobody can have committed them. `check_files`: the changes
-    come from elsewhere, so look whether their files are there. `check`: asked of the latest state before every attempt
-    whether what was written still follows from it. `spares_waiting`: an overwrite leaves rows alone that wait for their
-    bucket. `upgrades`: new files of an overwrite go to the top level though the option `overwrite-upgrade` is off.
-    `same_rows`: the overwrite puts the very rows that it replaces into other files, and changes none.
+    `is_new`: the changes were made for this very commit, so they cannot have been committed before. `check_files`: the
+    changes come from another process, so check that their files exist. `check`: checks before every attempt whether the
+    written rows still follow from the latest state. `spares_waiting`: an overwrite keeps rows in the postpone bucket.
+    `upgrades`: new files of an overwrite are moved to the top level even if the option `overwrite-upgrade` is off.
+    `same_rows`: the overwrite only moves the rows that it replaces to other files, and changes none.
 
     Raises:
         UsageError: a value that no snapshot can hold.
@@ -49,12 +49,12 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
         if self.watermark is not None and not is_long(self.watermark):
             raise UsageError(f"watermark must be a whole number of epoch milliseconds, not {self.watermark!r}")
         if self.properties is not None and not _is_text_mapping(self.properties):
-            raise UsageError(f"properties must map texts to texts, not {self.properties!r}")
+            raise UsageError(f"properties must map strings to strings, not {self.properties!r}")
         own = [name for name in self.properties or () if name.startswith(RESERVED_PROPERTIES)]
         if own:
             raise UsageError(
-                f"property {own[0]!r} cannot be given: names that begin with {RESERVED_PROPERTIES!r} are those that"
-                " paimon_py writes for itself"
+                f"property {own[0]!r} cannot be set: names that begin with {RESERVED_PROPERTIES!r} are reserved for"
+                " properties that paimon_py writes itself"
             )
 
 

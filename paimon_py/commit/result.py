@@ -11,14 +11,14 @@ from paimon_py.spec.snapshot import Snapshot, SnapshotId
 
 
 class CommittedSnapshots(AsPage, msgspec.Struct, frozen=True, kw_only=True):
-    """The snapshots that a call committed, and their parent; the ids know their marks.
+    """The snapshots that a call committed, and their parent; the ids include their marks.
 
     Attributes:
-        snapshot_id: the newest snapshot, None if nothing was committed.
-        snapshot_ids: all of them: what was written, then what was compacted.
-        before: the state before them; 0 is the empty table. None if nothing was committed, or it is not known any more.
+        snapshot_id: the newest snapshot; None if nothing was committed.
+        snapshot_ids: all of them: first the written, then the compacted one.
+        before: the state before them; 0 is the empty table. None if nothing was committed, or it is no longer known.
         already_committed: the same had been committed before; nothing was published now.
-        warnings: what those who follow the table could not do, such as writing Iceberg metadata; the commit stands.
+        warnings: failures of followers of the table, such as writing Iceberg metadata; the commit itself succeeded.
     """
 
     snapshot_id: int | None = None
@@ -32,17 +32,17 @@ class CommitResult(CommittedSnapshots, frozen=True, kw_only=True):
     """The result of a commit; `Table.changes` returns its changes row by row.
 
     Attributes:
-        snapshot_id: the newest snapshot of the commit, None if there was nothing to commit.
-        snapshot_ids: all of them: what was written, then what was compacted.
+        snapshot_id: the newest snapshot of the commit; None if there was nothing to commit.
+        snapshot_ids: all of them: first the written, then the compacted one.
         before: the state before the commit, for `scan(snapshot_id=result.before)`; 0 is the empty table. None if
-            nothing was committed, or that state is not known any more.
+            nothing was committed, or that state is no longer known.
         already_committed: the same commit had happened before; nothing was published now.
-        row_count: rows in the files that were added.
-        file_count: number of files that were added.
-        attempts: how often publishing was tried.
-        dropped_compaction: why the compaction of some buckets was given up while everything else was kept.
+        row_count: the number of rows in the added files.
+        file_count: the number of added files.
+        attempts: the number of attempts to publish.
+        dropped_compaction: the reason why the compaction of some buckets was dropped while everything else was kept.
         dropped_buckets: the partitions, serialized, and numbers of these buckets.
-        warnings: what those who follow the table could not do, such as writing Iceberg metadata; the commit stands.
+        warnings: failures of followers of the table, such as writing Iceberg metadata; the commit itself succeeded.
     """
 
     row_count: int = 0
@@ -53,7 +53,7 @@ class CommitResult(CommittedSnapshots, frozen=True, kw_only=True):
 
     @classmethod
     def of_earlier(cls, snapshots: Sequence[Snapshot], attempts: int = 0) -> CommitResult:
-        """The result of a commit that had happened before, from those of its snapshots that are left."""
+        """The result of a commit that had happened before, from the remaining ones of its snapshots."""
         ids = tuple(SnapshotId.of(snapshot) for snapshot in snapshots)
         return cls(
             snapshot_id=ids[-1] if ids else None,
@@ -65,7 +65,7 @@ class CommitResult(CommittedSnapshots, frozen=True, kw_only=True):
 
 
 def join_results(first: CommitResult, second: CommitResult) -> CommitResult:
-    """The result of two commits, the second of which took up what the first one dropped."""
+    """The combined result of two commits, the second of which resumed what the first one dropped."""
     ids = first.snapshot_ids + second.snapshot_ids
     return msgspec.structs.replace(
         second,

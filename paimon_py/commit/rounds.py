@@ -17,14 +17,14 @@ ROUNDS = 20
 
 
 def on_latest(root: TableRoot, work: Callable[[Snapshot | None, int], T], *, rounds: int) -> T:
-    """What `work` makes of the latest snapshot (None on an empty table), in which round, counted from 1.
+    """The result of `work` on the latest snapshot (None on an empty table), in rounds counted from 1.
 
-    A conflict, or a snapshot that expired, begins the next round, unless the snapshot still is the latest: then the
-    next round would end the same.
+    A conflict, or a snapshot that expired, starts the next round, unless the snapshot is still the latest: then the
+    next round would end the same way.
 
     Raises:
         CommitConflictError, SnapshotExpiredError: others were faster in every round.
-        CorruptionError: a file is not there although its snapshot is.
+        CorruptionError: a file does not exist although its snapshot does.
         Everything that `work` raises.
     """
     for number in range(1, rounds + 1):
@@ -38,7 +38,7 @@ def on_latest(root: TableRoot, work: Callable[[Snapshot | None, int], T], *, rou
 
 
 def _run_round(root: TableRoot, work: Callable[[Snapshot | None, int], T], snapshot: Snapshot | None, number: int) -> T:
-    """A file that is missing has expired with its snapshot, or the table is damaged."""
+    """Run one round. A missing file has expired with its snapshot, or the table is damaged."""
     try:
         return work(snapshot, number)
     except FileMissingError as error:

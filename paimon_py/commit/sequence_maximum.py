@@ -1,4 +1,4 @@
-"""The property of a new snapshot that says the largest sequence number of its table.
+"""The property of a new snapshot that contains the largest sequence number of its table.
 
 Source: format.md §12.1; Java `FileStoreCommitImpl`, `SequenceSnapshotProperties`, release 2.0.
 """
@@ -15,11 +15,11 @@ from paimon_py.spec.sequence_property import SEQUENCE_PROPERTY, stored_maximum
 
 
 def with_maximum(author: Author, part: SnapshotDelta, state: State) -> Author:
-    """The author, whose snapshot has the property: the number so far, or a larger one of the files that come.
+    """The author with the property of the snapshot: the number so far, or a larger one of the new files.
 
-    Where the latest snapshot does not say it, since the option was set later, the live files do.
+    If the latest snapshot does not contain it, because the option was set later, it is computed from the live files.
 
-    Cost: without the property in the latest snapshot the manifests of all live files.
+    Cost: without the property in the latest snapshot, the manifests of all live files.
     Raises: SnapshotExpiredError
     """
     numbers = [entry.file.max_sequence for entry in part.adds]

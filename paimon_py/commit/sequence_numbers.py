@@ -1,7 +1,7 @@
-"""Sequence numbers of a commit's new rows: larger than all numbers that were committed before.
+"""Sequence numbers of a commit's new rows: larger than all numbers committed before.
 
-A writer continues from the largest number it found. If others committed meanwhile, the new files are rewritten with
-larger numbers, so that the later commit also has the newer rows.
+A writer continues from the largest number it found. If others committed in the meantime, the new files are rewritten
+with larger numbers, so that the later commit also has the newer rows.
 
 Source: docs/reliability.md §3 (b).
 """
@@ -21,7 +21,7 @@ Renumber = Callable[[OpenTable, BucketChanges, int], Edit]
 
 
 class SequenceAssignment:
-    """The changes of one commit, rewritten as often as their sequence numbers must grow.
+    """The changes of one commit, rewritten whenever their sequence numbers must grow.
 
     Attributes:
         current: the changes, with the files that replace renumbered ones.
@@ -29,7 +29,7 @@ class SequenceAssignment:
     """
 
     def __init__(self, files: OpenTable, changes: Changes, rewrite: Renumber | None = None) -> None:
-        """`rewrite`: rewrites new files, by default `renumber`."""
+        """`rewrite`: rewrites new files; by default `renumber`."""
         self._files = files
         self._rewrite = rewrite or renumber
         self._changes = changes
@@ -37,7 +37,7 @@ class SequenceAssignment:
         self.moved: dict[int, int] = {}
 
     def follow(self, highest: Mapping[Bucket, int]) -> None:
-        """Renumber new rows to come after these numbers. A bucket that is renumbered loses its compaction.
+        """Renumber new rows to follow these numbers. A renumbered bucket loses its compaction.
 
         Raises: what `renumber` raises; `discard` still deletes what was written before.
         """
@@ -51,7 +51,7 @@ class SequenceAssignment:
             self._replace(position, msgspec.structs.replace(original.without_compaction(), written=written))
 
     def discard(self) -> None:
-        """Delete the rewritten files; no snapshot names them."""
+        """Delete the rewritten files; no snapshot references them."""
         for position in self.moved:
             self._delete(position)
 

@@ -18,15 +18,15 @@ from paimon_py.spec.schema import ROW_ID
 from paimon_py.spec.snapshot import CommitKind
 
 _BEFORE_ALL = -1
-"""An earlier time than any that files of one snapshot are given."""
+"""Earlier than any creation time that files of one snapshot are assigned."""
 
 
 class SnapshotDelta(msgspec.Struct, frozen=True, kw_only=True):
-    """One snapshot's worth of changes; DELETEs stand before ADDs in its manifest (format.md §5.4).
+    """The changes of one snapshot; DELETEs precede ADDs in its manifest (format.md §5.4).
 
-    `index`: the table's index files from now on, None if they stay what they are. `statistics`: name of the table's
-    statistics from now on, None if they stay. `waiting`: how far the times of waiting files show their order, None
-    where that is not known, or none waits. `next_row_id`: the row id that is given next, None if it stays.
+    `index`: the table's index files from now on; None if they stay unchanged. `statistics`: name of the table's
+    statistics from now on; None if they stay unchanged. `waiting`: the range in which times of waiting files show their
+    order; None if it is unknown, or none waits. `next_row_id`: the row id to assign next; None if it stays unchanged.
     """
 
     kind: CommitKind
@@ -45,27 +45,27 @@ class SnapshotDelta(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether the delta changes nothing."""
         return not (self.deletes or self.adds or self.changelog)
 
     @property
     def is_manifest_merge(self) -> bool:
-        """Whether all it does is to merge manifests."""
+        """Whether the delta only merges manifests."""
         return self.kind is CommitKind.COMPACT and self.is_empty and self.index is None
 
     @property
     def buckets(self) -> frozenset[Bucket]:
-        """The buckets it touches."""
+        """The changed buckets."""
         return frozenset((entry.partition, entry.bucket) for entry in self.entries + self.changelog)
 
     @property
     def partitions(self) -> frozenset[bytes]:
-        """The partitions it touches."""
+        """The changed partitions."""
         return frozenset(partition for partition, _ in self.buckets)
 
 
 def write_part(buckets: Iterable[BucketChanges]) -> SnapshotDelta:
-    """What was written: kind APPEND, or OVERWRITE if files or rows of files are deleted."""
+    """The written part: kind APPEND, or OVERWRITE if files or rows of files are deleted."""
     edits = [(bucket, bucket.written) for bucket in buckets]
     kills = any(entry.index_type == DELETION_VECTORS for _, edit in edits for entry in edit.added_index)
     deletes = any(edit.deleted for _, edit in edits)
@@ -73,7 +73,7 @@ def write_part(buckets: Iterable[BucketChanges]) -> SnapshotDelta:
 
 
 def compact_part(buckets: Iterable[BucketChanges]) -> SnapshotDelta:
-    """What was compacted; may be empty."""
+    """The compacted part; may be empty."""
     return _part(CommitKind.COMPACT, [(bucket, bucket.compacted) for bucket in buckets])
 
 
@@ -95,10 +95,10 @@ def entries_of(bucket: BucketChanges, kind: FileKind, files: Iterable[DataFile])
 
 
 def stamp(part: SnapshotDelta, snapshot_id: int, now_millis: int) -> SnapshotDelta:
-    """The part with its snapshot as the sequence number of files that were written (`sequence.snapshot-ordering`).
+    """The part with its snapshot as the sequence number of written files (`sequence.snapshot-ordering`).
 
-    Files of one snapshot then have one number; their creation times show which is newer, so these follow
-    the order of the files. Compacted files hold such numbers already.
+    Files of one snapshot then have the same number; their creation times show which is newer, so these follow
+    the order of the files. Compacted files already contain such numbers.
     Source: Java `FileStoreCommitImpl.stampSequenceWithSnapshotId`.
     """
     if part.kind is CommitKind.COMPACT:
@@ -108,12 +108,12 @@ def stamp(part: SnapshotDelta, snapshot_id: int, now_millis: int) -> SnapshotDel
 
 
 def track_rows(part: SnapshotDelta, snapshot_id: int, first_row_id: int, *, grouped: bool) -> SnapshotDelta:
-    """The part with its snapshot as the number of rows that were written, and with ids for new rows. Files with columns
-    apart hold those of the rows of the file before them, one after the other for each column.
+    """The part with its snapshot as the number of written rows, and with ids for new rows. Files with separate columns
+    contain those of the rows of the file before them, one after the other for each column.
 
     Args:
-        first_row_id: the id that the next new row gets.
-        grouped: put the files of a partition together first, so that its ids run through.
+        first_row_id: the id of the next new row.
+        grouped: put the files of a partition together first, so that its ids are contiguous.
 
     Source: format.md §23; Java `FileStoreCommitImpl`, `RowTrackingCommitUtils.assignRowTracking`.
     """
@@ -135,7 +135,7 @@ def track_rows(part: SnapshotDelta, snapshot_id: int, first_row_id: int, *, grou
             else:
                 whole, parts = first_row_id, {}
                 first, first_row_id = first_row_id, first_row_id + file.row_count
-            low = high = snapshot_id  # a writer that rolls numbers the rows of its later files from another number on
+            low = high = snapshot_id  # a rolling writer numbers the rows of its later files from another number on
         file = msgspec.structs.replace(file, min_sequence=low, max_sequence=high, first_row_id=first)
         adds[number] = msgspec.structs.replace(entry, file=file)
     return msgspec.structs.replace(part, adds=tuple(adds), next_row_id=first_row_id)
@@ -144,13 +144,13 @@ def track_rows(part: SnapshotDelta, snapshot_id: int, first_row_id: int, *, grou
 def with_growing_times(
     adds: tuple[ManifestEntry, ...], after_millis: int, now_millis: int, chosen: Callable[[ManifestEntry], bool]
 ) -> tuple[tuple[ManifestEntry, ...], int]:
-    """New files; those that are chosen have times of creation that grow in their order, near the times they had.
+    """New files; the chosen ones get creation times that grow in their order, near their original times.
 
     Args:
-        after_millis: what all times are later than.
-        now_millis: no time is later than this one, unless the others ask for it.
+        after_millis: a lower bound, exclusive, of all times.
+        now_millis: an upper bound of all times, unless the lower bound requires later ones.
 
-    Returns: the entries, and the last time that was given.
+    Returns: the entries, and the last assigned time.
     """
     result = []
     for entry in adds:
@@ -171,7 +171,7 @@ def _stamp_entry(entry: ManifestEntry, number: int) -> ManifestEntry:
 def overwrite_part(
     adds: tuple[ManifestEntry, ...], live: Iterable[ManifestEntry], index: tuple[IndexEntry, ...] | None
 ) -> SnapshotDelta:
-    """New files in place of live ones. Overwrites carry no changelog."""
+    """New files in place of live ones. Overwrites have no changelog."""
     deletes = tuple(msgspec.structs.replace(entry, kind=FileKind.DELETE) for entry in live)
     return SnapshotDelta(kind=CommitKind.OVERWRITE, deletes=deletes, adds=adds, index=index)
 

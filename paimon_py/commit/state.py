@@ -1,4 +1,4 @@
-"""The table as one attempt to commit finds it, and the possible outcomes of an attempt."""
+"""The table as seen by one attempt to commit, and the possible outcomes of an attempt."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Already(msgspec.Struct, frozen=True):
 
 
 class State:
-    """The latest snapshot and what led to it; files and schemas are fetched when they are asked for, and once.
+    """The latest snapshot and its history; files and schemas are fetched on first use, and once.
 
     Attributes:
         latest: None for an empty table.
@@ -45,7 +45,7 @@ class State:
         chronicle: SnapshotLog,
         newest: TableSchema | None = None,
     ) -> None:
-        """`newest`: the table's latest schema, if that was fetched with the snapshot."""
+        """`newest`: the table's latest schema, if it was fetched with the snapshot."""
         self.latest = latest
         self.chronicle = chronicle
         self._table = table
@@ -57,7 +57,7 @@ class State:
 
     @property
     def newest_schema(self) -> TableSchema:
-        """The table's latest schema. Raises: TableNotFoundError if there is no table any more."""
+        """The table's latest schema. Raises: TableNotFoundError if the table no longer exists."""
         self._newest = self._newest or self._root.schemas.latest()
         return self._newest
 
@@ -83,9 +83,9 @@ class State:
         return self._live[wanted]
 
     def returning(self, part: SnapshotDelta) -> ManifestEntry | None:
-        """An entry to add that was added and deleted before, as far as manifests tell; None if there is none.
+        """An entry to add that was added and deleted before, as far as manifests show; None if there is none.
 
-        Entries are told apart by name, level and the files beside the data file, and readers fold them in any order: an
+        Entries are identified by name, level and the files beside the data file, and readers fold them in any order: an
         entry that returned would count as deleted. Only files that the part also deletes can return.
         """
         moved = {entry.file.name for entry in part.deletes}
@@ -118,16 +118,16 @@ class Proposal(Protocol):
 
     @property
     def requirements(self) -> Sequence[Requirement]:
-        """Asked in this order, before every attempt."""
+        """The requirements, checked in this order before every attempt."""
         ...
 
     def part(self, state: State) -> SnapshotDelta | Conflict | Already:
-        """The edits as they must look on the latest state; asked when all requirements hold."""
+        """The edits as they must look on the latest state; called when all requirements hold."""
         ...
 
 
 def plan(proposal: Proposal, state: State) -> Planned:
-    """What to publish on the latest state: the first requirement that does not hold, or the edits."""
+    """The plan for the latest state: the first requirement that does not hold, or the edits."""
     for requirement in proposal.requirements:
         refusal = requirement(state)
         if refusal is not None:

@@ -1,8 +1,9 @@
-"""Files that are not committed yet: who owns them, and when they are deleted.
+"""Files that are not committed yet: their owners, and when they are deleted.
 
-The creator of files owns them until they are handed to a commit that certainly happened. After a certain failure the
-owner deletes them. If the outcome is not known they stay: a snapshot may name them. Files of changes that came as bytes
-have no owner here: another process may still publish them.
+The creator of files owns them until they are handed to a commit that certainly succeeded. After a certain failure the
+owner deletes them. If the outcome is unknown they are kept: a snapshot may reference them. Files of changes that came
+as
+bytes have no owner here: another process may still publish them.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from paimon_py.spec.manifest import HASH, IndexEntry
 
 @contextlib.contextmanager
 def discarding_on_failure(discard: Callable[[], object]) -> Iterator[None]:
-    """Commit in this block: its files are discarded if the commit certainly failed.
+    """Run a commit in this block: its files are discarded if it certainly failed.
 
-    They stay if the outcome is unknown; and after anything but an error of paimon_py, a Ctrl-C say, which may come
-    after publication.
+    They are kept if the outcome is unknown; and after any other exception than errors of paimon_py, such as Ctrl-C,
+    which
+    may come after publication.
     """
     try:
         yield
@@ -36,10 +38,9 @@ def discarding_on_failure(discard: Callable[[], object]) -> Iterator[None]:
 
 
 def delete_made(files: OpenTable, buckets: Iterable[BucketChanges]) -> None:
-    """Delete the data and changelog files that were made for changes nobody will commit, and what was compacted of
-    them.
+    """Delete the data and changelog files of changes that will never be committed, including compacted ones.
 
-    What cannot be deleted stays as an orphan.
+    Files that cannot be deleted stay as orphans.
     """
     for bucket in buckets:
         files.bucket(*bucket.place).delete(bucket.made_files)
@@ -53,15 +54,15 @@ def discard(files: OpenTable, changes: Changes) -> None:
 
 
 def delete_compaction(files: OpenTable, bucket: BucketChanges, keep: Container[str] = ()) -> None:
-    """Delete what compacting a bucket made, where no snapshot names any of it, but for the data files to `keep`."""
+    """Delete the files that compacting a bucket created, referenced by no snapshot, except data files to `keep`."""
     files.bucket(*bucket.place).delete([file for file in bucket.compaction_files if file.name not in keep])
     files.delete_index(bucket.compacted.made_index)
 
 
 def delete_unnamed_index(files: OpenTable, changes: Changes, entries: Sequence[IndexEntry]) -> None:
-    """Delete those index files of changes that certainly no snapshot names.
+    """Delete the index files of changes that certainly no snapshot references.
 
-    A writer's later rounds name the index files of its earlier ones, and may be committed before them.
+    A writer's later rounds reference the index files of its earlier ones, and may be committed before them.
 
     Cost: if there are any, a get per snapshot since the base, and its index manifest.
     """
@@ -71,7 +72,7 @@ def delete_unnamed_index(files: OpenTable, changes: Changes, entries: Sequence[I
 
 
 def delete_handed_index(files: OpenTable, changes: Changes, own: Container[str]) -> None:
-    """Delete the index files of changes that will not be committed, but for hashes that a later round relies on.
+    """Delete the index files of changes that will not be committed, except hashes that a later round relies on.
 
     `own`: names of files that no later round knows.
     """
@@ -84,10 +85,11 @@ def delete_handed_index(files: OpenTable, changes: Changes, own: Container[str])
 
 
 def _named_index(root: TableRoot, changes: Changes) -> set[str] | None:
-    """Names of the index files that snapshots after the base of changes name; None if the store does not say.
+    """Names of the index files that snapshots after the base of changes reference; None if the store fails.
 
-    A store that fails is asked once more, and so is one whose snapshots expired meanwhile. Where the base has expired,
-    all snapshots and tags are looked at.
+    A store that fails is asked once more, and so is one whose snapshots expired in the meantime. If the base has
+    expired,
+    all snapshots and tags are searched.
     """
     for _ in range(2):
         try:

@@ -2,7 +2,7 @@
 
 An entry that misdescribes its file is not detected here: the file's real row count and bounds are known only to
 its readers. Everything that the changes and the table's schemas reveal is checked; numbers that no field of the
-format holds are refused when bytes become values (`spec/bounds.py`).
+format can hold are refused when bytes are decoded (`spec/bounds.py`).
 
 Source: docs/decisions/0019-travelling-values.md; docs/format.md §5.3, §10.1, §12.1.
 """
@@ -44,9 +44,9 @@ _HASH_BYTES = 4
 
 
 def validate_changes(files: OpenTable, changes: Changes) -> None:
-    """Refuse changes with values that no snapshot of the table may hold.
+    """Refuse changes with values that no snapshot of the table may contain.
 
-    Cost: a few µs per file; a list of schemas if files are of others than the table's own, and one small read per new
+    Cost: a few µs per file; a list of schemas if files use others than the table's own, and one small read per new
         deletion vector.
     Raises:
         CorruptionError: they have such values; nothing was written.
@@ -57,8 +57,8 @@ def validate_changes(files: OpenTable, changes: Changes) -> None:
         raise
     except PaimonError as error:
         raise CorruptionError(
-            f"nothing was committed: {error}. No snapshot of {files.root.path} may say so: the changes are of another "
-            "table, or whoever made them is in error; write the rows again",
+            f"nothing was committed: {error}. No snapshot of {files.root.path} may contain this: the changes belong to"
+            " another table, or their producer is faulty; write the rows again",
             path=files.root.path,
             table=files.root.path,
         ) from error
@@ -92,7 +92,7 @@ def _require(holds: bool, otherwise: str, *words: object) -> None:
 
 
 def _check_partitions(schema: TableSchema, changes: Changes) -> None:
-    """Partitions are rows of the partition keys, and new rows lie where writers put them."""
+    """Check that partitions are rows of the partition keys, and that new rows are where writers put them."""
     types = [field.type for field in schema.partition_fields]
     written = sorted({bucket.partition for bucket in changes.buckets if bucket.written.added})
     others = sorted({bucket.partition for bucket in changes.buckets} - set(written))
@@ -113,30 +113,30 @@ def _check_place(schema: TableSchema, bucket: BucketChanges) -> None:
 
 
 def _check_changelog(schema: TableSchema, bucket: BucketChanges) -> None:
-    """Changelog files are new, and of rows with a key that have their bucket."""
+    """Check that changelog files are new, and belong to rows with a key that have their bucket."""
     for edit in (bucket.written, bucket.compacted):
         if not edit.changelog:
             continue
         others = {file.name for file in (*edit.added, *edit.deleted)}
         again = next((file.name for file in edit.changelog if file.name in others), None)
-        _require(again is None, "file {} is a changelog and holds rows of the table", again)
+        _require(again is None, "file {} is a changelog and contains rows of the table", again)
         fits = bool(schema.primary_keys) and bucket.bucket != POSTPONE_BUCKET
         _require(fits, "bucket {} has a changelog", bucket.bucket)
 
 
 def _check_counts(schema: TableSchema, schema_of: SchemaOf, changes: Changes) -> None:
-    """New rows lie in as many fixed buckets as the table has, or had when they were written."""
+    """Check that new rows use the table's current number of fixed buckets, or the one when they were written."""
     if bucket_mode(schema) is not BucketMode.FIXED:
         return
     for bucket in changes.buckets:
         schemas = (schema, *map(schema_of, {file.schema_id for file in bucket.written.added}))
         counts = {Options(one.options).get_int("bucket") for one in schemas}
         fits = not bucket.written.added or bucket.total_buckets in counts
-        _require(fits, "new rows lie in {} buckets, where there are {}", bucket.total_buckets, max(counts))
+        _require(fits, "new rows are in {} buckets, the table has {}", bucket.total_buckets, max(counts))
 
 
 def _check_edit(schema: TableSchema, edit: Edit) -> list[DataFile]:
-    """The new files of an edit, of which each value by itself is possible; files that move stay what they are."""
+    """The new files of an edit, each value of which is possible by itself; moved files must be unchanged."""
     gone = {file.name: file for file in edit.deleted}
     _require(len(gone) == len(edit.deleted), "the changes delete a file twice")
     top = max([_top_level(schema), *(file.level for file in edit.deleted)])
@@ -150,14 +150,14 @@ def _check_edit(schema: TableSchema, edit: Edit) -> list[DataFile]:
             )
             made.append(file)
         elif file != _file_after_move(before, file):
-            raise CorruptionError(f"file {file.name} is not described as it was")
+            raise CorruptionError(f"file {file.name} is not described as before")
         _check_beside(file)
     _check_apart(schema, made)
     return made
 
 
 def _parts_of(schema: TableSchema) -> frozenset[tuple[str, ...]]:
-    """The lists of columns that files of new rows hold, where BLOBs lie apart."""
+    """The lists of columns that files of new rows may contain if BLOBs are stored separately."""
     apart = {field.name for field in fields_apart(schema)} if evolves_columns(schema) else set()
     if not apart:
         return frozenset()
@@ -165,12 +165,12 @@ def _parts_of(schema: TableSchema) -> frozenset[tuple[str, ...]]:
 
 
 def _check_apart(schema: TableSchema, made: Sequence[DataFile]) -> None:
-    """Files of BLOBs follow the file of their rows, and hold as many as that."""
+    """Check that files of BLOBs follow the file of their rows, and contain the same number of rows."""
     names = {field.name for field in fields_apart(schema)} if evolves_columns(schema) else set()
     rows: dict[str, int] | None = None
     for file in made:
         if not file.is_apart and names and file.source is FileSource.APPEND:
-            _require(not rows or not any(rows.values()), "files of BLOBs before {} hold too few rows", file.name)
+            _require(not rows or not any(rows.values()), "files of BLOBs before {} contain too few rows", file.name)
             rows = dict.fromkeys(names, file.row_count)
         elif file.is_apart:
             (column,) = file.write_columns or ("",)
@@ -178,11 +178,11 @@ def _check_apart(schema: TableSchema, made: Sequence[DataFile]) -> None:
             _require(rows is not None and left >= 0, "file {} does not follow the file of its rows", file.name)
             assert rows is not None
             rows[column] = left
-    _require(not rows or not any(rows.values()), "the last files of BLOBs hold too few rows")
+    _require(not rows or not any(rows.values()), "the last files of BLOBs contain too few rows")
 
 
 def _file_after_move(before: DataFile, after: DataFile) -> DataFile:
-    """What a file that moves to another level, or gets other indexes, is called then."""
+    """The description of a file after it moves to another level or gets other indexes."""
     return msgspec.structs.replace(
         before, level=after.level, extra_files=after.extra_files, embedded_index=after.embedded_index
     )
@@ -199,7 +199,7 @@ def _top_level(schema: TableSchema) -> int:
 
 
 def _check_file(file: DataFile, *, ranged: bool, parts: frozenset[tuple[str, ...]]) -> None:
-    """`ranged`: the rows have the ids of those that a compaction joined. `parts`: columns that files may hold alone."""
+    """`ranged`: rows have the ids of the rows that were joined. `parts`: columns that files may contain alone."""
     name, rows = check_file_name(file.name), file.row_count
     dead, time, where = file.delete_row_count, file.creation_time_millis, file.external_path
     _require(file.size_bytes > 0, "file {} has no bytes", name)
@@ -208,21 +208,21 @@ def _check_file(file: DataFile, *, ranged: bool, parts: frozenset[tuple[str, ...
     _require(time is None or _FIRST_MILLIS <= time <= _LAST_MILLIS, "file {} was made at {}", name, time)
     is_part = file.write_columns is not None and ROW_ID not in file.write_columns
     fits = (file.first_row_id is not None) is ranged and (not is_part or file.write_columns in parts)
-    _require(file.is_apart <= is_part and not (file.is_apart and ranged), "file {} holds no BLOBs", name)
-    _require(fits, "file {} holds a part of its rows' columns", name)
-    _require(where is None or where.rpartition("/")[2] == name, "file {} lies at {}", name, where)
+    _require(file.is_apart <= is_part and not (file.is_apart and ranged), "file {} contains no BLOBs", name)
+    _require(fits, "file {} contains a part of its rows' columns", name)
+    _require(where is None or where.rpartition("/")[2] == name, "file {} is at {}", name, where)
 
 
 def _check_beside(file: DataFile) -> None:
-    """Files beside a data file, and the index in its entry."""
+    """Check the files beside a data file, and the index in its entry."""
     for name in file.extra_files:
-        _require(check_file_name(name).startswith(file.name), "file {} lies beside {}", name, file.name)
+        _require(check_file_name(name).startswith(file.name), "file {} is beside {}", name, file.name)
     if file.embedded_index is not None:
         decode_indexes(file.embedded_index, f"the index of {file.name}")
 
 
 def _check_numbers(schema: TableSchema, bucket: BucketChanges, edit: Edit, made: Sequence[DataFile]) -> None:
-    """Counts of rows and sequence numbers of the new files of an edit; a compaction makes neither more."""
+    """Check row counts and sequence numbers of the new files of an edit; a compaction may not increase either."""
     keyed, waits = bool(schema.primary_keys), bucket.bucket == POSTPONE_BUCKET
     for file in made:
         low, high, rows = file.min_sequence, file.max_sequence, file.row_count
@@ -253,14 +253,14 @@ def _known_schemas(files: OpenTable, wanted: set[int]) -> SchemaOf:
     unknown = wanted - {own.id}
     if unknown:
         unknown -= set(schemas.ids())
-    _require(not unknown, "files are of schema {}, which there is not", min(unknown, default=0))
+    _require(not unknown, "files use schema {}, which does not exist", min(unknown, default=0))
     return lambda number: own if number == own.id else schemas.get(number)
 
 
 def _check_keys(schema_of: SchemaOf, made: Iterable[DataFile], changes: Changes) -> None:
-    """The key range of every new file: rows as writers make them, the smaller first, nothing in append tables.
+    """Check the key range of every new file: rows as writers make them, the smaller first, empty in append tables.
 
-    Files of rows that wait for their bucket are not sorted: they name the keys of their first and last row.
+    Files of rows in the postpone bucket are not sorted: they contain the keys of their first and last row.
     """
     waiting = {
         file.name for bucket in changes.buckets if bucket.bucket == POSTPONE_BUCKET for file in bucket.written.added
@@ -282,7 +282,7 @@ def _check_keys(schema_of: SchemaOf, made: Iterable[DataFile], changes: Changes)
 
 
 def _check_stats(schema_of: SchemaOf, made: Iterable[DataFile]) -> None:
-    """Statistics have a slot for each column that they are of, and bounds that can be read."""
+    """Check that statistics have a slot for each of their columns, and readable bounds."""
     for number, files in _by_schema(made).items():
         schema = schema_of(number)
         named: dict[tuple[str, ...] | None, list[DataFile]] = {}
@@ -319,7 +319,7 @@ def _by_schema(files: Iterable[DataFile]) -> dict[int, list[DataFile]]:
 
 
 def _rows(rows: Sequence[bytes], types: Sequence[DataType], what: str, *, again: bool = True) -> list[pa.Array]:
-    """The columns of rows; with `again` they must be the bytes that their values have."""
+    """The columns of rows; with `again` the rows must be the canonical bytes of their values."""
     columns = decode(rows, types)
     try:
         for column in columns:
@@ -328,7 +328,7 @@ def _rows(rows: Sequence[bytes], types: Sequence[DataType], what: str, *, again:
         raise CorruptionError(f"{what} cannot be read: {error}") from error
     if again and rows:
         same = encode(columns, types, count=len(rows)).equals(binary_array(rows))
-        _require(same, "{} are not the bytes that their values have", what)
+        _require(same, "{} are not the canonical bytes of their values", what)
     return columns
 
 
@@ -336,13 +336,13 @@ def _rows(rows: Sequence[bytes], types: Sequence[DataType], what: str, *, again:
 
 
 def _check_index(files: OpenTable, bucket: BucketChanges) -> None:
-    """The new index files of a bucket; those of deletion vectors are read."""
+    """Check the new index files of a bucket; those of deletion vectors are read."""
     for edit in (bucket.written, bucket.compacted):
         before = {entry.name: entry for entry in edit.deleted_index}
         for entry in edit.added_index:
             was = before.get(entry.name, entry)
             fits = entry == msgspec.structs.replace(was, kind=entry.kind)
-            _require(fits, "index file {} is not described as it was", entry.name)
+            _require(fits, "index file {} is not described as before", entry.name)
         new = [entry for entry in edit.made_index if entry.name not in before]
         for entry in new:
             _check_index_entry(bucket, entry)
@@ -350,13 +350,13 @@ def _check_index(files: OpenTable, bucket: BucketChanges) -> None:
         for places in files.deletion_places(vectors).values():
             try:
                 read_deletions(files.root.files, places)
-            except FileMissingError:  # a file of changes that were committed before may be gone
+            except FileMissingError:  # a file of changes that were committed before may have been deleted
                 continue
 
 
 def _check_index_entry(bucket: BucketChanges, entry: IndexEntry) -> None:
     name, size, count = check_file_name(entry.name), entry.size_bytes, entry.row_count
-    _require((entry.partition, entry.bucket) == bucket.place, "index file {} is of another bucket", name)
+    _require((entry.partition, entry.bucket) == bucket.place, "index file {} belongs to another bucket", name)
     fits = entry.kind is FileKind.ADD and entry.external_path is None and entry.global_index is None
     if entry.index_type == HASH:
         fits = fits and size == _HASH_BYTES * count and entry.deletion_vectors is None
@@ -364,4 +364,4 @@ def _check_index_entry(bucket: BucketChanges, entry: IndexEntry) -> None:
         parts = entry.deletion_vectors
         fits = fits and entry.index_type == DELETION_VECTORS and parts is not None and len(parts) == count
         fits = fits and all(part.offset >= 1 and 0 < part.length <= size - part.offset for part in parts or ())
-    _require(fits, "index file {} cannot be as it is described", name)
+    _require(fits, "index file {} cannot match its description", name)

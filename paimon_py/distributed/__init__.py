@@ -19,7 +19,7 @@ from paimon_py.codec.arrow_types import from_arrow_type, to_arrow_schema, to_arr
 from paimon_py.codec.binary_row.hash import hash_words
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.distributed.batch_limits import BatchLimits
-from paimon_py.distributed.columns import takes_type
+from paimon_py.distributed.columns import cast_values, takes_type
 from paimon_py.distributed.commits import commit_of, discard_changes, run_once
 from paimon_py.distributed.conditions import condition_of, with_meaning
 from paimon_py.distributed.lookup import LookupPart
@@ -59,6 +59,7 @@ __all__ = [
     "SchemaMerging",
     "StreamBatches",
     "WritePart",
+    "cast_values",
     "commit_of",
     "condition_of",
     "create_table_at",

@@ -1,9 +1,11 @@
-"""Which columns of an engine a table takes as they are."""
+"""Which columns of an engine a table takes as they are, and casts for the others."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
+from paimon_py.codec.arrow_types import from_arrow_type
+from paimon_py.files.casts.cast import cast
 from paimon_py.spec.types import Field
 from paimon_py.write.convert import plan
 from paimon_py.write.misfits import place_of
@@ -13,3 +15,13 @@ from paimon_py.write.steps import Refusal
 def takes_type(field: Field, given: pa.DataType) -> bool:
     """Whether a column takes values of an Arrow type; each value is looked at when it is written."""
     return not isinstance(plan(given, field.type, place_of(field.name)), Refusal)
+
+
+def cast_values(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Cast values to another type as Paimon does where the type of a column changed.
+
+    Raises:
+        SchemaError: a value is invalid in the target type.
+        UnsupportedError: Paimon does not support the cast.
+    """
+    return cast(array, from_arrow_type(array.type), from_arrow_type(target))

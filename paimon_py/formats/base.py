@@ -10,6 +10,7 @@ import contextlib
 import errno
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import TracebackType
 from typing import Any, BinaryIO, Protocol
 
 import msgspec
@@ -257,35 +258,51 @@ def flag_option(options: Mapping[str, str], name: str, *, default: bool) -> bool
     return word == "true"
 
 
-@contextlib.contextmanager
-def decoding(path: str) -> Iterator[None]:
+class decoding:
     """Convert decoder errors on damaged bytes to CorruptionError, and missing codecs to UnsupportedError.
 
     Exhausted memory or threads become a ResourceError. Store errors pass unchanged, since Arrow re-raises what the
-    source raised.
+    source raised. It is a class since entering a generator takes ten times as long, and each small file enters often.
     """
-    try:
-        yield
-    except PaimonError:
-        raise
-    except MemoryError as error:
-        raise _memory_error(path, error) from error
-    except pa.ArrowNotImplementedError as error:
-        raise UnsupportedError(f"{path} cannot be decoded: {error}", feature=str(error), path=path) from error
-    except RecursionError as error:
-        raise CorruptionError(f"{path} is damaged: it is nested too deeply", path=path) from error
-    except RuntimeError as error:
-        if any(words in str(error) for words in _NO_THREADS):
-            raise _memory_error(path, error) from error
-        raise
-    except OSError as error:
-        if error.errno == errno.ENOMEM:
-            raise _memory_error(path, error) from error
-        if error.errno is not None:
-            raise StorageError(f"reading {path} failed: {error}", path=path, operation="read") from error
-        raise CorruptionError(f"{path} is damaged: {error}", path=path) from error
-    except (pa.ArrowException, *UNFORESEEN) as error:
-        raise CorruptionError(f"{path} is damaged: {error or type(error).__name__}", path=path) from error
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and (translated := _decoding_error(self._path, error)) is not None:
+            raise translated from error
+
+
+def _decoding_error(path: str, error: BaseException) -> PaimonError | None:
+    """The error to raise in place of a decoder's; None to let that one pass."""
+    match error:
+        case PaimonError():
+            return None
+        case MemoryError():
+            return _memory_error(path, error)
+        case pa.ArrowNotImplementedError():
+            return UnsupportedError(f"{path} cannot be decoded: {error}", feature=str(error), path=path)
+        case RecursionError():
+            return CorruptionError(f"{path} is damaged: it is nested too deeply", path=path)
+        case RuntimeError():
+            lacks_threads = any(words in str(error) for words in _NO_THREADS)
+            return _memory_error(path, error) if lacks_threads else None
+        case OSError(errno=errno.ENOMEM):
+            return _memory_error(path, error)
+        case OSError() if error.errno is not None:
+            return StorageError(f"reading {path} failed: {error}", path=path, operation="read")
+        case OSError():
+            return CorruptionError(f"{path} is damaged: {error}", path=path)
+        case _ if isinstance(error, (pa.ArrowException, *UNFORESEEN)):
+            return CorruptionError(f"{path} is damaged: {error or type(error).__name__}", path=path)
+        case _:
+            return None
 
 
 def _memory_error(path: str, error: BaseException) -> PaimonError:

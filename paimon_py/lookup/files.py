@@ -1,4 +1,4 @@
-"""Rows of data files by key: key columns first, and of the others only what is needed; through a cache of both.
+"""Rows of data files by key: key columns first, then only the needed parts of the others; both through a cache.
 
 Source: Java `LookupLevels`, `LookupFile`.
 """
@@ -34,25 +34,27 @@ VALUE_BATCH_ROWS = 1 << 20
 _FEW = 64
 _FEW_BATCH_ROWS = 16_384
 _DECODED = 4
-"""How many times as large as their file rows are taken to be."""
+"""The assumed ratio of the size of decoded rows to the size of their file."""
 
 
 class RepeatedKeyError(CorruptionError):
-    """A file holds a key twice, as those of an old SDK do; whoever asks for a row by its key cannot say for which."""
+    """A file contains a key twice, as files of an old SDK do, so the row of a key is ambiguous."""
 
 
 class Hits(NamedTuple):
-    """Rows of a file: positions, ascending, and which of the asked keys each has."""
+    """Rows of a file: positions, ascending, and the number of the asked key of each."""
 
     positions: Ints
     keys: Ints
 
 
 class FileReading(msgspec.Struct, frozen=True, kw_only=True):
-    """How files of one partition and bucket are read.
+    """The settings for reading files of one partition and bucket.
 
-    `files`: their door. `keys`: fields of the trimmed primary key. `bucket`: the name of their index. `dead_of`: the
-    deletion vector of a file. `asks_indexes`: whether file indexes may be looked at. `paths`: where files lie, by name.
+    `files`: the files of the bucket. `keys`: fields of the trimmed primary key. `bucket`: the name of their index.
+    `dead_of`: the deletion vector of a file. `asks_indexes`: whether file indexes may be used. `paths`: the paths of
+    files,
+    by name.
     """
 
     files: BucketFiles
@@ -65,10 +67,10 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
     paths: dict[str, str] = msgspec.field(default_factory=dict)
 
     def find(self, file: DataFile, wanted: Sequence[pa.Array]) -> Hits:
-        """Where keys lie in a file; dead rows are left out.
+        """The positions of keys in a file; deleted rows are omitted.
 
         Shapes: `wanted` — columns of `keys`, ascending.
-        Cost: what is not held is read: the key columns of row groups that may hold one of the keys by statistics.
+        Cost: reads what is not cached: the key columns of row groups whose statistics allow one of the keys.
         Raises: FileMissingError, CorruptionError
         """
         path = self._path(file)
@@ -82,16 +84,16 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         for stretch in held:
             asked.look_into(stretch)
         if len(asked.undecided_keys()):
-            # few keys of a large file that nobody knows: maybe no more will be asked for
+            # few keys of a large file that is not cached: maybe no more will be asked for
             by_page = len(wanted[0]) <= _FEW and file.row_count >= PAGED_ROWS and not held
             self._read_keys(file, path, frame, asked, by_page=by_page)
         return self._live(file, asked.hits())
 
     def proven(self, file: DataFile, located: Located, wanted: Sequence[pa.Array] | None) -> Hits:
-        """The rows that an index has found and that really have their key; dead rows are left out.
+        """The rows that an index has found and that really have their key; deleted rows are omitted.
 
-        Shapes: `wanted` — columns of `keys`, of which `located.keys` counts the rows; None if the index is sure.
-        Cost: what is not held is read.
+        Shapes: `wanted` — columns of `keys`, to whose rows `located.keys` refers; None if the index is exact.
+        Cost: reads what is not cached.
         Raises: FileMissingError, CorruptionError
         """
         if wanted is None or not len(located.keys):
@@ -103,9 +105,9 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         return self._live(file, hits)
 
     def take(self, file: DataFile, columns: Columns, positions: Ints) -> pa.RecordBatch:
-        """Columns of the rows at positions, which ascend.
+        """The columns of the rows at ascending positions.
 
-        Cost: what is not held is read: row groups with one of the positions, up to the last one.
+        Cost: reads what is not cached: row groups with one of the positions, up to the last one.
         Raises: FileMissingError, CorruptionError
         """
         fields = columns.fields
@@ -121,9 +123,9 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
     def gather(
         self, hits: Sequence[tuple[DataFile, Hits]], columns: Columns, living: Callable[[], Collection[str]]
     ) -> Iterator[tuple[pa.RecordBatch, Ints]]:
-        """Columns of the rows that were hit in files, none of which the files do not store, and the keys of the rows.
+        """Columns of the rows that were hit in files, all of them stored in the files, and the keys of the rows.
 
-        Files of the bucket that are held whole are joined, and rows of all of them taken at once.
+        Files of the bucket that are cached whole are joined, and rows are taken from all of them at once.
 
         Args:
             living: names of all files of the bucket.
@@ -148,11 +150,11 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
             yield block.rows.take(from_numpy(np.concatenate(positions), pa.int64())), np.concatenate(keys)
 
     def holds_keys(self, file: DataFile) -> bool:
-        """Whether all keys of a file are held."""
+        """Whether all keys of a file are cached."""
         return is_whole(self.frames.get(FrameId(self._path(file), self.bucket.number)), file.row_count)
 
     def words(self, file: DataFile) -> EncodedKeys | None:
-        """All keys of a file for an index; None if they are not held any more."""
+        """All keys of a file for an index; None if they are no longer cached."""
         held = self.frames.get(FrameId(self._path(file), self.bucket.number))
         if not is_whole(held, file.row_count):
             return None
@@ -219,7 +221,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         return taking.rows()
 
     def _stretches(self, file: DataFile, fields: tuple[Field, ...], positions: Ints) -> Iterator[RowRange]:
-        """Stretches of the file that hold the positions, up to the last one."""
+        """Row ranges of the file that contain the positions, up to the last one."""
         few = len(positions) <= _FEW
         by_page = few and file.row_count >= PAGED_ROWS
         read = self.files.reader(file, fields, by_page=by_page).positions(
@@ -235,13 +237,13 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _batch_rows(file: DataFile) -> int:
-    """Rows of a file to decode at a time, so that they fit into memory."""
+    """The number of rows of a file to decode at a time so that they fit into memory."""
     fitting = VALUE_BATCH_BYTES * file.row_count // (_DECODED * max(1, file.size_bytes))
     return min(max(fitting, _FEW_BATCH_ROWS), VALUE_BATCH_ROWS)
 
 
 class _Search:
-    """Keys on their way to positions in a file: found, known to be absent, or neither."""
+    """The state of a search for keys in a file: found at a position, known to be absent, or undecided."""
 
     def __init__(self, wanted: Sequence[pa.Array], row_count: int) -> None:
         self._wanted = wanted
@@ -251,7 +253,7 @@ class _Search:
         self._floor: Ints = np.zeros(len(wanted[0]), np.int64)
 
     def look_into(self, stretch: RowRange) -> None:
-        """Decide what rows of the file decide; stretches come by position."""
+        """Decide the keys that rows of the file can decide; row ranges must come by position."""
         rows = [stretch.rows.column(at) for at in range(len(self._wanted))]
         count = stretch.rows.num_rows
         ends = from_numpy(np.array([0, count - 1], np.int64), pa.int64())
@@ -266,26 +268,26 @@ class _Search:
         self._absent[first:last] |= ~found.equal
 
     def undecided_keys(self) -> Ints:
-        """The keys that may lie in rows which were not looked into."""
+        """The keys that may be in rows that were not searched yet."""
         return np.flatnonzero((self._places < 0) & ~self._absent & (self._floor < self._row_count))
 
     def goes_beyond(self, stretch: RowRange) -> bool:
-        """Whether a key is larger than all rows up to the end of this stretch."""
+        """Whether a key is larger than all rows up to the end of this range."""
         return bool(len(self._floor)) and int(self._floor[-1]) >= stretch.stop
 
     def keys(self, numbers: Ints) -> list[pa.Array]:
-        """Some of the keys."""
+        """The keys with the given numbers."""
         rows = from_numpy(numbers, pa.int64())
         return [column.take(rows) for column in self._wanted]
 
     def hits(self) -> Hits:
-        """What was found, by position, which is the order of the keys."""
+        """The hits by position, which is the order of the keys."""
         keys = np.flatnonzero(self._places >= 0)
         return Hits(self._places[keys], keys)
 
 
 class _Taking:
-    """Positions on their way to rows."""
+    """Collects the rows at given positions."""
 
     def __init__(self, positions: Ints) -> None:
         self._positions = positions
@@ -294,7 +296,7 @@ class _Taking:
         self._parts: list[pa.RecordBatch] = []
 
     def take(self, stretch: RowRange) -> None:
-        """Take the rows that lie here and were not taken before."""
+        """Take the rows of this range that were not taken before."""
         first, last = np.searchsorted(self._positions, [stretch.start, stretch.stop]).tolist()
         places = first + np.flatnonzero(self._open[first:last])
         if len(places):
@@ -303,7 +305,7 @@ class _Taking:
             self._open[places] = False
 
     def missing(self) -> Ints:
-        """The positions that no stretch held."""
+        """The positions that no range contained."""
         missing: Ints = self._positions[self._open]
         return missing
 
@@ -321,9 +323,9 @@ class _Taking:
 
 
 def _check_order(stretch: RowRange, before: RowRange | None, path: str) -> None:
-    """Keys must grow from row to row, or searching them makes no sense.
+    """Check that keys grow from row to row, as searching requires.
 
-    Raises: CorruptionError; RepeatedKeyError if they do not fall.
+    Raises: CorruptionError; RepeatedKeyError if keys repeat but do not descend.
     """
     columns = stretch.rows.columns
     probe, repeats = KeyProbe(columns), False
@@ -335,7 +337,7 @@ def _check_order(stretch: RowRange, before: RowRange | None, path: str) -> None:
         raise CorruptionError(f"keys do not grow from row to row in {path}", path=path)
     if repeats or (probe.ascends() is not True and repeats_rows(columns)):
         raise RepeatedKeyError(
-            f"{path} holds a key twice, as files of an old SDK do; write the table anew:"
+            f"{path} contains a key twice, as files of an old SDK do; rewrite the table:"
             " table.write_arrow(table.scan().to_reader(), overwrite={})",
             path=path,
         )

@@ -1,4 +1,4 @@
-"""A bounded cache of decoded rows. Data files never change, so a file and its columns are name enough."""
+"""A bounded cache of decoded rows. Data files never change, so a file and its columns identify an item."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from paimon_py.lookup.key_index import KeyIndex
 from paimon_py.spec.types import Field
 
 _LOOSE_MAX = 4
-"""Files that may lie beside a block before the block is made anew with them, which copies the whole block."""
+"""The number of files beside a block that cause it to be rebuilt with them, which copies all of it."""
 _BLOCK_MAX = 1 << 31
-"""Bytes of the text of an Arrow array."""
+"""The maximum size in bytes of the strings of an Arrow array."""
 
 
 class FrameId(NamedTuple):
-    """Some columns of a file, or of a bucket, in the types they are read with. `number`: that of `Columns`."""
+    """Columns of a file, or of a bucket, in the types they are read with. `number`: that of `Columns`."""
 
     path: str
     number: int
 
 
 class Columns(NamedTuple):
-    """Some columns, and a number that stands for them."""
+    """Columns, and a number that identifies them."""
 
     fields: tuple[Field, ...]
     number: int
 
 
 class RowRange(NamedTuple):
-    """Neighbouring rows of a file; `start` is the position of the first."""
+    """Consecutive rows of a file; `start` is the position of the first."""
 
     start: int
     rows: pa.RecordBatch
 
     @property
     def stop(self) -> int:
-        """The position behind the last row."""
+        """The position after the last row."""
         stop: int = self.start + self.rows.num_rows
         return stop
 
 
 class BucketBlock(NamedTuple):
-    """The same columns of several files, one after the other. `places`: the first row of each, and how many it has."""
+    """The same columns of several files, concatenated. `places`: the first row and the number of rows of each file."""
 
     rows: pa.RecordBatch
     places: Mapping[FrameId, tuple[int, int]]
 
     def of(self, frame: FrameId) -> tuple[RowRange, ...]:
-        """All rows of one file; nothing if it is not here."""
+        """All rows of one file; empty if the block does not contain it."""
         place = self.places.get(frame)
         return () if place is None else (RowRange(0, self.rows.slice(*place)),)
 
@@ -63,11 +63,11 @@ class _Frame(NamedTuple):
 
 
 class Frames:
-    """What was decoded of files, at most `max_bytes` of it; what was not used for longest goes first.
+    """Caches decoded columns of files, at most `max_bytes`; the least recently used items are evicted first.
 
-    Indexes of keys lie in the room that is left, and go before anything else. Files that lie in a block go together.
+    Indexes of keys use the remaining space, and are evicted first. The files of a block are evicted together.
 
-    Threads may share it: a race costs a second read, nothing else.
+    Threads may share the cache: a race only costs a second read.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -83,15 +83,15 @@ class Frames:
 
     @property
     def nbytes(self) -> int:
-        """Memory of everything held."""
+        """Memory of all cached items."""
         return self._decoded_bytes.now() + self._index_bytes.now()
 
     def columns(self, fields: tuple[Field, ...]) -> Columns:
-        """Some columns with their number."""
+        """The columns with their number."""
         return Columns(fields, self._columns.setdefault(fields, next(self._numbers)))
 
     def get(self, frame: FrameId) -> tuple[RowRange, ...]:
-        """What is held of these columns, by position; no two overlap."""
+        """The cached row ranges of these columns, by position; no two overlap."""
         held = self._use(frame)
         if held is not None:
             return held.stretches
@@ -100,7 +100,7 @@ class Frames:
         return () if block is None else block.of(frame)
 
     def add(self, frame: FrameId, stretches: Iterable[RowRange]) -> None:
-        """Hold more of some columns, as far as these alone do not exceed the limit; what is held already stays."""
+        """Cache more of some columns, unless these alone would exceed the limit; cached ranges are kept."""
         held = self._frames.get(frame, _Frame((), 0))
         before = held.nbytes
         for stretch in stretches:
@@ -116,18 +116,19 @@ class Frames:
         self._make_room()
 
     def block(self, bucket: FrameId) -> BucketBlock | None:
-        """Columns of the files of a bucket, if they were joined. `bucket`: its directory, and the columns."""
+        """The joined columns of the files of a bucket, if any. `bucket`: its directory, and the columns."""
         held = self._use(bucket)
         return None if held is None else held.block
 
     def join(self, bucket: FrameId, files: Mapping[FrameId, int], living: Callable[[], Collection[str]]) -> None:
-        """Put columns of files of a bucket one after the other, so that rows of many are taken at once.
+        """Concatenate columns of files of a bucket, so that rows of many files are taken at once.
 
-        Only of those that are held whole; what lies there already stays if it lives. Without room for a copy, or if it
-        is too early to make one, nothing happens.
+        Only files that are cached whole are joined; joined files are kept while they are alive. Without memory for a
+        copy, or
+        with too few new files, nothing happens.
 
         Args:
-            files: how many rows each has. living: names of all files of the bucket.
+            files: the number of rows of each. living: names of all files of the bucket.
         """
         known = self.block(bucket)
         lying = known.places if known is not None else {}
@@ -155,11 +156,11 @@ class Frames:
         self._decoded_bytes.add(held.nbytes)
 
     def index(self, bucket: FrameId) -> KeyIndex | None:
-        """The index of the keys of a bucket, if one is held. `bucket`: its directory, and the columns of the key."""
+        """The index of the keys of a bucket, if it is cached. `bucket`: its directory, and the columns of the key."""
         return self._indexes.get(bucket)
 
     def searches(self, bucket: FrameId) -> int:
-        """How many keys were searched for file by file since the bucket has its index."""
+        """The number of keys that were searched for file by file since the index of the bucket was built."""
         return self._searches.get(bucket, 0)
 
     def note_searches(self, bucket: FrameId, count: int) -> None:
@@ -167,7 +168,7 @@ class Frames:
         self._searches[bucket] = self._searches.get(bucket, 0) + count
 
     def hold_index(self, bucket: FrameId, index: KeyIndex | None) -> None:
-        """Hold an index instead of the one that is there, unless it needs more than what decoded rows leave."""
+        """Cache an index in place of the existing one, unless it needs more space than decoded rows leave."""
         before = self._indexes.pop(bucket, None)
         self._index_bytes.add(0 if before is None else -before.nbytes)
         self._searches.pop(bucket, None)
@@ -177,7 +178,7 @@ class Frames:
             self._make_room()
 
     def room(self, bucket: FrameId) -> int:
-        """How many bytes the index of a bucket may have."""
+        """The number of bytes that the index of a bucket may take."""
         held = self._indexes.get(bucket)
         return self.max_bytes - self.nbytes + (held.nbytes if held is not None else 0)
 
@@ -211,9 +212,9 @@ class Frames:
 
 
 class _Total:
-    """The bytes of what a dictionary holds, without adding all of it up after each change.
+    """The total bytes of the items of a dictionary, without summing all of them after each change.
 
-    It is added up after as many changes as there are items: what racing threads failed to note does not stay.
+    The sum is recomputed after as many changes as there are items, which corrects updates lost by racing threads.
     """
 
     def __init__(self, held: Mapping[FrameId, _Frame | KeyIndex]) -> None:
@@ -222,12 +223,12 @@ class _Total:
         self._changes = 0
 
     def add(self, nbytes: int) -> None:
-        """Note a change."""
+        """Record a change."""
         self._nbytes += nbytes
         self._changes += 1
 
     def now(self) -> int:
-        """All bytes."""
+        """The total in bytes."""
         if self._changes > len(self._held):
             self._changes = 0
             self._nbytes = sum(item.nbytes for item in list(self._held.values()))
@@ -235,7 +236,7 @@ class _Total:
 
 
 def _block(files: Mapping[FrameId, pa.RecordBatch]) -> BucketBlock:
-    """Copies, one after the other."""
+    """Copy files into one block, in order."""
     parts = list(files.values())
     columns = [pa.concat_arrays([part.column(at) for part in parts]) for at in range(parts[0].num_columns)]
     starts = itertools.accumulate((part.num_rows for part in parts), initial=0)
@@ -244,7 +245,7 @@ def _block(files: Mapping[FrameId, pa.RecordBatch]) -> BucketBlock:
 
 
 def _outside(stretch: RowRange, others: Iterable[RowRange]) -> RowRange:
-    """What of a stretch lies outside of others, of which it holds none whole; empty if one of them holds it."""
+    """The part of a row range outside of others, none of which it contains; empty if one of them contains it."""
     start, stop = stretch.start, stretch.stop
     for other in others:
         if other.start <= start < other.stop:
@@ -255,7 +256,7 @@ def _outside(stretch: RowRange, others: Iterable[RowRange]) -> RowRange:
 
 
 def is_whole(stretches: Iterable[RowRange], row_count: int) -> bool:
-    """Whether stretches of a frame are all rows of its file."""
+    """Whether row ranges of a frame are all rows of its file."""
     held: int = sum(stretch.rows.num_rows for stretch in stretches)
     return held == row_count
 
@@ -265,7 +266,7 @@ def _start(stretch: RowRange) -> int:
 
 
 def join_stretches(pieces: Iterable[RowRange]) -> list[RowRange]:
-    """Neighbouring stretches as one each."""
+    """Join consecutive row ranges."""
     out: list[RowRange] = []
     together: list[RowRange] = []
     for piece in pieces:

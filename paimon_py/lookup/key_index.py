@@ -1,7 +1,7 @@
-"""Which rows of several files have a key: one sorted list for all files of a bucket, searched once.
+"""Finds the rows of a key in several files: one sorted list for all files of a bucket, searched once.
 
-Keys of at most eight bytes are in the list themselves. Of others their hashes are, and since a hash is not proof,
-whoever looks here compares the keys of what is found.
+Keys of at most eight bytes are in the list themselves. Other keys are hashed, and since hashes can collide, the caller
+must compare the keys of the rows that are found.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from paimon_py.lsm.sort_encoding import fits_word, pack
 from paimon_py.spec.types import Atomic, Field, Root
 
 ROW_BYTES = 12
-"""Memory per row, at most."""
+"""The maximum memory per row."""
 _MANY = 1 << 19
 
 Rows = npt.NDArray[np.uint32]
@@ -47,9 +47,10 @@ class EncodedKeys(NamedTuple):
 class KeyIndex(NamedTuple):
     """Rows of files by the words of their keys.
 
-    `words`: ascending, less `base`; uint32 if they fit. `rows`: which row has each. `names`, `starts`: the files, and
-    the number of the first row of each, with one more for the end. `is_sure`: whether rows that are located have the
-    key. `cells`, of many words: how many words are less than each multiple of 2 ** `shift`.
+    `words`: ascending, minus `base`; uint32 if they fit. `rows`: the row of each. `names`, `starts`: the files, and
+    the number of the first row of each, plus one entry for the end. `is_sure`: whether located rows certainly have the
+    key.
+    `cells`, if there are many words: the number of words less than each multiple of 2 ** `shift`.
     """
 
     words: Rows | Words
@@ -63,19 +64,19 @@ class KeyIndex(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Memory."""
+        """Memory in bytes."""
         return self.words.nbytes + self.rows.nbytes + (0 if self.cells is None else self.cells.nbytes)
 
     @property
     def row_count(self) -> int:
-        """Rows of all files."""
+        """The number of rows of all files."""
         return len(self.words)
 
     def locate(self, asked: Words) -> dict[str, Located]:
-        """Where keys may lie, for every file of the index.
+        """The candidate rows of keys, for every file of the index.
 
         Shapes: `asked` — the word of each key, fastest if ascending.
-        Cost: a binary search per key, another for keys of several rows, and a few ns per row found.
+        Cost: a binary search per key, another for keys with several rows, and a few ns per row found.
         """
         wanted, numbers = self._within(asked)
         first = self._less(wanted, np.less)
@@ -86,10 +87,10 @@ class KeyIndex(NamedTuple):
         return self._by_file(np.sort(self.rows[places].astype(np.uint64) << _LOW | np.repeat(numbers, counts)))
 
     def _less(self, wanted: Rows | Words, compare: np.ufunc) -> Ints:
-        """How many words are less than each wanted one, or at most equal.
+        """The number of words that are less than each wanted one, or at most equal.
 
-        Many words do not fit into the cache of a processor: a binary search among all of them waits for memory at every
-        step, among those of one cell only at the last ones.
+        Many words do not fit into the cache of a processor: a binary search over all of them waits for memory at every
+        step, a search within one cell only at the last steps.
         """
         if self.cells is None:
             side: Literal["left", "right"] = "left" if compare is np.less else "right"
@@ -106,13 +107,13 @@ class KeyIndex(NamedTuple):
         return low
 
     def _has(self, places: Ints, wanted: Rows | Words) -> Mask:
-        """Whether words are at these places, which may lie behind the end."""
+        """Whether words are at these places, which may be past the end."""
         there: Mask = places < len(self.words)
         there[there] = self.words[places[there]] == wanted[there]
         return there
 
     def _within(self, asked: Words) -> tuple[Rows | Words, Words]:
-        """The words as they would be here, ascending, and their numbers."""
+        """The words in the encoding of this index, ascending, and their numbers."""
         numbers = np.arange(len(asked), dtype=np.uint64)
         wanted: Rows | Words = asked - self.base
         if self.words.dtype == np.uint32:
@@ -124,7 +125,7 @@ class KeyIndex(NamedTuple):
         return wanted, numbers
 
     def _by_file(self, found: Words) -> dict[str, Located]:
-        """Row and key in one, ascending → by file."""
+        """Split combined rows and keys, ascending, by file."""
         rows, keys = (found >> _LOW).view(np.int64), (found & _LOW_BITS).view(np.int64)
         ends = np.searchsorted(rows, self.starts).tolist()
         return {
@@ -134,7 +135,7 @@ class KeyIndex(NamedTuple):
 
 
 def can_index(fields: Sequence[Field]) -> bool:
-    """Whether equal keys have equal words: floats have no hash, since there are many NaNs."""
+    """Whether equal keys have equal words: floats have no hash, since NaN has many encodings."""
     kinds = [field.type for field in fields]
     if not all(isinstance(kind, Atomic) for kind in kinds):
         return False
@@ -154,11 +155,11 @@ def key_words(columns: Sequence[pa.Array], fields: Sequence[Field]) -> Words:
 def extend(
     index: KeyIndex | None, more: Sequence[EncodedKeys], living: Iterable[str], fields: Sequence[Field]
 ) -> KeyIndex | None:
-    """An index with more files, at least one, and of those it had with the living only.
+    """Extend an index by at least one file, and drop its files that are no longer alive.
 
-    Returns: None if there are too many rows for one.
-    Cost: 10 ns a row of the index that comes out, up to 100 ns if its words do not fit into 32 bits; 20 ns more if it
-        had a file that does not live.
+    Returns: None if there are too many rows for one index.
+    Cost: 10 ns a row of the resulting index, up to 100 ns if its words do not fit into 32 bits; 20 ns more if a file
+        is dropped.
     """
     parts: list[tuple[Rows | Words, Rows | None]] = []
     names: list[str] = []
@@ -191,7 +192,7 @@ def extend(
 
 
 def _cells(words: Rows | Words) -> tuple[Rows | None, int]:
-    """About one cell for four words, and the bits that they do without; nothing of few words, or of scattered ones."""
+    """One cell per about four words, and the number of bits to shift; None for few or scattered words."""
     if len(words) < _MANY or words.dtype != np.uint32:
         return None, 0
     shift = max(0, int(words[-1]).bit_length() - (len(words) // 4).bit_length())
@@ -201,7 +202,7 @@ def _cells(words: Rows | Words) -> tuple[Rows | None, int]:
 
 
 def _sort(words: Words, rows: Rows) -> tuple[Rows | Words, np.uint64, Rows]:
-    """Rows in the order of their words; rows of a file ascend already. The arguments are used up."""
+    """Rows in the order of their words; rows of a file ascend already. The arguments are overwritten."""
     base = words.min() if len(words) else np.uint64(0)
     words -= base
     if len(words) and words.max() > _LOW_BITS:
@@ -216,7 +217,7 @@ def _sort(words: Words, rows: Rows) -> tuple[Rows | Words, np.uint64, Rows]:
 
 
 def _living(index: KeyIndex, kept: Mask) -> tuple[Ints | slice, Rows]:
-    """Where the rows of the kept files are in the index, and these rows counted anew."""
+    """The places in the index of the rows of the kept files, and their new row numbers."""
     if kept.all():
         return slice(None), index.rows
     counts = np.where(kept, np.diff(index.starts), 0)

@@ -1,4 +1,4 @@
-"""The keys that one bucket is asked for, and their rows: through the index of the bucket or file by file."""
+"""The rows of the keys that are asked of one bucket: through the index of the bucket or file by file."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from paimon_py.spec.types import Atomic, Field, Root
 
 NUMBER = "_LOOKUP_NUMBER"
 NUMBER_FIELD = Field(2_147_483_639, NUMBER, Atomic(Root.BIGINT, nullable=False))
-"""Which of the asked keys a row has; never stored."""
+"""The number of the asked key of a row; never stored."""
 
 _WORTH = 32
-"""An index is made once so many searches for a key in a file were made as it will have rows, divided by this. The rows
-have been read and decoded, which took several times as long as putting them into an index does."""
+"""An index is built once the number of single searches exceeds its number of rows divided by this. The rows have been
+read and decoded by then, which took several times as long as indexing them."""
 
 
 class KeyRows:
-    """Finds rows of the keys that one part of a lookup is for."""
+    """Finds the rows of the keys of one part of a lookup."""
 
     def __init__(self, reading: FileReading, asked: AskedKeys, part: BucketKeys, searching: ProgressShare) -> None:
         """`searching` counts the keys, file by file."""
@@ -51,9 +51,9 @@ class KeyRows:
         return len(self._open)
 
     def newest(self, runs: Sequence[SortedRun], fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """The newest row of every key; nothing if that row is −U or −D. Runs come oldest first.
+        """The newest row of every key; no row if it is −U or −D. Runs are ordered oldest first.
 
-        Shapes: out — `fields`, none of the key, and `_LOOKUP_NUMBER`.
+        Shapes: out — `fields`, none of them part of the key, and `_LOOKUP_NUMBER`.
         """
         schema = to_arrow_schema((*fields, NUMBER_FIELD))
         with_kinds = to_arrow_schema((*fields, KIND_FIELD, NUMBER_FIELD))
@@ -98,7 +98,7 @@ class KeyRows:
             yield pa.RecordBatch.from_arrays([*columns, numbers], schema=schema)
 
     def _hits(self, file: DataFile, *, once: bool) -> Hits:
-        """Where keys lie in a file. `once`: only those that were not found yet, and nobody is to find them again."""
+        """The positions of keys in a file. `once`: only keys not found yet; found ones are not searched again."""
         locations, is_sure = self._locate
         located = locations.get(file.name)
         if located is None:
@@ -121,12 +121,12 @@ class KeyRows:
 
     @lazy_property
     def _locate(self) -> tuple[dict[str, Located], bool]:
-        """What the index of the bucket says, and whether it is sure."""
+        """The locations from the index of the bucket, and whether they are certain."""
         index = self._index()
         return ({}, True) if index is None else (index.locate(self._asked.words[self._part.keys]), index.is_sure)
 
     def _index(self) -> KeyIndex | None:
-        """The index, made or extended first if that is worth it."""
+        """The index, built or extended first if that is worthwhile."""
         frames, bucket = self._reading.frames, self._reading.bucket
         index = frames.index(bucket)
         rows = 0 if index is None else index.row_count

@@ -1,4 +1,4 @@
-"""The keys of a lookup: whatever a user hands over → columns of the primary key, each key once, in key order."""
+"""The keys of a lookup: user input → columns of the primary key, each key once, in key order."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from paimon_py.write.steps import Refusal
 from paimon_py.write.streams import open_stream
 
 _NAMED_MAX = 64
-"""Values of a column that a predicate names one by one; of more values it names the range."""
+"""The maximum number of values of a column that a predicate lists; for more values it uses their range."""
 
 
 def check_missing(missing: object) -> None:
-    """Refuse what says nothing of keys without a row. Raises: UsageError"""
+    """Refuse values of `missing` that are not supported. Raises: UsageError"""
     if not isinstance(missing, str) or missing not in ("drop", "null"):
         raise UsageError(f'missing is "drop" or "null", not {missing!r}')
 
@@ -43,11 +43,11 @@ class AskedKeys:
     Attributes:
         fields: columns of the primary key, in the order in which the distinct keys ascend.
         columns: the distinct keys, ascending.
-        numbers: which of them each asked key is.
+        numbers: the number of the distinct key of each asked key.
     """
 
     def __init__(self, schema: TableSchema, keys: object) -> None:
-        """Raises: UsageError for something that is not keys, SchemaError for keys of wrong types or with NULL."""
+        """Raises: UsageError for input that is not keys, SchemaError for keys of wrong types or with NULL."""
         if not schema.primary_keys:
             raise UsageError("lookup needs a table with a primary key; read this one with scan(where=…)")
         inside = set(schema.trimmed_primary_keys)
@@ -71,7 +71,7 @@ class AskedKeys:
         return len(self.columns[0])
 
     def of(self, fields: Sequence[Field]) -> list[pa.Array]:
-        """Some of the columns."""
+        """The given columns."""
         by_name = {field.name: column for field, column in zip(self.fields, self.columns, strict=True)}
         return [by_name[field.name] for field in fields]
 
@@ -82,7 +82,7 @@ class AskedKeys:
 
 
 def key_predicate(fields: Sequence[Field], columns: Sequence[pa.Array]) -> Predicate:
-    """What rows with one of these keys fulfil at least: for files, row groups and indexes to be left out.
+    """A predicate that all rows with one of these keys satisfy: to skip files, row groups and index entries.
 
     Shapes: the keys ascend.
     """
@@ -118,7 +118,7 @@ def _keys(keys: object, fields: tuple[Field, ...]) -> pa.Table:
 
 
 def _is_column(keys: object) -> bool:
-    """Whether these are the values of one column: of Arrow, numpy, pandas or polars."""
+    """Whether the input is the values of one column: of Arrow, numpy, pandas or polars."""
     return isinstance(keys, (pa.Array, pa.ChunkedArray, np.ndarray)) or type(keys).__name__ == "Series"
 
 
@@ -188,6 +188,6 @@ def _column(table: pa.Table, field: Field) -> pa.Array:
 
 
 def _is_alike(given: pa.DataType, target: pa.DataType) -> bool:
-    """Whether values that fit are the same in both types: timestamps of any unit."""
+    """Whether values that fit are the same in both types: true for timestamps of any unit."""
     both = pa.types.is_timestamp(given) and pa.types.is_timestamp(target)
     return both and bool(given.tz is None) == bool(target.tz is None)

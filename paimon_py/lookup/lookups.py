@@ -1,6 +1,6 @@
 """`Table.lookup`: rows by primary key, from files.
 
-Source: Java `LocalTableQuery`; what a key's row is, is decided as in `scan.read`.
+Source: Java `LocalTableQuery`; the row of a key is determined as in `scan.read`.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ _NO_ROWS = np.zeros(0, np.int64)
 
 
 class Lookups:
-    """Looks rows of a table up, and remembers what it read of files, at most `lookup.cache-max-memory-size`.
+    """Looks up rows of a table, and caches what it read of files, at most `lookup.cache-max-memory-size`.
 
-    Every lookup is of the latest snapshot; files that are still part of it need not be read again. Threads may share
-    it: each lookup works with the snapshot it has found, and a race costs a second read, nothing else.
+    Every lookup reads the latest snapshot; cached files that are still part of it need not be read again. Threads may
+    share
+    a value: each lookup works with the snapshot it has found, and a race only costs a second read.
     """
 
     def __init__(self, root: TableRoot, *, every_level: bool = False) -> None:
@@ -69,14 +70,14 @@ class Lookups:
 
     @property
     def nbytes(self) -> int:
-        """Memory of what is remembered."""
+        """Memory of the cache, in bytes."""
         return self._frames.nbytes if self._frames is not None else 0
 
     def rows(
         self, schema: TableSchema, keys: object, columns: NameList | None, missing: str, *,
         at: Snapshot | None = None, progress: Progress | None = None,
     ) -> pa.Table:  # fmt: skip
-        """See `Table.lookup`. `at`: the snapshot to look into, None for the latest."""
+        """See `Table.lookup`. `at`: the snapshot to read; None for the latest."""
         check_progress(progress)
         check_missing(missing)
         if schema is not self._readable:
@@ -101,7 +102,7 @@ class Lookups:
         return _answer(asked, fields, found, with_missing=missing == "null")
 
     def rows_at(self, snapshot: Snapshot, schema: TableSchema, keys: pa.Table) -> pa.Table:
-        """The rows of a snapshot that have some keys, each once, whole.
+        """The complete rows of a snapshot that have one of the keys, each once.
 
         Raises: as `Table.lookup`.
         """
@@ -113,7 +114,7 @@ class Lookups:
     def found_at(
         self, snapshot: Snapshot, schema: TableSchema, asked: AskedKeys, fields: Sequence[Field]
     ) -> tuple[Ints, list[pa.Array]]:
-        """Which row each of the distinct keys has, −1 for none, and some columns of these rows, none of the key.
+        """The row number of each distinct key, −1 for none, and columns of these rows, none of them part of the key.
 
         Raises: as `Table.lookup`.
         """
@@ -121,7 +122,7 @@ class Lookups:
         return _rows_of(asked, found), [_join(found, field) for field in fields]
 
     def _of(self, schema: TableSchema, snapshot: Snapshot) -> _State:
-        """What is known of a snapshot. A rollback may reuse an id, so all of it is compared: it names its manifests."""
+        """The state of a snapshot. A rollback may reuse an id, so complete snapshots are compared."""
         limit = Options(schema.options).get_memory("lookup.cache-max-memory-size")
         frames = self._frames
         if frames is None or frames.max_bytes != limit:
@@ -134,7 +135,7 @@ class Lookups:
 
 
 class _State:
-    """A snapshot, and what is known of it."""
+    """A snapshot, and its cached plan and settings."""
 
     def __init__(
         self, table: OpenTable, snapshot: Snapshot, frames: Frames, dead: KnownVectors, *,
@@ -156,7 +157,7 @@ class _State:
     ) -> Iterator[pa.RecordBatch]:
         """The rows of keys: those of `fields` that are not part of the primary key, and `_LOOKUP_NUMBER`.
 
-        `tally` counts two steps of each key: that files were searched, and that the row was taken.
+        `tally` counts two steps per key: its files were searched, and its row was taken.
         """
         tally = tally or ProgressCounter(None, 0, "keys")
         returned = tuple(field for field in fields if field not in asked.fields)
@@ -238,7 +239,7 @@ def _answer(asked: AskedKeys, fields: Sequence[Field], found: list[pa.RecordBatc
 
 
 def _rows_of(asked: AskedKeys, found: list[pa.RecordBatch]) -> Ints:
-    """The place of every distinct key's row among those found, −1 for none."""
+    """The position of every distinct key's row among the found rows; −1 for none."""
     row_of: Ints = np.full(len(asked), -1, np.int64)
     numbers = [numpy_values(batch.column(NUMBER)) for batch in found]
     row_of[np.concatenate([*numbers, _NO_ROWS])] = np.arange(sum(map(len, numbers)))

@@ -1,6 +1,7 @@
-"""Which files of a snapshot may hold keys: by partition, bucket and key range; and which keys each bucket is asked for.
+"""Selects the files of a snapshot that may contain keys, by partition, bucket and key range, and the keys of each
+bucket.
 
-A file without any of the keys can be left out whatever else lies in its section: keys are merged one by one.
+A file without any of the keys can be skipped regardless of the rest of its section: keys are merged one by one.
 
 Source: format.md §7, §17; Java `LocalTableQuery`, `KeyAndBucketExtractor`.
 """
@@ -33,7 +34,7 @@ from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.visibility import clusters_keys, kills_older_rows, skips_level_zero
 
 _KNOWN_MAX = 100_000
-"""Files, and partitions, that a plan remembers at most."""
+"""The maximum number of files, and of partitions, that a plan remembers."""
 _CHOICES_MAX = 256
 
 Sections = tuple[tuple[SortedRun, ...], ...]
@@ -45,7 +46,7 @@ class Bucket:
 
     Attributes:
         partition: serialized BinaryRow.
-        number: of the bucket.
+        number: the number of the bucket.
     """
 
     def __init__(self, schema: TableSchema, entries: EntryColumns, keys: tuple[Sequence[pa.Array], ...]) -> None:
@@ -58,7 +59,7 @@ class Bucket:
         self._choices: dict[bytes, Sections] = {}
 
     def __len__(self) -> int:
-        """How many files."""
+        """The number of files."""
         return len(self._entries)
 
     def names(self) -> list[str]:
@@ -67,7 +68,7 @@ class Bucket:
         return names
 
     def holding(self, keys: Sequence[pa.Array]) -> Sections:
-        """The files whose key range has one of the keys, ascending, in it."""
+        """The files whose key range contains one of the given ascending keys."""
         first, last = search(keys, self._lows), search(keys, self._highs)
         kept = last.places + last.equal > first.places
         choice = kept.tobytes()
@@ -93,7 +94,7 @@ class Bucket:
 
 
 class BucketKeys(NamedTuple):
-    """Sections of a bucket, and the numbers of the asked keys that they may hold, ascending."""
+    """Sections of a bucket, and the ascending numbers of the asked keys that they may contain."""
 
     bucket: Bucket
     sections: Sections
@@ -101,22 +102,22 @@ class BucketKeys(NamedTuple):
 
 
 class _Buckets:
-    """The buckets of what a key says of its partition; each is made when it is first asked for."""
+    """The buckets of the partitions that match the partition columns of a key; each is created on first use."""
 
     def __init__(self, made: Callable[[Ints], Bucket]) -> None:
-        """`made`: the bucket of some entries."""
+        """`made`: creates the bucket of some entries."""
         self._made = made
         self._members: dict[int, list[Ints]] = {}
         self._buckets: dict[int, list[Bucket]] = {}
         self.file_count = 0
 
     def add(self, number: int, rows: Ints) -> None:
-        """One more bucket, of some entries; those of several partitions may have one number."""
+        """Add a bucket with some entries; buckets of several partitions may have the same number."""
         self._members.setdefault(number, []).append(rows)
         self.file_count += len(rows)
 
     def of(self, number: int) -> Sequence[Bucket]:
-        """The buckets of a number."""
+        """The buckets with a number."""
         buckets = self._buckets.get(number)
         if buckets is None:
             buckets = self._buckets[number] = [self._made(rows) for rows in self._members.get(number, ())]
@@ -128,11 +129,11 @@ class _Buckets:
 
 
 _Known = dict[int, _Buckets]
-"""The buckets of what a key says of its partition: by how many there are, if its hash tells which one, else −1."""
+"""The buckets for the partition columns of a key: by bucket count if a key's hash determines its bucket, else −1."""
 
 
 class LookupPlanner:
-    """Plans lookups in one snapshot of a table, and remembers the files of partitions that were asked for."""
+    """Plans lookups in one snapshot of a table, and remembers the files of the partitions that were asked for."""
 
     def __init__(self, table: OpenTable, snapshot: Snapshot, *, every_level: bool = False) -> None:
         """`every_level`: see `skips_level_zero`."""
@@ -152,11 +153,10 @@ class LookupPlanner:
         self._files = 0
 
     def plan(self, asked: AskedKeys) -> Iterator[BucketKeys]:
-        """What to read for keys.
+        """The buckets, sections and keys to read.
 
-        Cost: partitions that are new cost as much as planning a scan, some µs per file; then 0.1 ms per bucket
-            that is asked.
-        Raises: UnsupportedError for files that need a feature which is not built.
+        Cost: new partitions cost as much as planning a scan, some µs per file; in addition 0.1 ms per bucket.
+        Raises: UnsupportedError for files that need an unsupported feature.
         """
         if not len(asked):
             return
@@ -173,7 +173,7 @@ class LookupPlanner:
                         yield BucketKeys(bucket, sections, keys)
 
     def _shares(self, known: _Known, mine: Ints, asked: AskedKeys) -> Iterator[tuple[Sequence[Bucket], Ints]]:
-        """Which buckets of a partition may hold which of its keys."""
+        """The buckets of a partition, each with the keys of the partition that it may contain."""
         for total, buckets in known.items():
             if total < 2:
                 yield buckets.all(), mine
@@ -182,7 +182,7 @@ class LookupPlanner:
                 yield buckets.of(number), keys
 
     def _partitions(self, asked: AskedKeys) -> tuple[list[bytes], list[Ints]]:
-        """What the keys say of their partitions, and which keys say so."""
+        """The partition values of the keys, and the keys of each value."""
         if not self._told:
             return [b""], [np.arange(len(asked))]
         coded = encode(asked.of(self._told), [field.type for field in self._told]).dictionary_encode()
@@ -199,7 +199,7 @@ class LookupPlanner:
         return {value: found[value] if buckets is None else buckets for value, buckets in known.items()}
 
     def _load(self, missing: set[bytes], asked: AskedKeys) -> dict[bytes, _Known]:
-        """The buckets of partitions."""
+        """Load the buckets of partitions."""
         found: dict[bytes, _Known] = {value: {} for value in missing}
         entries = self._entries(missing, asked)
         if not len(entries):
@@ -223,7 +223,7 @@ class LookupPlanner:
         return found
 
     def _known_keys(self, partitions: pa.Array) -> list[bytes]:
-        """What a key in each of these partitions says of it."""
+        """The part of each partition that keys determine."""
         if not self._told:
             return [b""] * len(partitions)
         schema = self._schema
@@ -234,7 +234,7 @@ class LookupPlanner:
         return rows
 
     def _entries(self, missing: set[bytes], asked: AskedKeys) -> EntryColumns:
-        """The live files of the partitions, less those that no reader sees."""
+        """The live files of the partitions, without those that readers skip."""
         wanted = None
         if self._told:
             wanted = EntryFilter(
@@ -255,7 +255,7 @@ class LookupPlanner:
         return PartitionChoice.where(self._schema, told).of_manifests(files)
 
     def _totals(self, entries: EntryColumns) -> Ints:
-        """The number of buckets that each file's bucket is one of, where a key tells its bucket; else −1."""
+        """The bucket count of each file's partition if the key determines the bucket; else −1."""
         known = prune.hashed_keys(entries, self._schema, self._root.schemas.get)
         totals = entries.total_buckets.astype(np.int64)
         found: Ints = np.where(totals > 0, totals, -1) if known is not None else np.full(len(entries), -1, np.int64)
@@ -277,7 +277,7 @@ def _members(groups: Ints, count: int) -> list[Ints]:
 
 
 def _by_number(keys: Ints, numbers: Ints) -> Iterator[tuple[int, Ints]]:
-    """The keys that have each of the numbers."""
+    """The keys with each of the numbers."""
     order = np.argsort(numbers, kind="stable")
     found, starts = np.unique(numbers[order], return_index=True)
     yield from zip(found.tolist(), np.split(keys[order], starts[1:]), strict=True)

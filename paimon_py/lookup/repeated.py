@@ -1,4 +1,4 @@
-"""Rows by key where a file holds a key twice: as a scan returns them, which may be several for a key.
+"""Rows by key if a file contains a key twice: as a scan returns them, possibly several for a key.
 
 Source: Java `SortMergeReader`, which never merges two rows of one sorted run.
 """
@@ -18,10 +18,10 @@ _NUMBER, _ROW = "_LOOKUP_NUMBER", "_LOOKUP_ROW"
 
 
 def rows_by_scan(read: Callable[[Predicate], pa.Table], asked: AskedKeys, *, with_missing: bool) -> pa.Table:
-    """The rows of keys in the order of the keys; with all columns that `read` returns, the key's among them.
+    """The rows of keys in the order of the keys, with all columns that `read` returns, which include those of the key.
 
-    Shapes: `with_missing` — a key without a row has one that holds NULL in all columns but the key's.
-    Cost: a scan of the files that may hold one of the keys.
+    Shapes: `with_missing` — a key without a row gets one with NULL in all columns except those of the key.
+    Cost: a scan of the files that may contain one of the keys.
     """
     names = [field.name for field in asked.fields]
     found = read(key_predicate(asked.fields, asked.columns))

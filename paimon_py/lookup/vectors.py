@@ -1,4 +1,4 @@
-"""Deletion vectors that lookups have read, as long as the latest snapshot names them."""
+"""Deletion vectors that lookups have read, kept while the latest snapshot references them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from paimon_py.storage.store import OpenRead
 
 
 class KnownVectors:
-    """The dead rows of data files; an index file never changes, so its path is name enough."""
+    """The deletion vectors of data files; an index file never changes, so its path identifies it."""
 
     def __init__(self, store: OpenRead) -> None:
         self._store = store
@@ -31,11 +31,11 @@ class KnownVectors:
         return vector
 
     def keep_only(self, deletions: Deletions) -> None:
-        """Forget what a snapshot does not name any more."""
+        """Discard vectors that a snapshot no longer references."""
         named = {place for places in deletions.values() for place in places.values()}
         self._vectors = {place: vector for place, vector in list(self._vectors.items()) if place in named}
 
     @property
     def nbytes(self) -> int:
-        """Memory, roughly: the size of the vectors as stored."""
+        """Memory in bytes, roughly: the size of the stored vectors."""
         return sum(place.length for place in list(self._vectors))

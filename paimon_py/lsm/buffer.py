@@ -1,4 +1,4 @@
-"""The write buffer of one bucket: batches in, one sorted merged run out, by way of the disk if there are many.
+"""The write buffer of one bucket: collects batches and returns one sorted merged run, spilling to disk if necessary.
 
 Source: format.md §8.2, §12.1; Java `SortBufferWriteBuffer`, `MergeTreeWriter`.
 """
@@ -30,11 +30,12 @@ TakeRows = Callable[[pa.RecordBatch], None]
 
 
 class MergeBuffer:
-    """Collects the rows of a bucket and gives each its sequence number, in order of arrival.
+    """Collects the rows of a bucket and assigns each a sequence number, in order of arrival.
 
-    Batches are kept as they come, without a copy: whoever owns their memory must not change it before `drain`.
-    `spilled` takes what `spill` is told to take out of memory; without it everything stays. `keeps_versions`: all rows
-    are kept until `drain`, which shows them before they are merged.
+    Batches are kept without a copy: the owner of their memory must not change it before `drain`. `spilled` takes the
+        rows
+    that `spill` moves out of memory; without it everything stays in memory. `keeps_versions`: all rows are kept until
+    `drain`, which passes them on before they are merged.
     """
 
     def __init__(
@@ -54,17 +55,17 @@ class MergeBuffer:
 
     @property
     def next_sequence(self) -> int:
-        """The sequence number that the next row gets."""
+        """The sequence number of the next row."""
         return self._first_sequence + self.row_count
 
     @property
     def can_spill(self) -> bool:
-        """Whether `spill` may be called: there is a place, and room for it as the table's options want."""
+        """Whether `spill` may be called: there is a spill place, and the table's options allow more disk space."""
         return self._spilled is not None and not self._spilled.is_full
 
     @property
     def has_spilled(self) -> bool:
-        """Whether rows lie on the disk."""
+        """Whether rows are on disk."""
         return self._spilled_rows > 0
 
     def add(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> None:
@@ -77,12 +78,12 @@ class MergeBuffer:
         self.size_bytes += row_bytes(batch)
 
     def spill(self) -> None:
-        """Move all rows from memory to sorted runs on the disk.
+        """Move all rows from memory to sorted runs on disk.
 
-        All versions of a key are kept, unless the engine wants the newest one whatever comes later and nobody else
-        wants them.
+        All versions of a key are kept, unless the engine always keeps the newest one and no other reader needs the
+        rest.
 
-        Cost: `run_bytes` of memory more than there was; sorting, and compressing.
+        Cost: `run_bytes` of additional memory; sorting and compressing.
         Raises: StorageError: the local disk failed; call `clear`.
         """
         assert self._spilled is not None
@@ -100,13 +101,14 @@ class MergeBuffer:
         """Sort, merge and empty the buffer.
 
         Args:
-            before_merging: takes every row that came in, by key and then oldest version first, in batches like those
-                of the result; only of a buffer that keeps versions.
+            before_merging: receives every row, by key and then oldest version first, in batches like those of the
+                result;
+                only for a buffer that keeps versions.
 
-        Shapes: out — batches of `_SEQUENCE_NUMBER`, `_VALUE_KIND` and the columns that came in, ordered by key over
-            all of them, each key once, with the kind and sequence number of the row that stands for it.
+        Shapes: out — batches of `_SEQUENCE_NUMBER`, `_VALUE_KIND` and the input columns, ordered by key over all
+            of them, each key once, with the kind and sequence number of the row that represents it.
         Cost: one key sort; each column is made contiguous once, then gathered a window at a time. Rows that are
-            sorted and unique already are not copied. What was spilled is merged in windows.
+            already sorted and unique are not copied. Spilled rows are merged in windows.
         Raises: StorageError: the local disk failed; call `clear`.
         """
         assert before_merging is None or self._keeps_versions
@@ -122,7 +124,7 @@ class MergeBuffer:
             yield from self._sort(batches, kinds, first, self._engine, before_merging)
 
     def _merge_spilled(self, spilled: SpilledRuns, before_merging: TakeRows | None) -> Iterator[pa.RecordBatch]:
-        """What was spilled, merged. Where the last row to come wins, no key need be whole in memory."""
+        """Merge the spilled rows. If the last row always wins, a key never has to be in memory as a whole."""
         if before_merging is not None and self._newest_wins and not self._order.sequence:
             every_row = msgspec.structs.replace(self._order, keys=(*self._order.keys, SEQUENCE_FIELD))
             rows = spilled.merge(Plan(order=every_row, engine=EveryRow(), drop_deletes=False))
@@ -132,7 +134,7 @@ class MergeBuffer:
         return spilled.merge(plan)
 
     def clear(self) -> None:
-        """Forget all rows, and delete what was spilled.
+        """Discard all rows and delete the spilled runs.
 
         Raises:
             StorageError: a spilled run could not be deleted.
@@ -144,19 +146,19 @@ class MergeBuffer:
 
     @property
     def _reduces_early(self) -> bool:
-        """Whether merging some versions of a key and then the rest is the same as merging all at once."""
+        """Whether merging some versions of a key first gives the same result as merging all at once."""
         return isinstance(self._engine, Deduplicate) and not self._keeps_versions
 
     @property
     def _newest_wins(self) -> bool:
-        """Whether the newest version of a key stands for it, whatever its kind."""
+        """Whether the newest version of a key always represents it, regardless of its kind."""
         return isinstance(self._engine, Deduplicate) and not self._engine.ignore_delete
 
     def _reset(self) -> None:
         self._first_sequence, self.row_count, self.size_bytes, self._spilled_rows = self.next_sequence, 0, 0, 0
 
     def _leading(self, limit_bytes: int) -> int:
-        """How many batches are sorted together: as many as the limit allows, at least one."""
+        """The number of batches to sort together: as many as the limit allows, at least one."""
         total = 0
         for count, batch in enumerate(self._batches):
             total += row_bytes(batch)
@@ -168,7 +170,7 @@ class MergeBuffer:
         self, batches: list[pa.RecordBatch], kinds: list[pa.Array | None], first: int, engine: Engine,
         before_merging: TakeRows | None = None,
     ) -> Iterator[pa.RecordBatch]:  # fmt: skip
-        """The rows by key as the engine merges them; lets go of the batches. `first`: number of the first row."""
+        """Sort and merge rows by key; releases the batches. `first`: the sequence number of the first row."""
         kind_column = None if all(part is None for part in kinds) else _kind_column(batches, kinds)
         columns = _contiguous(batches)
         if kind_column is not None:
@@ -186,25 +188,25 @@ class MergeBuffer:
 
 
 class _Shown:
-    """An engine whose windows somebody takes before they are merged."""
+    """An engine that passes its windows to a callback before they are merged."""
 
     def __init__(self, engine: Engine, take: TakeRows) -> None:
         self._engine = engine
         self._take = take
 
     def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
-        """What the engine wants."""
+        """The columns that the wrapped engine needs."""
         return self._engine.inputs(wanted)
 
     def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
-        """What the engine makes of the rows."""
+        """The result of the wrapped engine."""
         for batch in gather(pa.table(dict(columns)), groups.order).to_batches():
             self._take(batch)
         return self._engine(groups, columns)
 
 
 def _newest(order: MergeOrder, rows: Iterable[pa.RecordBatch], before_merging: TakeRows) -> Iterator[pa.RecordBatch]:
-    """The last row of every key, of rows by key and then oldest first; a key may go on in the next batch."""
+    """The last row of every key, from rows by key and then oldest first; a key may continue in the next batch."""
     held: pa.Table | None = None
     for batch in rows:
         before_merging(batch)
@@ -219,7 +221,7 @@ def _newest(order: MergeOrder, rows: Iterable[pa.RecordBatch], before_merging: T
 
 
 def _windows(columns: Mapping[str, pa.Array], merged: Merged, first: int) -> Iterator[pa.RecordBatch]:
-    """Rows with their system columns, a window at a time. `first`: sequence number of row 0."""
+    """Rows with their system columns, a window at a time. `first`: the sequence number of row 0."""
     computed = dict(merged.columns)
     kinds = computed.pop(VALUE_KIND, None)
     names = [name for name in columns if name != VALUE_KIND]
@@ -244,7 +246,7 @@ def _windows(columns: Mapping[str, pa.Array], merged: Merged, first: int) -> Ite
 
 
 def _contiguous(batches: list[pa.RecordBatch]) -> dict[str, pa.Array]:
-    """Every column as one array; lets go of the batches a column at a time."""
+    """Combine every column into one array; releases the batches a column at a time."""
     if len(batches) == 1:
         return dict(zip(batches[0].schema.names, batches.pop().columns, strict=True))
     table = pa.Table.from_batches(batches)
@@ -266,12 +268,12 @@ def _kind_column(batches: list[pa.RecordBatch], kinds: list[pa.Array | None]) ->
 
 
 def _is_range(rows: Ints) -> bool:
-    """Whether these are consecutive row numbers."""
+    """Whether the row numbers are consecutive."""
     return int(rows[-1]) - int(rows[0]) == len(rows) - 1 and bool((rows[1:] > rows[:-1]).all())
 
 
 def _pick(batch: pa.RecordBatch, rows: Ints) -> dict[str, pa.Array]:
-    """Some rows of all columns, of consecutive rows without a copy."""
+    """The given rows of all columns; consecutive rows are not copied."""
     if not batch.num_columns:
         return {}
     near = _is_range(rows)

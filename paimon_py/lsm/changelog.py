@@ -1,6 +1,7 @@
-"""What a merge changed, as change rows: per key the row before it and the row after it become -U and +U, +I or -D.
+"""The changes of a merge as change rows: the rows of a key before and after become -U and +U, or +I or -D.
 
-Whoever merges knows which window row spoke for a key before (a lookup, the top level); the engine gives the row after.
+The caller knows the window row of each key before the merge (a lookup, the top level); the engine returns the row
+after.
 
 Source: format.md §14; Java `FullChangelogMergeFunctionWrapper`, `LookupChangelogMergeFunctionWrapper`,
 `FirstRowMergeFunctionWrapper`, `EqualiserCodeGenerator`, release 2.0.
@@ -27,11 +28,11 @@ _INSERT, _UPDATE_BEFORE, _UPDATE_AFTER, _DELETE = np.arange(4, dtype=np.int8)
 
 
 class ChangeRules(msgspec.Struct, frozen=True, kw_only=True):
-    """How changes become rows.
+    """The conversion of changes to rows.
 
     Attributes:
         columns: the columns of a change row: the system columns, then the table's.
-        compared: a row that changed in none of these was not changed; None: whatever was merged was changed.
+        compared: a row is unchanged if all these columns are equal; None: every merged row counts as changed.
         keeps_kinds: the row of a new key keeps its kind, +I or +U.
     """
 
@@ -57,12 +58,12 @@ def change_rows(
 ) -> pa.Table:
     """The change rows of one window.
 
-    -U and -D hold the row before, with its sequence number; +U and +I the row after. A row of kind -U or -D is as good
-    as none.
+    -U and -D contain the row before, with its sequence number; +U and +I contain the row after. A row of kind -U or -D
+    counts as no row.
 
-    Shapes: `before` - per key of `merged` the window row that spoke for it, -1 for none; `told` - False for keys that
-        did not take part; out - `rules.columns`, by key, a -U right before its +U.
-    Cost: gathers the rows; a comparison touches columns until one differs.
+    Shapes: `before` - per key of `merged` its window row before the merge, -1 for none; `told` - False for keys that
+     did not take part; out - `rules.columns`, by key, a -U immediately before its +U.
+    Cost: gathers the rows; a comparison stops at the first column that differs.
     """
     kinds = numpy_values(combine_chunks(columns[VALUE_KIND]))
     after_kinds = numpy_values(combine_chunks(merged.columns[VALUE_KIND])) if VALUE_KIND in merged.columns else None
@@ -94,14 +95,14 @@ def change_rows(
 
 
 def _pairs(first: AnyArray, second: AnyArray) -> AnyArray:
-    """What belongs to the row before and to the row after, key by key."""
+    """Interleave the values of the rows before and after, key by key."""
     pairs = np.empty((len(first), 2), first.dtype)
     pairs[:, 0], pairs[:, 1] = first, second
     return pairs.ravel()
 
 
 def insertions(batch: pa.RecordBatch, rules: ChangeRules) -> pa.RecordBatch:
-    """The change rows of keys that were not there before: every +I and +U as +I."""
+    """The change rows of keys that did not exist before: every +I and +U as +I."""
     kinds = numpy_values(batch.column(VALUE_KIND))
     adds = (kinds & 1) == 0
     if not adds.all():
@@ -117,7 +118,7 @@ def insertions(batch: pa.RecordBatch, rules: ChangeRules) -> pa.RecordBatch:
 def _differ(
     columns: Mapping[str, pa.ChunkedArray], before: Ints, merged: Merged, keys: Ints, compared: tuple[Field, ...]
 ) -> Mask:
-    """Which of some keys have another row after than before."""
+    """A mask of the given keys whose row after differs from the row before."""
     differ = np.zeros(len(keys), np.bool_)
     unknown = np.arange(len(keys))
     for field in compared:
@@ -141,7 +142,7 @@ def _take(column: pa.ChunkedArray, rows: Ints) -> pa.Array:
 
 
 def _equal(left: pa.Array, right: pa.Array, field: Field) -> Mask:
-    """Where two columns hold the same value: nulls are the same, NaN is NaN, -0.0 is not 0.0."""
+    """A mask of the rows with equal values: nulls are equal, NaN equals NaN, -0.0 differs from 0.0."""
     if not isinstance(field.type, Atomic) or pa.types.is_floating(left.type):
         codes: Ints = codes_of([pa.concat_arrays([left, right])], [field.type])
         same: Mask = codes[: len(left)] == codes[len(left) :]

@@ -1,4 +1,4 @@
-"""Rows as numbers that are equal where the rows are, by Java's generated row comparison.
+"""Numbers for rows that are equal if and only if the rows are, by Java's generated row comparison.
 
 Source: Java `EqualiserCodeGenerator`.
 """
@@ -17,9 +17,9 @@ from paimon_py.spec.types import Atomic, DataType, Root
 
 
 def codes_of(columns: Sequence[pa.Array], types: Sequence[DataType]) -> Ints:
-    """Numbers that are equal where the rows are: nulls equal nulls, NaN equals NaN, -0.0 differs from 0.0.
+    """Numbers that are equal where the rows are equal: nulls equal nulls, NaN equals NaN, -0.0 differs from 0.0.
 
-    Cost: one dictionary; nested types and several columns are written as binary rows first.
+    Cost: one dictionary; nested types and several columns are encoded as binary rows first.
     """
     column, data_type = columns[0], types[0]
     if len(columns) > 1 or not isinstance(data_type, Atomic):

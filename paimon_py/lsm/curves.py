@@ -1,10 +1,11 @@
 """Positions of rows on a z-order or Hilbert curve through several columns, as sortable integer columns.
 
 Every column is first encoded as bits that compare like its values, nulls smallest: 64 bits, or for strings on the
-z-order curve as many bytes as the options say. The z-order interleaves one bit of each column, as Java's `ZIndexer`
-does; the values equal Java's except for floats and decimals, which Java does not keep in order. The Hilbert curve
-visits the same cube so that neighbours on the curve are neighbours in space; all 64 bits count, where Java omits the
-sign.
+z-order curve the number of bytes that the options set. The z-order interleaves one bit of each column, as Java's
+`ZIndexer` does; the values equal Java's except for floats and decimals, whose order Java does not preserve. The Hilbert
+curve visits the same cube so that neighbours on the curve are neighbours in space; all 64 bits count, whereas Java
+omits
+the sign.
 
 The position itself is never stored.
 
@@ -29,7 +30,7 @@ _ONE = np.uint64(1)
 _WORD_BYTES = 8
 _TRUE = np.uint64(0x81 << 56)
 _PIECE = 8192
-"""Rows whose places are worked out at once: what that takes stays in the cache."""
+"""Rows whose positions are computed together, so that the intermediate arrays fit into the cache."""
 
 
 def z_order(columns: Sequence[pa.Array], *, text_bytes: int) -> list[pa.Array]:
@@ -45,9 +46,9 @@ def z_order(columns: Sequence[pa.Array], *, text_bytes: int) -> list[pa.Array]:
 
 
 def hilbert(columns: Sequence[pa.Array]) -> list[pa.Array]:
-    """The places of rows on a Hilbert curve.
+    """The positions of rows on a Hilbert curve.
 
-    Shapes: as `z_order`; texts count with eight bytes.
+    Shapes: as `z_order`; strings count with eight bytes.
     Cost: about 400 ns a row and column.
     Raises: UnsupportedError for a type that has no order.
     """
@@ -69,7 +70,7 @@ def _in_pieces(
 
 
 def _interleave(columns: Sequence[Sequence[Words]], sizes: Sequence[int]) -> npt.NDArray[np.uint64]:
-    """One bit of every column in turn, the highest first; a column that has no more is passed over.
+    """Interleave the bits of the columns, highest first; exhausted columns are skipped.
 
     Shapes: words of each column, of which `sizes` bytes count → (words, rows).
     """
@@ -94,10 +95,10 @@ def _interleave(columns: Sequence[Sequence[Words]], sizes: Sequence[int]) -> npt
 
 
 def _transpose(columns: Sequence[Sequence[Words]]) -> list[list[Words]]:
-    """The Hilbert index of points, its bits spread over the dimensions: interleaved they are the index."""
+    """The Hilbert index of points, with its bits distributed over the dimensions: interleaving them gives the index."""
     # Example, two columns of two bits: the 16 points are visited as (0,0) (1,0) (1,1) (0,1) (0,2) (0,3) (1,3) (1,2)
     # (2,2) (2,3) (3,3) (3,2) (3,1) (2,1) (2,0) (3,0); every step changes one coordinate by one. The z-order jumps:
-    # after (1,3), its place 7, comes (2,0).
+    # after (1,3), its position 7, comes (2,0).
     points = [words[0].copy() for words in columns]
     first = points[0]
     bit = 1 << 63
@@ -134,7 +135,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _order_words(column: pa.Array, size: int) -> list[Words]:
-    """A column as unsigned words that compare like it, nulls zero; of texts the first `size` bytes."""
+    """A column as unsigned words with the same order, nulls zero; the first `size` bytes of strings."""
     valid = nulls_or_none(column)
     words = _text_words(column, size) if _is_text(column.type) else [_fixed_words(column)]
     return words if valid is None else [np.where(valid, word, np.uint64(0)) for word in words]
@@ -172,7 +173,7 @@ def _to_unsigned(values: Ints) -> Words:
 
 
 def _decimal_words(column: pa.Array) -> Words:
-    """The highest 64 bits that a decimal of this precision can have."""
+    """The highest 64 bits of a decimal with this precision."""
     halves = numpy_values(column)
     low, high = halves[:, 0], halves[:, 1]
     most = 10**column.type.precision

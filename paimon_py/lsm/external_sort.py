@@ -1,8 +1,9 @@
-"""Sorting more rows than fit into memory: batches in, the same rows in the order of a clustering out.
+"""Sorts more rows than fit into memory: takes batches, returns the same rows in the order of a clustering.
 
-Rows are collected until they are worth a sort, and sorted runs go to local disk; in the end they are merged in windows.
-Every row gets its number as the last part of its key, so rows that are equal in all columns keep the order in which
-they came, and a window holds no more than its share even if every row is equal.
+Rows are collected up to the size of a run, and sorted runs are written to local disk; finally they are merged in
+windows.
+Every row's number is the last part of its key, so rows that are equal in all columns keep their order of arrival, and a
+window never holds more than its share even if all rows are equal.
 
 Source: Java `Sorter`, `BinaryExternalSortBuffer`.
 """
@@ -30,7 +31,7 @@ _LONG = parse_type("BIGINT NOT NULL")
 
 
 class ExternalSort:
-    """One sort. Whoever begins it must `clear` it in the end, whatever happens.
+    """One sort. The caller must always call `clear` at the end.
 
     Shapes: batches with the columns of the table.
     """
@@ -47,10 +48,10 @@ class ExternalSort:
         self._keys: tuple[Field, ...] = ()
 
     def sort(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """All rows in order.
+        """Sort all rows.
 
         Cost: `run_bytes` of rows in memory and their sorted copy, then one merge window and a block of every run. Rows
-            that fit into one run never see the disk.
+            that fit into one run are never written to disk.
         Raises: StorageError: the local disk failed.
         """
         for batch in batches:
@@ -69,7 +70,7 @@ class ExternalSort:
         yield from (batch.select(names) for batch in self._spilled.merge(plan))
 
     def clear(self) -> None:
-        """Delete what was spilled.
+        """Delete the spilled runs.
 
         Raises:
             StorageError: a run could not be deleted.
@@ -78,7 +79,7 @@ class ExternalSort:
         self._spilled.clear()
 
     def _run(self) -> Iterator[pa.RecordBatch]:
-        """The collected rows in order, with the columns that order them; lets go of them."""
+        """The collected rows in order, with the columns that order them; releases the rows."""
         if not self._batches:
             return
         table = pa.Table.from_batches(self._batches)
@@ -96,7 +97,7 @@ class ExternalSort:
         yield from _take(columns, order)
 
     def _places(self, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
-        """The places of rows on the curve; nothing if columns are compared themselves."""
+        """The positions of rows on the curve; empty if columns are compared directly."""
         wanted = [columns[name] for name in self._clustering.columns]
         if self._clustering.strategy == "order":
             return {}
@@ -108,21 +109,21 @@ class ExternalSort:
 
 
 def _free(name: str, schema: TableSchema) -> str:
-    """A name that no column of the table begins with."""
+    """A name that is not the prefix of any column name of the table."""
     while any(taken.startswith(name) for taken in schema.names):
         name = f"_{name}"
     return name
 
 
 def _halve(batch: pa.RecordBatch, limit_bytes: int) -> Iterator[pa.RecordBatch]:
-    """A batch in pieces of at most about so many bytes."""
+    """A batch in pieces of at most about `limit_bytes`."""
     step = max(1, limit_bytes * batch.num_rows // max(1, row_bytes(batch)))
     for start in range(0, batch.num_rows, step):
         yield batch.slice(start, step)
 
 
 def _take(columns: dict[str, pa.Array], order: Ints) -> Iterator[pa.RecordBatch]:
-    """The rows in an order, some at a time."""
+    """The rows in the given order, `_BATCH_ROWS` at a time."""
     schema = pa.schema([pa.field(name, column.type) for name, column in columns.items()])
     for start in range(0, len(order), _BATCH_ROWS):
         index = from_numpy(order[start : start + _BATCH_ROWS], pa.int64())

@@ -1,4 +1,4 @@
-"""One window of a merge as groups of equal keys, and what a merge engine makes of it."""
+"""One window of a merge as groups of equal keys, and the result of a merge engine for it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ class Groups:
     """The rows of a window in merge order, cut into groups of equal keys.
 
     `order`: row numbers of the window, by key and then oldest version first. `starts`: True where a key begins in it.
-    `merging`: the groups that engines look at, if not those of more than one row. Everything else is derived when
-    first asked for.
+    `merging`: the groups that engines process; by default those of more than one row. Everything else is derived on
+        first
+    use.
     """
 
     def __init__(self, order: Ints, starts: Mask, *, merging: Ints | None = None) -> None:
@@ -53,17 +54,17 @@ class Groups:
 
     @lazy_property
     def multiple(self) -> Ints:
-        """Numbers of the groups that have more than one row (or had, before a lookup); all others need no engine."""
+        """Numbers of the groups that have more than one row (or had, before a lookup); the others need no engine."""
         if self._merging is not None:
             return self._merging
         return np.flatnonzero(self.ends - self.firsts > 1)
 
 
 class Merged(msgspec.Struct, frozen=True):
-    """What an engine made of a window: one row per key, in key order.
+    """The result of an engine for a window: one row per key, in key order.
 
-    `rows`: the window row that stands for each key; its values, sequence number and kind are the result, except
-    where `columns` holds a computed column (one value per key) under the column's name.
+    `rows`: the window row that represents each key; its values, sequence number and kind are the result, except where
+    `columns` contains a computed column (one value per key) under the column's name.
     """
 
     rows: Ints
@@ -71,15 +72,16 @@ class Merged(msgspec.Struct, frozen=True):
 
 
 class Engine(Protocol):
-    """A merge engine: settings, and one function over a window of rows that are ordered and grouped by key."""
+    """A merge engine: settings, and a function over a window of rows that are ordered and grouped by key."""
 
     def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
-        """The table columns to read so that `wanted` can be returned; keys and sequence fields are read anyway."""
+        """The table columns to read so that `wanted` can be returned; keys and sequence fields are always read."""
 
     def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
-        """One row per key.
+        """Compute one row per key.
 
-        Shapes: `columns` holds rows as numbered by the groups: `inputs(wanted)`, the order's columns, `_VALUE_KIND`
-            if a row may be −U or −D (absent: all are adds). A group of a single row is returned unchanged, whatever
-            the engine (format.md §12.2). Only columns that are given are computed.
+        Shapes: `columns` contains the rows as numbered by the groups: `inputs(wanted)`, the order's columns,
+            `_VALUE_KIND` if a row may be −U or −D (absent: all are adds). A group of a single row is returned unchanged
+            by
+            every engine (format.md §12.2). Only the given columns are computed.
         """

@@ -1,4 +1,4 @@
-"""Which files must be merged with each other: files → sections → runs, on integer key ranks.
+"""Selects the files that must be merged with each other: files → sections → runs, on integer key ranks.
 
 Source: Java `IntervalPartition`.
 """
@@ -32,7 +32,7 @@ def sections_of(min_ranks: Ints, max_ranks: Ints) -> list[list[int]]:
 
 
 def runs_of(section: Sequence[int], min_ranks: Ints, max_ranks: Ints) -> list[list[int]]:
-    """Cut one section, ordered by (min, max), into as few sorted runs as its overlaps allow.
+    """Cut one section, ordered by (min, max), into the fewest sorted runs that its overlaps allow.
 
     Shapes: file numbers → file numbers per run; inside a run key ranges ascend and do not touch.
     """

@@ -1,8 +1,8 @@
-"""Which place every key has: an index of any size in bounded memory.
+"""The place of every key: an index of any size in bounded memory.
 
-New places go to sorted runs in memory, the newest of which is the smallest, so that growing costs little. When they
-take more than they may they are merged into one sorted run on local disk, in blocks that are looked at only where keys
-are asked that may lie there. A key may lie in several runs; the newest one is right.
+New places are stored in sorted runs in memory, the newest of which is the smallest, so that adding keys is cheap. When
+they exceed the limit they are merged into one sorted run on local disk, in blocks that are read only if a requested key
+may be in them. If several runs contain a key, the newest one is right.
 
 Source: Java `GlobalIndexAssigner`, which keeps this in RocksDB; docs/decisions/0016.
 """
@@ -26,7 +26,7 @@ _BLOCK_KEYS = 1 << 18
 
 
 class _Block(msgspec.Struct, frozen=True):
-    """Some keys of a run on disk. `parts`: type and length of the arrays, which lie one after the other."""
+    """A block of keys of a run on disk. `parts`: type and length of the arrays, stored one after the other."""
 
     offset: int
     size_bytes: int
@@ -40,7 +40,7 @@ class _SpilledRun(msgspec.Struct, frozen=True):
     blocks: tuple[_Block, ...]
 
     def find(self, asked: Keys) -> Ints:
-        """Find keys as `key_runs.find` does; keys are asked in the order of their words."""
+        """Find keys as `key_runs.find` does; the keys must be in the order of their words."""
         found = np.full(len(asked.words), -1, np.int64)
         for block in self.blocks:
             start = int(np.searchsorted(asked.words, np.array(block.first, asked.words.dtype)))
@@ -52,7 +52,7 @@ class _SpilledRun(msgspec.Struct, frozen=True):
 
     @property
     def size_bytes(self) -> int:
-        """Disk space, less what aligns the blocks."""
+        """Disk space without the padding that aligns the blocks."""
         return sum(block.size_bytes for block in self.blocks)
 
     def pieces(self) -> Iterator[Run]:
@@ -60,7 +60,7 @@ class _SpilledRun(msgspec.Struct, frozen=True):
         return map(self.load, self.blocks)
 
     def load(self, block: _Block) -> Run:
-        """The keys of a block; what is not looked at is not read."""
+        """Map the keys of a block; only the parts that are used are read."""
         with _explain(self.file.path):
             data = self.file.map(block.offset, block.size_bytes)
         arrays: list[Any] = []
@@ -72,10 +72,10 @@ class _SpilledRun(msgspec.Struct, frozen=True):
 
 
 class KeyPlaces:
-    """Places of keys. Whoever fills it must `clear` it in the end."""
+    """Places of keys. The caller must call `clear` at the end."""
 
     def __init__(self, place: SpillPlace, limit_bytes: int) -> None:
-        """`limit_bytes`: what sorted runs may take in memory; merging them takes up to three times as much."""
+        """`limit_bytes`: memory limit of the sorted runs; merging them takes up to three times as much."""
         self._place = place
         self._limit = limit_bytes
         self._memory: list[Run] = []
@@ -85,7 +85,7 @@ class KeyPlaces:
         """The place of each key; −1 if it has none.
 
         Shapes: keys in the order of their words.
-        Cost: 0.1-0.5 µs a key in memory; of runs on disk every block that may hold one of them is mapped.
+        Cost: 0.1-0.5 µs a key in memory; every block of a run on disk that may contain one of the keys is mapped.
         Raises: StorageError: the local disk failed.
         """
         found = np.full(len(asked.words), -1, np.int64)
@@ -101,7 +101,7 @@ class KeyPlaces:
         return found
 
     def put(self, run: Run) -> None:
-        """Give keys new places.
+        """Assign new places to keys.
 
         Raises: StorageError: the local disk failed.
         """
@@ -117,13 +117,13 @@ class KeyPlaces:
             self._spill()
 
     def clear(self) -> None:
-        """Forget all keys, and delete what is on disk; as much as the disk lets."""
+        """Discard all keys and delete the runs on disk, ignoring errors of the disk."""
         spilled, self._spilled, self._memory = self._spilled, [], []
         for run in spilled:
             _delete(run)
 
     def _spill(self) -> None:
-        """Move what is in memory to disk, as one run with those there that are not much larger."""
+        """Move the runs from memory to disk, as one run together with those on disk that are not much larger."""
         older: list[_SpilledRun] = []
         size = sum(run.size_bytes for run in self._memory)
         while self._spilled and self._spilled[-1].size_bytes <= 2 * size:
@@ -162,7 +162,7 @@ class KeyPlaces:
 
 
 class _Cursor:
-    """What is left of one run while runs are merged."""
+    """The remaining part of one run during a merge."""
 
     def __init__(self, pieces: Iterator[Run]) -> None:
         self._pieces = pieces
@@ -171,7 +171,7 @@ class _Cursor:
         self.load()
 
     def load(self) -> None:
-        """The next piece, too."""
+        """Load the next piece as well."""
         piece = next(self._pieces, None)
         if piece is None:
             self.has_more = False
@@ -182,7 +182,7 @@ class _Cursor:
             self.run = Run(keys, np.concatenate([self.run.places, piece.places]))
 
     def take(self, bound: int | None) -> Run | None:
-        """Take away the keys with words below a bound; None: all."""
+        """Remove and return the keys with words below a bound; None: all."""
         run = self.run
         if run is None or not len(run.places):
             return None
@@ -193,9 +193,9 @@ class _Cursor:
 
 
 def _merge(sources: Sequence[Iterator[Run]]) -> Iterator[Run]:
-    """Runs as one, piece by piece; the oldest first.
+    """Merge runs, oldest first, into one, piece by piece.
 
-    Words that the pieces of one run may share with its next piece wait for that.
+    Words that a run may continue in its next piece wait for that piece.
     """
     cursors = [_Cursor(source) for source in sources]
     while True:

@@ -1,7 +1,7 @@
-"""Keys as numbers that are looked for among many others: sorted, compared exactly, each with the place where it lies.
+"""Keys as numbers for lookups in large sorted sets: sorted, compared exactly, each with its place.
 
-A key whose columns take 64 bits together is one number. Any other key is its BinaryRow, and its hash says where to look
-for it; what is found there is compared byte by byte.
+A key whose columns take at most 64 bits together is one number. Any other key is its BinaryRow, and its hash says where
+to search; the candidates are compared byte by byte.
 
 Source: format.md §6, §7.1.
 """
@@ -40,10 +40,11 @@ _NOTHING = np.empty(0, np.uint64)
 
 
 class Keys(NamedTuple):
-    """Some keys.
+    """A sequence of keys.
 
-    `words`: one number per key; all of it (uint64), or its hash (uint32). Then `data` holds the BinaryRows as words of
-    eight bytes, one after the other, and `ends` where each ends.
+    `words`: one number per key; the whole key (uint64) or its hash (uint32). With hashes, `data` contains the
+    BinaryRows as
+    words of eight bytes, one after the other, and `ends` the end of each.
     """
 
     words: AnyWords
@@ -52,7 +53,7 @@ class Keys(NamedTuple):
 
     @property
     def starts(self) -> Ints:
-        """Where each row begins in `data`."""
+        """The start of each row in `data`."""
         assert self.ends is not None
         starts = np.empty(len(self.ends), np.int64)
         starts[:1] = 0
@@ -61,12 +62,12 @@ class Keys(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Memory."""
+        """Memory in bytes."""
         rest = 0 if self.data is None or self.ends is None else self.data.nbytes + self.ends.nbytes
         return self.words.nbytes + rest
 
     def take(self, rows: Ints) -> Keys:
-        """Some of them, in this order."""
+        """The keys at the given rows, in this order."""
         if self.data is None or self.ends is None:
             return Keys(self.words[rows])
         starts = self.starts[rows]
@@ -74,7 +75,7 @@ class Keys(NamedTuple):
         return Keys(self.words[rows], self.data[ranges(starts, sizes)], np.cumsum(sizes))
 
     def slice(self, start: int, stop: int) -> Keys:
-        """Some that lie together; shares memory, except for `ends`."""
+        """A range of the keys; shares memory, except for `ends`."""
         if self.data is None or self.ends is None:
             return Keys(self.words[start:stop])
         first = int(self.ends[start - 1]) if start else 0
@@ -90,7 +91,7 @@ class Run(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Memory."""
+        """Memory in bytes."""
         return self.keys.size_bytes + self.places.nbytes
 
 
@@ -101,7 +102,7 @@ def keys_of(columns: Sequence[pa.Array], types: Sequence[DataType], hashed: Hash
     """The keys of rows.
 
     Shapes: columns without nulls.
-    Cost: 2 ns a row and column for numbers of 64 bits together; else that of a BinaryRow and its hash.
+    Cost: 2 ns a row and column for numbers of at most 64 bits together; otherwise that of a BinaryRow and its hash.
     """
     if fits_word(column.type for column in columns):
         return Keys(pack(columns))
@@ -113,7 +114,7 @@ def keys_of(columns: Sequence[pa.Array], types: Sequence[DataType], hashed: Hash
 
 
 def join_keys(parts: Sequence[Keys]) -> Keys:
-    """Keys one after the other."""
+    """Concatenate keys."""
     words = np.concatenate([part.words for part in parts])
     if parts[0].data is None:
         return Keys(words)
@@ -125,7 +126,7 @@ def join_keys(parts: Sequence[Keys]) -> Keys:
 
 
 def group_keys(keys: Keys) -> tuple[Ints, Mask]:
-    """Rows in the order of their words, equal keys together as they came; and where in that order a key begins."""
+    """Rows in the order of their words, equal keys in order of arrival; and a mask of where keys begin in it."""
     order = np.argsort(keys.words, kind="stable")
     words = keys.words[order]
     same = words[1:] == words[:-1]
@@ -140,9 +141,9 @@ def group_keys(keys: Keys) -> tuple[Ints, Mask]:
 
 
 def merge_runs(runs: Sequence[Run]) -> Run:
-    """One run of several, the oldest first: of a key that several have, the newest place stays.
+    """Merge runs, oldest first, into one: if several contain a key, the newest place is kept.
 
-    Cost: 20-40 ns a key; both in memory at once.
+    Cost: 20-40 ns a key; inputs and output are in memory at once.
     """
     if len(runs) == 1:
         return runs[0]
@@ -156,9 +157,9 @@ def merge_runs(runs: Sequence[Run]) -> Run:
 
 
 def find(run: Run, asked: Keys) -> Ints:
-    """The place of each key; −1 if the run has not got it.
+    """The place of each key; −1 if the run does not contain it.
 
-    Cost: 0.05-0.3 µs a key; less if they are asked in order.
+    Cost: 0.05-0.3 µs a key; less if the keys are in order.
     """
     found = np.full(len(asked.words), -1, np.int64)
     known = run.keys.words
@@ -188,7 +189,7 @@ def _one_nan(column: pa.Array) -> pa.Array:
 
 
 def _equal(left: Keys, left_rows: Ints, right: Keys, right_rows: Ints) -> Mask:
-    """Whether rows with the same hashes are the same, pairwise."""
+    """Whether rows with the same hashes are equal, pairwise."""
     assert left.data is not None and right.data is not None and left.ends is not None and right.ends is not None
     first, second = left.starts[left_rows], right.starts[right_rows]
     sizes = left.ends[left_rows] - first
@@ -203,7 +204,7 @@ def _equal(left: Keys, left_rows: Ints, right: Keys, right_rows: Ints) -> Mask:
 
 
 def _sorted_out(keys: Keys, order: Ints, same: Mask) -> tuple[Ints, Mask]:
-    """Where different keys have one hash: equal ones together, and which rows equal the one before them."""
+    """Resolve hash collisions: equal keys together, and a mask of the rows that equal the one before them."""
     assert keys.data is not None and keys.ends is not None
     in_company = np.zeros(len(order), np.bool_)
     in_company[1:] = same

@@ -1,13 +1,13 @@
-"""Sorted runs → windows of complete keys → merged batches, in bounded memory.
+"""Merges sorted runs in bounded memory: sorted runs → windows of complete keys → merged batches.
 
 Every run is read a share at a time. The smallest of the runs' last buffered keys bounds a window: up to and including
-it every run is complete. The rows of a window are sorted once, an engine picks or computes one row per key, and only
-what it kept is gathered.
+this key every run is complete. The rows of a window are sorted once, an engine picks or computes one row per key, and
+only the rows that it kept are gathered.
 
-A run holds a key once. Runs of a write buffer may hold a key several times, and all its rows are versions of one
-another (`Plan.repeats`): they are complete below that bound only. Files of an old SDK hold a key several times, too,
-and there Java never merges two rows of one run: the first rows that runs have of a key become one row, their second
-rows another one, and so on. Of the key at the bound a window takes the first row of each run.
+A run contains a key once. Runs of a write buffer may contain a key several times, and all its rows are versions of one
+another (`Plan.repeats`): they are complete only below that bound. Files of an old SDK may contain a key several times,
+too, and there Java never merges two rows of one run: the first rows of a key in the runs become one row, their second
+rows another one, and so on. For the key at the bound, a window takes the first row of each run.
 
 Source: Paimon "Primary Key Table / Merge Engine"; Java `SortMergeReader`; measurements in
 benchmarks/README.md.
@@ -44,8 +44,8 @@ _BATCH_ROWS = 65_536
 class RunSource(msgspec.Struct, frozen=True):
     """One sorted run to merge.
 
-    `name`: for errors. `row_count`, `row_bytes`: estimates that shape the windows. `open(batch_rows)`: its batches in
-    key order, all with the same columns in every run.
+    `name`: for errors. `row_count`, `row_bytes`: estimates that determine the sizes of windows. `open(batch_rows)`: its
+    batches in key order, with the same columns in every run.
     """
 
     name: str
@@ -55,10 +55,11 @@ class RunSource(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """How to merge: key order, engine, the columns to return (None: all), whether −U and −D results are dropped.
+    """The settings of a merge: key order, engine, the columns to return (None: all), whether −U and −D results are
+    dropped.
 
-    `repeats`: a run may hold a key several times, its rows in order of their versions. `first_rows`: the results may
-    end after so many rows, so that windows begin small and grow.
+    `repeats`: a run may contain a key several times, its rows in order of their versions. `first_rows`: the caller may
+    stop after this many rows, so windows begin small and grow.
     """
 
     order: MergeOrder
@@ -76,9 +77,10 @@ def merge(sources: Sequence[RunSource], plan: Plan) -> Iterator[pa.RecordBatch]:
 
     Shapes: in — batches with the key columns, the sequence fields, `_SEQUENCE_NUMBER` unless the order of runs is the
         order of sequence numbers, `_VALUE_KIND` if a row may be −U or −D; out — `plan.columns` of the results.
-    Cost: two windows in memory besides the readers, whatever the size of the runs; 50-250 ns a row on top of decoding.
+    Cost: two windows in memory besides the readers, regardless of the size of the runs; 50-250 ns a row on top of
+        decoding.
         With `plan.repeats` a window holds all rows of its keys, however many.
-    Raises: CorruptionError if a run goes backwards.
+    Raises: CorruptionError if the keys of a run descend.
     """
     budget, least = _first_budget(sources, plan), _least_share(sources, plan)
     total = max(1, sum(source.row_count for source in sources))
@@ -122,13 +124,13 @@ def _first_budget(sources: Sequence[RunSource], plan: Plan) -> int:
 
 
 def _least_share(sources: Sequence[RunSource], plan: Plan) -> int:
-    """Rows that are buffered of every run, however many runs there are; few where rows are wide."""
+    """Rows that are buffered of every run, regardless of the number of runs; few if rows are wide."""
     together = sum(source.row_bytes for source in sources)
     return min(_LEAST_SHARE, max(_LEAST_OF_WIDE, plan.window_bytes // max(1, together)))
 
 
 class _Cursor:
-    """A run's buffered batches that no window has taken yet."""
+    """The buffered batches of a run that no window has taken yet."""
 
     def __init__(self, source: RunSource, plan: Plan, *, batch_rows: int) -> None:
         self._source = source
@@ -163,23 +165,23 @@ class _Cursor:
         self._rows += batch.num_rows
 
     def _repeats_newest(self, probe: KeyProbe) -> bool:
-        """Whether rows go on with the key of the last one, which makes it a key that is there twice."""
+        """Whether a batch begins with the last key of the previous one, so that the run contains this key twice."""
         return not self._repeats and self._newest is not None and probe.key(0) == self._newest
 
     def read_on(self) -> None:
-        """Buffer one more batch, if there is one."""
+        """Buffer one more batch, if any."""
         self.fill(self._rows + 1)
 
     def first(self) -> Key | None:
-        """The first buffered key, None if nothing is buffered."""
+        """The first buffered key; None if nothing is buffered."""
         return self._pieces[0][1].key(0) if self._pieces else None
 
     def last_key(self) -> Key | None:
-        """The last buffered key if more rows may follow, else None."""
+        """The last buffered key if more rows may follow; otherwise None."""
         return None if self.finished else self._newest
 
     def take(self, bound: Key | None) -> list[pa.RecordBatch]:
-        """Hand over the rows below `bound` (None: all) and, but in a run that repeats keys, the first one at it."""
+        """Hand over the rows below `bound` (None: all) and, except in a run that repeats keys, the first one at it."""
         taken = []
         while self._pieces:
             batch, probe = self._pieces[0]
@@ -197,7 +199,7 @@ class _Cursor:
         return taken
 
     def _count_up_to(self, probe: KeyProbe, bound: Key) -> int:
-        """How many rows of a piece belong to the window that ends at `bound`."""
+        """The number of rows of a piece that belong to the window that ends at `bound`."""
         if probe.key(len(probe) - 1) < bound:
             return len(probe)
         count = probe.count_up_to(bound, included=False)
@@ -205,7 +207,8 @@ class _Cursor:
         return count + at_bound
 
     def take_piece_below(self, limit: Key | None, rows: int) -> pa.RecordBatch | None:
-        """Hand over the first buffered batch, read if need be, if all its keys lie below `limit` (None: no limit)."""
+        """Hand over the first buffered batch, reading it if needed, if all its keys are below `limit` (None: no
+        limit)."""
         self.fill(1)
         if not self._pieces:
             return None
@@ -223,18 +226,18 @@ class _Cursor:
         self._pieces[0] = (rest, probe)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         close = getattr(self._batches, "close", None)
         if close is not None:
             close()
 
 
 def _window(cursors: Sequence[_Cursor]) -> list[list[pa.RecordBatch]]:
-    """The complete rows of every run, by run; reads more batches where one key fills the whole buffer."""
+    """The complete rows of every run, by run; reads more batches if one key fills the whole buffer."""
     # Example: buffered keys are A: 1 3 5 ..., B: 2 4 9 ..., C: 6 7 (its end). Rows that are not read yet are at or
     # above the last key of A and B, so min(5, 9) = 5 is the bound: 1 2 3 4 5 are complete and make the window; 9, 6 and
-    # 7 stay buffered, and A reads on. In a run that repeats keys, more rows of key 5 may follow, so 5 stays as well; if
-    # all that A has buffered is key 5, no run gives rows, and A reads on until another key follows.
+    # 7 stay buffered, and A is read further. In a run that repeats keys, more rows of key 5 may follow, so 5 stays as
+    # well; if A has buffered only key 5, no run returns rows, and A is read until another key follows.
     while True:
         bounds = [bound for cursor in cursors if (bound := cursor.last_key()) is not None]
         bound = min(bounds, default=None)
@@ -247,7 +250,7 @@ def _window(cursors: Sequence[_Cursor]) -> list[list[pa.RecordBatch]]:
 
 
 def _extend(cursors: Sequence[_Cursor], slices: list[list[pa.RecordBatch]], budget: int, *, repeats: bool) -> None:
-    """Where a window holds rows of one run alone, let it go on to where another run begins, within the budget."""
+    """Extend a window that contains rows of only one run up to where another run begins, within the budget."""
     holders = [number for number, part in enumerate(slices) if part]
     if len(holders) != 1:
         return
@@ -268,7 +271,7 @@ def _extend(cursors: Sequence[_Cursor], slices: list[list[pa.RecordBatch]], budg
 def _reduce(
     table: pa.Table, slices: Sequence[Sequence[pa.RecordBatch]], unproven: Sequence[RunSource] | None, plan: Plan
 ) -> pa.Table:
-    """One row per key of a window. `unproven`: the runs, if it is not known yet that their keys grow."""
+    """Reduce a window to one row per key. `unproven`: the runs, if their keys are not yet known to ascend."""
     columns = dict(zip(table.column_names, table.columns, strict=True))
     order, starts = sort_batch(plan.order, columns, runs_sorted=True)
     if unproven is not None:
@@ -287,7 +290,7 @@ def _reduce(
 
 
 def _additions(merged: Merged, columns: dict[str, pa.ChunkedArray]) -> Mask | None:
-    """Which results are +I or +U; None if all are."""
+    """A mask of the results that are +I or +U; None if all are."""
     if VALUE_KIND not in columns:
         return None
     if VALUE_KIND in merged.columns:
@@ -306,9 +309,9 @@ def _check(
     *,
     repeats: bool,
 ) -> tuple[Ints, Mask]:
-    """The order and where groups begin in it; rows of one run that share a key are in different groups.
+    """The order and a mask of where groups begin in it; rows of one run with the same key are in different groups.
 
-    Raises: CorruptionError if the keys of a run fall.
+    Raises: CorruptionError if the keys of a run descend.
     """
     group = np.empty(len(order), np.int64)
     group[order] = np.cumsum(starts)
@@ -326,7 +329,7 @@ def _check(
 
 
 def _in_rounds(order: Ints, group: Ints, same: Mask) -> tuple[Ints, Mask]:
-    """Groups of rows that come at the same turn in their runs.
+    """Group rows of a key by their turn in their runs.
 
     Keys of three runs: `a a b`, `a c` and `a a` have the groups (a, a, a), (a, a), (b), (c).
 

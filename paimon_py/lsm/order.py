@@ -1,8 +1,8 @@
 """The key order of the format on Arrow columns: sorting rows, finding where keys begin, ranking metadata keys.
 
-Rows are ordered by key, then by the user's sequence fields, then by `_SEQUENCE_NUMBER`; what is still equal keeps
-the order in which it came. Leading key bits are packed into one uint64, sorted, and neighbours that agree in it are
-compared in the rest of the key.
+Rows are ordered by key, then by the user's sequence fields, then by `_SEQUENCE_NUMBER`; rows that are still equal keep
+their order of arrival. Leading key bits are packed into one uint64 and sorted; neighbours that agree in it are compared
+by the rest of the key.
 
 Source: format.md §8.2, §12.2; Java `KeyComparatorSupplier`, `UserDefinedSeqComparator`, `SortMergeReader`.
 """
@@ -34,11 +34,11 @@ from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.types import DataType, Field
 
 _PAIRS = 8192
-"""How many pairs of texts are compared at once: their bytes stay in the cache over all words."""
+"""The number of pairs of strings that are compared at once: their bytes stay in the cache over all words."""
 
 
 class MergeOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What orders the rows of a bucket.
+    """The order of the rows of a bucket.
 
     `keys`: the trimmed primary key. `sequence`: the fields of option `sequence.field`; with `sequence_descending`
     a smaller value is newer (nulls are older either way).
@@ -64,10 +64,12 @@ def sort_batch(
 ) -> tuple[Ints, Mask]:
     """Row numbers in merge order, and a mask that is True where a new key begins in it.
 
-    Shapes: `columns` holds the key columns, the sequence fields, and `_SEQUENCE_NUMBER` unless the order in which
-        rows come already is the order of their sequence numbers. If `_VALUE_KIND` is there too, −U and −D come
-        before +I and +U of the same sequence number.
-    Cost: `runs_sorted` says that the rows are a few sorted runs one after the other: 10-40 ns a row for integer keys,
+    Shapes: `columns` contains the key columns, the sequence fields, and `_SEQUENCE_NUMBER` unless rows already arrive
+        in
+        the order of their sequence numbers. If `_VALUE_KIND` is included, −U and −D come before +I and +U with the same
+        sequence number.
+    Cost: if `runs_sorted` says that the rows are a few sorted runs one after the other, 10-40 ns a row for integer
+        keys,
         20-90 for strings; 60-170 ns a row without any order.
     Source: format.md §12.2.
     """
@@ -92,7 +94,7 @@ def key_ranks(
 
 
 def dense_ranks(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Ints:
-    """The rank of every row among the distinct rows, in key order, from 0 on."""
+    """The rank of every row among the distinct rows, in key order, starting at 0."""
     parts = [part for column in columns for part in parts_of(column)]
     rows, starts = sort_parts(parts, len(columns[0]), runs_sorted=False)
     ranks = np.empty(len(rows), np.int64)
@@ -101,10 +103,10 @@ def dense_ranks(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Ints:
 
 
 def comparable(columns: Sequence[pa.Array | pa.ChunkedArray], bits: int) -> tuple[Ints, int]:
-    """Numbers from 0 on that compare like rows of the columns, nulls smallest, and how many bits they take.
+    """Numbers ≥ 0 that compare like rows of the columns, nulls smallest, and the number of bits that they take.
 
-    `bits`: how many they may take before ranks are worked out instead.
-    Cost: 5 ns a row if the columns fit, else one sort.
+    `bits`: the bits that they may take before ranks are computed instead.
+    Cost: 5 ns a row if the columns fit, otherwise one sort.
     """
     packed = _pack([part for column in columns for part in parts_of(column)], len(columns[0]))
     if not packed.rest and packed.bits <= bits:
@@ -120,7 +122,7 @@ class _Packed(msgspec.Struct, frozen=True):
 
 
 def sort_parts(parts: list[KeyPart], count: int, *, runs_sorted: bool) -> tuple[Ints, Mask]:
-    """Stable order of rows by their parts, and where a new value begins in it."""
+    """The stable order of rows by their parts, and a mask of where a new value begins in it."""
     starts = np.ones(count, np.bool_)
     if count < 2:
         return np.arange(count, dtype=np.int64), starts
@@ -145,7 +147,7 @@ def sort_parts(parts: list[KeyPart], count: int, *, runs_sorted: bool) -> tuple[
 
 
 def _stabilise(rows: Ints, starts: Mask, row_bits: int) -> None:
-    """Put equal rows back into the order in which they came, in place (numpy's fast argsort is not stable)."""
+    """Restore the order of arrival of equal rows, in place (numpy's fast argsort is not stable)."""
     members = _in_company(starts)
     group = np.cumsum(starts[members])
     keyed = (group.astype(np.uint64) << np.uint64(row_bits)) | rows[members].astype(np.uint64)
@@ -161,7 +163,7 @@ def _in_company(starts: Mask) -> Ints:
 
 
 def _pack(parts: list[KeyPart], count: int) -> _Packed:
-    """Squeeze the leading bits of the parts into one word; `rest` is what the word does not decide."""
+    """Pack the leading bits of the parts into one word; `rest`: the parts that the word does not decide."""
     prefix = np.zeros(count, np.uint64)
     bits = 0
     for index, part in enumerate(parts):
@@ -178,7 +180,7 @@ def _pack(parts: list[KeyPart], count: int) -> _Packed:
 
 
 def _exact(part: KeyPart) -> tuple[Words, int]:
-    """Words that hold the whole part, and their width (more than 64 if one word cannot)."""
+    """Words that hold the whole part, and their width (more than 64 if one word is not enough)."""
     if isinstance(part, Fixed):
         return part.values, part.bits
     left = part.longest - part.cut
@@ -199,12 +201,12 @@ def _top(part: KeyPart, room: int) -> Words:
 
 
 def _below(part: KeyPart, room: int) -> KeyPart:
-    """The part, with whole bytes that `_top` took counted as shared."""
+    """The part with the whole bytes that `_top` took counted as shared."""
     return part if isinstance(part, Fixed) else msgspec.structs.replace(part, cut=part.cut + room // 8)
 
 
 def _settle(rest: list[KeyPart], rows: Ints, starts: Mask) -> None:
-    """Decide neighbours that agree so far by the rest of their parts, in place."""
+    """Compare neighbours that agree so far by the rest of their parts, in place."""
     tied = np.flatnonzero(~starts)
     if not len(tied):
         return
@@ -221,7 +223,7 @@ def _settle(rest: list[KeyPart], rows: Ints, starts: Mask) -> None:
 
 
 def _equal(parts: list[KeyPart], left: Ints, right: Ints) -> Mask:
-    """Which pairs of rows agree in all parts."""
+    """A mask of the pairs of rows that agree in all parts."""
     same: Mask = np.ones(len(left), np.bool_)
     for part in parts:
         if isinstance(part, Fixed):
@@ -261,7 +263,7 @@ def _equal_texts(text: Text, left: Ints, right: Ints) -> Mask:
 
 
 def _sorted_by(parts: list[KeyPart], rows: Ints, group: Ints) -> Ints:
-    """Stable order of rows inside their groups by all parts, through Arrow's multi-key sort."""
+    """The stable order of rows inside their groups by all parts, with Arrow's multi-key sort."""
     columns = {"group": from_numpy(group, pa.int64())}
     for index, part in enumerate(parts):
         if isinstance(part, Fixed):
@@ -274,7 +276,7 @@ def _sorted_by(parts: list[KeyPart], rows: Ints, group: Ints) -> Ints:
 
 
 def _gather(text: Text, rows: Ints) -> pa.Array:
-    """The texts of some rows as one binary column."""
+    """The strings of the given rows as one binary column."""
     slices = Slices(text.data, text.starts[rows], text.lengths[rows])
     offsets = np.append(np.zeros(1, np.int64), np.cumsum(slices.lengths))
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(gather_bytes(slices))]
@@ -284,7 +286,7 @@ def _gather(text: Text, rows: Ints) -> pa.Array:
 def _order_versions(
     order: MergeOrder, columns: Mapping[str, pa.Array | pa.ChunkedArray], rows: Ints, starts: Mask
 ) -> Ints:
-    """Put the rows of every key into the order of their versions; only keys that are out of order are touched."""
+    """Put the rows of every key into the order of their versions; touches only keys that are out of order."""
     names = [field.name for field in order.sequence]
     names += [name for name in (SEQUENCE_NUMBER,) if name in columns]
     if not names or starts.all() or (not order.sequence and _numbers_ascend(columns, rows, starts)):
@@ -304,14 +306,15 @@ def _order_versions(
 
 
 def _numbers_ascend(columns: Mapping[str, pa.Array | pa.ChunkedArray], rows: Ints, starts: Mask) -> bool:
-    """Whether sequence numbers grow inside every key; equal ones pass if no row kind can decide between them."""
+    """Whether sequence numbers ascend within every key; equal ones are allowed if no row kind can decide between
+    them."""
     numbers = numpy_values(combine_chunks(columns[SEQUENCE_NUMBER]))[rows]
     back = numbers[1:] <= numbers[:-1] if VALUE_KIND in columns else numbers[1:] < numbers[:-1]
     return not bool((back & ~starts[1:]).any())
 
 
 def _ascending(words: list[Words], group: Ints) -> bool:
-    """Whether no row of a group comes after a larger one."""
+    """Whether no row of a group follows a larger one."""
     tied: Mask = group[1:] == group[:-1]
     for word in words:
         if bool((tied & (word[1:] < word[:-1])).any()):
@@ -326,7 +329,7 @@ def _picked_words(column: pa.Array | pa.ChunkedArray, rows: Ints) -> list[Words]
 
 
 def _version_words(column: pa.Array | pa.ChunkedArray, rows: Ints, order: MergeOrder) -> list[Words]:
-    """Words of one sequence field: null is the oldest, also when smaller values are newer."""
+    """The words of one sequence field: null is the oldest, also when smaller values are newer."""
     picked = combine_chunks(column).take(from_numpy(rows, pa.int64()))
     parts = parts_of(picked)
     nullable = picked.null_count > 0

@@ -1,6 +1,6 @@
-"""Single keys of a batch as Python values that compare in key order: for the few comparisons between batches.
+"""Single keys of a batch as Python values that compare in key order, for the few comparisons between batches.
 
-Bulk work goes through `lsm.order`; this is for the handful of keys a merge looks at to place its window.
+Bulk work uses `lsm.order`; `KeyProbe` is for the few keys that position the window of a merge.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class KeyProbe:
         return max(map(self.key, range(self._count)))
 
     def ascends(self, *, strictly: bool = True) -> bool | None:
-        """Whether every key is larger than the one before it, or not smaller unless `strictly`.
+        """Whether every key is larger than the previous one, or not smaller unless `strictly`.
 
-        None if that is not as cheap as one comparison a row.
+        None if the answer costs more than one comparison a row.
         """
         if self._plain is None:
             return None
@@ -54,7 +54,7 @@ class KeyProbe:
         return bool((later > earlier if strictly else later >= earlier).all())
 
     def count_up_to(self, bound: Key, *, included: bool = True) -> int:
-        """How many leading rows have a key of at most `bound`, or below it unless it is `included`."""
+        """The number of leading rows whose key is at most `bound`, or below it unless `included`."""
         if self._plain is not None and bound and len(bound[0]) == 2:
             side: Literal["left", "right"] = "right" if included else "left"
             return int(np.searchsorted(self._plain, cast(int, bound[0][1]), side=side))
@@ -70,7 +70,7 @@ class KeyProbe:
 
 
 def _is_plain(column: pa.Array) -> bool:
-    """Whether keys compare as the integers that are stored."""
+    """Whether keys compare as the stored integers."""
     kind = column.type
     return not column.null_count and bool(pa.types.is_signed_integer(kind) or pa.types.is_temporal(kind))
 

@@ -1,4 +1,4 @@
-"""A hash of every row that is the same for rows that `same_values` calls the same."""
+"""Hashes of rows; rows that `same_values` calls equal have equal hashes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _TEXTS = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_binary, pa.t
 
 
 def row_hashes(columns: Sequence[pa.Array], count: int) -> Words:
-    """The hashes of so many rows.
+    """The hashes of `count` rows.
 
-    Cost: about 10 ns a value, more for long texts.
+    Cost: about 10 ns a value, more for long strings.
     """
     found: Words = np.zeros(count, np.uint64)
     for column in columns:

@@ -1,4 +1,4 @@
-"""Sorted runs: files of one bucket that are ordered by key and do not overlap, and the age of runs.
+"""Sorted runs: files of one bucket that are ordered by key and do not overlap, and their order by age.
 
 Source: format.md §12.1, §13.1; Java `SortedRun`, `Levels`.
 """
@@ -14,7 +14,7 @@ from paimon_py.spec.data_file import DataFile
 
 
 class SortedRun(msgspec.Struct, frozen=True):
-    """Files in key order that do not overlap; every key lies in at most one of them, once."""
+    """Files in key order that do not overlap; every key is in at most one of them, once."""
 
     files: tuple[DataFile, ...]
 
@@ -25,40 +25,41 @@ class SortedRun(msgspec.Struct, frozen=True):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all files."""
+        """The size of all files in bytes."""
         return sum(file.size_bytes for file in self.files)
 
     @property
     def min_sequence(self) -> int:
-        """Smallest sequence number."""
+        """The smallest sequence number."""
         return min(file.min_sequence for file in self.files)
 
     @property
     def max_sequence(self) -> int:
-        """Largest sequence number."""
+        """The largest sequence number."""
         return max(file.max_sequence for file in self.files)
 
     @property
     def may_delete(self) -> bool:
-        """Whether a row may be −U or −D (an unknown count may)."""
+        """Whether a row may be −U or −D (also if the count is unknown)."""
         return any(file.delete_row_count != 0 for file in self.files)
 
 
 def oldest_first(runs: Iterable[SortedRun]) -> tuple[SortedRun, ...]:
-    """Runs by age, which decides between rows that nothing else can tell apart."""
+    """Runs by age, which decides between rows that are otherwise equal in order."""
     return tuple(sorted(runs, key=_age))
 
 
 def ages_are_disjoint(runs: Sequence[SortedRun]) -> bool:
-    """Whether, of runs ordered oldest first, every row is older than every row of the next run.
+    """Whether every row of a run is older than every row of the next one; runs are ordered oldest first.
 
-    Then the order of runs is the order of sequence numbers and nobody needs to read them.
+    If so, the order of runs is the order of sequence numbers, which need not be read.
     """
     return all(older.max_sequence < newer.min_sequence for older, newer in itertools.pairwise(runs))
 
 
 def _age(run: SortedRun) -> tuple[int, int, int, int, str]:
-    """Larger is newer: by sequence, then level (a smaller one is newer), creation time and name as in `Levels`."""
+    """The sort key of age, larger is newer: sequence, level (smaller is newer), creation time and name as in
+    `Levels`."""
     level = max(file.level for file in run.files)
     created = max(file.creation_time_millis or 0 for file in run.files)
     return run.max_sequence, run.min_sequence, -level, created, run.files[0].name

@@ -1,6 +1,6 @@
-"""Whether rows hold the same values, column by column, as their bytes would be compared.
+"""Compares the values of rows, column by column, like a comparison of their bytes.
 
-NULL is the same as NULL, NaN as NaN of the same bits, and −0.0 is not 0.0. Entries of maps are compared in their order.
+NULL equals NULL, NaN equals NaN with the same bits, and −0.0 differs from 0.0. Entries of maps are compared in order.
 
 Source: Java `InternalRowSerializer.toBinaryRow`, compared by `IncrementalDiffSplitRead` and changelog producers.
 """
@@ -16,7 +16,7 @@ from paimon_py.lsm.sort_encoding import combine_chunks
 
 
 def same_values(left: pa.Array, right: pa.Array) -> Mask:
-    """Which slots of two arrays of one type and length hold the same value.
+    """A mask of the slots in which two arrays of one type and length have the same value.
 
     Cost: a comparison of Arrow; nested values are compared level by level.
     """
@@ -37,7 +37,7 @@ def same_values(left: pa.Array, right: pa.Array) -> Mask:
 
 
 def _same_lists(left: pa.Array, right: pa.Array, rows: Ints) -> Mask:
-    """Which of some rows of two list or map columns, none of them NULL, hold the same items in the same order."""
+    """A mask of the given rows, none NULL, in which two list or map columns have the same items in the same order."""
     one, other = (as_list(side) for side in (left, right))
     places = from_numpy(rows, pa.int64())
     sizes, others = (numpy_values(pc.list_value_length(side.take(places))) for side in (one, other))

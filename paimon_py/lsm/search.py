@@ -1,4 +1,4 @@
-"""Finding keys in sorted rows: binary search by columns, many keys at once.
+"""Finds many keys at once in sorted rows, by binary search over columns.
 
 Source: format.md §8.2 (the key order); the same order as `lsm.order`.
 """
@@ -16,18 +16,18 @@ from paimon_py.codec.columns import AnyArray, Ints, Mask, from_numpy, numpy_valu
 from paimon_py.lsm.sort_encoding import float_words
 
 Compare = Callable[[Ints, Ints], tuple[Mask, Mask]]
-"""Rows, and keys to compare them with, pairwise: which rows are smaller, and which are equal."""
+"""Compares rows and keys pairwise; returns a mask of the smaller rows and a mask of the equal ones."""
 
 
 class Found(NamedTuple):
-    """`places[i]`: how many rows are smaller than key i. `equal[i]`: whether the row at that place is the key."""
+    """`places[i]`: the number of rows smaller than key i. `equal[i]`: whether the row at this position is the key."""
 
     places: Ints
     equal: Mask
 
 
 def search(rows: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Found:
-    """Where keys are among rows that ascend in the format's order and hold each key once.
+    """Find keys in rows that ascend in the format's order and contain each key once.
 
     Shapes: columns of the same types on both sides, without nulls; keys in any order.
     Cost: 0.1 µs a key for one column of numbers, about 1 µs a key and column for others; rows are not copied, except
@@ -58,7 +58,7 @@ def search(rows: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Found:
 
 
 def equal_rows(rows: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Mask:
-    """Which rows are the key beside them, as `search` sees it.
+    """A mask of the rows that equal the key at the same position, as `search` compares them.
 
     Shapes: columns of the same types and lengths on both sides, without nulls.
     """
@@ -70,7 +70,7 @@ def equal_rows(rows: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Mask:
 
 
 def repeats_rows(rows: Sequence[pa.Array]) -> bool:
-    """Whether a row is the one before it. Shapes: columns without nulls."""
+    """Whether any row equals the previous one. Shapes: columns without nulls."""
     return bool(equal_rows([column[1:] for column in rows], [column[:-1] for column in rows]).any())
 
 
@@ -108,7 +108,7 @@ def _comparison(column: pa.Array, asked: pa.Array) -> Compare:
 
 
 def _numbers(column: pa.Array) -> AnyArray | None:
-    """Numbers in the order of the values; None for texts, bytes and decimals."""
+    """Numbers in the order of the values; None for strings, bytes and decimals."""
     kind = column.type
     if pa.types.is_floating(kind):
         return float_words(column)

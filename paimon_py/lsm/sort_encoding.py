@@ -1,6 +1,6 @@
 """Columns as unsigned integers and byte strings that compare like the format's key order.
 
-A column becomes *parts*, most significant first; rows compare like the tuples of their parts. `Fixed` parts hold
+A column becomes *parts*, most significant first; rows compare like the tuples of their parts. `Fixed` parts contain
 one uint64 per row, `Text` parts the bytes of strings and binaries in place.
 
 Source: format.md §8.2 (null first, signed integers, unsigned bytes, false < true, floats by Java's `compare`).
@@ -62,7 +62,7 @@ KeyPart = Union[Fixed, Text]
 
 
 def parts_of(column: pa.Array | pa.ChunkedArray) -> list[KeyPart]:
-    """The parts of one column, nulls first; constant parts are left out.
+    """The parts of one column, nulls first; constant parts are omitted.
 
     Cost: 1-10 ns a row; no copy of string bytes unless their buffer lacks spare bytes.
     Raises: UnsupportedError for a type that has no order (nested ones).
@@ -79,7 +79,7 @@ def parts_of(column: pa.Array | pa.ChunkedArray) -> list[KeyPart]:
 
 
 def combine_chunks(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The column as one array; spare bytes come with the concatenation of strings."""
+    """The column as one array; concatenated strings get spare bytes."""
     if isinstance(column, pa.Array):
         return column
     if column.num_chunks == 1:
@@ -93,7 +93,7 @@ def combine_chunks(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def invert(parts: list[KeyPart]) -> list[KeyPart]:
-    """The same parts in the opposite order (fixed parts only)."""
+    """The parts in reverse order (fixed parts only)."""
     reverse: list[KeyPart] = []
     for part in parts:
         if isinstance(part, Text):
@@ -103,12 +103,12 @@ def invert(parts: list[KeyPart]) -> list[KeyPart]:
 
 
 def leading_words(text: Text) -> Words:
-    """The first eight bytes of every row after the cut, most significant first, zeros where the row ends."""
+    """The first eight bytes of every row after the cut, most significant first, padded with zeros."""
     return words_at(text, text.starts, text.lengths, text.cut)
 
 
 def words_at(text: Text, starts: Ints, lengths: Ints, skip: int) -> Words:
-    """Eight bytes of the given rows from byte `skip` on, most significant first, zeros where a row ends."""
+    """Eight bytes of the given rows from byte `skip` on, most significant first, padded with zeros."""
     view = word_view(text.data)
     left = lengths - skip
     inside = left > 0
@@ -156,7 +156,7 @@ def _signed_part(values: Ints, valid: Mask | None) -> Fixed:
 
 
 def _ranged_part(words: Words, valid: Mask | None) -> Fixed:
-    """Subtract the smallest value, so that few bits are left."""
+    """Subtract the smallest value to reduce the number of bits."""
     if not len(words):
         return Fixed(words, 0)
     if valid is not None:
@@ -171,7 +171,7 @@ def _ranged_part(words: Words, valid: Mask | None) -> Fixed:
 
 
 def float_words(array: pa.Array) -> Words:
-    """Bits that order like Java's compare: −0.0 below 0.0, every NaN equal and last."""
+    """Bits that compare like Java's `compare`: −0.0 below 0.0, every NaN equal and last."""
     wide = numpy_values(array).astype(np.float64)
     bits = wide.view(np.uint64)
     words = np.where(bits >> np.uint64(63) != 0, ~bits, bits | _SIGN)
@@ -180,12 +180,12 @@ def float_words(array: pa.Array) -> Words:
 
 
 def fits_word(kinds: Iterable[pa.DataType]) -> bool:
-    """Whether rows of columns of these types can be packed into numbers."""
+    """Whether rows of columns of these types fit into one 64-bit number."""
     return sum(map(_packed_bits, kinds)) <= WORD_BITS
 
 
 def pack(columns: Sequence[pa.Array]) -> Words:
-    """Rows as single numbers that are in key order, and equal where the rows are.
+    """Pack rows into single numbers that are in key order, and equal where the rows are.
 
     Shapes: columns without nulls, of types that fit.
     Cost: 1-5 ns a row and column.
@@ -201,7 +201,7 @@ def pack(columns: Sequence[pa.Array]) -> Words:
 
 
 def _packed_bits(kind: pa.DataType) -> int:
-    """Bits of a value in a packed number; more than there are for types that have none."""
+    """The bits of a value in a packed number; more than `WORD_BITS` for types that cannot be packed."""
     if pa.types.is_boolean(kind):
         return 8
     if pa.types.is_floating(kind):
@@ -211,7 +211,7 @@ def _packed_bits(kind: pa.DataType) -> int:
 
 
 def _to_unsigned(column: pa.Array, width: int) -> Words:
-    """Integers as unsigned ones of so many bits that are in the same order."""
+    """Integers as unsigned ones of `width` bits with the same order."""
     values: Words = numpy_values(column).astype(np.int64).view(np.uint64)
     values += np.uint64(1 << (width - 1))
     if width < WORD_BITS:
@@ -251,7 +251,7 @@ def _text(array: pa.Array, valid: Mask | None) -> Text:
 
 
 def _common_prefix(text: Text) -> int:
-    """How many leading bytes all rows share: guessed from a sample, then checked on every row."""
+    """The number of leading bytes that all rows share: estimated from a sample, then checked on every row."""
     count = len(text.starts)
     picked = distinct_integers(np.linspace(0, count - 1, _SAMPLE).astype(np.int64))
     shared = _shared_bytes(text, picked, int(text.lengths.min()))

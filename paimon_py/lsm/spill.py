@@ -1,4 +1,4 @@
-"""Sorted runs of a write buffer on local disk: compressed Arrow streams that are merged into one run in the end.
+"""Sorted runs of a write buffer on local disk: compressed Arrow streams that are finally merged into one run.
 
 Source: Java `BinaryExternalSortBuffer`, `BinaryExternalMerger`.
 """
@@ -26,16 +26,18 @@ _BLOCK_BYTES = 1 << 20
 _WORTH_COMPRESSING = 0.5
 _PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 _CODECS = {"zstd": "zstd", "lz4": "lz4", "lzo": "lz4", "none": None}
-"""Nobody else reads these files: where a table asks for LZO, which Arrow lacks, LZ4 does as well."""
+"""The files are private to one writer: if a table sets LZO, which Arrow does not support, LZ4 is used instead."""
 
 
 class SpillSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a table's options say about spilling.
+    """The spill settings of a table.
 
-    `compresses_all`: also where a first block shows that it hardly pays; so it is if the table names a compression.
-    `max_runs`: runs that are merged, and files that are open, at once. `max_bytes`: disk space of one bucket's runs
-    from which on rows go to level 0 instead. `run_bytes`: rows that are sorted at once, which takes as much memory
-    again. `block_bytes`: what is compressed at once, and what an open run holds in memory.
+    `compresses_all`: also if the first block compresses badly; true if the table sets a compression. `max_runs`: runs
+        that
+    are merged, and files that are open, at once. `max_bytes`: the disk space of one bucket's runs from which rows are
+        written
+    to level 0 instead. `run_bytes`: rows that are sorted at once; sorting takes the same amount of memory again.
+    `block_bytes`: the unit of compression, which each open run holds in memory.
     """
 
     compression: str | None = "zstd"
@@ -51,7 +53,7 @@ class SpillSettings(msgspec.Struct, frozen=True, kw_only=True):
         """The settings of a table.
 
         Raises:
-            OptionError: a compression that does not exist.
+            OptionError: an unknown compression.
         """
         name = options.get_str("spill-compression").lower()
         if name not in _CODECS:
@@ -77,10 +79,10 @@ class _Run(msgspec.Struct, frozen=True):
 
 
 class EveryRow:
-    """An engine that merges nothing: all versions of a key, oldest first."""
+    """An engine that merges nothing: returns all versions of a key, oldest first."""
 
     def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
-        """Nothing but what is wanted."""
+        """Only the wanted columns."""
         return wanted
 
     def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
@@ -90,7 +92,7 @@ class EveryRow:
 
 
 class SpilledRuns:
-    """The runs of one bucket, oldest first. Whoever adds to them must `clear` them in the end."""
+    """The runs of one bucket, oldest first. The caller must call `clear` at the end."""
 
     def __init__(self, place: SpillPlace, settings: SpillSettings) -> None:
         self._place = place
@@ -103,12 +105,12 @@ class SpilledRuns:
 
     @property
     def size_bytes(self) -> int:
-        """Disk space in use."""
+        """The disk space in use, in bytes."""
         return sum(run.size_bytes for run in self._runs)
 
     @property
     def is_full(self) -> bool:
-        """Whether the table's options want no more on the disk."""
+        """Whether the disk space that the table's options allow is used up."""
         return self.size_bytes >= self.settings.max_bytes
 
     def add(self, batches: Iterable[pa.RecordBatch]) -> None:
@@ -125,10 +127,10 @@ class SpilledRuns:
         )  # fmt: skip
 
     def merge(self, plan: Plan) -> Iterator[pa.RecordBatch]:
-        """Merge all runs; they are there until `clear`.
+        """Merge all runs; they are kept until `clear`.
 
-        Cost: memory as of `merge`, and a block for each run that is open. Above `max_runs` some are merged into one
-            first, the fewest and smallest neighbours that do.
+        Cost: memory as of `merge`, and a block for each open run. Above `max_runs`, neighbouring runs are merged first,
+            the fewest and smallest that suffice.
         Raises: StorageError: the local disk failed.
         """
         most = self.settings.max_runs
@@ -186,7 +188,7 @@ class SpilledRuns:
             return _Run(file, rows, plain_bytes // max(1, rows), sink.tell(), schema)
 
     def _options(self, first: pa.RecordBatch) -> pa.ipc.IpcWriteOptions:
-        """How runs are written; the first of them decides."""
+        """The write options of runs; the first run determines them."""
         if self._chosen is None:
             self._chosen = self._choose(first)
         return self._chosen
@@ -217,7 +219,7 @@ def _sources(runs: Sequence[_Run]) -> list[RunSource]:
 
 
 def _read(run: _Run, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """The blocks of a run, as large as they were written."""
+    """The blocks of a run, in the sizes in which they were written."""
     del batch_rows
     with _explain(run.file.path, OSError, pa.ArrowException), run.file.open_read() as source:
         reader = pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))

@@ -1,4 +1,4 @@
-"""A full or broken local disk as an error of paimon_py."""
+"""Reports a full or broken local disk as an error of paimon_py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paimon_py.errors import StorageError
 
 @contextmanager
 def spilling(what: str, path: str, *kinds: type[Exception], otherwise: str = "") -> Iterator[None]:
-    """Errors of these kinds mean that `what` cannot be on local disk; `otherwise`: what else than room helps.
+    """Convert errors of these kinds to "`what` could not be spilled"; `otherwise`: a remedy other than more room.
 
     Raises: StorageError
     """

@@ -1,4 +1,4 @@
-"""The versions of the keys that need merging: the part of a window that a combining engine works on.
+"""The versions of the keys that need merging: the part of a window that a combining engine processes.
 
 Source: format.md §12; docs/decisions/0012; measurements in benchmarks/README.md.
 """
@@ -16,7 +16,7 @@ from paimon_py.lsm.sort_encoding import combine_chunks
 class Versions:
     """All rows of the merging keys of a window, key by key, oldest first.
 
-    `rows`: their row numbers in the window. `firsts`, `ends`: each key's share of them. Positions count in `rows`.
+    `rows`: their row numbers in the window. `firsts`, `ends`: the range of each key. Positions are indexes into `rows`.
     """
 
     def __init__(self, groups: Groups) -> None:
@@ -36,7 +36,7 @@ class Versions:
         return len(self.rows)
 
     def valid(self, column: pa.ChunkedArray) -> Mask | None:
-        """Which versions have a value; None if all have one."""
+        """A mask of the versions with a value; None if all have one."""
         if not column.null_count:
             return None
         chunks = column.chunks
@@ -45,18 +45,18 @@ class Versions:
         return None if valid.all() else valid
 
     def last(self, wanted: Mask) -> Ints:
-        """The position of every key's newest version for which `wanted` is true, −1 if there is none."""
+        """The position of every key's newest version for which `wanted` is true; −1 if there is none."""
         found: Ints = np.maximum.accumulate(self._numbers * wanted)[self._lasts].astype(np.int64) - 1
         found[found < self.firsts] = -1
         return found
 
     def take(self, column: pa.ChunkedArray, positions: Ints | None = None) -> pa.Array:
-        """The values of all versions, or of those at some positions."""
+        """The values of all versions, or of those at the given positions."""
         rows = self.rows if positions is None else self.rows[positions]
         return combine_chunks(column.take(from_numpy(rows, pa.int64())))
 
     def row_numbers(self, positions: Ints) -> Ints:
-        """One window row per key of the window: that at `positions` for merging keys, the only one of others."""
+        """One window row per key of the window: the one at `positions` for merging keys, the only row of others."""
         if len(positions) == len(self._groups):
             return self.rows[positions]
         rows: Ints = self.spread_items(self._groups.newest_rows, self.rows[positions])
@@ -70,7 +70,7 @@ class Versions:
         return combine_chunks(column.take(from_numpy(rows, pa.int64(), chosen)))
 
     def spread_items(self, alone: AnyArray, merged: AnyArray) -> AnyArray:
-        """One item per key of the window: `alone` has one for each, which `merged` replaces for merging keys."""
+        """One item per key of the window: `alone` has an item for each, which `merged` replaces for merging keys."""
         if len(merged) == len(alone):
             return merged
         out: AnyArray = alone.copy()

@@ -18,9 +18,11 @@ from paimon_py.metadata.ancestry import is_built_on
 from paimon_py.metadata.catalog_entry import keeper_of
 from paimon_py.metadata.cuts import Cut
 from paimon_py.metadata.hints import read_hint
+from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.id_runs import shown_ids
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.user_files import UserFile
+from paimon_py.metadata.users import Rolled, UserHistory
 from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, snapshot_path, tag_path
 from paimon_py.spec.snapshot import Base, Snapshot
 
@@ -231,22 +233,31 @@ class Cutting:
         self._root.cuts.end()
 
     def forget_numbers(self, last: Snapshot) -> None:
-        """Update the users' files to the identifiers recorded in a snapshot, if it records them.
+        """Update the files of users whose last commit is gone to what a snapshot and its ancestors record.
 
-        Cost: a list, and a get and a put per user.
+        If that is not known, the file says that the commit is gone, also when other snapshots with its id have expired.
+
+        Cost: a list, and two gets and a put per user; a get per ancestor if other writers committed.
         """
-        users = last.users
-        if users is None:
-            return
-        for value in list(self._root.users.all()):
-            if value.commit.snapshot_id <= last.id:
+        root = self._root
+        numbers = UserHistory(SnapshotLog(root), root.users)
+        for value in list(root.users.all()):
+            if not self._is_gone(value, last):
                 continue
-            known = users.commits.get(value.user)
+            known = numbers.last(last, value.user)
             if known is None:
-                self._root.users.delete(value.user)
+                root.users.delete(value.user)
+            elif isinstance(known, Rolled):
+                root.users.put(value.rolled_back())
             else:
-                there = self._root.snapshots.find(known.snapshot_id)
-                self._root.users.put(UserFile(value.user, known, "" if there is None else there.mark))
+                there = root.snapshots.find(known.snapshot_id)
+                root.users.put(UserFile(value.user, known, "" if there is None else there.mark))
+
+    def _is_gone(self, value: UserFile, last: Snapshot) -> bool:
+        """Whether the last commit of a user is not among the ancestors of a snapshot, as far as these exist."""
+        number = value.commit.snapshot_id
+        there = self._root.snapshots.find(number) if number <= last.id else None
+        return number > last.id or (number in self.gone if there is None else there.mark != value.mark)
 
 
 def delete_tags_beyond(

@@ -18,7 +18,7 @@ from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.manifests import Manifests
 from paimon_py.metadata.missing import missing_change_error, missing_error, why_replaced
 from paimon_py.metadata.schemas import Schemas
-from paimon_py.metadata.snapshots import Snapshots
+from paimon_py.metadata.snapshots import Snapshots, check_mark
 from paimon_py.metadata.tags import Tags
 from paimon_py.metadata.upkeep import Upkeep
 from paimon_py.metadata.user_files import UserFiles
@@ -179,7 +179,10 @@ class TableRoot:
         Raises: as `snapshots.get`
         """
         found = self.snapshots.find(snapshot_id) or self.changelogs.find(snapshot_id)
-        return self.snapshots.get(snapshot_id) if found is None else found
+        if found is None:
+            return self.snapshots.get(snapshot_id)
+        check_mark(self.branch_path, snapshot_id, found)
+        return found
 
     def missing(self, base: Base, error: FileMissingError) -> CorruptionError | SnapshotExpiredError:
         """The error for a file that a snapshot names and that is not there. Cost: a get, and the tags."""

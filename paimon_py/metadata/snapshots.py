@@ -31,7 +31,7 @@ from paimon_py.spec.layout import (
     snapshot_directory,
     snapshot_path,
 )
-from paimon_py.spec.snapshot import MIN_LONG, Snapshot
+from paimon_py.spec.snapshot import MIN_LONG, Snapshot, SnapshotId
 from paimon_py.storage.store import FileMissingError, Get, List, Put, PutNew, Stat
 
 
@@ -182,13 +182,14 @@ class Snapshots:
 
         Raises:
             SnapshotExpiredError: it is older than the oldest one left.
-            SnapshotNotFoundError: there is none of that id.
+            SnapshotNotFoundError: there is none of that id, or another one than the `SnapshotId` refers to.
             UsageError: it is not a whole number.
         """
         if isinstance(snapshot_id, bool) or not isinstance(snapshot_id, int):
             raise UsageError(f"snapshot_id must be a whole number, not {snapshot_id!r}{way_of(snapshot_id)}")
         snapshot = self.find(snapshot_id)
         if snapshot is not None:
+            check_mark(self._path, snapshot_id, snapshot)
             return snapshot
         ids = self.ids()
         if ids and 0 < snapshot_id < ids[0]:
@@ -292,6 +293,19 @@ class Snapshots:
             path=self._path,
             snapshot_id=snapshot_id,
         )
+
+
+def check_mark(path: str, number: int, found: Snapshot) -> None:
+    """Check that a snapshot is the one that a `SnapshotId` refers to; a plain number refers to any.
+
+    Raises: SnapshotNotFoundError
+    """
+    if isinstance(number, SnapshotId) and number.mark is not None and number.mark != found.mark:
+        raise SnapshotNotFoundError(
+            f"snapshot {number} of {path} is a different one now: the original was rolled back, and a later commit has"
+            " its number; or it belongs to another table or branch",
+            path=path, snapshot_id=int(number),
+        )  # fmt: skip
 
 
 def watermark_of(snapshot: Snapshot) -> int:

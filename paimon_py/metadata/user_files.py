@@ -20,6 +20,7 @@ from paimon_py.spec.users import UserCommit
 from paimon_py.storage.store import DeleteFile, FileMissingError, FileStatus, Get, List, Put
 
 USER_PREFIX = "user-"
+_NO_SNAPSHOT = 2**63 - 1
 
 
 class UserFileStore(Get, Put, List, DeleteFile, Protocol):
@@ -32,6 +33,10 @@ class UserFile(msgspec.Struct, frozen=True):
     user: str
     commit: UserCommit
     mark: str
+
+    def rolled_back(self) -> UserFile:
+        """The file after the commit was rolled back: its snapshot is one that never exists."""
+        return UserFile(self.user, UserCommit(self.commit.identifier, _NO_SNAPSHOT, self.commit.source), self.mark)
 
 
 def number_of(snapshot: Snapshot) -> UserFile | None:

@@ -16,7 +16,7 @@ from paimon_py.scan.ends import Ends, Mode, require_mode
 from paimon_py.scan.moments import as_moment, millis_of
 from paimon_py.scan.of_commit import OfCommit, of_commit
 from paimon_py.scan.taken_away import refuses_removals
-from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot, SnapshotId
 
 End = Union[int, str, datetime, None]
 
@@ -55,7 +55,7 @@ class Between(msgspec.Struct, frozen=True):
                 f"the changes between {self.start!r} and {self.end!r} end before they begin: the first end is snapshot "
                 f"{since}, the last one {until}; an earlier state comes first"
             )
-        if last is None or since == until:
+        if last is None or (since == until and not (states and _is_other(start, last))):
             return None
         if not states:
             _check_one_history(table.root, self.start, start)
@@ -112,13 +112,28 @@ def _state(root: TableRoot, which: str, end: End, *, whole: bool) -> Snapshot | 
         return None
 
 
+def _is_other(start: Snapshot | None, last: Snapshot) -> bool:
+    """Whether two states with the same id are of different histories, as tags may be."""
+    return start is not None and start.mark != last.mark
+
+
 def _check_one_history(root: TableRoot, end: End, state: Snapshot | None) -> None:
-    """Refuse a tag whose snapshot id was reused by another snapshot: after a rollback, or by another table."""
-    if not isinstance(end, str) or state is None:
+    """Refuse a state whose snapshot id was reused by another snapshot: after a rollback, or by another table."""
+    if isinstance(end, SnapshotId) and end.mark is not None:
+        base = Base(int(end), end.mark)
+    elif isinstance(end, str) and state is not None:
+        base = Base.of(state)
+    else:
         return
-    found = root.snapshots.find(state.id)
-    if found is not None and not Base.of(state).is_of(found):
+    found = root.snapshots.find(base.id) or root.changelogs.find(base.id)
+    if found is None:
+        after = root.snapshots.find(base.id + 1) or root.changelogs.find(base.id + 1)
+        is_ours = after is None or after.follows(base) is not False
+    else:
+        is_ours = base.is_of(found)
+    if not is_ours:
+        named = f"tag {end!r} names a snapshot {base.id} that" if isinstance(end, str) else f"snapshot {base.id}"
         raise UsageError(
-            f"tag {end!r} names a snapshot {state.id} that is not in the table's history any more: another one has its"
+            f"{named} is not in the table's history any more: another one has its"
             " number; mode='diff' compares the states themselves"
         )

@@ -129,7 +129,7 @@ def _between_ids(root: TableRoot, first: int, last: int, mode: Mode) -> Ends | N
 
 
 def _diff(start: Snapshot, end: Snapshot) -> Ends | None:
-    if start.id == end.id:
+    if start.mark == end.mark:
         return None
     return Ends(since=start.id, start=start, last=end, mode="diff", removals=False)
 

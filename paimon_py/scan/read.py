@@ -46,7 +46,6 @@ from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.row_shape import without_row_ids
 from paimon_py.scan.split import Section, Split
 from paimon_py.scan.windows import read_plan
-from paimon_py.spec.blobs import blob_place
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
 from paimon_py.spec.snapshot import Base
@@ -87,8 +86,11 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
     kinds = request.kinds or split.since is not None
     schema = request.arrow_schema.append(ROW_KIND_FIELD) if kinds else request.arrow_schema
     references = _references(root, request)
+    as_read = not kinds and references is None and len(schema) > 0
     for batch in _SplitReader(root, request, split, meter).batches():
-        if batch.num_rows:
+        if batch.num_rows and as_read and batch.schema.equals(schema, check_metadata=True):
+            yield batch
+        elif batch.num_rows:
             picked = batch.select(list(request.columns))
             columns = [*picked.columns, row_kinds(batch)] if kinds else picked.columns
             found = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else picked
@@ -100,7 +102,7 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
 
 def _references(root: TableRoot, request: Request) -> BlobValues | None:
     """The resolver of references to BLOBs, if any are returned."""
-    if not any(blob_place(request.schema, field) for field in request.fields):
+    if not request.returns_blobs:
         return None
     from paimon_py.scan.blob_values import BlobValues
 

@@ -15,6 +15,7 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
 from paimon_py.lazy import lazy_property
 from paimon_py.scan.reach import reach
+from paimon_py.spec.blobs import blob_place
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_ID, SEQUENCE_NUMBER, TableSchema
 from paimon_py.spec.types import Field
@@ -57,15 +58,20 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     bucket: int | None = None
     first_rows: int | None = None
 
-    @property
+    @lazy_property
     def fields(self) -> tuple[Field, ...]:
         """The returned columns."""
         return tuple(self.schema.field(name) for name in self.columns)
 
-    @property
+    @lazy_property
     def arrow_schema(self) -> pa.Schema:
         """The Arrow schema of the returned columns."""
         return to_arrow_schema(self.fields)
+
+    @lazy_property
+    def returns_blobs(self) -> bool:
+        """Whether BLOBs are returned, which may be references."""
+        return any(blob_place(self.schema, field) is not None for field in self.fields)
 
     @lazy_property
     def read_fields(self) -> tuple[Field, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from paimon_py.arguments import way_of
-from paimon_py.errors import OptionError, SnapshotNotFoundError, TagNotFoundError, UnsupportedError, UsageError
+from paimon_py.errors import OptionError, TagNotFoundError, UnsupportedError, UsageError
 from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.incremental import INCREMENTAL, Incremental, incremental_of
@@ -164,16 +164,7 @@ def snapshot_of(root: TableRoot, number: int) -> Snapshot | None:
             was rolled back.
         SnapshotExpiredError: it has expired.
     """
-    mark = number.mark if isinstance(number, SnapshotId) else None
-    if isinstance(number, SnapshotId) and number == 0:
-        return None
-    found = root.snapshots.get(int(number))
-    if mark is not None and mark != found.mark:
-        raise SnapshotNotFoundError(
-            f"snapshot {number} of {root.path} is a different one now: the original was rolled back, and a later"
-            " commit has its number; or it belongs to another table or branch"
-        )
-    return found
+    return None if isinstance(number, SnapshotId) and number == 0 else root.snapshots.get(number)
 
 
 def _last_compaction(root: TableRoot, latest: Snapshot | None, options: Options) -> Snapshot | None:

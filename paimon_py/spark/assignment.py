@@ -49,20 +49,27 @@ def assign_types(df: DataFrame, schema: TableSchema, names: CaseRule, job: str) 
 
     Raises: SchemaError that lists the columns whose types do not go together.
     """
-    problems, casts = [], dict[int, str]()
-    for unlike in _unlike(df.schema, schema, names):
-        if _may(unlike.given, unlike.wanted):
-            casts[unlike.place] = _cast(unlike, job)
-        else:
-            problems.append((unlike.field.name, _refusal(unlike)))
-    if problems:
-        lines = "".join(f"\n  {text}" for _, text in problems)
-        raise SchemaError(f"the data do not fit the table:{lines}", fields=tuple(name for name, _ in problems))
+    casts = {unlike.place: _cast(unlike, job) for unlike in assignable(df.schema, schema, names)}
     if not casts:
         return df
     plain = df.toDF(*map(str, range(len(df.columns))))
     columns = [f"{casts.get(place, f'`{place}`')} AS `{place}`" for place in range(len(df.columns))]
     return plain.selectExpr(*columns).toDF(*df.columns)
+
+
+def assignable(given: st.StructType, schema: TableSchema, names: CaseRule) -> list[Unlike]:
+    """The columns of a frame that INSERT casts to the types of a table.
+
+    Raises: SchemaError that lists the columns whose types do not go together.
+    """
+    found = list(_unlike(given, schema, names))
+    problems = [unlike for unlike in found if not _may(unlike.given, unlike.wanted)]
+    if problems:
+        lines = "".join(f"\n  {refusal(unlike)}" for unlike in problems)
+        raise SchemaError(
+            f"the data do not fit the table:{lines}", fields=tuple(unlike.field.name for unlike in problems)
+        )
+    return found
 
 
 def _unlike(given: st.StructType, schema: TableSchema, names: CaseRule) -> Iterator[Unlike]:
@@ -114,13 +121,14 @@ def _cast(unlike: Unlike, job: str) -> str:
     column, kind = f"`{unlike.place}`", unlike.wanted.simpleString()
     if not _may_overflow(unlike.given, unlike.wanted):
         return f"CAST({column} AS {kind})"
-    said = error_text(SchemaError(_refusal(unlike, "a value lies beyond that"), fields=(unlike.field.name,)), job)
+    said = error_text(SchemaError(refusal(unlike, "a value lies beyond that"), fields=(unlike.field.name,)), job)
     tried, text = f"TRY_CAST({column} AS {kind})", base64.b64encode(said.encode()).decode()
     failed = f"CAST(RAISE_ERROR(CAST(UNBASE64('{text}') AS STRING)) AS {kind})"
     return f"CASE WHEN {column} IS NOT NULL AND {tried} IS NULL THEN {failed} ELSE {tried} END"
 
 
-def _refusal(unlike: Unlike, why: str | None = None) -> str:
+def refusal(unlike: Unlike, why: str | None = None) -> str:
+    """Why a column is not taken, and what to write in Spark; `why`: the reason, where the types alone are none."""
     name, given = unlike.field.name, unlike.given
     what = f"{name}: {given.simpleString()} given, {sql_type(unlike.field.type)} needed"
     if why is not None:

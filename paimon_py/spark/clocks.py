@@ -13,6 +13,7 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from typing import NamedTuple
 
 from paimon_py.distributed import zone_rules
+from paimon_py.errors import UsageError
 from paimon_py.types import DateValue, TimestampValue
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -33,6 +34,20 @@ _SHORT = {
     "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
 }  # fmt: skip
 """Java's `ZoneId.SHORT_IDS`."""
+
+
+def arrow_zone(zone: str) -> str:
+    """The zone of a session by a name that Arrow knows.
+
+    Raises: UsageError for a zone that this machine does not know.
+    """
+    rules = zone_rules(_SHORT.get(zone, zone))
+    if not isinstance(rules, timezone):
+        return _SHORT.get(zone, zone)
+    ahead = _seconds(rules.utcoffset(None))
+    if ahead % 60:
+        raise UsageError(f"the time zone {zone!r} is ahead of UTC by a part of a minute; write whole minutes")
+    return f"{'-' if ahead < 0 else '+'}{abs(ahead) // 3600:02}:{abs(ahead) % 3600 // 60:02}"
 
 
 class Jump(NamedTuple):

@@ -75,6 +75,11 @@ class SnapshotId(int):
         """The id of the snapshot that `snapshot` was built on."""
         return cls(snapshot.id - 1, None if snapshot.parent is None else snapshot.parent.mark)
 
+    def is_same(self, number: int) -> bool:
+        """Whether a number refers to this snapshot; one without a mark refers to any of this id."""
+        mark = number.mark if isinstance(number, SnapshotId) else None
+        return self == number and mark in (None, self.mark)
+
     def __reduce__(self) -> tuple[object, ...]:
         return SnapshotId, (int(self), self.mark)
 

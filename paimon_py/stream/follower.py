@@ -16,6 +16,7 @@ from itertools import pairwise
 
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.snapshots import check_mark
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.stream.position import table_of
 
@@ -167,6 +168,8 @@ class SnapshotFollower:
             raise expired_error(self._root, number)
         if found.follows(self.base) is False:
             raise self._rolled_back()
+        if found.follows(self.base) is None:
+            self._check_base(follows=False)
         return found
 
     def _rolled_back(self, ids: Sequence[int] = ()) -> SnapshotExpiredError:
@@ -189,8 +192,11 @@ def require_following(root: TableRoot, number: int, consumer: str | None = None)
     Raises:
         UsageError: it would be later than the next one.
         SnapshotExpiredError: it has expired.
+        SnapshotNotFoundError: another one has the number of the `SnapshotId`.
     """
-    if root.snapshots.find(number) is not None or root.changelogs.find(number) is not None:
+    found = root.snapshots.find(number) or root.changelogs.find(number)
+    if found is not None:
+        check_mark(root.branch_path, number, found)
         return
     latest = root.snapshots.latest_id() or 0
     if number > latest + 1 and consumer is not None:

@@ -17,7 +17,7 @@ from paimon_py.errors import OptionError, UnsupportedError, UsageError
 from paimon_py.scan.moments import as_moment, millis_of, moment_of_text
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Base
+from paimon_py.spec.snapshot import Base, SnapshotId
 from paimon_py.stream.position import PREFIX, Position, parse_position
 
 _PLACES = ("scan.snapshot-id", "scan.timestamp-millis", "scan.timestamp")
@@ -99,7 +99,7 @@ def _parse_start(from_: object) -> Start:
     if isinstance(from_, datetime):
         return FromTime(millis_of("from_", from_))
     if isinstance(from_, Integral) and not isinstance(from_, bool) and int(from_) >= 1:
-        return FromSnapshot(int(from_))
+        return FromSnapshot(from_ if isinstance(from_, SnapshotId) else int(from_))
     raise UsageError(f"a stream begins from_ {_NAMES}, not {from_!r}{way_of(from_)}")
 
 

@@ -12,7 +12,7 @@ from paimon_py.errors import SnapshotNotFoundError, UsageError
 from paimon_py.executors.executor import Executor, require_executor
 from paimon_py.maintain.cleanup.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
 from paimon_py.spec.layout import check_name
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Snapshot, SnapshotId
 from paimon_py.table.snapshots import Tag
 from paimon_py.table.verbs import TableVerbs, at_table_door, cuts_history, reads
 
@@ -268,7 +268,7 @@ class TableKeeping(TableVerbs):
             tags, is_cut = self._root.tags.beside_cut()
             cut = self._root.cuts.find() if is_cut else None
             for snapshot in (*(() if cut is None else cut.snapshots), *(tag.snapshot for tag in tags)):
-                if snapshot.id == snapshot_id:
+                if SnapshotId.of(snapshot).is_same(snapshot_id):
                     return snapshot
             raise
 

@@ -12,7 +12,7 @@ from paimon_py.notebook import manifest_page, snapshot_page, tag_page
 from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.layout import snapshot_path
 from paimon_py.spec.manifest import ManifestFile
-from paimon_py.spec.snapshot import Base, CommitKind
+from paimon_py.spec.snapshot import Base, CommitKind, SnapshotId
 from paimon_py.spec.snapshot import Snapshot as SnapshotValue
 from paimon_py.spec.snapshot import Tag as TagValue
 from paimon_py.storage.store import FileMissingError
@@ -95,9 +95,12 @@ class Snapshot:
         self.value = value
 
     @property
-    def id(self) -> int:
-        """Number of the snapshot, from 1 without gaps."""
-        return self.value.id
+    def id(self) -> SnapshotId:
+        """Number of the snapshot, from 1 without gaps.
+
+        It carries the mark of the snapshot: calls refuse it where another snapshot has the number after a rollback.
+        """
+        return SnapshotId.of(self.value)
 
     @property
     def schema_id(self) -> int:
@@ -204,9 +207,9 @@ class Tag:
         return Snapshot(self._root, self.value.snapshot)
 
     @property
-    def snapshot_id(self) -> int:
+    def snapshot_id(self) -> SnapshotId:
         """Id of the snapshot that the tag retains."""
-        return self.value.snapshot.id
+        return SnapshotId.of(self.value.snapshot)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tag) and self.value == other.value

@@ -96,7 +96,7 @@ class TableStreams(TableVerbs):
             raise UsageError(f"next_snapshot_id is the number of a snapshot, from 1, not {next_snapshot_id!r}")
         self._root.consumers.require(name)
         require_following(self._root, next_snapshot_id)
-        consumer = Consumer(name, next_snapshot_id)
+        consumer = Consumer(name, int(next_snapshot_id))
         self._root.consumers.put(consumer, before(self._root, next_snapshot_id))
         return consumer
 

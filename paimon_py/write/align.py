@@ -25,6 +25,7 @@ from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.write.convert import plan_part, require_values
+from paimon_py.write.intact import looking
 from paimon_py.write.misfits import ColumnPlace, Misfit, error_of, place_of
 from paimon_py.write.steps import Refusal, Step
 
@@ -199,10 +200,12 @@ def _column(field: Field, given: pa.Schema) -> _Column | str:
         if field.type.nullable or default is not None:
             return _Column(None, _as_is, default, arrow, False)
         return f"{field.name}: missing, {sql_type(field.type)} needed; add it, or give the column a default"
-    step = plan_part(given.field(positions[0]).type, field.type, place_of(field.name))
+    kind, place = given.field(positions[0]).type, place_of(field.name)
+    step = plan_part(kind, field.type, place)
     if isinstance(step, Refusal):
         return str(step)
-    return _Column(positions[0], step, default, arrow, default is not None and field.type.nullable)
+    fills_nulls = default is not None and field.type.nullable
+    return _Column(positions[0], looking(step, kind, place), default, arrow, fills_nulls)
 
 
 def _as_is(array: pa.Array) -> pa.Array:

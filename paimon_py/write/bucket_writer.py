@@ -17,7 +17,6 @@ from paimon_py.lsm.writer import LSMWriter
 from paimon_py.metadata.new_files import NewFiles
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.options import Options
 from paimon_py.write.append import AppendWriter
 from paimon_py.write.settings import WriterSettings
 
@@ -73,17 +72,17 @@ OpenBucket = Callable[[bytes, int, int], BucketWriter]
 def bucket_writers(table: OpenTable, settings: WriterSettings) -> OpenBucket:
     """The function that opens the bucket writers of a table: rows are sorted by key, if there is one."""
     schema, layout = table.schema, file_layout(table.schema)
-    keeps_input = settings.keeps_changelog and Options(schema.options).get_enum("changelog-producer") == "input"
+    keeps_input = settings.keeps_changelog and table.options.get_enum("changelog-producer") == "input"
     changes_layout = changelog_layout(schema) if keeps_input else None
+    merge = (merge_order(schema), engine_of(schema)) if schema.primary_keys else None
 
     def open_bucket(partition: bytes, bucket: int, first_sequence: int) -> BucketWriter:
         files = NewFiles(table.bucket(partition, bucket))
         begin = partial(files.begin, layout)
-        if not schema.primary_keys:
+        if merge is None:
             return AppendWriter(partition, bucket, first_sequence, begin)
         spilled = None if settings.spills is None else SpilledRuns(table.root.env.spill, settings.spills)
-        order, engine = merge_order(schema), engine_of(schema)
-        buffer = MergeBuffer(order, engine, first_sequence, spilled, keeps_versions=keeps_input)
+        buffer = MergeBuffer(*merge, first_sequence, spilled, keeps_versions=keeps_input)
         begin_changelog = None if changes_layout is None else partial(files.begin, changes_layout)
         return LSMWriter(partition, bucket, buffer, begin, begin_changelog)
 

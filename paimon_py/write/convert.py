@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.codec.arrow_types import is_of_storage, to_arrow_type
 from paimon_py.codec.columns import (
     Ints,
     Mask,
@@ -39,8 +39,9 @@ from paimon_py.spec.types import (
 from paimon_py.write.convert_variant import WAY as VARIANT_WAY
 from paimon_py.write.convert_variant import variant_step
 from paimon_py.write.convert_vector import vector_step
+from paimon_py.write.intact import looking
 from paimon_py.write.misfits import WIDEN, ColumnPlace, Misfit, in_lists
-from paimon_py.write.steps import Refusal, Step, as_is
+from paimon_py.write.steps import Refusal, Step, as_is, way_of_extension
 
 _TEXTS = frozenset({Root.CHAR, Root.VARCHAR})
 _BINARIES = frozenset({Root.BINARY, Root.VARBINARY, Root.BLOB})
@@ -60,9 +61,9 @@ def plan(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step | Re
     The step checks NOT NULL inside nested values, but not at the top; lengths, precision and lossless conversion
     everywhere. It raises SchemaError.
     """
-    found = plan_part(source, target, place)
-    if isinstance(found, Refusal) or found is as_is:
-        return found
+    part = plan_part(source, target, place)
+    if isinstance(part, Refusal) or (found := looking(part, source, place)) is as_is:
+        return part
 
     def convert(array: pa.Array) -> pa.Array:
         try:
@@ -74,7 +75,7 @@ def plan(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step | Re
 
 
 def plan_part(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step | Refusal:
-    """Make the same plan as `plan`, with a step that raises Misfit."""
+    """Make the same plan as `plan`, with a step that raises Misfit and takes arrays for intact."""
     if source.equals(to_arrow_type(target)) and not _must_look(target):
         return as_is
     if pa.types.is_null(source):
@@ -195,7 +196,7 @@ def _decode(array: pa.Array) -> pa.Array:
 def _unwrap(source: pa.DataType) -> tuple[pa.DataType, Step] | None:
     if pa.types.is_dictionary(source):
         return source.value_type, _decode
-    if isinstance(source, pa.BaseExtensionType):
+    if is_of_storage(source):
         return source.storage_type, lambda array: array.storage
     if pa.types.is_run_end_encoded(source):
         return source.value_type, pc.run_end_decode
@@ -212,8 +213,8 @@ def _way(source: pa.DataType, target: DataType, place: ColumnPlace) -> str:
     column = f"frame[{place.column!r}]"
     if isinstance(target, MapType) and types.is_struct(source):
         return "pass lists of structs with the fields key and value, or rows as mappings: dicts in rows become maps"
-    if getattr(source, "extension_name", "") == "arrow.uuid" and types.is_string(wanted):
-        return "convert each value with str(…)"
+    if known := way_of_extension(source, wanted):
+        return known
     try:
         pa.nulls(0, source).cast(wanted)
     except pa.ArrowNotImplementedError:

@@ -12,8 +12,8 @@ from paimon_py.codec.variant.arrays import of_encoded, of_value
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.literal import is_na
 from paimon_py.spec.layout import check_text
-from paimon_py.spec.type_text import sql_type
-from paimon_py.spec.types import Atomic, Field, Root
+from paimon_py.spec.type_text import contains, sql_type
+from paimon_py.spec.types import Atomic, DataType, Field, Root
 from paimon_py.write.convert import plan
 from paimon_py.write.misfits import WIDEN, place_of
 from paimon_py.write.steps import Refusal
@@ -127,7 +127,7 @@ def column_of(name: str, values: list[object], field: Field | None) -> pa.Array:
     try:
         return python_array(values, kind)
     except _ERRORS as error:
-        found = _infer(values)
+        found = None if _has_times(field.type) else _infer(values)  # Arrow drops the zone of a time
         if found is not None:
             fits = not isinstance(plan(found.type, field.type, place_of(name)), Refusal)
             if fits or not pa.types.is_nested(kind):
@@ -138,6 +138,10 @@ def column_of(name: str, values: list[object], field: Field | None) -> pa.Array:
             f"column {name}: {values[row]!r:.200} (row {row}) does not fit {sql_type(field.type)}: {reason}{way}",
             fields=(name,),
         ) from error
+
+
+def _has_times(kind: DataType) -> bool:
+    return contains(kind, lambda part: isinstance(part, Atomic) and part.root is Root.TIME)
 
 
 def _variants(name: str, values: Sequence[object]) -> pa.Array:

@@ -323,7 +323,7 @@ class Writer(ApiHints):
     def _check_partition(self, partition: bytes) -> None:
         if not self._chosen(binary_array([partition])).all():
             place = self._table.partition_directory(partition)
-            raise UsageError(f"rows of partition {place} lie outside the partition to overwrite, {self._chosen.text}")
+            raise UsageError(f"rows of partition {place} are outside the partition to overwrite, {self._chosen.text}")
         if self._times is not None and self._times.nanos(time_texts(self._schema, [partition])[0]) is None:
             raise UsageError(
                 f"the values of {self._table.label(partition)} say no time that partition.timestamp-pattern and "

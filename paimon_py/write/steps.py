@@ -29,3 +29,13 @@ class Refusal(NamedTuple):
 def as_is(array: pa.Array) -> pa.Array:
     """The identity step."""
     return array
+
+
+def way_of_extension(given: pa.DataType, wanted: pa.DataType) -> str:
+    """How to convert an extension type to the needed type; empty if the type has no conversion of its own."""
+    name = getattr(given, "extension_name", "")
+    if name == "arrow.uuid" and pa.types.is_string(wanted):
+        return "convert each value with str(…)"
+    if name == "pandas.period":
+        return "convert periods to timestamps with frame[…].dt.to_timestamp(), or to strings with frame[…].astype(str)"
+    return ""

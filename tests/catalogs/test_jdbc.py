@@ -185,7 +185,7 @@ def test_repair_takes_up_what_lies_in_the_warehouse(opened, tmp_path):
         catalog.repair("d.nope")
     assert catalog.databases() == []
     catalog.create_database("d")
-    with pytest.raises(AlreadyExistsError, match=r"repair\('d.t'\) takes it up"):
+    with pytest.raises(AlreadyExistsError, match=r"repair\('d.t'\) registers it"):
         catalog.create_table("d.t", ROWS.schema)
     catalog.repair("d.t")
     assert catalog.table("d.t").scan().count() == 3
@@ -201,7 +201,7 @@ def test_what_a_database_cannot_keep_is_refused_before_anything_is_made(opened, 
     with pytest.raises(OptionError, match=r"my\.note.*1001 characters"):
         catalog.create_table("d.t", ROWS.schema, options=long)
     assert not (tmp_path / "warehouse" / "d.db" / "t").exists()
-    with pytest.raises(UnsupportedError, match="cannot lie elsewhere"):
+    with pytest.raises(UnsupportedError, match="cannot have another location"):
         catalog.create_database("e", location="/x")
     opened(**{"sync-all-properties": "false"}).create_table("d.t", ROWS.schema, options=long)
     assert stored(catalog, sql.TABLE_PROPERTIES) == []

@@ -153,7 +153,7 @@ def stream(table: Table) -> list[Done]:
             try:
                 result = table.commit(changes, user="job", identifier=number)
             except CommitConflictError as error:  # all snapshots since `changes()` have expired: look, and write again
-                assert "cannot be told" in str(error)
+                assert "cannot be determined" in str(error)
                 writer.discard(changes)
                 writer.write_arrow(batch((row,)))
                 result = table.commit(writer.changes(), user="job", identifier=number)

@@ -53,7 +53,7 @@ def test_all_that_holds_on_one_version_holds_on_the_others(version):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_data_source_works_on_each_version_that_has_data_sources(version):
     asked = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "full or not full"]
-    assert " skipped" not in run(version, "-m", "pytest", "tests/interop/test_spark_source.py", *asked)
+    assert " skipped" not in run(version, "-m", "pytest", "tests/interop/test_spark_source.py", "tests/interop/test_spark_source_assignment.py", *asked)
 
 
 CONNECT = """

@@ -26,7 +26,7 @@ def test_who_cannot_tell_whether_changes_were_committed_refuses_them(kind, who):
     table.commit(changes, **who)
     rewritten(store)
     before = found(store)
-    with pytest.raises(CommitConflictError, match="cannot be told whether these changes were committed before"):
+    with pytest.raises(CommitConflictError, match="cannot be determined whether these changes were committed before"):
         opened(store, "again-").commit(changes, **who)
     assert found(store) == before
     assert (2, 1) in before

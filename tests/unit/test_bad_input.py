@@ -215,8 +215,8 @@ def test_a_late_bad_row_undoes_early_good_files(catalog):
         ({"p": "abc"}, ("p='abc' does not fit",)),
         ({"p": [1]}, ("p=[1] does not fit",)),
         ({"p": 2**40}, ("p=1099511627776 does not fit",)),
-        ({"p": 1}, ("rows of partition p=2 lie outside the partition to overwrite",)),
-        ({"p": None}, ("lie outside the partition to overwrite",)),
+        ({"p": 1}, ("rows of partition p=2 are outside the partition to overwrite",)),
+        ({"p": None}, ("are outside the partition to overwrite",)),
     ],
 )
 def test_a_wrong_overwrite_is_refused(keyed, overwrite, words):
@@ -228,7 +228,7 @@ def test_changes_outside_a_static_overwrite_are_refused_at_commit_too(keyed):
     with keyed.writer() as writer:
         writer.write_arrow(ROWS)
         changes = writer.changes()
-    with refused(keyed, UsageError, "new files lie outside the partition to overwrite"):
+    with refused(keyed, UsageError, "new files are outside the partition to overwrite"):
         keyed.commit(changes, overwrite={"p": 1})
     writer.discard(changes)
 
@@ -268,9 +268,9 @@ def test_wrong_partitions_to_drop_are_refused(keyed, partitions, word):
         ({"user": "u", "identifier": 2**63 - 1}, ("marks batch commits",)),
         ({"watermark": "12"}, ("watermark must be a whole number", "'12'")),
         ({"watermark": 2**63}, ("watermark must be",)),
-        ({"properties": {1: "a"}}, ("properties must map texts to texts",)),
-        ({"properties": {"a": None}}, ("properties must map texts to texts",)),
-        ({"properties": "a=b"}, ("properties must map texts to texts",)),
+        ({"properties": {1: "a"}}, ("properties must map strings to strings",)),
+        ({"properties": {"a": None}}, ("properties must map strings to strings",)),
+        ({"properties": "a=b"}, ("properties must map strings to strings",)),
         ({"overwrite": 7}, ("overwrite takes",)),
     ],
 )

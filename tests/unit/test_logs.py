@@ -41,7 +41,7 @@ def test_a_commit_says_what_it_published(table, logged):
     table.write_arrow(ROWS)
     ((level, line),) = logged("commits")
     assert level == "INFO"
-    assert f"{table.location}: snapshot 1, APPEND by " in line and "1 files came, 0 went, 10 rows; attempt 1" in line
+    assert f"{table.location}: snapshot 1, APPEND by " in line and "1 files added, 0 deleted, 10 rows; attempt 1" in line
 
 
 def test_a_lost_race_and_a_conflict_are_told(table, logged):

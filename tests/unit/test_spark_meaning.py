@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from paimon_py import UsageError
 from paimon_py.expr.literal import DateValue, parse_timestamp
 from paimon_py.spark.case_rule import CaseRule
-from paimon_py.spark.clocks import Clocks
+from paimon_py.spark.clocks import Clocks, arrow_zone
 from paimon_py.spark.meaning import Meaning
 from paimon_py.spec.types import Atomic, Field, Root
 
@@ -83,3 +85,21 @@ def test_names_are_found_in_any_case_unless_they_matter():
     assert CaseRule().rename(["K", "k"], ["k", "v"]) == ["K", "k"]
     with pytest.raises(UsageError, match="'K' and 'K' are both|are both the column 'k'"):
         CaseRule().rename(["K", "K"], ["k"])
+
+
+@pytest.mark.parametrize(
+    ("zone", "name"),
+    [
+        ("Z", "+00:00"), ("GMT+8", "+08:00"), ("-5", "-05:00"), ("UTC+0530", "+05:30"), ("EST", "-05:00"),
+        ("CTT", "Asia/Shanghai"), ("Europe/Berlin", "Europe/Berlin"), ("Etc/GMT+5", "Etc/GMT+5"),
+    ],
+)  # fmt: skip
+def test_the_clocks_of_a_session_have_a_name_in_arrow(zone, name):
+    assert arrow_zone(zone) == name
+    assert pc.local_timestamp(pa.array([0], pa.timestamp("us", name))).null_count == 0
+
+
+def test_zones_that_arrow_has_no_name_for_are_refused():
+    for zone, reason in (("GMT+00:00:30", "part of a minute"), ("Mars/Base", "not known")):
+        with pytest.raises(UsageError, match=reason):
+            arrow_zone(zone)

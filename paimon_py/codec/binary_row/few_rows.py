@@ -68,7 +68,7 @@ def few_rows(arrays: Sequence[pa.Array], types: Sequence[DataType], count: int, 
         assert isinstance(kind, Atomic)
         at = header_bytes + 8 * index
         byte, bit = divmod(index + 8, 8)
-        reserved = _reserved(kind)
+        reserved = _bytes_of_null(kind)
         for row, cell in zip(rows, _CELLS[kind.root](array, kind), strict=True):
             if cell is None:
                 row[byte] |= 1 << bit
@@ -82,8 +82,8 @@ def few_rows(arrays: Sequence[pa.Array], types: Sequence[DataType], count: int, 
     return [bytes(row) for row in rows]
 
 
-def _reserved(kind: Atomic) -> int:
-    """Bytes of the variable part that even NULL takes."""
+def _bytes_of_null(kind: Atomic) -> int:
+    """The bytes of the variable part that even NULL takes."""
     if kind.root is Root.DECIMAL:
         return _WIDE_DECIMAL_BYTES if (kind.precision or 0) > COMPACT_DECIMAL else 0
     return 8 if kind.root in _TIMESTAMPS and (kind.precision or 0) > COMPACT_TIMESTAMP else 0

@@ -179,7 +179,7 @@ class OrcOpenFile:
             check_absent(self._path, field, self._schema.names, self._settings)
             return _Column(field, target, as_is=False, texts=False, is_absent=True)
         stored = self._schema.field(index).type
-        shared = shared_keys(self._described(index), field.type, lambda _: _STAMPS)
+        shared = shared_keys(self._field_with_metadata(index), field.type, lambda _: _STAMPS)
         if shared is not None:
             return _Column(field, target, as_is=False, texts=True, shared=shared)
         same = stored.equals(target.type)
@@ -188,8 +188,8 @@ class OrcOpenFile:
         roots = {leaf.root for leaf in leaves(field.type)}
         return _Column(field, target, same and Root.CHAR not in roots, not roots.isdisjoint(_TEXTS))
 
-    def _described(self, index: int) -> pa.Field:
-        """A column with what the writer's own schema, which is not that of ORC, says of it."""
+    def _field_with_metadata(self, index: int) -> pa.Field:
+        """A column with the metadata of the Arrow schema that its writer stored beside the ORC schema."""
         stored: pa.Field = self._schema.field(index)
         if not pa.types.is_struct(stored.type):
             return stored

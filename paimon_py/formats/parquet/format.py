@@ -6,8 +6,8 @@ Source: format.md §8.3; Java `ParquetFileFormat`, `ParquetReaderFactory`.
 from __future__ import annotations
 
 import base64
+import functools
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from functools import partial
 from typing import BinaryIO, cast
 
 import msgspec
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap
 
-from paimon_py.codec.arrow_types import to_arrow_field
+from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_schema
 from paimon_py.codec.columns import Ints, combine
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.predicate import Predicate
@@ -50,6 +50,10 @@ from paimon_py.spec.types import Atomic, Field, MapType, RowType, VariantParts
 
 _DEFAULT_READ = ReadSettings()
 
+_NEVER_INT96 = frozenset((
+    pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.binary(),
+    pa.date32(),
+))  # fmt: skip
 _TOGETHER = 8
 """The maximum number of row groups decoded together if all their pages are needed but pages of other groups are not."""
 
@@ -101,17 +105,19 @@ class ParquetOpenFile:
         self._settings = settings
         with decoding(path):
             self._file = self._open(None)
+            self._metadata: pq.FileMetaData = self._file.metadata
             self._footer: bytes | None = None
-            if _has_int96(self._file.metadata):
+            if _has_int96(self._metadata, self._file.schema_arrow):
                 self._footer = int96_to_fixed(read_footer(source))  # 12-byte binaries, which cannot overflow
                 self._file = self._open(pq.read_metadata(pa.BufferReader(MAGIC + tail(self._footer))))
+                self._metadata = self._file.metadata
             self._schema: pa.Schema = self._file.schema_arrow
             self._check_rows()
             self._columns = {field.name: self._column(field) for field in fields}
 
     @property
     def row_count(self) -> int:
-        count: int = self._file.metadata.num_rows
+        count: int = self._metadata.num_rows
         return count
 
     def positioned_batches(
@@ -123,13 +129,13 @@ class ParquetOpenFile:
         rows: BitMap | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         plan = [self._columns[name] for name in columns]
-        schema = pa.schema([column.target for column in plan])
+        schema = _schema_of(tuple(column.field for column in plan))
         stored = [column for column in plan if not column.is_absent]
         for position, batch in self._decode(stored, batch_rows, predicate, rows):
             yield position, self._result(batch, plan, schema)
 
     def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:
-        return Parts.of(self._group_rows(), self._matching_groups(predicate), rows)
+        return Parts.of(self._group_rows, self._matching_groups(predicate), rows)
 
     def close(self) -> None:
         self._file.close()
@@ -145,13 +151,13 @@ class ParquetOpenFile:
         )
 
     def _check_rows(self) -> None:
-        rows, stated = sum(self._group_rows()), self._file.metadata.num_rows
+        rows, stated = sum(self._group_rows), self._metadata.num_rows
         if rows != stated:
             raise ValueError(f"{rows} rows in row groups, {stated} by the footer")
 
+    @lazy_property
     def _group_rows(self) -> list[int]:
-        metadata = self._file.metadata
-        return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+        return [self._metadata.row_group(group).num_rows for group in range(self._metadata.num_row_groups)]
 
     def _column(self, field: Field) -> _Column:
         target = to_arrow_field(field)
@@ -180,7 +186,7 @@ class ParquetOpenFile:
         """
         if not isinstance(field.type, Atomic):
             return True
-        text = (self._file.metadata.metadata or {}).get(b"ARROW:schema")
+        text = (self._metadata.metadata or {}).get(b"ARROW:schema")
         if text is None:
             return b"PARQUET:field_id" not in (stored.metadata or {})
         schema = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(text)))
@@ -205,7 +211,7 @@ class ParquetOpenFile:
         if self._settings.by_page:
             stretches = yield from self._decoded_by_page(stretches, plan, batch_rows, predicate, rows)
         paths = {path for column in plan for path in self._stored_paths(column)}
-        together = GroupsTogether(self._file.metadata, self._source, paths)
+        together = GroupsTogether(self._metadata, self._source, paths)
         for position, part, will_follow in together.of(stretches):
             for batch in self._stretch(part, plan, batch_rows):
                 yield position, batch
@@ -225,7 +231,7 @@ class ParquetOpenFile:
         Returns: the groups left to decode: all of them if the first row group needs all its pages, since the order of
             rows then does not help the predicate.
         """
-        counts, names = self._group_rows(), [column.field.name for column in plan]
+        counts, names = self._group_rows, [column.field.name for column in plan]
         whole: list[tuple[int, list[int]]] = []
         for place, (position, group) in enumerate(_one_by_one(stretches, counts)):
             wanted = None if rows is None else _between(rows, position, position + counts[group])
@@ -249,7 +255,7 @@ class ParquetOpenFile:
     @lazy_property
     def _pages(self) -> PageReader:
         footer = read_footer(self._source) if self._footer is None else self._footer
-        return PageReader(self._source, footer, self._file.metadata.schema, self._group_rows())
+        return PageReader(self._source, footer, self._metadata.schema, self._group_rows)
 
     @lazy_property
     def _matcher(self) -> ParquetMatcher:
@@ -264,7 +270,7 @@ class ParquetOpenFile:
         others = [column for column in plan if column.field.name not in chosen.pages]
         beside: dict[str, pa.Array] = {}
         if others and found:
-            whole = pa.Table.from_batches(self._stretch([group], others, self._group_rows()[group]))
+            whole = pa.Table.from_batches(self._stretch([group], others, self._group_rows[group]))
             beside = {name: combine(whole.column(name)) for name in whole.column_names}
         for start, columns in found:
             taken = dict(zip(chosen.pages, columns, strict=True))
@@ -276,7 +282,7 @@ class ParquetOpenFile:
 
     def _stretch(self, groups: list[int], plan: Sequence[_Column], batch_rows: int) -> Iterator[pa.RecordBatch]:
         names = [path for column in plan for path in self._stored_paths(column)]
-        expected = sum(self._file.metadata.row_group(group).num_rows for group in groups)
+        expected = sum(self._group_rows[group] for group in groups)
         if not names:
             yield from row_batches(empty_rows(expected), batch_rows)
             return
@@ -299,7 +305,7 @@ class ParquetOpenFile:
         if not plan:
             return batch.select([])
         arrays = []
-        leaf = partial(_leaf, cast=self._settings.cast)
+        leaf = functools.partial(_leaf, cast=self._settings.cast)
         with decoding(self._path):
             for column in plan:
                 if column.is_absent:
@@ -315,11 +321,11 @@ class ParquetOpenFile:
 
     def _matching_groups(self, predicate: Predicate | None) -> list[bool] | None:
         """A mask of the row groups that may contain a match; None for all."""
-        groups = self._file.metadata.num_row_groups
+        groups = self._metadata.num_row_groups
         if predicate is None or groups == 0 or (groups == 1 and self._settings.is_planned):
             return None
         with decoding(self._path):
-            return self._matcher.groups(predicate, self._group_rows(), self._settings.whole)
+            return self._matcher.groups(predicate, self._group_rows, self._settings.whole)
 
 
 def _may_use_threads(values: int) -> bool:
@@ -369,7 +375,15 @@ def _inner_paths(path: str, kind: RowType, stored: pa.DataType) -> list[str]:
     return found
 
 
-def _has_int96(metadata: pq.FileMetaData) -> bool:
+@functools.lru_cache(maxsize=256)
+def _schema_of(fields: tuple[Field, ...]) -> pa.Schema:
+    return to_arrow_schema(fields)
+
+
+def _has_int96(metadata: pq.FileMetaData, stored: pa.Schema) -> bool:
+    """Whether a column is INT96; asked of every column only where there is a type that one may have."""
+    if _NEVER_INT96.issuperset(stored.types):
+        return False
     schema = metadata.schema
     return any(schema.column(index).physical_type == "INT96" for index in range(metadata.num_columns))
 

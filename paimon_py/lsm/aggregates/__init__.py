@@ -1,6 +1,6 @@
-"""The aggregate functions of columns: how the versions of one column become one value. One module a family.
+"""The aggregate functions of columns: combine the versions of one column into one value. One module per family.
 
-Each is a function over all groups of a window at once; merge engines decide which rows count and how.
+Each is a function over all groups of a window at once; merge engines decide which rows count, and as what.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EXTREMES: Mapping[str, Pick] = {
     "min": Pick(extremes.smallest_row, newest=False),
     "max": Pick(extremes.largest_row, newest=False),
 }
-"""Smallest and largest of values that are not a single number."""
+"""The smallest and largest of values that do not fit into a single number."""
 
 _FUNCTIONS: Mapping[str, Callable[[Aggregate, pa.Array, Fold], pa.Array]] = {
     "min": extremes.minimum,
@@ -52,9 +52,9 @@ _FUNCTIONS: Mapping[str, Callable[[Aggregate, pa.Array, Fold], pa.Array]] = {
 def aggregator_of(schema: TableSchema, name: str, function: str) -> Aggregator:
     """The aggregate function `function` of a column, with the column's options.
 
-    A `Pick` where the result is always one of the values.
-    Raises: OptionError or SchemaError as `aggregate_of`; what it returns raises SchemaError for a RETRACT that the
-        function does not know and the column's option `ignore-retract` does not skip.
+    A `Pick` if the result is always one of the values.
+    Raises: OptionError or SchemaError as `aggregate_of`; the returned function raises SchemaError for a RETRACT that it
+        does not support and that the column's option `ignore-retract` does not skip.
     """
     made = aggregate_of(schema, name, function)
     pick = _PICKS.get(made.function)
@@ -79,7 +79,7 @@ def _function_of(made: Aggregate) -> Callable[[Aggregate, pa.Array, Fold], pa.Ar
 
 
 def _without_ignored(made: Aggregate, fold: Fold) -> Fold:
-    """The fold without what the column ignores."""
+    """The fold without the retractions that the column ignores."""
     if not fold.has_retracts:
         return fold
     if made.ignore_retract:

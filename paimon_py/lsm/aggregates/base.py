@@ -1,4 +1,4 @@
-"""What every aggregate function works on: the versions of one column in groups, and what to do with each.
+"""The input of every aggregate function: the versions of one column in groups, and an action for each.
 
 Source: format.md §12.4, §12.5; Java `FieldAggregator`, `AggregateMergeFunction`, `PartialUpdateMergeFunction`.
 """
@@ -19,24 +19,24 @@ Actions: TypeAlias = npt.NDArray[np.int8]
 _Item = TypeVar("_Item", bound=np.generic)
 
 SKIP = 0
-"""The row does not count."""
+"""The row is ignored."""
 ADD = 1
-"""The value joins the accumulator: Java's `agg`."""
+"""The value is added to the accumulator: Java's `agg`."""
 ADD_REVERSED = 2
-"""The value joins as one that is older than the accumulator: Java's `aggReversed`."""
+"""The value is added as one older than the accumulator: Java's `aggReversed`."""
 RETRACT = 3
-"""The value leaves the accumulator: Java's `retract`."""
+"""The value is removed from the accumulator: Java's `retract`."""
 SET = 4
-"""The accumulator becomes the value, as it is."""
+"""The accumulator is replaced by the value, unchanged."""
 CLEAR = 5
-"""The accumulator becomes null."""
+"""The accumulator is set to null."""
 
 
 class Steps(NamedTuple):
-    """The rows of a fold that decide, in order: none is skipped, and none lies before the last SET or CLEAR.
+    """The rows of a fold that affect the result, in order: no skipped row, and none before the last SET or CLEAR.
 
-    `rows`: positions in the values, None for all of them. `actions`: of those rows, None if all are ADD; a SET can
-    only be the first of its group, a CLEAR is left out. `starts`, `ends`: each group's share of these rows, one
+    `rows`: positions in the values; None for all of them. `actions`: of these rows; None if all are ADD; a SET can
+    only be the first of its group, a CLEAR is omitted. `starts`, `ends`: the range of each group in these rows, one
     after the other without gaps; a group can be empty.
     """
 
@@ -47,7 +47,7 @@ class Steps(NamedTuple):
 
     @property
     def total(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.ends[-1]) if len(self.ends) else 0
 
     def only(self, wanted: Mask) -> Steps:
@@ -62,7 +62,7 @@ class Steps(NamedTuple):
         return Steps(rows, actions, before[self.starts], before[self.ends])
 
     def of(self, per_row: npt.NDArray[_Item]) -> npt.NDArray[_Item]:
-        """What belongs to the steps of something that has one item per row of the fold."""
+        """The items of the steps, from an array with one item per row of the fold."""
         return per_row if self.rows is None else per_row[self.rows]
 
     def groups(self) -> Ints:
@@ -71,10 +71,11 @@ class Steps(NamedTuple):
 
 
 class Waves(NamedTuple):
-    """Groups by falling length, so that the groups that have a k-th row are the first ones.
+    """Groups by descending length, so that the groups that have a k-th row are the first ones.
 
     `order`: numbers of the groups. `rows`: the first rows of all groups, the second rows of those that have one, and
-    so on, as far as the longest group goes or `WAVES`. `tails`: rows of longer groups beyond that: place in `order`,
+    so on, up to the length of the longest group or `WAVES`. `tails`: rows of longer groups beyond that: place in
+    `order`,
     start, end.
     """
 
@@ -87,7 +88,7 @@ WAVES = 64
 
 
 def waves_of(starts: Ints, ends: Ints, most: int | None = WAVES) -> Waves:
-    """The waves of groups that are not empty."""
+    """The waves of non-empty groups."""
     lengths = ends - starts
     order = np.argsort(-lengths, kind="stable")
     starts, lengths = starts[order], lengths[order]
@@ -101,12 +102,12 @@ def waves_of(starts: Ints, ends: Ints, most: int | None = WAVES) -> Waves:
 
 
 class Fold:
-    """How the values of a column, ordered by group and then oldest first, become one value per group.
+    """The steps that turn the values of a column, ordered by group and then oldest first, into one value per group.
 
-    `starts`, `ends`: each group's share of the rows; groups follow each other without gaps and none is empty.
-    `actions`: one code per row. Every group's accumulator starts as null. SET and CLEAR change the accumulator only:
-    a function that remembers that it has seen a value (first_value, first_non_null_value) keeps remembering it.
-    One fold serves all columns with the same actions: what it derives is derived once.
+    `starts`, `ends`: the range of each group's rows; groups follow each other without gaps and none is empty.
+    `actions`: one code per row. Every group's accumulator starts as null. SET and CLEAR change only the accumulator:
+    a function that remembers that it has seen a value (first_value, first_non_null_value) continues to remember it.
+    One fold serves all columns with the same actions, so that derived values are computed once.
     """
 
     def __init__(self, starts: Ints, ends: Ints, actions: Actions) -> None:
@@ -134,14 +135,14 @@ class Fold:
 
     @lazy_property
     def without_retracts(self) -> Fold:
-        """The same with every RETRACT skipped."""
+        """The fold with every RETRACT skipped."""
         if not self.has_retracts:
             return self
         return Fold(self.starts, self.ends, np.where(self.actions == RETRACT, SKIP, self.actions).astype(np.int8))
 
     @lazy_property
     def steps(self) -> Steps:
-        """The rows that decide."""
+        """The rows that affect the result."""
         if self.only_adds:
             return Steps(None, None, self.starts, self.ends)
         fresh = (self.actions == SET) | (self.actions == CLEAR)
@@ -161,7 +162,7 @@ class Fold:
 
     @lazy_property
     def retracts(self) -> Mask | None:
-        """Which steps are RETRACT, None if none is."""
+        """A mask of the steps that are RETRACT; None if none is."""
         if self.steps.actions is None or not self.has_retracts:
             return None
         found: Mask = self.steps.actions == RETRACT
@@ -174,18 +175,20 @@ class Fold:
 
 
 Aggregator: TypeAlias = Callable[[pa.Array, Fold], pa.Array]
-"""The values of a column, in the order of the fold's rows, to one value of the same type per group."""
+"""Converts the values of a column, in the order of the fold's rows, to one value of the same type per group."""
 Rows: TypeAlias = Callable[[pa.Array, Fold, Ints | None], Ints]
 LooksAt: TypeAlias = Literal["nothing", "nulls", "values"]
 
 
 class Pick:
-    """An aggregator whose result is always one of the values, as it is, or null.
+    """An aggregator whose result is always null or one of the values, unchanged.
 
-    `rows` finds the position of that value in the fold's rows, -1 for null; so the values themselves need to be
-    gathered only once. Its third argument says where the fold's rows are in the values, None if they are just that.
-    `looks_at`: what `rows` needs of the values: "nothing" (pass any array), "nulls" (any array with the same nulls),
-    "values". `newest`: if every row is an ADD and no value it looks at is null, the newest row is picked.
+    `rows` finds the position of that value in the fold's rows, -1 for null, so the values need to be gathered only
+    once. Its third argument maps the fold's rows to the values; None if they are the same rows. `looks_at`: the part of
+    the
+    values that `rows` needs: "nothing" (pass any array), "nulls" (any array with the same nulls), "values". `newest`:
+    if
+    every row is an ADD and no value that it reads is null, the newest row is picked.
     """
 
     def __init__(self, rows: Rows, *, looks_at: LooksAt = "values", newest: bool = True) -> None:
@@ -194,11 +197,11 @@ class Pick:
         self.newest = newest
 
     def __call__(self, values: pa.Array, fold: Fold) -> pa.Array:
-        """The values picked."""
+        """The picked values."""
         return take_or_null(values, self.rows(values, fold, None))
 
     def guard(self, allowed: Callable[[Fold], Fold]) -> Pick:
-        """The same for folds that first go through `allowed`."""
+        """The same function for folds that first pass through `allowed`."""
         rows = self.rows
         return Pick(
             lambda values, fold, index: rows(values, allowed(fold), index), looks_at=self.looks_at, newest=self.newest
@@ -206,5 +209,5 @@ class Pick:
 
 
 def take_or_null(values: pa.Array, rows: Ints) -> pa.Array:
-    """The values at `rows`, null where a row is negative."""
+    """The values at `rows`; null where a row is negative."""
     return values.take(from_numpy(rows, pa.int64(), rows >= 0))

@@ -27,10 +27,10 @@ _UNIONS: dict[str, Callable[[Sequence[bytes]], bytes]] = {
 
 
 def union(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """The union of every group's values; a value without others stays as it is, byte by byte.
+    """The union of every group's values; a single value is kept unchanged, byte by byte.
 
-    Cost: a loop over groups; what the library takes for their unions.
-    Raises: SchemaError for bytes that are no such bitmap or sketch; UnsupportedError if sketches are not installed.
+    Cost: a loop over groups, and the unions of the library.
+    Raises: SchemaError for bytes that are not such a bitmap or sketch; UnsupportedError if sketches are not installed.
     """
     steps = fold.steps
     steps = steps.only(steps.of(validity_mask(values)))
@@ -49,15 +49,15 @@ def union(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
         except ValueError as error:
             name = made.field.name
             raise SchemaError(
-                f"column {name!r} holds bytes that aggregate function {made.function} cannot read: {error}; write "
-                "what Java's library serialises",
+                f"column {name!r} contains bytes that aggregate function {made.function} cannot read: {error}; write "
+                "the bytes that Java's library serialises",
                 fields=(name,),
             ) from error
     return binary_array(results, values.type)
 
 
 def _unite(unite: Callable[[Sequence[bytes]], bytes], parts: Sequence[bytes], older: Mask) -> bytes:
-    """The union of parts, each after what is there already or, if it is older, before it: some bytes depend on that."""
+    """Union parts in order, older ones placed before the state: some bytes depend on the order."""
     if not older[1:].any():
         return unite(parts)
     state = parts[0]

@@ -1,10 +1,10 @@
-"""collect and merge_map: arrays put one after the other, maps put into one.
+"""collect and merge_map: concatenate arrays, merge maps.
 
-Elements are sorted by group and value; what each value's history in its group comes to is then a question of a few
-running numbers. Where Java's order comes from a hash map, ours is that of first appearance.
+Elements are sorted by group and value; running numbers then give the outcome of each value's history in its group.
+Where Java's order comes from a hash map, the order here is that of first appearance.
 
 Source: format.md §12.5; Java `FieldCollectAgg`, `FieldMergeMapAgg`. Java 2.0 compares binary elements and keys by
-identity and so never finds one again; later releases compare their bytes, as is done here.
+identity and so never finds one again; later releases compare their bytes, as this module does.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from paimon_py.spec.types import ArrayType, DataType, MapType
 
 
 class _Histories(NamedTuple):
-    """Elements by group and value, oldest first: the history of a value in its group lies from a start to an end."""
+    """Elements by group and value, oldest first: the history of a value in its group is the range from start to end."""
 
     order: Ints
     starts: Ints
     ends: Ints
 
     def each(self, per_history: Ints) -> Ints:
-        """Something of every history, for each of its elements."""
+        """Repeat an item of every history for each of its elements."""
         return np.repeat(per_history, self.ends - self.starts)
 
     def last(self, marked: Mask) -> Ints:
-        """Place of the last marked element of every history, -1 if there is none."""
+        """The place of the last marked element of every history; -1 if there is none."""
         found: Ints = np.maximum.reduceat(np.where(marked, np.arange(len(marked)), -1), self.starts)
         return found
 
     def first(self, marked: Mask) -> Ints:
-        """Place of the first marked element of every history, `len(order)` if there is none."""
+        """The place of the first marked element of every history; `len(order)` if there is none."""
         found: Ints = np.minimum.reduceat(np.where(marked, np.arange(len(marked)), len(marked)), self.starts)
         return found
 
 
 def collect(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """All elements in the order of the versions; with `distinct` each once.
+    """All elements in the order of the versions; with `distinct`, each once.
 
-    A retracted element takes away one equal element, the first of them. Older values are added at the end like newer
-    ones, unless the column ignores retracts: then Java puts them in front.
+    A retracted element removes one equal element, the first of them. Older values are added at the end like newer ones,
+    unless the column ignores retracts: then Java puts them in front.
     Cost: 15 ns an element; with `distinct` or retracts about 250.
     """
     assert isinstance(made.field.type, ArrayType)
@@ -69,7 +69,7 @@ def collect(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
 
 
 def merge_map(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """The entries of all maps, the newest of every key; retracted maps take away their keys.
+    """The entries of all maps, the newest of every key; retracted maps remove their keys.
 
     Cost: about 250 ns an entry.
     """
@@ -106,7 +106,7 @@ def _distinct(histories: _Histories, retracts: Mask) -> Ints:
 
 
 def _remaining(histories: _Histories, retracts: Mask) -> Ints:
-    """The newest elements of every history, as many as its retracts leave; a retract of nothing does nothing."""
+    """The newest elements of every history, as many as its retracts leave; retracts of absent elements are ignored."""
     total = np.cumsum(np.where(retracts, -1, 1))
     before = np.where(histories.starts > 0, total[histories.starts - 1], 0)
     balance = total - histories.each(before)
@@ -118,7 +118,7 @@ def _remaining(histories: _Histories, retracts: Mask) -> Ints:
 
 
 def _puts(histories: _Histories, elements: Elements) -> Ints:
-    """The entry that stays of every history: the last one after its last retract, else the first of the older ones."""
+    """The entry to keep of every history: the last one after its last retract, else the first of the older ones."""
     if elements.actions is None:
         return histories.ends - 1
     actions = elements.actions[histories.order]

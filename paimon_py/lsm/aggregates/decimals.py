@@ -1,8 +1,8 @@
 """Sums and products of decimals.
 
-A result beyond the column's precision is null, and the next version starts anew. Decimals of up to 18 digits are
-added as 64-bit integers without a look at their precision: DECIMAL(4, 2) can come to 100.00. For up to 9 digits files
-have 32 bits; where Java would cut off the rest, such a sum is refused.
+A result beyond the column's precision is null, and the next version starts over. Decimals of up to 18 digits are
+added as 64-bit integers without checking their precision: DECIMAL(4, 2) can reach 100.00. Decimals of up to 9 digits
+have 32 bits in files; a sum that Java would truncate is refused.
 
 Source: format.md §12.5; Java `FieldSumAgg`, `FieldProductAgg`, `DecimalUtils.add`, `Decimal.fromBigDecimal`.
 """
@@ -28,11 +28,12 @@ _LONG = (1 << 63) - 1
 
 
 def sum_decimals(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """The sum of decimals; retracted values are subtracted, from nothing too.
+    """The sum of decimals; retracted values are subtracted, also from an empty sum.
 
-    Cost: 12 ns a row where no sum can leave 64 bits by the size of the values, else 60, and again for every result
+    Cost: 12 ns a row if no sum can exceed 64 bits given the size of the values, otherwise 60, and again for every
+        result
         that was too large.
-    Raises: SchemaError where a sum of up to 9 digits needs more than 32 bits.
+    Raises: SchemaError if a sum of up to 9 digits needs more than 32 bits.
     """
     if not len(fold.filled_groups):
         return pa.nulls(len(fold), values.type)
@@ -54,14 +55,14 @@ def sum_decimals(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
 
 
 def _halves(values: pa.Array, fold: Fold) -> tuple[Present, Ints]:
-    """The lower words of the steps' values, and the upper ones; zeros for null."""
+    """The lower and upper words of the steps' values; zeros for null."""
     halves = numpy_values(values).view(np.int64)
     low = present(np.ascontiguousarray(halves[:, 0]), values, fold, 0)
     return low, present(np.ascontiguousarray(halves[:, 1]), values, fold, 0).values
 
 
 def _checked_sums(part: Present, wide: Wide, fold: Fold, kind: pa.DataType) -> pa.Array:
-    """Sums that may leave the precision on their way."""
+    """Sums that may exceed the precision along the way."""
     out = np.zeros((len(fold), 2), np.uint64)
     valid = np.zeros(len(fold), np.bool_)
     given = np.ones(len(wide.low), np.bool_) if part.valid is None else part.valid
@@ -94,10 +95,10 @@ def _checked_sums(part: Present, wide: Wide, fold: Fold, kind: pa.DataType) -> p
 
 
 def product_decimals(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """The product of decimals in turn, rounded half up each time; a retracted value divides.
+    """The product of decimals in order, rounded half up each time; a retracted value divides.
 
     Cost: about 1 µs a row, a loop over versions: products of 128 bits have no vector form.
-    Raises: SchemaError for a division by zero or one without an end.
+    Raises: SchemaError for a division by zero or a quotient that does not terminate.
     """
     part, high = _halves(values, fold)
     lows, highs = part.values.view(np.uint64).tolist(), high.tolist()
@@ -129,7 +130,7 @@ def _half_up(top: int, bottom: int) -> int:
 
 
 def _ends(top: int, bottom: int) -> bool:
-    """Whether top / bottom is a decimal fraction that ends."""
+    """Whether top / bottom is a terminating decimal."""
     if not bottom:
         return False
     bottom //= gcd(top, bottom)
@@ -142,7 +143,7 @@ def _ends(top: int, bottom: int) -> bool:
 def _endless(made: Aggregate) -> SchemaError:
     name = made.field.name
     return SchemaError(
-        f"aggregate function product of column {name!r} cannot retract a value: the quotient is not a decimal fraction "
-        f"that ends; set 'fields.{name}.ignore-retract' = 'true' to leave retracted values out",
+        f"aggregate function product of column {name!r} cannot retract a value: the quotient is not a terminating "
+        f"decimal; set 'fields.{name}.ignore-retract' = 'true' to ignore retracted values",
         fields=(name,),
     )

@@ -1,4 +1,4 @@
-"""The elements of ARRAY and MAP values, taken apart and put together again."""
+"""Splits ARRAY and MAP values into elements, and assembles them again."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from paimon_py.lsm.aggregates.base import RETRACT, Actions, Steps
 class Elements(NamedTuple):
     """The elements of all steps, one after the other.
 
-    `rows`: their position in the child of the values. `steps`, `groups`: where each belongs. `actions`: that of its
-    step, None if all are ADD.
+    `rows`: their position in the child of the values. `steps`, `groups`: the step and group of each. `actions`: the
+    action
+    of its step; None if all are ADD.
     """
 
     rows: Ints
@@ -33,7 +34,7 @@ class Elements(NamedTuple):
 
 
 def elements_of(values: pa.Array, steps: Steps) -> Elements:
-    """What is in the values of the steps; a null has no elements."""
+    """The elements in the values of the steps; a null has no elements."""
     sizes, index, first, _ = child_range(values)
     starts = np.cumsum(sizes) - sizes
     rows = np.arange(steps.total) if steps.rows is None else steps.rows
@@ -44,14 +45,14 @@ def elements_of(values: pa.Array, steps: Steps) -> Elements:
 
 
 def rebuilt(kind: pa.DataType, children: Sequence[pa.Array], rows: Ints, counts: Ints, valid: Mask | None) -> pa.Array:
-    """Lists (one child) or maps (keys, items) of the elements at `rows`: `counts` of them each, one after the other."""
+    """Lists (one child) or maps (keys, items) of the elements at `rows`, with `counts` elements each, in order."""
     index = from_numpy(rows, pa.int64())
     taken = [child.take(index) for child in children]
     return assemble(kind, taken, counts, valid)
 
 
 def assemble(kind: pa.DataType, children: Sequence[pa.Array], counts: Ints, valid: Mask | None) -> pa.Array:
-    """Lists (one child) or maps (keys, items) of all the elements: `counts` of them each.
+    """Lists (one child) or maps (keys, items) of all the elements, with `counts` elements each.
 
     Raises: OverflowError if there are more than 32-bit offsets can address.
     """
@@ -69,7 +70,7 @@ def assemble(kind: pa.DataType, children: Sequence[pa.Array], counts: Ints, vali
 
 
 def has_value(steps: Steps, present: Mask) -> Mask:
-    """Which groups have a step with a value that adds something: for these the result is not null."""
+    """A mask of the groups that have a step whose value adds something: their result is not null."""
     wanted = steps.of(present)
     if steps.actions is not None:
         wanted = wanted & (steps.actions != RETRACT)

@@ -1,7 +1,7 @@
 """The smallest and the largest version: min, max, bool_and, bool_or.
 
-Numbers are compared as they are. Of texts and long decimals eight bytes are looked at at a time, most significant
-first: of the versions that are still equal, those with the extreme word of their group stay, until one is left or
+Numbers are compared directly. Strings and long decimals are compared by eight bytes at a time, most significant first:
+of the versions that are still equal, those with the extreme word of their group are kept, until one is left or
 the bytes end.
 
 Source: format.md §12.5; Java `FieldMinAgg`, `FieldMaxAgg`, `FieldBoolAndAgg`, `FieldBoolOrAgg`,
@@ -21,22 +21,22 @@ from paimon_py.spec.aggregate_rules import Aggregate
 
 
 def minimum(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """The smallest value that is not null, of numbers, times and booleans."""
+    """The smallest non-null value of numbers, times and booleans."""
     return _of_numbers(values, fold, largest=False)
 
 
 def maximum(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """The largest value that is not null, of numbers, times and booleans."""
+    """The largest non-null value of numbers, times and booleans."""
     return _of_numbers(values, fold, largest=True)
 
 
 def smallest_row(values: pa.Array, fold: Fold, index: Ints | None = None) -> Ints:
-    """The row of the smallest value that is not null."""
+    """The row of the smallest non-null value."""
     return _extreme(values, fold, index, np.minimum)
 
 
 def largest_row(values: pa.Array, fold: Fold, index: Ints | None = None) -> Ints:
-    """The row of the largest value that is not null."""
+    """The row of the largest non-null value."""
     return _extreme(values, fold, index, np.maximum)
 
 
@@ -53,7 +53,7 @@ def _of_numbers(values: pa.Array, fold: Fold, *, largest: bool) -> pa.Array:
 
 
 def _worst(values: AnyArray, *, largest: bool) -> object:
-    """A value that never wins against another one."""
+    """A value that never wins against another value."""
     if values.dtype.kind == "f":
         return -np.inf if largest else np.nan
     if values.dtype.kind == "b":
@@ -82,7 +82,7 @@ def _extreme(values: pa.Array, fold: Fold, index: Ints | None, better: np.ufunc)
 
 
 def _best(left: Steps, part: Fixed | Text, index: Ints | None, better: np.ufunc) -> Steps:
-    """The steps whose part is the best one of their group."""
+    """The steps with the best part of their group."""
     if isinstance(part, Fixed):
         return _keep_best(left, part.values[_places(left, index)], better)
     skip = part.cut
@@ -97,7 +97,7 @@ def _best(left: Steps, part: Fixed | Text, index: Ints | None, better: np.ufunc)
 
 
 def _places(left: Steps, index: Ints | None) -> Ints:
-    """Where the values of the steps are."""
+    """The places of the steps' values."""
     assert left.rows is not None
     return left.rows if index is None else index[left.rows]
 

@@ -1,7 +1,8 @@
 """Tables inside a column: nested_update, nested_partial_update, merge_map_with_keytime.
 
-Keys, times and sequence fields become numbers first, all at once; what Java does with hash maps is then done with
-dictionaries from number to element. Where Java's order comes from a hash map, ours is that of first appearance.
+Keys, times and sequence fields are first converted to numbers, all at once; the work of Java's hash maps is then done
+with dictionaries from number to element. Where Java's order comes from a hash map, the order here is that of first
+appearance.
 
 Source: format.md §12.5; Java `FieldNestedUpdateAgg`, `FieldNestedPartialUpdateAgg`, `FieldMergeMapWithKeyTimeAgg`.
 """
@@ -28,14 +29,14 @@ from paimon_py.spec.aggregate_rules import Aggregate, nested_row
 from paimon_py.spec.types import MapType, RowType
 
 _Turn: TypeAlias = Callable[[Any, Any, int], Any]
-"""The state of a group, the elements of a step (None for null) and its action, to the state after it."""
+"""Maps the state of a group, the elements of a step (None for null) and its action to the next state."""
 
 
 def nested_update(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """Rows are put in by their `nested-key`, or appended without one; retracted rows leave.
+    """Insert rows by their `nested-key`, or append them without one; retracted rows are removed.
 
-    Cost: about 1 µs an element, a loop over elements: a row that is put in can be one that a later step takes out,
-        and limits and sequence fields look at what is there.
+    Cost: about 1 µs an element, a loop over elements: a later step can remove an inserted row, and limits and sequence
+        fields depend on the rows that are present.
     Raises: SchemaError for a null in a key where `nested-key-null-strategy` is error.
     """
     steps = fold.steps
@@ -54,9 +55,9 @@ def nested_update(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
 
 
 def merge_map_with_keytime(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """The entry of every key with the largest time, compared as text; an entry that is null takes its key away.
+    """The entry of every key with the largest time, compared as strings; a null entry removes its key.
 
-    Times are compared by UTF-16 code units like Java's texts; an entry without a time changes nothing.
+    Times are compared by UTF-16 code units like Java's strings; an entry without a time changes nothing.
     Cost: about 1 µs an entry, a loop over entries.
     """
     assert isinstance(made.field.type, MapType)
@@ -73,9 +74,9 @@ def merge_map_with_keytime(made: Aggregate, values: pa.Array, fold: Fold) -> pa.
 
 
 def nested_partial_update(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """Rows by their `nested-key`; of every field the newest value that is not null.
+    """Rows by their `nested-key`; every field has its newest non-null value.
 
-    Cost: about 300 ns an element and 20 more a field.
+    Cost: about 300 ns an element, plus 20 a field.
     Raises: SchemaError for a null in a key where `nested-key-null-strategy` is error.
     """
     given = validity_mask(values)
@@ -106,9 +107,9 @@ def nested_partial_update(made: Aggregate, values: pa.Array, fold: Fold) -> pa.A
 
 
 def _keep_unmerged(values: pa.Array, every: Steps, steps: Steps, result: pa.Array) -> pa.Array:
-    """A value that was set, or came as an older one to nothing, stays as it is if nothing is merged into it.
+    """Keep a value unchanged that was set, or added as an older one to null, if nothing is merged into it.
 
-    An older value that comes later is merged into it even if it is null.
+    An older value that arrives later is merged into it even if it is null.
     """
     if every.actions is None or steps.actions is None:
         return result
@@ -128,7 +129,7 @@ def _keep_unmerged(values: pa.Array, every: Steps, steps: Steps, result: pa.Arra
 
 
 class _KeyedRows:
-    """Rows by key. The state is a dictionary from key to element, or a tuple of elements that was set as it is."""
+    """Rows by key. The state is a dictionary from key to element, or a tuple of elements that was set unchanged."""
 
     def __init__(self, keys: list[int], counts: list[bool], sequence: list[int] | None, limit: int) -> None:
         self._keys = keys
@@ -172,7 +173,7 @@ class _KeyedRows:
 
 
 class _AppendedRows:
-    """Rows one after the other. The state is a list of elements, or a tuple of them that was set as it is."""
+    """Rows in order. The state is a list of elements, or a tuple of them that was set unchanged."""
 
     def __init__(self, codes: list[int], present: list[bool], limit: int) -> None:
         self._codes = codes
@@ -238,7 +239,7 @@ def _of(state: Any) -> Sequence[int]:
 
 
 def _fold(values: pa.Array, steps: Steps, rows: Ints, turn: _Turn) -> pa.Array:
-    """Every group's state after its last step. `rows`: of each element of the steps, its place in the child."""
+    """The state of every group after its last step. `rows`: the place in the child of each element of the steps."""
     places = np.arange(steps.total) if steps.rows is None else steps.rows
     sizes = child_range(values)[0][places]
     ends = np.cumsum(sizes)
@@ -259,7 +260,7 @@ def _fold(values: pa.Array, steps: Steps, rows: Ints, turn: _Turn) -> pa.Array:
 
 
 def _keys(made: Aggregate, rows: pa.Array) -> tuple[Ints, Mask]:
-    """The key of every row as a number, and which keys hold a null."""
+    """The key of every row as a number, and a mask of the keys that contain a null."""
     types = nested_row(made.field)
     names = list(types)
     columns = [rows.field(names.index(name)) for name in made.nested_key]
@@ -287,7 +288,7 @@ def _sequence(made: Aggregate, rows: pa.Array) -> list[int] | None:
 
 
 def _text_ranks(texts: pa.Array) -> Ints:
-    """Numbers that order like Java's texts; of nulls, any."""
+    """Numbers that order like Java's strings; arbitrary numbers for nulls."""
     encoded = pc.dictionary_encode(texts)
     distinct = [scalar.as_py().encode("utf-16-be") for scalar in encoded.dictionary]
     ranks = np.empty(len(distinct) + 1, np.int64)
@@ -300,8 +301,8 @@ def _refuse_null_keys(made: Aggregate, wrong: Mask) -> None:
         return
     name = made.field.name
     raise SchemaError(
-        f"aggregate function {made.function} of column {name!r} met a null in 'fields.{name}.nested-key' = "
-        f"{','.join(made.nested_key)!r}; write no such rows, or set 'fields.{name}.nested-key-null-strategy' to "
+        f"aggregate function {made.function} of column {name!r} found a null in 'fields.{name}.nested-key' = "
+        f"{','.join(made.nested_key)!r}; do not write such rows, or set 'fields.{name}.nested-key-null-strategy' to "
         "'merge' or 'ignore'",
         fields=(name,),
     )

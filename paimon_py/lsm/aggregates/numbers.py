@@ -1,6 +1,6 @@
 """Sums and products of integers and floats.
 
-Nulls are replaced by a value that changes nothing, so that all columns of a window share their steps.
+Nulls are replaced by a neutral value, so that all columns of a window share their steps.
 
 Source: format.md §12.5; Java `FieldSumAgg`, `FieldProductAgg`: exact arithmetic in the column's own type, in the order
 of the versions; an integer that leaves its type is an error.
@@ -25,7 +25,8 @@ from paimon_py.spec.type_text import sql_type
 class Present(NamedTuple):
     """The values of a fold's steps.
 
-    `valid`: which are not null, None if all are. `filled`: the groups that have steps; `starts`, `ends`: their steps.
+    `valid`: a mask of the non-null values; None if all are. `filled`: the groups with steps; `starts`, `ends`: the
+    steps.
     """
 
     values: AnyArray
@@ -36,7 +37,7 @@ class Present(NamedTuple):
 
 
 def present(own: AnyArray, values: pa.Array, fold: Fold, neutral: object) -> Present:
-    """The values of the steps; `own` are those of the array, `neutral` stands for null."""
+    """The values of the steps; `own` are those of the array, `neutral` replaces null."""
     steps, filled = fold.steps, fold.filled_groups
     own = steps.of(own)
     valid = steps.of(validity_mask(values)) if values.null_count else None
@@ -80,7 +81,7 @@ def sum_integers(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
 
 
 def sum_floats(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """The sum of floats, one version after the other, rounded to the column's type each time."""
+    """The sum of floats, in the order of the versions, rounded to the column's type each time."""
     own = numpy_values(values)
     if fold.retracts is not None:
         signs = np.zeros(len(fold.actions), np.bool_)
@@ -93,7 +94,7 @@ def sum_floats(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
 
 
 def product_floats(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """The product of floats in turn; a retracted value divides, but not before there is a product."""
+    """The product of floats in order; a retracted value divides, but only once there is a product."""
     part = _from_first_add(present(numpy_values(values), values, fold, 1), fold)
     own, retracts = part.values, fold.retracts
     with np.errstate(all="ignore"):
@@ -112,10 +113,10 @@ def product_floats(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
 
 
 def product_integers(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """The product of integers in turn; a retracted value divides, cutting off the fraction.
+    """The product of integers in order; a retracted value divides, discarding the fraction.
 
     Cost: as many numpy steps as the longest group has versions.
-    Raises: SchemaError where a product leaves the column's type, or for a division by zero.
+    Raises: SchemaError if a product exceeds the column's type, or for a division by zero.
     """
     part = _from_first_add(present(numpy_values(values), values, fold, 1), fold)
     limits = np.iinfo(part.values.dtype)
@@ -141,9 +142,9 @@ def product_integers(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
 def in_turn(
     values: AnyArray, waves: Waves, step: Callable[[AnyArray, Ints], AnyArray], tail: np.ufunc | None
 ) -> AnyArray:
-    """Every group's first value, with `step` applied to it and the second row, the third row, and so on.
+    """Fold every group in order: apply `step` to its first value and the second row, then the third row, and so on.
 
-    Cost: one call for all groups' second rows, one for their third rows …; groups of more rows than there are waves end
+    Cost: one call for all groups' second rows, one for their third rows …; groups with more rows than waves end
         with one call of `tail.accumulate` each.
     """
     if not waves.rows:
@@ -159,7 +160,7 @@ def in_turn(
 
 
 def overflow(made: Aggregate) -> SchemaError:
-    """A result that does not fit into the column's type."""
+    """The error for a result that does not fit into the column's type."""
     name = made.field.name
     return SchemaError(
         f"aggregate function {made.function} of column {name!r} leaves the range of {sql_type(made.field.type)}: "
@@ -171,14 +172,14 @@ def overflow(made: Aggregate) -> SchemaError:
 def _no_division(made: Aggregate) -> SchemaError:
     name = made.field.name
     return SchemaError(
-        f"aggregate function product of column {name!r} cannot retract the value 0: a product is not divided by "
-        f"zero; set 'fields.{name}.ignore-retract' = 'true' to leave retracted values out",
+        f"aggregate function product of column {name!r} cannot retract the value 0: a product cannot be divided by "
+        f"zero; set 'fields.{name}.ignore-retract' = 'true' to ignore retracted values",
         fields=(name,),
     )
 
 
 def _from_first_add(part: Present, fold: Fold) -> Present:
-    """Retracted values that come before there is anything to retract them from become one."""
+    """Replace retracted values that precede the first added value by one."""
     if fold.retracts is None or not len(part.starts):
         return part
     place = np.arange(len(part.values))
@@ -190,7 +191,7 @@ def _from_first_add(part: Present, fold: Fold) -> Present:
 
 
 def _multiply(left: AnyArray, right: AnyArray) -> tuple[AnyArray, Mask]:
-    """Products of 64-bit integers, and which of them overflowed."""
+    """Products of 64-bit integers, and a mask of those that overflowed."""
     found = left * right
     some = left != 0
     wrong = some & (found // np.where(some, left, 1) != right)
@@ -198,7 +199,7 @@ def _multiply(left: AnyArray, right: AnyArray) -> tuple[AnyArray, Mask]:
 
 
 def _divide(left: AnyArray, right: AnyArray) -> tuple[AnyArray, Mask]:
-    """Quotients of 64-bit integers without their fraction, and which of them overflowed."""
+    """Quotients of 64-bit integers without their fraction, and a mask of those that overflowed."""
     found = left // right
     found = found + ((found * right != left) & ((left < 0) != (right < 0)))
     return found, (left == np.iinfo(np.int64).min) & (right == -1)

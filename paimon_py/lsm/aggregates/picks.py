@@ -1,7 +1,7 @@
 """Functions that pick one of the versions: the last or the first, with or without nulls.
 
-The accumulator after a row is the value of the last row that *wrote* it, so each function is the question which rows
-write: a mask over all rows, and one running maximum per group.
+The accumulator after a row is the value of the last row that *wrote* it, so each function is a mask of the rows that
+write, and one running maximum per group.
 
 Source: format.md §12.5; Java `FieldLastValueAgg`, `FieldLastNonNullValueAgg`, `FieldFirstValueAgg`,
 `FieldFirstNonNullValueAgg`, `FieldPrimaryKeyAgg`.
@@ -25,7 +25,7 @@ def last_value(_values: pa.Array, fold: Fold, _index: Ints | None = None) -> Int
 
 
 def primary_key(_values: pa.Array, fold: Fold, _index: Ints | None = None) -> Ints:
-    """The last value, of a RETRACT too; an older value changes nothing."""
+    """The last value, including that of a RETRACT; an older value changes nothing."""
     if fold.only_adds:
         return fold.ends - 1
     gone = fold.actions == CLEAR
@@ -34,9 +34,9 @@ def primary_key(_values: pa.Array, fold: Fold, _index: Ints | None = None) -> In
 
 
 def last_non_null_value(values: pa.Array, fold: Fold, index: Ints | None = None) -> Ints:
-    """The last value that is not null.
+    """The last non-null value.
 
-    A RETRACT of a value makes it null, that of a null changes nothing; an older value counts if there is none.
+    A RETRACT of a value sets it to null, a RETRACT of a null changes nothing; an older value counts if there is none.
     """
     if fold.only_adds and not values.null_count:
         return fold.ends - 1
@@ -57,8 +57,8 @@ def last_non_null_value(values: pa.Array, fold: Fold, index: Ints | None = None)
 def first_value(_values: pa.Array, fold: Fold, _index: Ints | None = None) -> Ints:
     """The first value, nulls included.
 
-    Older values replace it, except that the very first row, if it is an older one, changes nothing: Java takes the
-    accumulator for the newer value then.
+    Older values replace it, except that the very first row, if it is an older one, changes nothing: Java then takes the
+    accumulator for the newer value.
     """
     if fold.only_adds:
         return fold.starts
@@ -73,10 +73,11 @@ def first_value(_values: pa.Array, fold: Fold, _index: Ints | None = None) -> In
 
 
 def first_non_null_value(values: pa.Array, fold: Fold, index: Ints | None = None) -> Ints:
-    """The first value that is not null.
+    """The first non-null value.
 
-    As in Java an older value replaces it, null or not, once a value was seen; the second value that joins as an older
-    one only counts as seen.
+    As in Java, an older value replaces it, null or not, once a value was seen; the second value added as an older one
+    only
+    counts as seen.
     """
     valid = _present(values, index)
     if fold.only_adds:
@@ -100,7 +101,7 @@ def _present(values: pa.Array, index: Ints | None) -> Mask:
 
 
 def _holds_before(gives: Mask, fresh: Mask, fold: Fold) -> Mask:
-    """Whether a row before this one, no older than its group's latest fresh start, gave a value."""
+    """A mask of the rows before which, since its group's latest fresh start, a row provided a value."""
     place = np.arange(len(gives))
     begin = np.maximum.accumulate(np.where(fresh, place, np.repeat(fold.starts, fold.ends - fold.starts)))
     given = np.zeros(len(gives) + 1, np.int64)
@@ -110,18 +111,18 @@ def _holds_before(gives: Mask, fresh: Mask, fold: Fold) -> Mask:
 
 
 def _last(marked: Mask, fold: Fold) -> Ints:
-    """The last marked row of every group, -1 if there is none."""
+    """The last marked row of every group; -1 if there is none."""
     found: Ints = np.maximum.reduceat(np.where(marked, np.arange(len(marked)), -1), fold.starts)
     return found
 
 
 def _first(marked: Mask, fold: Fold) -> Ints:
-    """The first marked row of every group, -1 if there is none."""
+    """The first marked row of every group; -1 if there is none."""
     found: Ints = np.minimum.reduceat(np.where(marked, np.arange(len(marked)), len(marked)), fold.starts)
     found[found == len(marked)] = -1
     return found
 
 
 def _unless(gone: Mask, rows: Ints) -> Ints:
-    """The rows, -1 for those that are gone."""
+    """The rows, with -1 in place of those that `gone` marks."""
     return np.where((rows >= 0) & ~gone[rows], rows, -1)

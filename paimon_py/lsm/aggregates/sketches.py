@@ -1,4 +1,4 @@
-"""Unions of Apache DataSketches. The only importer of `datasketches`, an extra: it is imported when it is used.
+"""Unions of Apache DataSketches. The only importer of `datasketches`, an extra, which is imported on first use.
 
 Source: Java `ThetaSketch.union`, `HllSketchUtil.union`; DataSketches' serialised forms, the same in Java and C++.
 """
@@ -14,15 +14,15 @@ from typing import Any
 from paimon_py.errors import UnsupportedError
 
 _ALL = struct.pack("<f", 1.0)
-"""The share of values that the sketch looks at: Java writes it, C++ leaves zeros, both ignore it when they read."""
+"""The share of values that the sketch samples: Java writes it, C++ leaves zeros, both ignore it when reading."""
 _FLAGS, _EMPTY = 5, 4
-"""The flag of an empty sketch, of which Java writes no hash of the seed."""
+"""The flag of an empty sketch, for which Java writes no hash of the seed."""
 
 
 def union_theta(parts: Sequence[bytes]) -> bytes:
     """The union of theta sketches with 4096 nominal entries, as an ordered compact sketch.
 
-    Raises: ValueError if one of them is none.
+    Raises: ValueError if one of them is not such a sketch.
     """
     library = _library()
     union = library.theta_union()
@@ -35,9 +35,9 @@ def union_theta(parts: Sequence[bytes]) -> bytes:
 
 
 def union_hll(parts: Sequence[bytes]) -> bytes:
-    """The union of HLL sketches as a compact HLL_4 sketch: the newer one gives its size to that of the older ones.
+    """The union of HLL sketches as a compact HLL_4 sketch: the size of the newer one is applied to the older ones.
 
-    Raises: ValueError if one of them is none.
+    Raises: ValueError if one of them is not such a sketch.
     """
     library = _library()
     made = parts[0]

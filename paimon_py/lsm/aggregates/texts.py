@@ -1,4 +1,4 @@
-"""listagg: texts joined by a delimiter, blank ones left out.
+"""listagg: strings joined by a delimiter, blank ones omitted.
 
 Source: format.md §12.5; Java `FieldListaggAgg`, `StringUtils.isBlank`, `splitByWholeSeparatorPreserveAllTokens`.
 """
@@ -26,16 +26,16 @@ WHITESPACE = (
     "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
     "\u2028\u2029\u205f\u3000"
 )
-"""What Java's `Character.isWhitespace` says yes to: no-break spaces are none."""
+"""The characters for which Java's `Character.isWhitespace` is true: no-break spaces are not included."""
 
 
 def listagg(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """Texts in the order of the versions, older ones in front; with `distinct`, tokens that are there already are not
-    added again.
+    """Strings in the order of the versions, older ones in front; with `distinct`, existing tokens are not added again.
 
-    A group without any text that is not blank keeps what a SET or an older version left.
-    Cost: 60 ns a row; with `distinct` also one dictionary of all tokens, or with a delimiter that texts can grow
-        together with a loop over texts.
+    A group without any non-blank string keeps the value of its last SET or older version.
+    Cost: 60 ns a row; with `distinct`, additionally one dictionary of all tokens, or a loop over strings if the
+        delimiter
+        can merge with their ends.
     """
     steps = fold.steps
     solid = validity_mask(values) & ~_blank(values)
@@ -59,7 +59,7 @@ def listagg(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
 
 
 def in_rank(steps: Steps) -> Steps:
-    """The steps in the order of age: older values that came later go to the front, the last of them first."""
+    """The steps in the order of age: older values that arrived later come first, the last of them in front."""
     if steps.actions is None or not (steps.actions == ADD_REVERSED).any():
         return steps
     place = np.arange(steps.total)
@@ -69,7 +69,7 @@ def in_rank(steps: Steps) -> Steps:
 
 
 def _left_behind(steps: Steps) -> Ints:
-    """The row of every group's last SET or older value, -1 if there is none."""
+    """The row of every group's last SET or older value; -1 if there is none."""
     found = np.full(len(steps.starts), -1, np.int64)
     if steps.actions is None:
         return found
@@ -81,7 +81,7 @@ def _left_behind(steps: Steps) -> Ints:
 
 
 def _distinct(texts: pa.Array, pieces: Steps, delimiter: str) -> tuple[pa.Array, Ints]:
-    """Every group's first text as it is, then each further token once; and how many items every group has."""
+    """The first string of every group, then each further token once; and the number of items of every group."""
     first = np.zeros(pieces.total, np.bool_)
     filled = pieces.ends > pieces.starts
     first[pieces.starts[filled]] = True
@@ -105,12 +105,12 @@ def _distinct(texts: pa.Array, pieces: Steps, delimiter: str) -> tuple[pa.Array,
 
 
 def _grows_together(delimiter: str) -> bool:
-    """Whether joined texts can fall apart in other places than where they were joined: nothing, or 'aa' after 'xa'."""
+    """Whether joined strings can split elsewhere than where they were joined: at '', or at 'aa' after 'xa'."""
     return not delimiter or any(delimiter.endswith(delimiter[:size]) for size in range(1, len(delimiter)))
 
 
 def _distinct_in_turn(texts: pa.Array, pieces: Steps, delimiter: str) -> pa.Array:
-    """Join distinct texts as `_distinct` and `_join` do; what is there is found by splitting the joined text."""
+    """Join distinct strings as `_distinct` and `_join` do; existing tokens are found by splitting the joined string."""
     parts = texts.to_pylist()
     reverse = [False] * len(parts) if pieces.actions is None else (pieces.actions == ADD_REVERSED).tolist()
     results = []
@@ -128,14 +128,14 @@ def _distinct_in_turn(texts: pa.Array, pieces: Steps, delimiter: str) -> pa.Arra
 
 
 def _tokens(texts: pa.Array, delimiter: str) -> tuple[pa.Array, Ints]:
-    """All tokens, and the number of the text each comes from."""
+    """All tokens, and the number of the string that each comes from."""
     lists = combine(pc.split_pattern(texts, delimiter or " "))
     sizes, _, first, last = child_range(lists)
     return lists.values.slice(first, last - first), np.repeat(np.arange(len(texts)), sizes)
 
 
 def _join(items: pa.Array, counts: Ints, delimiter: str) -> pa.Array:
-    """The items of every group, which follow each other, as one text."""
+    """The items of every group, which are consecutive, as one string."""
     offsets = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     lists = pa.ListArray.from_arrays(from_numpy(offsets.astype(np.int32), pa.int32()), items)
@@ -143,7 +143,7 @@ def _join(items: pa.Array, counts: Ints, delimiter: str) -> pa.Array:
 
 
 def _blank(texts: pa.Array) -> Mask:
-    """Which texts are nothing but white space."""
+    """A mask of the strings that contain only white space."""
     trimmed = pc.utf8_ltrim(texts, characters=WHITESPACE)
     found: Mask = numpy_values(pc.binary_length(trimmed)) == 0
     return found

@@ -13,14 +13,14 @@ _TOP = 1 << 31
 
 
 class Wide(NamedTuple):
-    """Signed 128-bit integers in two halves; beyond them, the largest or the smallest one stands for all others."""
+    """Signed 128-bit integers in two halves, saturated at the largest and smallest value."""
 
     low: Words
     high: Ints
 
     @classmethod
     def of_integers(cls, values: Ints) -> Wide:
-        """The same 64-bit integers."""
+        """Extend 64-bit integers."""
         return cls(values.view(np.uint64), values >> 63)
 
     def at(self, rows: Ints | Mask) -> Wide:
@@ -28,11 +28,11 @@ class Wide(NamedTuple):
         return Wide(self.low[rows], self.high[rows])
 
     def halves(self) -> Words:
-        """The pairs."""
+        """The pairs of halves."""
         return np.stack((self.low, self.high.view(np.uint64)), axis=1)
 
     def outside(self, least: int, most: int) -> Mask:
-        """Which are less than `least` or more than `most`, both within 128 bits."""
+        """A mask of the integers less than `least` or more than `most`, both within 128 bits."""
         (least_high, least_low), (most_high, most_low) = divmod(least, 1 << 64), divmod(most, 1 << 64)
         less = (self.high < least_high) | ((self.high == least_high) & (self.low < np.uint64(least_low)))
         more = (self.high > most_high) | ((self.high == most_high) & (self.low > np.uint64(most_low)))
@@ -41,7 +41,7 @@ class Wide(NamedTuple):
 
 
 def running_sums(values: Wide, subtract: Mask | None, starts: Ints, ends: Ints) -> Wide:
-    """The sum of every group up to and with each of its rows; groups follow each other without gaps.
+    """The sum of every group up to and including each of its rows; groups follow each other without gaps.
 
     Cost: 40 ns a row: four limbs of 32 bits, one running sum each, then the carries.
     """

@@ -1,4 +1,4 @@
-"""The merge engines, one module each: how rows with equal keys become one. They do not know each other."""
+"""The merge engines, one independent module each: they merge rows with equal keys into one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def engine_of(schema: TableSchema) -> Engine:
 
 
 def combines_rows(schema: TableSchema) -> bool:
-    """Whether the engine makes rows that no version of their key ever was."""
+    """Whether the engine returns rows that never existed as a version of their key."""
     return Options(schema.options).get_enum("merge-engine") in ("partial-update", "aggregation")
 
 
@@ -72,7 +72,7 @@ def _partial_update(schema: TableSchema, options: Options) -> Engine:
 
 
 def _aggregators(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> dict[str, Aggregator]:
-    """The functions of the columns that sequence groups protect."""
+    """The aggregate functions of the columns that sequence groups protect."""
     from paimon_py.lsm.aggregates import aggregator_of
     from paimon_py.spec.aggregate_rules import named_function
 

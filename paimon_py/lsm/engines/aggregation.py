@@ -1,4 +1,4 @@
-"""The aggregation merge engine: every column has a function that makes one value of a key's versions.
+"""The aggregation merge engine: every column has a function that computes one value from a key's versions.
 
 Source: format.md §12.5; Java `AggregateMergeFunction`, release 2.0.
 """
@@ -25,8 +25,9 @@ DELETE = 3
 class Aggregation:
     """Fold the versions of every key, column by column.
 
-    −U and −D rows are retracted. With `remove_on_delete` a −D row replaces the record by its own values instead, and
-    the key is deleted if that row is the newest.
+    −U and −D rows are retracted. With `remove_on_delete` a −D row instead replaces the record by its own values, and
+    the
+    key is deleted if that row is the newest.
     """
 
     def __init__(self, schema: TableSchema, *, remove_on_delete: bool) -> None:
@@ -36,13 +37,13 @@ class Aggregation:
         self._aggregators: dict[str, Aggregator] = {}
 
     def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
-        """Nothing but what is wanted: no function looks at another column."""
+        """Only the wanted columns: no function reads another column."""
         return wanted
 
     def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
-        """One value per key and column; the newest row gives the sequence number.
+        """Compute one value per key and column; the sequence number is that of the newest row.
 
-        Cost: a column whose result is its newest value everywhere is not touched; of the others the rows of keys with
+        Cost: a column whose result is its newest value for all keys is not read; for the others, the rows of keys with
             several versions are gathered, then folded.
         Raises: SchemaError as the functions do.
         """
@@ -78,7 +79,7 @@ class Aggregation:
         return from_numpy(found, pa.int8())
 
     def _merge(self, name: str, column: pa.ChunkedArray, fold: Fold, window: _Window) -> pa.Array | None:
-        """A column with one value per key, None if that is the value of the newest row."""
+        """A column with one value per key; None if it is the value of the newest row."""
         aggregator = self._aggregators.get(name)
         if aggregator is None:
             aggregator = aggregator_of(self._schema, name, column_function(self._schema, name))
@@ -94,7 +95,7 @@ class Aggregation:
 
 
 class _Window:
-    """The rows of a window's keys with several versions, and the way back to all keys."""
+    """The rows of a window's keys with several versions, and the mapping back to all keys."""
 
     def __init__(self, groups: Groups, newest: Ints, multiple: Ints) -> None:
         self.newest = newest
@@ -107,11 +108,11 @@ class _Window:
         self._all = whole
 
     def gather(self, column: pa.ChunkedArray) -> pa.Array:
-        """The values of those rows."""
+        """The values of these rows."""
         return _gather(column, self.rows)
 
     def pick(self, column: pa.ChunkedArray, places: Ints) -> pa.Array | None:
-        """One value per key, given which of those rows each key's is, negative for null; None if it is the newest."""
+        """One value per key, from the row at each key's place, null where negative; None if every row is the newest."""
         rows = np.where(places >= 0, self.rows[places], -1)
         if np.array_equal(rows, self.newest[self.multiple]):
             return None
@@ -120,7 +121,7 @@ class _Window:
         return combine(take_or_null(column, every))
 
     def spread_results(self, column: pa.ChunkedArray, results: pa.Array) -> pa.Array:
-        """One value per key, given those of the keys with several versions."""
+        """One value per key, from the results of the keys with several versions."""
         if self._all:
             return results
         alone = np.ones(len(self.newest), np.bool_)
@@ -157,7 +158,7 @@ _NOTHING = pa.nulls(0)
 
 
 def _refuse_nulls(name: str, present: Mask, fold: Fold) -> None:
-    """A −D row that becomes the record must have every value that is NOT NULL."""
+    """Refuse a −D row that becomes the record without a value in a NOT NULL column."""
     if ((fold.actions == SET) & ~present).any():
         raise SchemaError(
             f"column {name!r} is NOT NULL, but a -D row that removes its record (option "

@@ -1,4 +1,4 @@
-"""The deduplicate merge engine: the newest version of a key wins, whatever its kind.
+"""The deduplicate merge engine: the newest version of a key wins, regardless of its kind.
 
 Source: format.md §12.3; Java `DeduplicateMergeFunction`.
 """
@@ -20,14 +20,14 @@ from paimon_py.spec.schema import VALUE_KIND
 class Deduplicate(msgspec.Struct, frozen=True):
     """Keep the newest row of every key.
 
-    `ignore_delete`: rows of kind −U and −D do not count (option `ignore-delete`); a key of nothing but those keeps its
+    `ignore_delete`: rows of kind −U and −D are ignored (option `ignore-delete`); a key with only such rows keeps its
     newest row.
     """
 
     ignore_delete: bool = False
 
     def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
-        """Nothing but what is wanted."""
+        """Only the wanted columns."""
         return wanted
 
     def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:

@@ -22,14 +22,14 @@ from paimon_py.spec.schema import VALUE_KIND
 class FirstRow(msgspec.Struct, frozen=True):
     """Keep the oldest row of every key.
 
-    `ignore_delete`: rows of kind −U and −D do not count (option `ignore-delete`); a key of nothing but those keeps its
-    newest row. Without it they are refused where they meet another version.
+    `ignore_delete`: rows of kind −U and −D are ignored (option `ignore-delete`); a key with only such rows keeps its
+    newest row. Without it they are refused if the key has another version.
     """
 
     ignore_delete: bool = False
 
     def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
-        """Nothing but what is wanted."""
+        """Only the wanted columns."""
         return wanted
 
     def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:

@@ -1,7 +1,7 @@
-"""A merge engine for tables whose compactions look keys up: of the levels above 0 only the lowest speaks for a key.
+"""A merge engine for tables whose compactions look up keys: of the levels above 0, only the lowest counts for a key.
 
 A compaction of such a table merges the new rows of level 0 with the row that a lookup finds, and leaves older rows
-of higher levels where they are; they are part of that row already.
+on higher levels; that row already includes them.
 
 Source: Java `LookupMergeFunction`.
 """
@@ -21,21 +21,21 @@ from paimon_py.spec.schema import LEVEL
 
 
 class Lookup(msgspec.Struct, frozen=True):
-    """Merge by `engine` what lies on level 0 and the row of the lowest level above it.
+    """Merges the rows of level 0 and the row of the lowest level above it with `engine`.
 
-    A key of several rows goes through the engine even if one is left of them, as in Java.
+    A key with several rows is passed to the engine even if only one of them is left, as in Java.
     """
 
     engine: Engine
 
     def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
-        """What the engine reads, and the level of every row (`_LEVEL`, int32)."""
+        """The columns that the engine reads, and the level of every row (`_LEVEL`, int32)."""
         return self.engine.inputs(wanted) | {LEVEL}
 
     def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
-        """What the engine makes of the rows that count; without levels (a write buffer) all do.
+        """The engine's result for the rows that count; without levels (a write buffer) all rows count.
 
-        Cost: 10 ns for every row of a key of several rows.
+        Cost: 10 ns for every row of a key with several rows.
         """
         if LEVEL not in columns or not len(groups.multiple):
             return self.engine(groups, columns)

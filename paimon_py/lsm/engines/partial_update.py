@@ -1,7 +1,7 @@
-"""The partial-update merge engine: every column keeps its newest value that is not null.
+"""The partial-update merge engine: every column keeps its newest non-null value.
 
-Columns of a sequence group move together instead, by the group's own order. All keys of a window are worked on at
-once: the outcome of a column is the row number of the version that gives each key its value.
+Columns of a sequence group change together instead, by the group's own order. All keys of a window are processed at
+once: the result of a column is the row number of the version that provides each key's value.
 
 Source: format.md §12.4; Java `PartialUpdateMergeFunction`, release 2.0.
 """
@@ -33,10 +33,11 @@ _NUMBER_BITS = 63
 
 
 class Retracts(enum.Enum):
-    """What −U and −D rows do.
+    """The effect of −U and −D rows.
 
-    REFUSE: they are an error. IGNORE: nothing. REMOVE: −D removes the row, −U does nothing. GROUPS: they take back the
-    columns of the sequence groups that they are not too old for.
+    REFUSE: they are an error. IGNORE: none. REMOVE: −D removes the row, −U has no effect. GROUPS: they retract the
+        columns
+    of the sequence groups for which they are not too old.
     """
 
     REFUSE = enum.auto()
@@ -60,14 +61,14 @@ class PartialUpdate(msgspec.Struct, frozen=True, kw_only=True):
     aggregators: Mapping[str, Aggregator] = {}
 
     def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
-        """The sequence fields of wanted columns, and those that decide whether a row is removed."""
+        """The wanted columns, their sequence fields, and the fields that decide whether a row is removed."""
         found = {name for group in self.groups if not wanted.isdisjoint(group.members) for name in group.fields}
         return wanted | found | {name for group in self.removing for name in group.fields}
 
     def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
-        """One row per key: that of its newest version, with values of older ones where that has none.
+        """One row per key: its newest version, with values of older ones where the newest has none.
 
-        Cost: per row of a key with several rows 10 ns for a column with nulls, 20 for a sequence group.
+        Cost: per row of a key with several rows, 10 ns for a column with nulls and 20 for a sequence group.
         Raises: UsageError for −U and −D that the options do not allow; SchemaError for null in a NOT NULL column.
         """
         if not len(groups.multiple):
@@ -76,13 +77,13 @@ class PartialUpdate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Order(NamedTuple):
-    """How the versions compare in one sequence group: 0 where they have nothing to say, `bits` wide."""
+    """The order of the versions in one sequence group: numbers of `bits` bits, 0 where a version does not count."""
 
     numbers: Ints
     bits: int
 
     def accept(self, segments: Ints, rows: Ints | slice = slice(None)) -> Mask:
-        """Which versions are at least as new as all before them in their segment, and say something."""
+        """A mask of the versions that count and are at least as new as all before them in their segment."""
         numbers = self.numbers[rows]
         placed = segments << self.bits | numbers
         newest: Mask = placed == np.maximum.accumulate(placed)
@@ -90,7 +91,7 @@ class _Order(NamedTuple):
 
 
 class _Merge:
-    """One window. Masks and positions are over the versions of the keys that need merging."""
+    """The merge of one window. Masks and positions are over the versions of the keys that need merging."""
 
     def __init__(self, settings: PartialUpdate, versions: Versions, columns: Mapping[str, pa.ChunkedArray]) -> None:
         self._settings = settings
@@ -108,7 +109,7 @@ class _Merge:
             raise UsageError(NO_RETRACTS["partial-update"])
 
     def result(self, groups: Groups) -> Merged:
-        """All columns that differ from the row that stands for its key."""
+        """The window rows of the keys, and all columns that differ from them."""
         versions, settings = self._versions, self._settings
         rows = groups.newest_rows
         if self._retracts is not None and settings.retracts is Retracts.IGNORE:
@@ -135,7 +136,7 @@ class _Merge:
 
     @lazy_property
     def _removes(self) -> Mask | None:
-        """The −D that remove their row; None if there are none."""
+        """A mask of the −D rows that remove their row; None if there are none."""
         settings = self._settings
         if self._retracts is None or self._kinds is None:
             return None
@@ -149,7 +150,7 @@ class _Merge:
 
     @lazy_property
     def _fresh(self) -> Mask | None:
-        """Versions that give every column its value, null or not: first ones that retract, and removals."""
+        """A mask of the versions that set every column, also to null: first versions that retract, and removals."""
         if self._retracts is None:
             return None
         fresh = self._retracts & self._versions.begins
@@ -159,14 +160,14 @@ class _Merge:
 
     @lazy_property
     def _segments(self) -> Ints:
-        """A number for every stretch of versions in which sequence fields only grow."""
+        """A number for every range of versions within which sequence fields only grow."""
         begins = self._versions.begins
         segments: Ints = np.cumsum(begins if self._fresh is None else begins | self._fresh)
         return segments
 
     @lazy_property
     def _plain(self) -> Mask | None:
-        """Versions that set columns without nulls; None if all do."""
+        """A mask of the versions that set columns without nulls; None if all do."""
         if self._retracts is None:
             return None
         return ~self._retracts if self._fresh is None else ~self._retracts | self._fresh
@@ -174,7 +175,7 @@ class _Merge:
     # -- columns outside groups ---
 
     def _newest_values(self, name: str, column: pa.ChunkedArray) -> Ints | None:
-        """Window rows that hold the newest value per key; None if those are the rows that stand for the keys."""
+        """The window row with the newest value of each key; None if these are the rows that represent the keys."""
         versions = self._versions
         valid = versions.valid(column)
         if valid is not None and name in self._settings.required:
@@ -195,7 +196,7 @@ class _Merge:
         return self._versions.row_numbers(self._versions.last(self._plain))
 
     def _refuse_null(self, name: str, valid: Mask) -> None:
-        """Null in a NOT NULL column; with sequence groups only where a version sets the whole row, as in Java."""
+        """Refuse null in a NOT NULL column; with sequence groups only if a version sets the whole row, as in Java."""
         setting = self._fresh if self._settings.groups else self._plain
         if self._settings.groups and setting is None:
             return
@@ -206,7 +207,7 @@ class _Merge:
     # -- sequence groups ---
 
     def _order(self, group: SequenceGroup) -> _Order:
-        """The versions by the sequence fields of a group; those that do not count say nothing."""
+        """The order of the versions by the sequence fields of a group; 0 for versions that do not count."""
         if group in self._orders:
             return self._orders[group]
         fields = [self._versions.take(self._columns[name]) for name in group.fields]
@@ -251,9 +252,9 @@ class _Merge:
         return computed
 
     def _fold(self, speaking: Mask, accepted: Mask) -> tuple[Ints, Fold]:
-        """What aggregate functions of a group do with every version, and the positions of these versions.
+        """The actions of every version for the aggregate functions of a group, and the positions of these versions.
 
-        A retracting first version stands there twice: it gives the column its value, then takes it back.
+        A retracting first version occurs twice: it sets the value of the column, then retracts it.
         """
         versions = self._versions
         actions = np.where(speaking, np.where(accepted, ADD, ADD_REVERSED), SKIP).astype(np.int8)
@@ -279,7 +280,7 @@ class _Merge:
     # -- kinds ---
 
     def _result_kinds(self, groups: Groups) -> pa.Array | None:
-        """−D for keys whose last version removed the row or that never saw an add, +I for others; None if unchanged."""
+        """−D for keys whose last version removed the row or that had no add, +I for others; None if unchanged."""
         if self._kinds is None or not self._kinds.any():
             return None
         versions = self._versions
@@ -295,10 +296,10 @@ class _Merge:
 
 
 def _removals(deletes: Mask, begins: Mask, orders: list[_Order]) -> Mask:
-    """Which −D rows are new enough for one of the removing groups.
+    """A mask of the −D rows that are new enough for one of the removing groups.
 
-    With one group its order alone decides. With several, a removal also sets back what the other groups have seen,
-    so that rounds are needed: each settles the next removal of every key.
+    With one group, its order alone decides. With several, a removal also resets the order of the other groups, so
+    rounds are needed: each determines the next removal of every key.
     """
     if not orders:
         return np.zeros(len(deletes), np.bool_)

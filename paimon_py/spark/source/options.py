@@ -24,7 +24,7 @@ USER, IDENTIFIER, CHECKPOINT = "commit-user", "commit-identifier", "checkpointLo
 
 _PLACE = (PATH, TABLE, "database", BRANCH)
 _READ = (COLUMNS, WHERE, "filter", TRUNCATE, CHANGELOG, ZONE)
-_WRITE = (MERGE, WIDEN, CAST, USER)
+_WRITE = (MERGE, WIDEN, CAST, USER, ZONE)
 BATCH_READS, BATCH_WRITES = "batch reads", "batch writes"
 STREAMS, SINKS = "streaming reads", "streaming writes"
 USES: Mapping[str, tuple[str, ...]] = {

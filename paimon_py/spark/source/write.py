@@ -23,8 +23,11 @@ from paimon_py.distributed import (
     with_options,
 )
 from paimon_py.errors import OptionError, PaimonError, UsageError
-from paimon_py.spark.case_rule import CaseRule
+from paimon_py.spark.assignment import assignable
+from paimon_py.spark.case_rule import CASE, CaseRule
+from paimon_py.spark.meaning import ZONE as SESSION_ZONE
 from paimon_py.spark.replays import QUERY
+from paimon_py.spark.source.assigning import Assignment
 from paimon_py.spark.source.creation import written_to
 from paimon_py.spark.source.opening import write_to
 from paimon_py.spark.source.options import (
@@ -36,6 +39,7 @@ from paimon_py.spark.source.options import (
     SPARK_MODE,
     USER,
     WIDEN,
+    ZONE,
     SourceOptions,
     asked_of,
 )  # fmt: skip
@@ -69,20 +73,36 @@ def prepare_write(options: Mapping[str, str], schema: st.StructType, overwrites:
         raise UsageError(f"{WIDEN} and {CAST} say how schemas are merged: set {MERGE} as well")
     writing = DistributedWrite(table, overwrite, sends=False)
     writing.check()
-    return WriteTask(WriteRows(writing.part(target_of(table.schema, schema, CaseRule()))))
+    names = CaseRule()
+    assignment = Assignment(assignable(schema, table.schema, names), asked.own.get(ZONE))
+    target = target_of(table.schema, assignment.types(schema), names)
+    in_case = tuple(given for given, name in zip(schema.fieldNames(), target.names, strict=True) if given != name)
+    return WriteTask(WriteRows(writing.part(target)), assignment, in_case)
 
 
 class WriteTask:
-    """Runs on an executor: the rows of one task in, what was written out."""
+    """Runs on an executor: the rows of one task in, what was written out.
 
-    def __init__(self, write: WriteRows) -> None:
+    Args:
+        in_case: columns that are in the table in another case, which only the task can know to matter.
+    """
+
+    def __init__(self, write: WriteRows, assignment: Assignment, in_case: Sequence[str]) -> None:
         self.write = write
+        self.assignment = assignment
+        self.in_case = in_case
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> bytes:
-        context = TaskContext.get()
-        query = None if context is None else context.getLocalProperty(QUERY)
-        changes = next(iter(list(self.write(batches))), None)
-        return msgspec.json.encode(Handed(changes, query))
+        """Raises: SchemaError for values that do not fit; UsageError for a column in a case that is not the table's."""
+        told = TaskContext.get().getLocalProperty if TaskContext.get() is not None else lambda _: None
+        if self.in_case and str(told(CASE)).lower() == "true":
+            raise UsageError(
+                f"no such column: {', '.join(self.in_case)} is in the table in another case, and {CASE} is true"
+            )
+        zone = told(SESSION_ZONE)
+        rows = (self.assignment(batch, zone) for batch in batches) if self.assignment.casts else batches
+        changes = next(iter(list(self.write(rows))), None)
+        return msgspec.json.encode(Handed(changes, told(QUERY)))
 
 
 def publish(

@@ -37,7 +37,7 @@ def test_a_file_must_have_the_range_of_a_live_one():
     assert conflict(file("x", 4, 6, ("a",))) is None
     assert conflict(file("x", None, 6)) is None
     for wrong in ((0, 10), (0, 3), (4, 5), (5, 5), (10, 2)):
-        assert "not a range of the table any more" in conflict(file("x", *wrong, ("a",)))
+        assert "no longer a range of the table" in conflict(file("x", *wrong, ("a",)))
 
 
 def test_a_column_of_a_range_is_written_once():
@@ -61,8 +61,8 @@ def test_a_column_with_an_index_over_row_ids_is_not_written():
         (file("new", 0, 10), (*LIVE, file("late", 10, 2)), None),
         (file("new", 0, 10), (*LIVE, file("late", 4, 6, ("a",), 3)), "others wrote columns of the rows 4 to 9"),
         (file("new", 0, 10), LIVE[:2], "was deleted"),
-        (file("new", 0, 9), LIVE, "other rows than its files hold"),
-        (file("new", 1, 10), LIVE, "other rows than its files hold"),
+        (file("new", 0, 9), LIVE, "other rows than its files contain"),
+        (file("new", 1, 10), LIVE, "other rows than its files contain"),
     ],
 )
 def test_a_compaction_fits_if_nobody_added_columns_of_its_rows(after, live, reason):

@@ -196,7 +196,7 @@ LIES = {
     "min_key": (b"\0\0\0\2" + bytes(24), "fields"), "max_key": (b"", "serialized row"), "min_sequence": (2**63 - 1, "sequence numbers"),
     "max_sequence": (-1, "sequence numbers"), "delete_row_count": (99, "deletes"), "creation_time_millis": (2**62, "was made at"),
     "extra_files": (["../y"], "plain file name"), "embedded_index": (b"x", "index of"), "value_stats_columns": (["k"], "statistics"),
-    "write_columns": (["k"], "part of"), "external_path": ("file:///etc/passwd", "lies at"),
+    "write_columns": (["k"], "part of"), "external_path": ("file:///etc/passwd", "is at"),
 }  # fmt: skip
 
 

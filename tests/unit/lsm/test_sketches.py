@@ -37,7 +37,7 @@ def test_bitmaps_of_a_group_are_united_and_single_ones_stay_byte_by_byte():
 def test_bytes_of_something_else_name_column_and_function(function):
     if function.endswith("sketch"):
         pytest.importorskip("datasketches")
-    with pytest.raises(SchemaError, match=f"column 'c' holds bytes that aggregate function {function} cannot read"):
+    with pytest.raises(SchemaError, match=f"column 'c' contains bytes that aggregate function {function} cannot read"):
         united(function, [b"just some text", b"and another"], [0], [2])
 
 

@@ -317,7 +317,7 @@ def test_files_with_some_columns_come_from_verbs_alone(tmp_path):
         added = (msgspec.structs.replace(file, **lie),)
         edit = msgspec.structs.replace(bucket.written, added=added)
         blind = msgspec.structs.replace(changes, buckets=(msgspec.structs.replace(bucket, written=edit),))
-        with pytest.raises(PaimonError, match="holds a part of its rows' columns"):
+        with pytest.raises(PaimonError, match="contains a part of its rows' columns"):
             table.commit(bytes(blind))
     assert len(by_id(table)) == 6
 
