@@ -495,7 +495,7 @@ def test_a_final_property_of_hive_site_stands(tmp_path, stub):
         ("<configuration>", "not a configuration of Hadoop"),
         ("<html/>", "root is <html>"),
         ('<!DOCTYPE x [<!ENTITY a "b">]><configuration/>', "entities"),
-        (with_properties(**{"hive.metastore.uris": "${hive.metastore.uris}"}), "stands for itself"),
+        (with_properties(**{"hive.metastore.uris": "${hive.metastore.uris}"}), "refers to itself"),
         (with_properties(other="x"), "hive.metastore.uris in the hive-site.xml"),
     ],
 )
