@@ -1,4 +1,4 @@
-"""Findings of the Iceberg metadata of a table: what its readers see that is not the table. Pure."""
+"""Findings of the Iceberg metadata of a table: differences between the table and what Iceberg readers see. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def right_iceberg(facts: Facts) -> Iterator[Finding]:
     if state is not None and state.problems:
         yield Finding(
             code="iceberg-metadata-wrong", severity=PROBLEM, figure=len(state.problems), option=STORAGE, mend=_PUBLISH,
-            message="Iceberg readers see nothing, or what is not the table: the metadata are broken or gone, of another"
-            " writer, of a history that was rolled back, or their catalog shows something else",
+            message="Iceberg readers see nothing, or something else than the table: the metadata are broken, missing,"
+            " of another writer or of a history that was rolled back, or their catalog shows another snapshot",
             places=state.problems,
         )  # fmt: skip
 

@@ -40,11 +40,11 @@ class IcebergObserver:
         return (() if done is None else done.notes) + self._catalog_failure()
 
     def _catalog_failure(self) -> tuple[str, ...]:
-        """What the catalog of Iceberg was not told."""
+        """The warning for a version that was not published to the Iceberg catalog."""
         error = self._publisher.catalog_error
         if error is None:
             return ()
         return (
-            f"the Iceberg metadata were written, but their catalog was not told: {error}; the next commit or"
-            " table.publish_iceberg() makes good for it",
+            f"the Iceberg metadata were written, but not published to their catalog: {error}; the next commit or"
+            " table.publish_iceberg() publishes them",
         )

@@ -5,7 +5,8 @@ snapshot that the table has under its number. So a version of a history that was
 at all where a process ended on the way, is replaced or made by the next publication.
 
 The order of writing: manifests, list, version, hint, the catalog of Iceberg if there is one; then what is old goes.
-Readers see the old or the new snapshot. Where the catalog cannot be told, nothing goes: its readers still need it.
+Readers see the old or the new snapshot. If the catalog cannot be updated, nothing is deleted, since its readers still
+need it.
 
 Source: docs/format.md §25.8, §25.9; Java 2.1 `IcebergCommitCallback`.
 """
@@ -66,7 +67,7 @@ class IcebergPublisher:
         path = iceberg_directory(table.root.path, self._options)
         self.directory = IcebergDirectory(table.root.store, path, None if self._options.in_catalog else table.root.path)
         self.catalog_error: PaimonError | None = None
-        """Why the catalog of Iceberg was not told of the version that was published last."""
+        """The error that kept the last version from the Iceberg catalog; None if it was published there."""
 
         self._said: tuple[str, ...] = ()
 
@@ -111,7 +112,7 @@ class IcebergPublisher:
         value = {**version.value, "refs": refs}
         if refs != version.value.get("refs"):
             self.directory.put_version(latest.id, value, replace=True)
-        self._tell_catalog(latest.id, value)
+        self._update_catalog(latest.id, value)
         said, self._said = self._said, ()
         return said
 
@@ -295,15 +296,15 @@ class IcebergPublisher:
                 share with the first that stays.
         """
         self.directory.put_hint(snapshot.id)
-        is_told = self._tell_catalog(snapshot.id, value)
+        is_updated = self._update_catalog(snapshot.id, value)
         if _is_followed(self._root, snapshot):  # who publishes the next one may have moved hint and catalog before
             newest = max(version_numbers(self.directory.list_names()), default=snapshot.id)
             self.directory.put_hint(newest)
             version = self.directory.version(newest) if newest > snapshot.id else None
             if version is not None:
-                self._tell_catalog(newest, version.value)
+                self._update_catalog(newest, version.value)
             return
-        if not is_told:
+        if not is_updated:
             return
         for number in reversed(found.numbers):  # readers go on from the hint to the versions above
             if number > snapshot.id:
@@ -328,7 +329,7 @@ class IcebergPublisher:
         said, self._said = self._said, ()
         return PublishedVersion(version=snapshot.id, path=path, made=made, notes=notes + said)
 
-    def _tell_catalog(self, number: int, value: Mapping[str, Any]) -> bool:
+    def _update_catalog(self, number: int, value: Mapping[str, Any]) -> bool:
         """Let readers of the catalog see a version. False if that failed: `catalog_error` says why."""
         self.catalog_error = None
         try:

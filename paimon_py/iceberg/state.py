@@ -79,14 +79,14 @@ def iceberg_state(table: OpenTable) -> IcebergState:
         shown = None
     if not version.lies_at(table.root.path):
         problems += (f"version {version.number} names files of {version.value.get('location')}: it was renamed{_MEND}",)
-    catalog_id, untold = _ask_catalog(table, version.number)
+    catalog_id, unpublished = _ask_catalog(table, version.number)
     seen, broken = _seen_paths(directory, version, table.schema)
     hidden_rows, hidden = _count_hidden(table, latest, seen)
     return IcebergState(
         enabled=True, version=version.number, path=directory.version_path(version.number),
         snapshot_id=None if shown is None else shown.id, lag=None if shown is None else latest.id - shown.id,
         catalog_id=catalog_id, format_version=version.format_version, hidden_rows=hidden_rows,
-        not_seen=hidden + _general(table.schema), problems=problems + broken + untold,
+        not_seen=hidden + _general(table.schema), problems=problems + broken + unpublished,
     )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ class Upkeep(msgspec.Struct):
         partitions_checked: when commits last looked for partitions that have expired, in epoch milliseconds.
         at_work: whether care that was begun in the background still goes on.
         events: commits that observers are not told of yet.
-        clients: connections to other catalogs that are told of commits, by their settings.
+        clients: connections to other catalogs to which commits are published, by their settings.
     """
 
     snapshot: Oldest | None = None

@@ -174,7 +174,7 @@ def check_iceberg(schema: TableSchema, before: TableSchema | None) -> None:
 def iceberg_names(table: str, schema: TableSchema) -> tuple[tuple[str, ...], str]:
     """The databases and the name of a table in Hive and REST catalogs of Iceberg.
 
-    Raises: OptionError where the options name none, and the directory of the table does not, either.
+    Raises: OptionError if neither the options nor the directory of the table name a database.
     """
     options = Options(schema.options)
     above, _, name = table.rstrip("/").rpartition("/")
@@ -193,7 +193,7 @@ def iceberg_names(table: str, schema: TableSchema) -> tuple[tuple[str, ...], str
 
 
 def rest_options(schema: TableSchema) -> dict[str, str]:
-    """What a table says of its REST catalog of Iceberg, by the names of Iceberg's clients."""
+    """The options of a table for its Iceberg REST catalog, by the names of Iceberg's clients."""
     start = len(REST_OPTIONS)
     return {name[start:]: text for name, text in schema.options.items() if name.startswith(REST_OPTIONS)}
 
@@ -217,7 +217,7 @@ def decimal_partitions(schema: TableSchema) -> tuple[str, ...]:
 
 
 def _rest_feature(schema: TableSchema) -> str | None:
-    """A way to prove who asks that is not built; None: there is none."""
+    """An authentication that is not supported; None if the options ask for none."""
     told = rest_options(schema)
     if told.get("rest.sigv4-enabled", "false").strip().lower() == "true":
         return f"{REST_OPTIONS}rest.sigv4-enabled=true"
@@ -226,7 +226,7 @@ def _rest_feature(schema: TableSchema) -> str | None:
 
 
 def _check_catalog(schema: TableSchema, options: Options) -> None:
-    """Raises: OptionError where a catalog is to be told of versions, and nothing says which."""
+    """Raises: OptionError if the options name a catalog without its address."""
     storage = options.get_enum(STORAGE)
     name = f"{REST_OPTIONS}uri" if storage == REST else "metadata.iceberg.uri"
     told = rest_options(schema).get("uri") if storage == REST else options.find_str(name)

@@ -1,1 +1,1 @@
-"""Catalogs of Iceberg that are told where the newest version of a table's metadata lies: REST servers and Hive."""
+"""Publishes the newest version of a table's metadata to Iceberg catalogs: REST servers and Hive."""

@@ -1,4 +1,4 @@
-"""What a publication asks of a catalog of Iceberg.
+"""The interface between a publication and an Iceberg catalog.
 
 Source: docs/format.md §25.10.
 """
@@ -17,7 +17,7 @@ IsThere = Callable[[IcebergSnapshot], bool]
 
 
 class CatalogedVersion(msgspec.Struct, frozen=True):
-    """A version that a catalog is to show.
+    """A version to publish to a catalog.
 
     Attributes:
         version: the version; it is written.
@@ -31,7 +31,7 @@ class CatalogedVersion(msgspec.Struct, frozen=True):
 
     @property
     def directory(self) -> str:
-        """Where the metadata of the table lie."""
+        """The directory of the table's metadata."""
         return self.path.rpartition("/")[0]
 
 
@@ -39,15 +39,15 @@ class IcebergCatalog(Protocol):
     """A catalog of Iceberg with an entry for one table."""
 
     def publish(self, shown: CatalogedVersion, is_there: IsThere) -> tuple[str, ...]:
-        """Let readers of the catalog see a version; nothing happens if they see it, or a later one of the table.
+        """Make a version visible to readers of the catalog; do nothing if they see it, or a later one of the table.
 
         Can be repeated, also after a failure.
 
-        Returns: what users of the catalog should know.
+        Returns: notes for users of the catalog.
 
         Raises:
             AlreadyExistsError: the catalog has another table, or a view, of this name.
-            UsageError, UnsupportedError: the catalog does not take the table or the credentials.
+            UsageError, UnsupportedError: the catalog does not accept the table or the credentials.
             StorageError: the catalog cannot be reached, or fails; readers see what they saw before, or the version.
         """
         ...

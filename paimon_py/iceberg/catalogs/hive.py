@@ -65,7 +65,7 @@ class HiveIcebergCatalog:
     def __init__(
         self, verbs: HiveVerbs, names: Sequence[TableName], schema: TableSchema, env: Env, context: Mapping[str, str]
     ) -> None:
-        """`context`: what each change tells the metastore beside the record."""
+        """`context`: the environment context that is sent with each change."""
         self._verbs = verbs
         self._names = tuple(names)
         self._schema = schema

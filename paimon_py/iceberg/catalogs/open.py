@@ -1,4 +1,4 @@
-"""Opens the catalog of Iceberg that the options of a table name; clients load when a table has one."""
+"""Opens the Iceberg catalog that the options of a table name; clients are imported when a table has one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from paimon_py.spec.iceberg import HIVE, REST, iceberg_options, writes_iceberg
 
 
 def open_catalog(table: OpenTable) -> IcebergCatalog | None:
-    """The catalog that is told of each version; None if the options name none.
+    """The catalog to which each version is published; None if the options name none.
 
     Raises: OptionError, UnsupportedError
     """

@@ -1,6 +1,6 @@
-"""Tells a REST catalog of Iceberg of each version: registers the table, then adds snapshots to it.
+"""Publishes each version to an Iceberg REST catalog: registers the table, then adds snapshots to it.
 
-Each change asserts what main was when it was looked at, so that a publisher who is late is refused and looks again.
+Each change asserts the value of main that was read, so that a late publisher is refused and reads it again.
 
 Source: docs/format.md §25.10; Apache Iceberg REST catalog specification.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from paimon_py.errors import AlreadyExistsError, StorageError, StorageUnknownError
 from paimon_py.iceberg.catalogs.catalog import CatalogedVersion, IsThere
 from paimon_py.iceberg.catalogs.rest_client import CatalogRefusedError, IcebergRestClient
-from paimon_py.iceberg.catalogs.rest_updates import NothingToDo, Replace, Stranger, Update, decide
+from paimon_py.iceberg.catalogs.rest_updates import NothingToDo, OtherTable, Replace, Update, decide
 from paimon_py.iceberg.metadata import plain_path
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metastores.rest.http import HttpSender, require_package
@@ -29,7 +29,7 @@ class RestIcebergCatalog:
 
     Args:
         names: namespace and table.
-        properties: what the table of the server is to say, for engines that care for Iceberg tables.
+        properties: properties of the table on the server, for engines that maintain Iceberg tables.
     """
 
     def __init__(self, client: IcebergRestClient, names: tuple[str, str], properties: Mapping[str, str]) -> None:
@@ -49,7 +49,7 @@ class RestIcebergCatalog:
             decision = decide(server, shown, self._properties, is_there)
             if isinstance(decision, NothingToDo):
                 return notes
-            if isinstance(decision, Stranger):
+            if isinstance(decision, OtherTable):
                 raise AlreadyExistsError(
                     f"{self} is another table, at {decision.location}: drop it there, or set metadata.iceberg.table or"
                     " metadata.iceberg.database to another name"
@@ -58,7 +58,7 @@ class RestIcebergCatalog:
                 try:
                     if self._commit(decision):
                         return notes
-                except StorageUnknownError:  # the next look says whether the server took it
+                except StorageUnknownError:  # the next read shows whether the server accepted it
                     if unsure:
                         raise
                     unsure = True
@@ -106,7 +106,7 @@ class RestIcebergCatalog:
             return None
 
     def _register(self, path: str) -> None:
-        """Register the table, and its namespace; whether that was done, the next look says."""
+        """Register the table, and its namespace; the next read shows whether that was done."""
         body = {"name": self._table, "metadata-location": path}
         place = f"namespaces/{self._client.table_path(self._namespace).split('/')[1]}/register"
         for is_second in (False, True):
@@ -131,9 +131,9 @@ class RestIcebergCatalog:
                 raise self._refusal("create the namespace of", error) from None
 
     def _commit(self, update: Update) -> bool:
-        """Whether the server took an update; if it did not, the next look says why.
+        """Whether the server accepted an update; if it did not, the next read shows why.
 
-        Raises: StorageError; StorageUnknownError if nobody knows.
+        Raises: StorageError; StorageUnknownError if the outcome is unknown.
         """
         body = {"requirements": list(update.requirements), "updates": list(update.updates)}
         try:
@@ -167,7 +167,7 @@ class RestIcebergCatalog:
         )
 
     def _refusal(self, what: str, error: CatalogRefusedError) -> StorageError:
-        return StorageError(f"the server will not {what} {self}: {error}", operation=what)
+        return StorageError(f"the server refuses to {what} {self}: {error}", operation=what)
 
 
 def open_rest(table: OpenTable) -> RestIcebergCatalog:

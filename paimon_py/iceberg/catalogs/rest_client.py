@@ -23,7 +23,7 @@ _NONE: Mapping[str, Any] = {}
 
 
 class CatalogRefusedError(Exception):
-    """The server answered that it will not. Attributes: `status` of HTTP, `message` of the server."""
+    """The server refused the request. Attributes: `status` of HTTP, `message` of the server."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"HTTP {status}: {message}")
@@ -60,15 +60,15 @@ class IcebergRestClient:
         """One request below the prefix, and its answer.
 
         Raises:
-            CatalogRefusedError: the server will not; nothing was changed.
-            UsageError: the server does not take the credentials.
+            CatalogRefusedError: the server refused; nothing was changed.
+            UsageError: the server does not accept the credentials.
             StorageUnknownError: the server may have done it. StorageError: nothing was changed.
         """
         prefix = self._config().get("prefix", "").strip("/")
         return self._ask(method, f"{self._uri}/v1/{prefix + '/' if prefix else ''}{path}", body)
 
     def _config(self) -> Mapping[str, str]:
-        """The options with what the server says. Cost: one request, once."""
+        """The options, merged with those of the server. Cost: one request, once."""
         if self._settings is None:
             if self._token is None and self._given.get("credential"):
                 self._token = self._fetch_token()
@@ -147,7 +147,7 @@ class IcebergRestClient:
         raise AssertionError("the last attempt ends in an answer or an error")
 
     def _json(self, answer: Answer) -> Mapping[str, Any]:
-        """What an answer says, {} for one without a body or with one that is not JSON of an error."""
+        """The JSON of an answer; {} if it has no body, or is an error whose body is not JSON."""
         try:
             found = msgspec.json.decode(answer.body) if answer.body else {}
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

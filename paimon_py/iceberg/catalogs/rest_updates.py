@@ -1,7 +1,7 @@
-"""Decides what a REST catalog of Iceberg has to be told for its table to show a version. Pure.
+"""Decides which updates make a table of an Iceberg REST catalog show a version. Pure.
 
-A snapshot of the server is one of ours if it names the same manifest list: lists have names that are given once. The
-server goes on as long as its main is one of ours; else the table is registered anew.
+A snapshot of the server is one of ours if it names the same manifest list, since names of lists are unique. As long as
+the server's main is one of ours, it is updated; otherwise the table is registered again.
 
 Source: docs/format.md §25.10; Apache Iceberg REST catalog specification, `CommitTableRequest`.
 """
@@ -23,37 +23,37 @@ class NothingToDo(msgspec.Struct, frozen=True, tag=True):
     """The server shows the version, or a later one of the table."""
 
 
-class Stranger(msgspec.Struct, frozen=True, tag=True):
-    """The server has another table of this name. `location`: where that lies."""
+class OtherTable(msgspec.Struct, frozen=True, tag=True):
+    """The server has another table of this name, at `location`."""
 
     location: str
 
 
 class Replace(msgspec.Struct, frozen=True, tag=True):
-    """The version cannot follow what the server has: register it anew.
+    """The version does not follow the one on the server: drop the entry and register it again.
 
-    `foreign`: what the server shows was not written by Paimon.
+    `foreign`: the snapshot that the server shows was not written by Paimon.
     """
 
     foreign: bool = False
 
 
 class Update(msgspec.Struct, frozen=True, tag=True):
-    """What to commit to the server."""
+    """A commit to the server."""
 
     requirements: tuple[Json, ...]
     updates: tuple[Json, ...]
 
 
-Decision = Union[NothingToDo, Stranger, Replace, Update]
+Decision = Union[NothingToDo, OtherTable, Replace, Update]
 
 
 def decide(server: Json, shown: CatalogedVersion, properties: Mapping[str, str], is_there: IsThere) -> Decision:
-    """What to tell a server.
+    """The updates for a server.
 
     Args:
         server: the metadata of its table.
-        properties: those that the table of the server is to have.
+        properties: the required properties of the table on the server.
     """
     theirs = {one["snapshot-id"]: one for one in server.get("snapshots") or ()}
     main = _main_of(server)
@@ -62,7 +62,7 @@ def decide(server: Json, shown: CatalogedVersion, properties: Mapping[str, str],
     is_here = plain_path(str(server.get("location", ""))).rstrip("/") == _plain(version.value["location"])
     is_ours = current is not None and _list_of(current).rpartition("/")[0] == plain_path(shown.directory)
     if not is_here and not is_ours:
-        return Stranger(str(server.get("location")))
+        return OtherTable(str(server.get("location")))
     same = server.get("table-uuid") == version.uuid and server.get("format-version") == version.format_version
     if main is None or current is None or not same or not is_ours:
         return Replace(foreign=current is not None and not is_ours)
@@ -112,7 +112,7 @@ def _updates(
 
 
 def _refs(theirs: Mapping[str, Json], mine: Mapping[str, Json]) -> Iterable[Json]:
-    """Main first: what a snapshot that goes is shown by must have moved before."""
+    """Changes of refs, main first: a ref must leave a snapshot before the snapshot is removed."""
     for name, ref in sorted(mine.items(), key=lambda one: one[0] != MAIN_REF):
         there = theirs.get(name, {})
         if (there.get("snapshot-id"), there.get("type")) != (ref["snapshot-id"], ref["type"]):
