@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from paimon_py.arguments import way_of
-from paimon_py.errors import OptionError, SnapshotNotFoundError, TagNotFoundError, UnsupportedError, UsageError
+from paimon_py.errors import OptionError, TagNotFoundError, UnsupportedError, UsageError
 from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.incremental import INCREMENTAL, Incremental, incremental_of

@@ -186,7 +186,7 @@ def test_a_tag_of_another_history_does_not_hide_an_older_one_from_expiry(says):
     table.create_tag("shared")
     branch = table.create_branch("b", from_="shared")
     table.write_arrow([{"k": 9, "v": 0}], overwrite={})
-    table.create_tag("ours")
+    ours = table.create_tag("ours").snapshot_id
     branch.write_arrow([{"k": 2, "v": 0}])
     branch.write_arrow([{"k": 3, "v": 0}])
     for number in (1, 2):
@@ -194,6 +194,7 @@ def test_a_tag_of_another_history_does_not_hide_an_older_one_from_expiry(says):
     for number in (2, 3):
         place.store.put(snapshot_path(PATH, number), place.store.get(snapshot_path(f"{PATH}/branch/branch-b", number)))
     table.delete_branch("b")
+    write_tag_ancestor(place.store, PATH, TagAncestor("gone", ours.mark))
     if not says:
         place.by_java()
     place.table.write_arrow([{"k": 4, "v": 0}], overwrite={})

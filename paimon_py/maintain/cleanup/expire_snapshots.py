@@ -51,8 +51,8 @@ def expire_snapshots(
         seen: a snapshot that was just read.
 
     Cost: one list; a get per expiring snapshot and for its lists, each manifest of its delta and its changelog; the
-      manifests of tags among them, of older ones down to one that they are known to descend from, and of each branch;
-      a get per tag of a later snapshot, and a put if there are tags; the manifests of the first kept snapshot and of the
+      manifests of tags among them, of older ones down to one that they are known to descend from, and of each branch; a
+      get per tag of a later snapshot, and a put if there are tags; the manifests of the first kept snapshot and of the
       latest one if data files are deleted; a delete per file.
     Raises:
         CommitConflictError: a rollback or fast-forward is in progress, or ran concurrently; nothing was deleted.
