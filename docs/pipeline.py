@@ -78,8 +78,8 @@ def take(catalog: Catalog, df: DataFrame, number: int) -> Synced:
 def follow(catalog: Catalog, spark: SparkSession) -> int:
     """Bring what changed in orders into the sums: an old row takes away what it had added.
 
-    Commits have the number of the snapshot that they stand for. A step that was committed and not acknowledged comes
-    again, and is not committed again.
+    The identifier of a commit is that of the step that it stands for. A step that was committed and not acknowledged
+    comes again, and is not committed again.
     """
     if "orders" not in catalog.tables("shop"):
         return 0

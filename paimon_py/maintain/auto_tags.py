@@ -28,8 +28,8 @@ def tag_by_time(table: OpenTable, rule: TagRule, latest: int) -> None:
 
     A tag whose name exists counts as created.
 
-    Cost: with tags by clock, none before the next tag is due; else a get per snapshot. The first call needs a list and
-      a get.
+    Cost: with tags by clock, none before the next tag is due; else a get per snapshot, and one for the last that was
+      asked before. The first call needs a list and a get.
     Raises: OptionError, UsageError: unknown time zone. StorageError, CorruptionError: a later commit continues there.
     """
     state = table.root.upkeep.next_tag
@@ -37,6 +37,8 @@ def tag_by_time(table: OpenTable, rule: TagRule, latest: int) -> None:
         state = table.root.upkeep.next_tag = _first_period(table.root, rule)
     if not rule.by_watermark and rule.tag_at(wall_in(rule.zone, table.root.env.clock.millis()), state.after) is None:
         return
+    if _was_rolled_back(table.root, state):
+        state = table.root.upkeep.next_tag = _first_period(table.root, rule)
     for snapshot in _snapshots(table.root, state.snapshot_id, latest):
         moment = _moment(rule, snapshot)
         begins = None if moment is None else rule.tag_at(moment, state.after)
@@ -44,7 +46,9 @@ def tag_by_time(table: OpenTable, rule: TagRule, latest: int) -> None:
             _make(table, rule.period.name(begins), snapshot)
             _keep_newest(table, lambda name: rule.period.begins(name) is not None)
         after = state.after if begins is None else begins + rule.period.millis
-        state = table.root.upkeep.next_tag = msgspec.structs.replace(state, snapshot_id=snapshot.id + 1, after=after)
+        state = table.root.upkeep.next_tag = msgspec.structs.replace(
+            state, snapshot_id=snapshot.id + 1, after=after, mark=snapshot.mark
+        )
 
 
 def tag_batch(table: OpenTable) -> None:
@@ -73,6 +77,12 @@ def tag_batch(table: OpenTable) -> None:
         delete_tag(table, older)
     _make(table, name, latest)
     _keep_newest(table, lambda one: _DAY.begins(one) is not None)
+
+
+def _was_rolled_back(root: TableRoot, state: NextTag) -> bool:
+    """Whether another snapshot has the number of the last one that was asked. Cost: a get if there was one."""
+    last = None if state.mark is None else root.snapshots.find(state.snapshot_id - 1)
+    return last is not None and last.mark != state.mark
 
 
 def _first_period(root: TableRoot, rule: TagRule) -> NextTag:

@@ -26,11 +26,15 @@ class TagEnd(msgspec.Struct, frozen=True):
 
 
 class NextTag(msgspec.Struct, frozen=True):
-    """Where commits go on making tags by a rule: at which snapshot, and for which period; None: no tag was made yet."""
+    """Where commits go on making tags by a rule: at which snapshot, and for which period; None: no tag was made yet.
+
+    `mark`: the mark of the snapshot before; None if unknown.
+    """
 
     rule: TagRule
     snapshot_id: int
     after: int | None
+    mark: str | None = None
 
 
 class Upkeep(msgspec.Struct):

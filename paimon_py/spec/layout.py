@@ -157,6 +157,11 @@ def cut_path(table: str) -> str:
     return join(table, "tag", CUT)
 
 
+def tag_ancestor_path(table: str) -> str:
+    """The file that records from which tag the oldest snapshot descends. paimon_py only: Java does not know it."""
+    return join(table, "tag", "ANCESTOR")
+
+
 def origin_path(table: str) -> str:
     """The file in a branch's directory that records where the branch began. paimon_py only: Java does not know it."""
     return join(table, "ORIGIN")

@@ -131,7 +131,10 @@ class TableStreams(TableVerbs):
 
     @reads
     def committed(self, user: str) -> int | None:
-        """The largest identifier that a user has committed, as far as snapshots remain; None if there is none.
+        """The largest identifier that a user has committed; None if there is none.
+
+        Also None if that commit was rolled back and the snapshots that would tell of earlier ones have expired. A
+        repeated commit of a smaller identifier is then refused, and not taken for committed.
 
         Cost: a get for each snapshot since the user's last commit, or for all of them if the user has none.
         """
@@ -140,7 +143,7 @@ class TableStreams(TableVerbs):
         if not isinstance(user, str) or not user:
             raise UsageError(f"user is the name under which commits are made, not {user!r}")
         last = UserHistory(SnapshotLog(self._root), self._root.users).last(self._root.latest(), user)
-        return None if last is None else last.identifier - isinstance(last, Rolled)
+        return None if last is None or isinstance(last, Rolled) else last.identifier
 
     @reads
     def filter_committed(self, user: str, identifiers: Iterable[int]) -> list[int]:

@@ -730,6 +730,51 @@ CARE = (
     ),
 )
 
+TWO_HISTORIES = (
+    plant(
+        "a number stands for any snapshot that has it",
+        "if isinstance(number, SnapshotId) and number.mark is not None and number.mark != found.mark:",
+        "if False:",
+        "regressions/test_numbers_of_two_histories.py::test_an_id_that_names_a_snapshot_which_is_gone_is_refused",
+    ),
+    plant(
+        "the changelog after a position is its own whatever came before",
+        "        if found.follows(self.base) is None:\n            self._check_base(follows=False)\n",
+        "",
+        "regressions/test_numbers_of_two_histories.py",
+    ),
+    plant(
+        "a user's last number outlives the rollback of its snapshot",
+        "root.users.put(value.rolled_back())",
+        "pass",
+        "regressions/test_numbers_of_two_histories.py",
+    ),
+    plant(
+        "states of one number are one state",
+        "return start is not None and start.mark != last.mark",
+        "return False",
+        "regressions/test_numbers_of_two_histories.py",
+    ),
+    plant(
+        "the newest tag names all files of older tags, whatever its history is",
+        "    if near or len(older) < 2:\n        return max(near, key=lambda tag: tag.id, default=None)\n",
+        "    if older:\n        return max(older, key=lambda tag: tag.id)\n",
+        "regressions/test_numbers_of_two_histories.py",
+    ),
+    plant(
+        "the tag that an expiry recorded counts for any history",
+        "if record is None or record.snapshot != first.mark:",
+        "if record is None:",
+        "regressions/test_numbers_of_two_histories.py",
+    ),
+    plant(
+        "automatic tags go on by number after a rollback",
+        "return last is not None and last.mark != state.mark",
+        "return False",
+        "unit/maintain/test_auto_tags.py",
+    ),
+)
+
 CLOCKS = (
     plant(
         "waiting files have the times of their writers' clocks",
@@ -820,4 +865,4 @@ KEEPING = (
     ),
 )
 
-PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *TWELVE, *MENDS, *STRANGERS, *OUTSIDE, *CARE, *CLOCKS, *KEEPING)
+PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *TWELVE, *MENDS, *STRANGERS, *OUTSIDE, *CARE, *CLOCKS, *TWO_HISTORIES, *KEEPING)

@@ -5,7 +5,7 @@ Source: format.md §16.1, §16.2; Java `FileDeletionBase`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,14 +39,20 @@ class OtherReferences(NamedTuple):
     branches: tuple[Snapshot, ...]
     changelogs: tuple[Snapshot, ...]
 
-    def near(self, begin: int, end: int) -> list[Snapshot]:
-        """Snapshots that may reference files whose last snapshot is between `begin` and `end`.
+    def near(self, ancestor: Snapshot | None, end: int, is_kept: Callable[[Snapshot], bool]) -> list[Snapshot]:
+        """Snapshots that may reference files which snapshots before `end` reference, and later ones do not.
 
-        Consecutive snapshots reference a file: the newest tag before `begin` references all such files.
+        Consecutive snapshots of a history reference a file. So a tag that the first expiring snapshot descends from
+        references all such files that any older tag references, whatever the history of the older one is. Tags of
+        remaining snapshots reference none.
+
+        Args:
+            ancestor: the newest tag that the first expiring snapshot is known to descend from; None if none is known.
+            is_kept: whether a tag is of a remaining snapshot.
         """
-        newest = max((snapshot.id for snapshot in self.tags if snapshot.id <= begin), default=0)
-        tags = [one for one in self.tags if one.id < end and (one.id > begin or one.id == newest)]
-        return [*tags, *self.branches]
+        begin = 0 if ancestor is None else ancestor.id
+        tags = [one for one in self.tags if one.id > begin and not (one.id >= end and is_kept(one))]
+        return [*([] if ancestor is None else [ancestor]), *tags, *self.branches]
 
     def without(self, others: OtherReferences) -> list[Snapshot]:
         """Snapshots that are not among the others."""

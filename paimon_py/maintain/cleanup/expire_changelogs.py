@@ -67,8 +67,12 @@ def expire_changelogs(
         if following is not None:
             doomed.spare_metadata(following, missing_ok=True)
         doomed.spare([] if oldest is None else [oldest])
-        # files that the first one deleted were last referenced by the previous snapshot
-        doomed.spare(beside.near(going[0].id - 1, kept.snapshot_id))
+        if any(one.changelog_manifest_list is None for one in going):
+            # files that the first one deleted were last referenced by the previous snapshot
+            ancestor = next((tag for tag in beside.tags if going[0].follows(tag)), None)
+            doomed.spare(beside.near(ancestor, kept.snapshot_id, lambda tag: _is_kept(table.root, tag)))
+        else:
+            doomed.spare(beside.branches)
         before = [other.snapshots.find(going[0].id - 1) for other in other_branches(table.root)]
         doomed.spare([one for one in before if one is not None])
         doomed.spare_changes(beside)
@@ -95,6 +99,12 @@ def expire_changelogs(
         dry_run=dry_run,
         warnings=said,
     )
+
+
+def _is_kept(root: TableRoot, tag: Snapshot) -> bool:
+    """Whether the snapshot of a tag exists, or its changelog."""
+    found = root.snapshots.find(tag.id) or root.changelogs.find(tag.id)
+    return found is not None and found.mark == tag.mark
 
 
 def _event(root: TableRoot, going: Sequence[Snapshot], doomed: DeletionPlan) -> ExpiryEvent:

@@ -25,6 +25,7 @@ from paimon_py.maintain.observers import report
 from paimon_py.metadata.id_runs import current_run
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.tag_ancestor import TagAncestor, read_tag_ancestor, write_tag_ancestor
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.events import ExpiryEvent
 from paimon_py.spec.layout import earliest_hint_path, snapshot_path
@@ -50,7 +51,8 @@ def expire_snapshots(
         seen: a snapshot that was just read.
 
     Cost: one list; a get per expiring snapshot and for its lists, each manifest of its delta and its changelog; the
-      manifests of tags among or right before them, and of each branch; those of the first kept snapshot and of the
+      manifests of tags among them, of older ones down to one that they are known to descend from, and of each branch; a
+      get per tag of a later snapshot, and a put if there are tags; the manifests of the first kept snapshot and of the
       latest one if data files are deleted; a delete per file.
     Raises:
         CommitConflictError: a rollback or fast-forward is in progress, or ran concurrently; nothing was deleted.
@@ -73,7 +75,8 @@ def expire_snapshots(
         following = _following(root, kept.snapshot_id, known)
         chain = Chain((*going, following), [following] if following.id == ids[-1] else known.get(ids[-1]))
         doomed = _plan_deletion(table, chain, lasting, ProgressCounter(progress, len(going), "snapshots"))
-        doomed.spare(beside.near(going[0].id, kept.snapshot_id))
+        ancestor = _tag_before(root, going[0], beside.tags)
+        doomed.spare(beside.near(ancestor, kept.snapshot_id, known.has))
         doomed.spare_changes(beside)
     except PaimonError:
         if not dry_run:
@@ -85,6 +88,8 @@ def expire_snapshots(
     if lasting is not Lasting.NOTHING:
         for snapshot in going:
             root.changelogs.keep(snapshot)
+    if beside.tags:
+        _record_tag(root, chain.snapshots, beside.tags, ancestor)
     for snapshot in going:
         root.store.delete(snapshot_path(root.branch_path, snapshot.id))
     doomed.spare(other_references(root, going).without(beside))
@@ -125,6 +130,42 @@ def _following(root: TableRoot, number: int, known: _Known) -> Snapshot:
             snapshot_id=number,
         )
     return found
+
+
+def _tag_before(root: TableRoot, first: Snapshot, tags: Sequence[Snapshot]) -> Snapshot | None:
+    """The newest tag that the first expiring snapshot is known to descend from.
+
+    It is a tag of that snapshot or of its parent, or the one that the previous expiry recorded.
+
+    Cost: none if there is one older tag at most; else a get.
+    """
+    older = [tag for tag in tags if tag.id <= first.id]
+    near = [tag for tag in older if tag.mark == first.mark or first.follows(tag)]
+    if near or len(older) < 2:
+        return max(near, key=lambda tag: tag.id, default=None)
+    record = read_tag_ancestor(root.store, root.branch_path)
+    if record is None or record.snapshot != first.mark:
+        return None
+    return next((tag for tag in older if tag.mark == record.tag), None)
+
+
+def _record_tag(
+    root: TableRoot, chain: Sequence[Snapshot], tags: Sequence[Snapshot], ancestor: Snapshot | None
+) -> None:
+    """Record the newest tag that the first kept snapshot descends from, before the snapshots in between are deleted.
+
+    Cost: a put if there is one; lists that were read before, for snapshots of other writers.
+    """
+    descended = [chain[-1]]
+    for newer, older in pairwise(reversed(chain)):
+        if not _is_child(root, older, newer):
+            break
+        descended.append(older)
+    marks = {snapshot.mark for snapshot in descended}
+    found = [tag for tag in tags if tag.mark in marks or (tag is ancestor and len(descended) == len(chain))]
+    if found:
+        newest = max(found, key=lambda tag: tag.id)
+        write_tag_ancestor(root.store, root.branch_path, TagAncestor(chain[-1].mark, newest.mark))
 
 
 def _first_kept(ids: Sequence[int], retention: Retention, held: Mapping[str, int], known: _Known) -> FirstKept:
@@ -238,6 +279,10 @@ class _Known:
         """Whether another snapshot was seen under the same id."""
         before = self._found.get(snapshot.id)
         return before is not None and before.mark != snapshot.mark
+
+    def has(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot exists."""
+        return any(found.mark == snapshot.mark for found in self.get(snapshot.id))
 
     def get(self, number: int) -> list[Snapshot]:
         """The snapshot, or an empty list if another process expired it."""

@@ -97,6 +97,21 @@ def test_what_others_committed_gets_its_tags_later(store, clock):
     assert tags(table) == {"2023-11-13 23": 1, "2023-11-14 00": 2, "2023-11-14 08": 3}
 
 
+def test_tags_that_a_rollback_of_another_process_took_are_made_of_the_snapshots_that_came_instead(store, clock):
+    table = created(store, clock, (), **BY_CLOCK, **{"tag.creation-period": "hourly"})
+    for number in range(4):
+        table.write_arrow(rows(number))
+        clock.seconds += HOUR
+    assert len(tags(table)) == 4
+    opened(store, clock).rollback_to(1)
+    for number in range(10, 14):
+        opened(store, clock).write_arrow(rows(number))
+    opened(store, clock).delete_tag("2023-11-14 03")  # writers of Java that make no tags would not have made it
+    clock.seconds += HOUR
+    table.write_arrow(rows(20))
+    assert tags(table) == {"2023-11-13 23": 1, "2023-11-14 03": 2, "2023-11-14 04": 6}
+
+
 def test_the_newest_automatic_tags_stay_and_those_by_hand(store, clock):
     options = {**BY_WATERMARK, **FEW, "tag.num-retained-max": "2", "tag.create-success-file": "true"}
     table = created(store, clock, **options)
