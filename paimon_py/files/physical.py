@@ -97,3 +97,16 @@ def readable_fields(schema: TableSchema, written: Sequence[str] | None = None) -
     if unknown:
         raise CorruptionError(f"a file names the column {unknown[0]!r}, which its schema {schema.id} does not have")
     return tuple(fields[name] for name in written)
+
+
+def stored_fields(schema: TableSchema, written: Sequence[str] | None = None) -> tuple[Field, ...]:
+    """Every column of a file in its order, where the file does not say it.
+
+    Args:
+        written: as in `readable_fields`.
+    """
+    fields = readable_fields(schema, written)
+    if not schema.primary_keys or Options(schema.options).get_bool("data-file.thin-mode"):
+        return fields
+    keys = tuple(key_copy(schema.field(name)) for name in schema.trimmed_primary_keys)
+    return (*keys, *fields)

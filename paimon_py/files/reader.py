@@ -19,7 +19,14 @@ from paimon_py.expr.prune import Bounds
 from paimon_py.expr.split import columns_of, decide, translate
 from paimon_py.files.evolve import Evolution
 from paimon_py.files.meter import Meter
-from paimon_py.files.physical import DATA_EVOLUTION, TRACKED_IDS, bounded_fields, evolves_columns, readable_fields
+from paimon_py.files.physical import (
+    DATA_EVOLUTION,
+    TRACKED_IDS,
+    bounded_fields,
+    evolves_columns,
+    readable_fields,
+    stored_fields,
+)
 from paimon_py.files.row_ids import RowIds
 from paimon_py.files.variant_parts import cast_array, with_wanted_parts
 from paimon_py.formats.base import BUFFER_BYTES, OpenFile, ReadSettings, empty_rows
@@ -177,6 +184,8 @@ class FileReader:
             is_planned=self._file.row_count < PAGED_ROWS and _bounds_all(self._file, self._file_schema, asked),
             schema_names=self._file_schema.names,
             cast=cast_array,
+            stored=stored_fields(self._file_schema, self._file.write_columns),
+            line_delimiter=_line_delimiter(self._file.name, self._file_schema),
             may_lack=frozenset(field.name for field in told if field.type.nullable),
         )
         return _open(self._store, self._place, self._file, fields, settings)
@@ -185,6 +194,12 @@ class FileReader:
         if found is not None and found != self._file.row_count:
             message = f"{self._place} has {found} rows, its manifest entry says {self._file.row_count}"
             raise CorruptionError(message, path=self._place)
+
+
+def _line_delimiter(name: str, schema: TableSchema) -> str:
+    """The end of a line in a file, by the options of its schema."""
+    word = next((word for word in ("json", "text") if f".{word}" in name), "")
+    return schema.options.get(f"{word}.line-delimiter", "\n")
 
 
 def _bounds_all(file: DataFile, schema: TableSchema, names: Collection[str]) -> bool:

@@ -89,6 +89,8 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
         whole: bounds of the whole file from its manifest entry, one slot per column; they confirm those in its footer.
         is_planned: the bounds of the whole file were already used in planning: its only row group or stripe is read.
         schema_names: the names of all columns in the file's schema.
+        stored: every column of the file in its order, for formats that do not store the names.
+        line_delimiter: what ends a line, in formats of lines.
         cast: casts values by Paimon's cast rules; for parts of variants.
         may_lack: columns that may be missing in the file because they are NULL in every row, as other writers omit
             them.
@@ -102,6 +104,8 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     is_planned: bool = False
     schema_names: tuple[str, ...] = ()
     may_lack: frozenset[str] = frozenset()
+    stored: tuple[Field, ...] = ()
+    line_delimiter: str = "\n"
     cast: CastArray | None = None
 
 

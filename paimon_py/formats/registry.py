@@ -11,8 +11,10 @@ from paimon_py.errors import CorruptionError, OptionError, UnsupportedError
 from paimon_py.formats.base import FileFormat
 from paimon_py.formats.parquet.format import ParquetFormat
 
-_NAMES = ("parquet", "orc", "avro")
-_OTHERS = frozenset({"csv", "json", "text", "lance", "blob", "row", "mosaic", "vortex"})
+_NAMES = ("parquet", "orc", "avro", "row", "json", "text")
+_OTHERS = frozenset({"csv", "lance", "blob", "mosaic", "vortex"})
+_STREAM_CODECS = frozenset({"gz", "deflate", "zst", "bz2", "snappy", "lz4", "lzo"})
+"""Last extensions of files of lines that are compressed as a whole."""
 
 
 def format_of(name: str) -> FileFormat:
@@ -39,6 +41,8 @@ def by_extension(file_name: str) -> FileFormat:
         CorruptionError: the name has no known extension.
     """
     word = file_name.rpartition(".")[2]
+    if word in _STREAM_CODECS:
+        word = file_name.split(".")[-2]
     try:
         return format_of(word)
     except OptionError as error:
@@ -53,6 +57,14 @@ def _format(word: str) -> FileFormat:
         from paimon_py.formats.orc.format import OrcFormat
 
         return OrcFormat()
+    if word == "row":
+        from paimon_py.formats.row.format import RowFormat
+
+        return RowFormat()
+    if word in ("json", "text"):
+        from paimon_py.formats.lines.format import LinesFormat
+
+        return LinesFormat(word)
     from paimon_py.formats.avro.format import AvroFormat
 
     return AvroFormat()

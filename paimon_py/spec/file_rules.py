@@ -19,9 +19,17 @@ from paimon_py.spec.type_text import children, sql_type
 from paimon_py.spec.types import Atomic, DataType, Root, RowType, VectorType
 
 FORMATS = ("parquet", "orc", "avro")
-"""File formats that are supported."""
+"""File formats that can be read and written."""
 
-OTHER_FORMATS = ("csv", "json", "text", "row", "blob", "lance", "vortex", "mosaic")
+READ_FORMATS = ("json", "text", "row")
+"""File formats that can only be read."""
+
+MERGED_ROWS = "file.format=row and primary keys"
+"""A feature that is not supported, by name."""
+
+MERGED_ROWS_HINT = "Java 2.0 mixes rows up when it merges such files, and its compactions write the wrong rows"
+
+OTHER_FORMATS = ("csv", "blob", "lance", "vortex", "mosaic")
 """File formats of Java that are not supported."""
 
 _STATS_MODE = re.compile(r"none|counts|full|truncate\([0-9]{1,9}\)", re.IGNORECASE)
@@ -42,7 +50,7 @@ def data_formats(options: Options) -> dict[str, str]:
 
 
 def _formats(_schema: TableSchema, options: Options) -> None:
-    known = (*FORMATS, *OTHER_FORMATS)
+    known = (*FORMATS, *READ_FORMATS, *OTHER_FORMATS)
     for name, option in data_formats(options).items():
         if name not in known:
             raise OptionError(

@@ -15,7 +15,7 @@ from paimon_py.spec.blobs import BlobPlace, blob_place, fields_apart, holds_blob
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import sequence_groups, shared_members
 from paimon_py.spec.file_indexes import KINDS, index_kinds
-from paimon_py.spec.file_rules import OTHER_FORMATS, data_formats
+from paimon_py.spec.file_rules import MERGED_ROWS, MERGED_ROWS_HINT, OTHER_FORMATS, READ_FORMATS, data_formats
 from paimon_py.spec.iceberg import iceberg_feature
 from paimon_py.spec.key_indexes import SEARCH_KINDS, index_columns
 from paimon_py.spec.option_names import FIELDS_PREFIX
@@ -162,8 +162,22 @@ def _kept_twice(schema: TableSchema, options: Options) -> str | None:
     return "ignore-delete and keys that move between partitions" if ignores else None
 
 
-def _format(_schema: TableSchema, options: Options) -> str | None:
-    return next((f"{option}={name}" for name, option in data_formats(options).items() if name in OTHER_FORMATS), None)
+def _format_of(names: tuple[str, ...]) -> Detect:
+    def detect(_schema: TableSchema, options: Options) -> str | None:
+        return next((f"{option}={name}" for name, option in data_formats(options).items() if name in names), None)
+
+    return detect
+
+
+def _merged_rows(schema: TableSchema, options: Options) -> str | None:
+    """Detects a format whose rows Java merges wrongly, so that its compactions write wrong rows."""
+    return MERGED_ROWS if schema.primary_keys and "row" in data_formats(options) else None
+
+
+def _packed_texts(_schema: TableSchema, options: Options) -> str | None:
+    """Detects compressed files of lines of text, which Java writes and reads back as other texts."""
+    packed = "text" in data_formats(options) and options.get_str("file.compression").lower() != "none"
+    return "compressed files of the format text" if packed else None
 
 
 def _type(schema: TableSchema, _options: Options) -> str | None:
@@ -289,7 +303,10 @@ _FEATURES = (
     Feature(_hidden_vector),
     Feature(_variant_key),
     Feature(_bucket_key),
-    Feature(_format),
+    Feature(_format_of(OTHER_FORMATS)),
+    Feature(_merged_rows, hint=MERGED_ROWS_HINT),
+    Feature(_packed_texts, hint="Java 2.0 does not unpack them; set 'file.compression' = 'none'"),
+    Feature(_format_of(READ_FORMATS), readable=True),
     Feature(_shared_groups, hint="which of the groups Java follows is not defined; give every column to one of them"),
     Feature(_sequence_type),
     Feature(_switched_on("postpone.merge-on-read"), writable=True),

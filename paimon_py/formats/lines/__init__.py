@@ -1,0 +1,1 @@
+"""Formats of lines: `json` and `text`."""
