@@ -1,6 +1,6 @@
-"""Cached state of automatic maintenance, so that a commit asks the store only when it must.
+"""Cached state of automatic maintenance, so that a commit queries the store only when it must.
 
-All of it may be forgotten, or be older than the table: it then costs a few calls, or care comes with a later commit.
+All of it may be discarded or outdated: this only costs a few calls, or delays maintenance to a later commit.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from paimon_py.spec.tag_periods import TagRule
 
 
 class Oldest(msgspec.Struct, frozen=True):
-    """The oldest snapshot, or kept changelog, and the time that decides when it may go, None if that is not known."""
+    """The oldest snapshot, or retained changelog, and the time that decides when it may be deleted; None if unknown."""
 
     id: int
     millis: int | None = None
 
 
 class TagEnd(msgspec.Struct, frozen=True):
-    """When the time of a tag is over, by the clock on the wall, None: never; and size and time of the file it is in."""
+    """The wall clock time when a tag expires, None: never; and the size and time of its file."""
 
     stamp: tuple[int, int | None]
     wall_millis: int | None
 
 
 class NextTag(msgspec.Struct, frozen=True):
-    """Where commits go on making tags by a rule: at which snapshot, and for which period; None: no tag was made yet."""
+    """Where automatic tagging continues: at which snapshot, and after which period; None: no tag was created yet."""
 
     rule: TagRule
     snapshot_id: int
@@ -34,19 +34,19 @@ class NextTag(msgspec.Struct, frozen=True):
 
 
 class Upkeep(msgspec.Struct):
-    """What commits remember.
+    """The state that commits remember.
 
     Attributes:
         snapshot: the oldest snapshot.
-        changelog: the oldest changelog that is kept longer than its snapshot; the latest snapshot if there was
-            none that may ever go: others may keep some from then on.
+        changelog: the oldest changelog that is retained longer than its snapshot; the latest snapshot if there was
+            none that may ever be deleted: others may retain some from then on.
         consumers_due: no consumer expires before this time, in epoch milliseconds.
-        tag_ends: when the time of each tag is over.
-        tags_look: when to look at the tags again, in epoch milliseconds.
-        next_tag: where commits go on making tags.
-        partitions_checked: when commits last looked for partitions that have expired, in epoch milliseconds.
-        at_work: whether care that was begun in the background still goes on.
-        events: commits that observers are not told of yet.
+        tag_ends: the expiry time of each tag.
+        tags_look: when to check the tags again, in epoch milliseconds.
+        next_tag: where automatic tagging continues.
+        partitions_checked: when commits last checked for expired partitions, in epoch milliseconds.
+        at_work: whether maintenance that was started in the background is still running.
+        events: commits that observers have not been notified of yet.
     """
 
     snapshot: Oldest | None = None
@@ -60,6 +60,6 @@ class Upkeep(msgspec.Struct):
     events: list[CommitEvent] = msgspec.field(default_factory=list)
 
     def forget(self) -> None:
-        """Forget what was seen: another history is in its place."""
+        """Discard the state: another history has taken its place."""
         self.snapshot = self.changelog = self.consumers_due = self.tags_look = self.next_tag = None
         self.tag_ends = {}

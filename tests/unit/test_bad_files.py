@@ -176,13 +176,13 @@ def test_two_files_that_changed_places_are_noticed(broken):
     first, second = sorted(Path(broken.location).glob("snapshot/snapshot-?"))
     one, two = first.read_bytes(), second.read_bytes()
     first.write_bytes(two)
-    with refused(broken, CorruptionError, "snapshot-1 holds snapshot 2"):
+    with refused(broken, CorruptionError, "snapshot-1 contains snapshot 2"):
         reopened(broken).snapshots()
     first.write_bytes(one)
     schema = Path(broken.location) / "schema"
     reopened(broken).alter(AddColumn("x", "INT"))
     (schema / "schema-1").write_bytes((schema / "schema-0").read_bytes())
-    with refused(broken, CorruptionError, "schema-1 holds schema 0"):
+    with refused(broken, CorruptionError, "schema-1 contains schema 0"):
         reopened(broken)
 
 
