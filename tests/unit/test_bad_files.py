@@ -327,7 +327,7 @@ def test_manifests_of_a_snapshot_that_expired_are_said_to_be_expired(expiring):
     for call in (manifests[0].entries, later.manifests):
         with refused(expiring, SnapshotExpiredError, "snapshot 1"):
             call()
-    with refused(expiring, CorruptionError, "snapshot 3 names", manifests[0].name, "does not exist"):
+    with refused(expiring, CorruptionError, "snapshot 3 references", manifests[0].name, "does not exist"):
         next(one for one in reopened(expiring).snapshot(3).manifests() if one.name == manifests[0].name).entries()
 
 

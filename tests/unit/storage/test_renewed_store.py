@@ -118,7 +118,7 @@ def test_what_gives_no_credentials_is_refused(giver, place):
     with pytest.raises(UsageError, match="must return Credentials"):
         open_renewed(*place, Env(credentials=lambda: {"fs.oss.accessKeyId": "k"}))
     giver.life = -5_000
-    with pytest.raises(StorageError, match="ended 5 s ago"):
+    with pytest.raises(StorageError, match="expired 5 s ago"):
         open_renewed(*place, Env(giver.clock, credentials=giver))
 
 
