@@ -483,8 +483,7 @@ class Env:
         """The results of independent calls to the store of a path.
 
         They run in parallel on distant stores, otherwise one after the other. All of them have ended when the first
-        error
-        is raised, except those that were not started.
+        error is raised, except those that were not started.
         """
         if len(calls) > 1 and is_distant(place):
             return list(self.io.map(_call, calls))

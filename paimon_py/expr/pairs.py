@@ -85,8 +85,7 @@ def comparison(left: Atomic, right: Atomic, operator: Operator) -> PairTest:
     """`left operator right` for arrays of two comparable types; null if one of them is.
 
     Cost: one pass if the types are alike, otherwise about three; decimals compared with floats are converted through
-        text,
-        0.3 µs a row.
+        text, 0.3 µs a row.
     """
     kernel = KERNELS[operator]
     roots = {left.root, right.root}

@@ -85,8 +85,7 @@ def translate(predicate: Predicate, fields: Sequence[Field]) -> Predicate:
 
     Columns are found by field id, so the result has the file's names and types. It is safe for skipping files, row
     groups and rows before the schema is evolved, but may keep more rows than the predicate: for a missing column, or
-    one
-    whose type changed without keeping the order, the result is `Constant(True)`.
+    one whose type changed without keeping the order, the result is `Constant(True)`.
     """
     if isinstance(predicate, And):
         return all_of(translate(part, fields) for part in predicate.parts)

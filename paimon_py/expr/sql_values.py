@@ -46,8 +46,7 @@ def sql(text: str) -> Calculable:
 
     A text may contain columns, literals, `+ - * /`, `||`, CASE, and the functions abs, ceil, coalesce, concat, floor,
     greatest, least, length, lower, ltrim, nullif, replace, round, rtrim, substring, trim and upper. The result of NULL
-    is
-    NULL.
+    is NULL.
 
     Raises: UsageError with the position and a caret under it.
     """

@@ -1,5 +1,4 @@
-"""Follows references to bytes that are stored elsewhere: only to permitted places, whatever the rows of a table
-contain.
+"""Follows references to bytes that are stored elsewhere, and only to permitted places.
 
 Permitted are the directory of the table, the warehouse that contains it, the directories for its external data files,
 and the directories that the caller lists in the option `paimon-py.blob-paths` when the table or its catalog is opened.

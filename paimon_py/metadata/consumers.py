@@ -109,8 +109,7 @@ class Consumers:
         """Record the progress of a consumer, replacing the earlier record.
 
         The file of a consumer contains only a number, as in Java. A file beside it contains the marks of the snapshots
-        that
-        this number may follow, so that another history is noticed.
+        that this number may follow, so that another history is noticed.
 
         Args:
             read: the snapshot before the next one; and the one recorded before, so that a crash between the two files

@@ -23,8 +23,7 @@ class EntryFilter(msgspec.Struct, frozen=True, kw_only=True):
     `manifests`: a mask of the manifests that may contain a wanted partition, from their partition statistics.
     `partitions`: a mask of the wanted serialized partition rows; called with distinct ones. `buckets`: wanted buckets.
     `level_min`, `level_max`: wanted levels, both included. `keep`: a mask of the wanted live entries, by keys,
-    statistics
-    or other values; called after folding.
+    statistics or other values; called after folding.
     """
 
     manifests: Callable[[Sequence[ManifestFile]], Mask] | None = None

@@ -35,7 +35,7 @@ def raise_hint(
     Args:
         seen: the recently read value of the hint, if any.
         may_begin: called to decide whether to write the hint if there is none.
-        An error of the store here only affects later request counts.
+    An error of the store here only affects later request counts.
     """
     try:
         current = _read_hint(store, path) if seen is None else seen

@@ -95,8 +95,7 @@ class SnapshotLog:
     """The known snapshots of a table for one commit, writer or stream: each is fetched once.
 
     Of the known snapshots only the newest one is read again, before later ones are added: a rollback may have removed
-    it,
-    which invalidates all of them.
+    it, which invalidates all of them.
     """
 
     def __init__(self, root: TableRoot) -> None:
@@ -108,8 +107,7 @@ class SnapshotLog:
         """The snapshots after a base up to and including `latest`, which must be newer than in all earlier calls.
 
         Cost: none if `latest` is the base; otherwise a get for the base and for each snapshot in between, and one if
-            others
-            were already known.
+            others were already known.
         """
         if base.is_of(latest):
             return self._history([])

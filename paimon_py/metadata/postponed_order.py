@@ -1,8 +1,7 @@
 """The order of files in the postpone bucket: the snapshot that added a file determines how new its rows are.
 
 The entries of live files do not contain this order: manifests are merged, and the snapshots that added the files
-expire.
-An entry only contains the creation time of its file, and the clocks of writers differ. So commits give waiting
+expire. An entry only contains the creation time of its file, and the clocks of writers differ. So commits give waiting
 files times that never decrease (`commit/postponed_times.py`), and record in the snapshot from which time on this holds.
 Java orders waiting files by these times as well. For files of other writers the history shows which snapshot added
 them.

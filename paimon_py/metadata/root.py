@@ -50,8 +50,7 @@ class TableRoot:
 
     `.path` is the directory of the table. All branches share the manifests, the data files and everything else in it.
     `.branch_path` is the directory of the schemas and snapshots of the branch, and its tags, changelogs and consumers:
-    for
-    the branch "main", the table's own directory.
+    for the branch "main", the table's own directory.
 
     `.registration` is the table's entry in its catalog; None if a table is only its directory. `.history` manages
     the snapshots and branches; None if the directory does.

@@ -45,8 +45,7 @@ class Schemas:
     """The schemas of one table directory (or branch directory).
 
     A schema file never changes, so every version is read once. Another one takes its place only if the table is dropped
-    and
-    created again, or rolled back by others; a listing shows this. Pickles carry the store and the path.
+    and created again, or rolled back by others; a listing shows this. Pickles carry the store and the path.
     """
 
     __slots__ = ("_cache", "_own", "_path", "_stamps", "_store")

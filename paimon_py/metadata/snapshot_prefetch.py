@@ -48,10 +48,9 @@ class SnapshotPrefetcher:
         """The newest snapshot by hints; None if they do not lead to it.
 
         The last seen id is a hint like LATEST, and the larger one of both counts: a lower bound, accepted if its
-        snapshot
-        exists and is not older than EARLIEST. If LATEST differs, EARLIEST is read again at the end: snapshots may have
-        expired between two of the calls. Without LATEST no hint counts, since a rollback may be in progress; the same
-        applies if a snapshot does not follow from the previous one.
+        snapshot exists and is not older than EARLIEST. If LATEST differs, EARLIEST is read again at the end: snapshots
+        may have expired between two of the calls. Without LATEST no hint counts, since a rollback may be in progress;
+        the same applies if a snapshot does not follow from the previous one.
 
         Cost: one round trip if the newest snapshot was seen before, two with a good hint, one more for each commit
             since.

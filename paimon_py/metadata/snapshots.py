@@ -93,8 +93,7 @@ class Snapshots:
         the snapshots are listed.
 
         Cost: three gets and one stat with a good hint, one more get per commit since; otherwise one list, and one get.
-            On
-            distant stores the hints are read in parallel, and then the snapshot together with the one after it: one
+            On distant stores the hints are read in parallel, and then the snapshot together with the one after it: one
             round trip for a table object that has seen the newest snapshot, two for others.
         """
         if self._newest is not None:

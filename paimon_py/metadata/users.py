@@ -42,8 +42,7 @@ class UserHistory:
         """The last numbered commit of a user up to a snapshot; None if there is none.
 
         Cost: none if the snapshot contains its users; otherwise a get for each snapshot down to one that does, or to
-            the
-            last one of the user; and a get for the user's file if all those have expired.
+            the last one of the user; and a get for the user's file if all those have expired.
         Raises: CorruptionError if the user's file is damaged.
         """
         commits: dict[str, UserCommit] = {}

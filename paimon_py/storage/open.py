@@ -29,8 +29,7 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
 
     Plain paths and `file:` are local, `memory://` belongs to the process; everything else uses fsspec. Options have
     Paimon's own names (`s3.access-key`, `fs.s3a.endpoint`, `fs.azure.account.key.…`); the cloud's own chain of
-    credentials
-    supplies the rest. A user in the URL is passed to the store; the path does not contain it.
+    credentials supplies the rest. A user in the URL is passed to the store; the path does not contain it.
 
     Raises:
         UsageError: the URL is malformed, contains a password, or a user that its scheme does not support; or a package

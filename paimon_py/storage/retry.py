@@ -18,8 +18,7 @@ class RetryStore:
     """Repeats reads, replacements and deletions after transient errors: a bounded number of times, with growing waits.
 
     `put_new` is never repeated: its second attempt could not tell its own file from another's. Streams and renames are
-    not
-    repeated either; opening a stream is.
+    not repeated either; opening a stream is.
 
     Args:
         store: the store that may fail.

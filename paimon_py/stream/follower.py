@@ -83,10 +83,8 @@ class SnapshotFollower:
         """A chunk of snapshots; empty if there are too few.
 
         If each states that it was built on the previous one, they are the next ones. Otherwise the last one is fetched
-        first,
-        and once more at the end: if both are the same, there was no rollback in between, and the last one descends from
-        all
-        the others, including the base.
+        first, and once more at the end: if both are the same, there was no rollback in between, and the last one
+        descends from all the others, including the base.
         """
         last = number + self._chunk - 1
         newest = self._root.snapshots.find(last) if self._chunk > 1 else None

@@ -16,8 +16,7 @@ class Progress:
     """Moves a consumer forward. Called with the position after an acknowledged step.
 
     With `in_order` a step acknowledges all before it (`consumer.mode` = 'exactly-once'). Otherwise steps are
-    acknowledged
-    one by one, in any order, and the consumer stays before the first one that is not ('at-least-once').
+    acknowledged one by one, in any order, and the consumer stays before the first one that is not ('at-least-once').
 
     A copy in another process does not know the others' steps, and moves the consumer as if in order.
     """

@@ -64,8 +64,7 @@ class Reading:
         """The request for planning and reading a whole snapshot with which a stream begins.
 
         A system table also shows deleted rows. Rows that are not compacted yet are omitted if the compaction will
-        report
-        them in its changelog.
+        report them in its changelog.
 
         Source: Java `DataTableStreamScan.tryFirstPlan`.
         """

@@ -113,8 +113,7 @@ class Step:
 
         Args:
             in_order: return the rows as if one split were read after the other; otherwise alternate between splits as
-                their
-                rows become available. All changes of one key come in order in either case.
+                their rows become available. All changes of one key come in order in either case.
         Raises: as `read`
         """
         check_flag("in_order", in_order)

@@ -101,8 +101,7 @@ class TableVerbs:
     @property
     def _rules(self) -> TableSchema:
         """The schema for rewriting rows: the latest if its columns are those of this table object, otherwise the
-        object's
-        own.
+        object's own.
 
         Cost: as `_newest`
         """
