@@ -1,4 +1,4 @@
-"""`python -m paimon_py` and the script `paimon-py`: the command line, or what to install for it."""
+"""`python -m paimon_py` and the script `paimon-py`: the command line, or a hint what to install for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ except ModuleNotFoundError as error:
     _MISSING = error.name
 
     def main(arguments: Sequence[str] | None = None) -> int:  # noqa: ARG001 - the same call as the real one
-        """Say what to install. Returns: 1"""
+        """Print what to install. Returns: 1"""
         install = "pip install 'paimon_py[cli]'"
         sys.stderr.write(f"error: the command line needs {_MISSING}, which is not installed: {install}\n")
         return 1

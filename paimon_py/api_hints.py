@@ -1,7 +1,7 @@
 """Names of other libraries, with advice for callers that use them here.
 
-Only errors read this module's tables. An attribute that is not there stays an `AttributeError`, so that `hasattr` and
-tab completion work; a call with wrong arguments stays a `TypeError`.
+Only errors read this module's tables. A missing attribute still raises `AttributeError`, so that `hasattr` and
+tab completion work; a call with wrong arguments still raises `TypeError`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("num_rows", "count_rows", "shape"), "count()"),
     },
     "Writer": {
-        "commit": "changes(), and give that to table.commit(…)",
+        "commit": "changes(), and pass them to table.commit(…)",
         **dict.fromkeys(("prepare_commit", "flush"), "changes()"),
         **dict.fromkeys(("write", "write_pandas", "write_arrow_batch", "write_batch", "write_table"), _WRITE),
     },
@@ -100,7 +100,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("field", "column", "Col"), "col('a')"),
     },
 }  # fmt: skip
-"""Class, or this package, and a name elsewhere → what to write here."""
+"""Maps a class, or this package, and a name elsewhere to the equivalent here."""
 
 ITEMS: Mapping[str, str] = {
     "Catalog": "table('db.t'), and tables('db') for the names of tables",
@@ -108,7 +108,7 @@ ITEMS: Mapping[str, str] = {
     "Scan": "columns=[…] of table.scan for columns, to_arrow() or to_reader() for rows",
     "Column": "col('a', 'b') for the field b of a ROW a",
 }
-"""Class → what to write in the place of brackets."""
+"""Maps a class to the equivalent of indexing it."""
 
 ARGUMENTS: Mapping[str, str] = {
     "primary_keys": "primary_key=[…]",
@@ -128,7 +128,7 @@ ARGUMENTS: Mapping[str, str] = {
     **dict.fromkeys(("add_columns", "drop_columns", "set_properties"), "alter(AddColumn('x', 'INT'), …)"),
     "warehouse": "the warehouse as the first argument: Catalog.open('s3://bucket/warehouse')",
 }  # fmt: skip
-"""An argument elsewhere → what to write here."""
+"""Maps an argument elsewhere to the equivalent here."""
 
 
 CHANGES: Mapping[str, str] = {
@@ -147,7 +147,7 @@ CHANGES: Mapping[str, str] = {
     "not_null": "nullable=False",
     "force": "allow_narrowing=True",
 }
-"""An argument of a schema change elsewhere → what to write here; it counts where the change has that argument."""
+"""Maps an argument of a schema change elsewhere to the equivalent here, if the change has that argument."""
 
 _BESIDE_ADD_COLUMN: Mapping[str, str] = {
     **dict.fromkeys(
@@ -171,7 +171,7 @@ _OF_SCANS = ("columns", "where", "limit", "order_by", "snapshot_id", "tag", "tim
 
 
 class ApiHints:
-    """Attributes that other libraries have, and this class has not, are told with the way to do the same here."""
+    """Raises errors with a hint for attributes of other libraries that this class does not have."""
 
     __slots__ = ()
 
@@ -189,7 +189,7 @@ class ApiHints:
 
 
 def unknown_attribute(owner: type, name: str) -> str:
-    """The message for an attribute that instances of a class have not."""
+    """The message for an attribute that instances of a class do not have."""
     told = f"{owner.__name__!r} object has no attribute {name!r}"
     if name.startswith("_"):
         return told
@@ -198,13 +198,13 @@ def unknown_attribute(owner: type, name: str) -> str:
 
 
 def no_items(owner: type) -> str:
-    """The message for brackets after an object that is neither a list nor a mapping."""
+    """The message for indexing an object that is neither a list nor a mapping."""
     way = ITEMS.get(owner.__name__)
     return f"{owner.__name__!r} object is not subscriptable" + ("" if way is None else f"; write {way}")
 
 
 def unknown_name(name: str, known: list[str]) -> str:
-    """The message for a name that the package has not."""
+    """The message for a name that the package does not have."""
     return f"module 'paimon_py' has no attribute {name!r}" + _advice(ATTRIBUTES["paimon_py"].get(name), name, known)
 
 
@@ -216,7 +216,7 @@ def _advice(way: str | None, name: str, known: list[str]) -> str:
 
 
 def explains_arguments(change: C) -> C:
-    """A class decorator: the TypeError of an object that is made with wrong arguments is told what would be right."""
+    """A class decorator: a TypeError for wrong constructor arguments contains the right ones."""
     made = change.__dict__["__init__"]
 
     @functools.wraps(made)
@@ -238,7 +238,7 @@ def explains_arguments(change: C) -> C:
 
 
 def explain_call(error: TypeError, verb: Callable[..., Any], given: Mapping[str, object]) -> None:
-    """Add to the error of a call that did not fit a verb what to write, and which arguments there are."""
+    """Add the right arguments, and all existing ones, to the error of a call that does not fit a method."""
     signature = inspect.signature(verb)
     known = [name for name in signature.parameters if name not in ("self", "cls")]
     wrong = [name for name in given if name not in known]

@@ -1,6 +1,6 @@
-"""Checks of outside input: bytes of metadata files, arguments of callers, calls of public verbs.
+"""Checks of outside input: bytes of metadata files, arguments of callers, calls of public methods.
 
-Nothing raw passes a door. The cause stays chained, so that a mistake of ours can be told from a damaged file.
+No raw Python error leaves the package. The cause stays chained, so that a bug here can be told from a damaged file.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ G = TypeVar("G")
 
 
 class NameList(Protocol):
-    """Names in their order: a list or a tuple of texts. One text alone is none, also for type checkers."""
+    """Names in order: a list or tuple of strings. A single string is not accepted, at run time or by type checkers."""
 
     def __contains__(self, value: object, /) -> bool:
-        """Whether a name is among these; of a text type checkers know that it asks for texts."""
+        """Whether a name is included; tells type checkers that a plain string is not a list of names."""
 
     def __iter__(self) -> Iterator[str]:
         """The names."""
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of names."""
 
 
 UNFORESEEN: tuple[type[Exception], ...] = (
     ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, EOFError,
 )  # fmt: skip
-"""What Python raises of values that nobody foresaw; `struct.error` and Arrow's own errors are none of these."""
+"""Errors that Python raises for unexpected values; `struct.error` and Arrow's own errors are not included."""
 
 
 @contextlib.contextmanager
 def decoding_metadata(path: str) -> Iterator[None]:
-    """The door of a metadata file: what decoding it raises, beside errors of ours, is CorruptionError with the path.
+    """Convert errors while decoding a metadata file, except those of paimon_py, to CorruptionError with the path.
 
     Raises: CorruptionError.
     """
@@ -62,9 +62,9 @@ def decoding_metadata(path: str) -> Iterator[None]:
 
 
 def as_list(what: str, given: object) -> list[Any]:
-    """The items of a list that a caller gave.
+    """The items of a list from a caller.
 
-    Raises: UsageError for one text, and for what has no items; `what` says what was asked for.
+    Raises: UsageError for a single string, and for values that are not iterable; `what` describes the expected value.
     """
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise UsageError(f"{what}, not {type(given).__name__}: {given!r}")
@@ -76,10 +76,10 @@ def as_list(what: str, given: object) -> list[Any]:
 
 
 def as_names(what: str, given: object) -> tuple[str, ...]:
-    """The names of a list that a caller gave, in their order.
+    """The names of a list from a caller, in order.
 
-    Raises: UsageError for what has no items, items that are not texts, and for a set, which has no order; `what` says
-    what was asked for.
+    Raises: UsageError for values that are not iterable, items that are not strings, and sets, which have no order;
+    `what` describes the expected value.
     """
     if isinstance(given, (set, frozenset)):
         raise UsageError(f"{what}, not a {type(given).__name__}, which has no order: {given!r}")
@@ -91,22 +91,22 @@ def as_names(what: str, given: object) -> tuple[str, ...]:
 
 
 def as_mapping(what: str, given: object) -> dict[str, Any]:
-    """The items of a mapping from names that a caller gave; none for None.
+    """The items of a mapping with string keys from a caller; empty for None.
 
-    Raises: UsageError for anything else, which is not repeated: options hold secrets.
+    Raises: UsageError for anything else, without repeating the value: options may contain secrets.
     """
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        names = " with names that are not texts" if isinstance(given, Mapping) else ""
+        names = " with names that are not strings" if isinstance(given, Mapping) else ""
         raise UsageError(f"{what} map names to strings, got a {type(given).__name__}{names}")
     return dict(given)
 
 
 def path_text(given: object) -> str:
-    """The path or URL of a table, as a text.
+    """The path or URL of a table, as a string.
 
-    Raises: UsageError for anything but a text and a path.
+    Raises: UsageError for anything but a string or path.
     """
     if not isinstance(given, str) and not hasattr(given, "__fspath__"):
         raise UsageError(f"Table.open takes the path or URL of the directory of a table, not {given!r}")
@@ -121,14 +121,14 @@ _VALUES = {
 
 
 def way_of(given: object) -> str:
-    """What to write in the place of a value of paimon_py that holds what was asked for; no words for other values."""
+    """A hint for a value of paimon_py that contains the expected one; empty for other values."""
     ours = type(given).__module__.startswith("paimon_py.")
     way = _VALUES.get(type(given).__name__) if ours else None
     return "" if way is None else f"; write {way} of the {type(given).__name__}"
 
 
 def check_flag(name: str, given: object) -> None:
-    """Make sure that a caller means what a flag says: "no" is true in Python, and an empty text no dry run.
+    """Check that a flag is a bool: "no" is true in Python, and an empty string would mean no dry run.
 
     Raises: UsageError for anything but True and False.
     """
@@ -137,8 +137,8 @@ def check_flag(name: str, given: object) -> None:
 
 
 def as_python(given: G) -> G:
-    """A whole number or an age of NumPy as one of Python; anything else as it is, so that checks tell what it was."""
-    if type(given).__name__ == "timedelta64":  # which NumPy counts among its whole numbers
+    """Convert an integer or duration of NumPy to Python; other values unchanged, so that checks can describe them."""
+    if type(given).__name__ == "timedelta64":  # a subclass of NumPy's integers
         age: Any = given
         return age.astype("timedelta64[us]").item() if str(age.dtype) in _AGES and age == age else given
     if isinstance(given, Integral) and not isinstance(given, int):
@@ -147,25 +147,25 @@ def as_python(given: G) -> G:
 
 
 def check_progress(given: object) -> None:
-    """Make sure that what a caller wants to be told of progress by can be called, or is None.
+    """Check that a progress callback can be called, or is None.
 
-    Raises: UsageError for anything else, and for what cannot be called with three arguments, or has to be awaited.
+    Raises: UsageError for other values, functions that do not take three arguments, and async functions.
     """
     if given is None:
         return
     if not callable(given):
-        raise UsageError(f"progress is a function that is told how far the work has come, not {given!r}")
+        raise UsageError(f"progress is a function that is called as the work proceeds, not {given!r}")
     call = "progress is called as progress(done, total, what)"
     if inspect.iscoroutinefunction(given):
-        raise UsageError(f"{call}, and nobody awaits {given!r}: give a function that is not async")
+        raise UsageError(f"{call}, and {given!r} would not be awaited: pass a function that is not async")
     try:
         inspect.signature(given).bind(0, 0, "")
     except TypeError as error:
         raise UsageError(
-            f"{call}, which {given!r} does not take ({error}); write lambda done, total, what: … around what you call"
+            f"{call}, which {given!r} does not accept ({error}); write lambda done, total, what: … around your call"
         ) from None
     except ValueError:
-        return  # a function in C that does not say what it takes
+        return  # a function in C without a signature
 
 
 def with_location(
@@ -173,17 +173,16 @@ def with_location(
     there: Callable[[Any], object] | None = None,
     guard: Callable[[Any, Callable[..., Any]], None] | None = None,
 ) -> Callable[[C], C]:
-    """A class decorator: errors of public methods about damaged metadata say where, if they do not yet.
+    """A class decorator: errors of public methods about damaged metadata get a location, if they have none yet.
 
-    Rows of manifests are decoded together, whatever file they came from, so that the decoder cannot say it. The
-    TypeError of a call that does not fit its verb is told what would. Memory that runs out is a ResourceError. All
-    other errors pass as they are, those of a caller's own input among them. Whole numbers of NumPy reach a verb as
-    those of Python.
+    Rows of manifests of several files are decoded together, so the decoder does not know the file. The TypeError of a
+    call that does not fit its method gets a hint. Running out of memory becomes a ResourceError. All other errors pass
+    unchanged, including those of the caller's own input. Integers of NumPy are converted to those of Python.
 
     Args:
-        place: where the object lies: a directory or URL.
-        there: called if something was not found; raises TableNotFoundError if there is no table any more.
-        guard: called with the object and the verb before the verb itself; raises if the verb must not be called now.
+        place: the location of the object: a directory or URL.
+        there: called if something was not found; raises TableNotFoundError if the table no longer exists.
+        guard: called with the object and the method before the method itself; raises if it must not be called now.
     """
 
     def decorate(cls: C) -> C:
@@ -236,6 +235,6 @@ def _at_door(
 
 
 def _lacks_place(error: CorruptionError) -> bool:
-    """Whether an error names no file, or only what metadata call one."""
+    """Whether an error contains no file, or only the name of one in metadata."""
     path = error.path
     return path is None or not (path.startswith("/") or "://" in path or path[1:3] == ":/")

@@ -11,6 +11,6 @@ Ints = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 Bytes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
-"""True for the rows that are meant."""
+"""True for the selected rows."""
 Words = npt.NDArray[np.uint64]
 AnyArray = npt.NDArray[Any]

@@ -1,6 +1,6 @@
-"""Decimals with fewer digits after the point, and quotients of decimals, exactly.
+"""Exact rounding of decimals to fewer fractional digits, and exact quotients of decimals.
 
-Arrow divides decimals by words of 32 bits and errs where such a word of the quotient has all bits set: it rounds
+Arrow divides decimals by words of 32 bits and errs if such a word of the quotient has all bits set: it rounds
 18446744073709551615 of scale 14 to 18446744066402043429 (seen in 26.0).
 """
 
@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 WIDEST = 76
-"""The most digits of a decimal in Arrow."""
+"""The maximum number of digits of a decimal in Arrow."""
 _WORDS = 8
 _BITS = np.uint64(32)
 _MASK = np.uint64(2**32 - 1)
 _STEP = 9
-"""Digits that one division by a word takes away."""
+"""The number of digits that one division by a word removes."""
 
 _WIDEST_STORED = 38
 _SCALE_MIN = 6
@@ -28,11 +28,11 @@ Words = npt.NDArray[np.uint64]
 
 
 def scaled_down(array: pa.Array, scale: int, *, half_up: bool) -> pa.Array:
-    """The decimals of `array` as decimal256 with 76 digits (with fewer before zeros), `scale` of them after the point.
+    """The decimals of `array` as decimal256 with 76 digits (fewer before zeros), `scale` of them after the point.
 
     Args:
         scale: less than the array's; may be negative.
-        half_up: round halves away from zero; else cut toward zero.
+        half_up: round halves away from zero; otherwise truncate toward zero.
     """
     words = _words(array)
     negative = words[-1] >> np.uint64(31) == 1
@@ -54,7 +54,8 @@ def scaled_down(array: pa.Array, scale: int, *, half_up: bool) -> pa.Array:
 def quotient_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     """The type of the quotient of two decimals, as in Spark: at least six digits after the point.
 
-    Where 38 digits are too few for all of them, digits before the point come first; so with 76 where a side is wider.
+    If 38 digits are not enough for all of them, digits before the point take precedence; likewise with 76 for a wider
+    side.
 
     Source: Spark `DecimalPrecision`, `DecimalType.adjustPrecisionScale`.
     """
@@ -67,14 +68,14 @@ def quotient_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def quotient(left: pa.Array, right: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Decimals divided by decimals, halves away from zero; NULL where a side is NULL.
+    """Divide decimals by decimals, rounding halves away from zero; NULL if a side is NULL.
 
     Args:
-        right: not zero where both sides have a value.
-        kind: as `quotient_type` says.
+        right: not zero if both sides have a value.
+        kind: the type from `quotient_type`.
 
-    Cost: numbers of any length, two microseconds a row.
-    Raises: pa.ArrowInvalid where a quotient has more digits than the type.
+        Cost: uses integers of any length, two microseconds a row.
+        Raises: pa.ArrowInvalid if a quotient has more digits than the type.
     """
     there = pc.and_(left.is_valid(), right.is_valid())
     above, below = _whole_numbers(left), _whole_numbers(right)
@@ -98,7 +99,7 @@ def quotient(left: pa.Array, right: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _whole_numbers(array: pa.Array) -> npt.NDArray[np.object_]:
-    """The digits of decimals as numbers of Python, without the point."""
+    """The digits of decimals as Python integers, without the point."""
     words = _words(array)
     negative = words[-1] >> np.uint64(31) == 1
     _negate(words, negative)

@@ -1,6 +1,6 @@
 """Time, names, randomness, threads and spill space: the parts of the outside world that the core may use, injected.
 
-Nothing else in the core imports `time`, `uuid`, `random` or `tempfile`, nor `threading` but for `parallel.py` (a test
+Nothing else in the core imports `time`, `uuid`, `random` or `tempfile`, nor `threading` except `parallel.py` (a test
 enforces it).
 """
 
@@ -39,7 +39,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MAP_ALIGNMENT = 1 << 16
-"""Parts of spilled files that are mapped begin at a multiple of so many bytes."""
+"""Mapped parts of spilled files begin at a multiple of this number of bytes."""
 
 _REQUESTS_AT_ONCE = 64
 _SPILL_BUFFER_BYTES = 1 << 16
@@ -72,12 +72,12 @@ class Clock(Protocol):
         ...
 
     async def pause(self, seconds: float) -> None:
-        """Wait, while others run."""
+        """Wait while other tasks run."""
         ...
 
 
 class Ids(Protocol):
-    """Unique names, random numbers, and which process this is."""
+    """Unique names, random numbers, and the id of this process."""
 
     def uuid(self) -> str:
         """A new random UUID in its usual text form."""
@@ -88,7 +88,7 @@ class Ids(Protocol):
         ...
 
     def process(self) -> int:
-        """The id of the calling process: another number after a fork."""
+        """The id of the calling process: it changes after a fork."""
         ...
 
 
@@ -111,7 +111,7 @@ class Pool(Protocol):
         ...
 
     async def aside(self, function: Callable[[], R]) -> R:
-        """Run a function while other calls run; return or raise what it does."""
+        """Run a function while other calls run; returns or raises its outcome."""
         ...
 
     def behind(self, function: Callable[[], object]) -> None:
@@ -121,7 +121,7 @@ class Pool(Protocol):
     def ahead(self, function: Callable[[], R]) -> Callable[[], R]:
         """Run a function, possibly while the caller continues; the process waits for its end.
 
-        To get what the function returns or raises, call the returned function once.
+        Call the returned function once to get the function's result or error.
         """
         ...
 
@@ -224,8 +224,8 @@ class SerialPool:
 class ThreadPool:
     """Runs work on a few threads, created for each call so that none outlives it.
 
-    `threads`: how many compute at once; None: one for each core that the process may use. `calls`: how many calls of
-    `map` run at once; None: a few more than there are cores.
+    `threads`: the number of computing threads; None: one for each core that the process may use. `calls`: the number of
+    simultaneous calls of `map`; None: a few more than there are cores.
     """
 
     def __init__(self, threads: int | None = None, calls: int | None = None) -> None:
@@ -242,7 +242,7 @@ class ThreadPool:
         except RuntimeError as error:
             if "shutdown" not in str(error):
                 raise
-            shared.run()  # the process is ending and starts no threads: this one does what is left
+            shared.run()  # the process is ending and cannot start threads: this one does the rest
         return iter(shared.results())
 
     def streams(
@@ -287,7 +287,7 @@ class _Ahead(Generic[R]):
     def _run(self) -> None:
         try:
             self._found.append(self._function())
-        except BaseException as error:  # noqa: BLE001 - raised by whoever asks
+        except BaseException as error:  # noqa: BLE001 - raised by the caller of the result
             self._error = error
 
     def _end(self, thread: Thread) -> R:
@@ -308,7 +308,7 @@ class _SharedWork:
         self._failed: dict[int, BaseException] = {}
 
     def run_on(self, threads: int) -> None:
-        """Work on so many threads, and wait for their end. Raises: RuntimeError if they cannot be started."""
+        """Work on this number of threads, and wait for their end. Raises: RuntimeError if they cannot be started."""
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(max_workers=threads, thread_name_prefix="paimon") as pool:
@@ -333,7 +333,7 @@ class _SharedWork:
 
 
 class TemporarySpill:
-    """Files in a directory of their own below the machine's temporary directory (`TMPDIR`), or below `directory`.
+    """Files in a separate directory below the machine's temporary directory (`TMPDIR`), or below `directory`.
 
     The directory is created with the first file, readable only for its owner, and removed when it is no longer used or
     the process ends. A killed process leaves its directory behind; the next process that creates one removes it. A lock
@@ -395,7 +395,7 @@ def is_ending() -> bool:
 
 
 def _remove_tree(directory: str, process: int, lock: int | None) -> None:
-    """A forked child leaves the directory to its parent."""
+    """Remove the directory; a forked child leaves it to its parent."""
     if os.getpid() == process:
         import shutil
 
@@ -423,7 +423,7 @@ def _lock(directory: str) -> int | None:
 
 
 def _remove_abandoned(parent: str) -> None:
-    """Remove the directories of ended processes of this user; directories that are not certainly theirs stay."""
+    """Remove the directories of ended processes of this user; directories that are not certainly theirs are kept."""
     if fcntl is None:
         return
     import shutil
@@ -444,11 +444,11 @@ class Env:
     """The clock, ids, pools and spill place that one table or catalog uses.
 
     Attributes:
-        clock, ids, pool, spill: as given, or those of the machine.
-        io: the pool for requests to stores that take their time: as given, or the given `pool`, or threads of its own.
-        credentials: gives the credentials of stores as of now; asked again before they end. None: options and the
-            cloud's own chain say.
-        observers: called with what happens to tables (`Catalog.register_observer`).
+        clock, ids, pool, spill: the given ones, or those of the machine.
+        io: the pool for requests to distant stores: the given one, or the given `pool`, or separate threads.
+        credentials: returns the current credentials of stores; called again before they expire. None: options and the
+            cloud's own chain are used.
+        observers: called with events of tables (`Catalog.register_observer`).
     """
 
     __slots__ = ("clock", "credentials", "ids", "io", "observers", "pool", "spill")
@@ -461,16 +461,16 @@ class Env:
         credentials: Callable[[], Credentials] | None = None,
         observers: Iterable[Observer] = (),
     ) -> None:  # fmt: skip
-        """`threads`: how many compute at once; None: one for each core that the process may use. A pool that is given
-        knows its own.
+        """`threads`: the number of computing threads; None: one for each core that the process may use. A given pool
+        determines its own.
 
-        Raises: UsageError for a number below 1, and for threads of a pool that is given.
+        Raises: UsageError for a number below 1, and for threads in addition to a pool.
         """
         threads = as_python(threads)
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise UsageError(f"threads must be a whole number from 1, not {threads!r}")
         if threads is not None and pool is not None:
-            raise UsageError("give threads or a pool, not both: a pool knows how many threads it has")
+            raise UsageError("give threads or a pool, not both: a pool has its own number of threads")
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or SystemIds()
         self.io: Pool = io or pool or ThreadPool(calls=_REQUESTS_AT_ONCE)
@@ -480,10 +480,10 @@ class Env:
         self.observers = Observers(observers)
 
     def at_once(self, place: str, calls: Sequence[Callable[[], T]]) -> list[T]:
-        """What calls to the store of a path give that do not wait for each other.
+        """The results of independent calls to the store of a path.
 
-        All run at once where requests take their time, else one after the other. All have ended when the first error
-        is raised, but for those that were not begun.
+        They run in parallel on distant stores, otherwise one after the other. All of them have ended when the first
+        error is raised, except those that were not started.
         """
         if len(calls) > 1 and is_distant(place):
             return list(self.io.map(_call, calls))
@@ -491,7 +491,7 @@ class Env:
 
 
 def is_distant(place: str) -> bool:
-    """Whether requests to the store of a path take their time: whether the path is a URL."""
+    """Whether the store of a path is distant, so that requests take long: whether the path is a URL."""
     return "://" in place
 
 

@@ -192,8 +192,8 @@ class CommitUnknownError(CommitError):
     one, is safe: it checks whether the table contains these files, and does nothing if it does.
 
     Attributes:
-        changes: what was being committed, the bytes of a `Changes`; None if only metadata change.
-        user, identifier: as the caller gave them.
+        changes: the changes to commit, the bytes of a `Changes`; None if only metadata change.
+        user, identifier: as passed by the caller.
     """
 
     kind = "commit-unknown"

@@ -1,6 +1,6 @@
-"""Small pages for notebooks: a title, facts, tables and notes as HTML. Pure; everything that is shown is escaped.
+"""Small pages for notebooks: a title, facts, tables and notes as HTML. Pure; all content is escaped.
 
-A page is what `_repr_html_` of a value gives. Whoever makes one reads little, and says what could not be read.
+A page is the result of `_repr_html_` of a value. Pages should read little, and report what could not be read.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from datetime import datetime, timezone
 from typing import Any
 
 CELLS_MAX = 50
-"""The most rows of a table on a page."""
+"""The maximum number of rows of a table on a page."""
 
 TEXT_MAX = 300
-"""The most characters of a value on a page."""
+"""The maximum number of characters of a value on a page."""
 
 _LONG = 20
 
 _SPANS = ((0, 31), (127, 159), (0x61C, 0x61C), (0x200B, 0x200B), (0x200E, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F))
 _UNSEEN = [code for first, last in _SPANS for code in range(first, last + 1)]
-"""Characters that nobody sees, or that turn the direction of what follows: controls, marks, separators."""
+"""Characters that are invisible, or that change the direction of text: controls, marks, separators."""
 
 _MARKUP = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
 _ESCAPES = str.maketrans({**{chr(code): ascii(chr(code))[1:-1] for code in _UNSEEN}, **_MARKUP})
@@ -29,17 +29,17 @@ _SHORT = 40
 
 
 def page(title: str, *parts: str) -> str:
-    """A title and what stands below."""
+    """A title and the parts below it."""
     return f'<div class="paimon-py"><b>{escape(title)}</b>{"".join(parts)}</div>'
 
 
 def facts(known: Mapping[str, object]) -> str:
-    """Names and values, one pair a line; without what is None."""
+    """Names and values, one pair per line; omits None."""
     return grid((), [(name, value) for name, value in known.items() if value is not None])
 
 
 def grid(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table with a line for each row, at most CELLS_MAX of them; a long or wide one scrolls in a box of its own."""
+    """A table with a line for each row, at most CELLS_MAX of them; a long or wide one scrolls in its own box."""
     listed = list(rows)
     lines = ["".join(_cell("td", value) for value in row) for row in listed[:CELLS_MAX]]
     if names:
@@ -57,23 +57,23 @@ def note(text: str) -> str:
 
 
 def preformat(text: str) -> str:
-    """A text that people read line by line, as it is."""
+    """Preformatted text."""
     return f'<pre style="white-space:pre;overflow:auto">{_whole(text).translate(_LINES)}</pre>'
 
 
 def section(title: str, *parts: str) -> str:
-    """A part of a page with a title of its own."""
+    """A part of a page with its own title."""
     return f'<div style="margin-top:6px"><i>{escape(title)}</i>{"".join(parts)}</div>'
 
 
 def escape(value: object) -> str:
-    """A value as text that no browser takes for anything else, cut where it is very long."""
+    """A value as text that browsers do not interpret, cut if it is very long."""
     text = value if isinstance(value, str) else str(value)
     return _whole(text if len(text) <= TEXT_MAX else text[:TEXT_MAX] + "…").translate(_ESCAPES)
 
 
 def join_values(values: Iterable[object], most: int = 20) -> str:
-    """Values between commas, at most so many of them."""
+    """Values separated by commas, at most `most` of them."""
     found = list(values)
     shown = ", ".join(map(str, found[:most]))
     return shown if len(found) <= most else f"{shown}, … {len(found) - most} more"
@@ -90,7 +90,7 @@ class AsPage:
 
 
 def moment(millis: int) -> str:
-    """A time in UTC as people write it."""
+    """A time in UTC as readable text."""
     try:
         return datetime.fromtimestamp(millis / 1000, timezone.utc).isoformat(" ", "seconds")
     except (OverflowError, ValueError, OSError):
@@ -98,7 +98,7 @@ def moment(millis: int) -> str:
 
 
 def _plain(name: str, value: Any) -> object:
-    """A value of a field as people read it; None for nothing."""
+    """The value of a field as readable text; None if empty."""
     if name.endswith("_millis") and value is not None:
         return f"{value} ({moment(value)})"
     if isinstance(value, (tuple, list, frozenset, set)):
@@ -113,5 +113,5 @@ def _cell(tag: str, value: object) -> str:
 
 
 def _whole(text: str) -> str:
-    """A text that can be sent as UTF-8: halves of characters are written out."""
+    """A text that can be encoded as UTF-8: lone surrogates are escaped."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

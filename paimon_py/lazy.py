@@ -1,4 +1,4 @@
-"""Attributes that are computed when first asked for, without a lock."""
+"""Attributes that are computed on first use, without a lock."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ T = TypeVar("T")
 
 
 class lazy_property(Generic[T]):
-    """Computes an attribute when it is first asked for, and keeps the value in the instance.
+    """Computes an attribute on first use, and stores the value in the instance.
 
     `functools.cached_property` of Python 3.10 and 3.11 holds one lock for all instances of a class while it computes:
-    threads wait for one another's tables, and a child that was forked meanwhile waits for ever. Here nobody waits.
-    Two threads that ask one instance at the same time may both compute; every caller gets the value kept first.
+    threads wait for one another's tables, and a child that was forked meanwhile waits for ever. Here no thread waits.
+    Two threads that read one instance at the same time may both compute; every caller gets the value stored first.
 
-    Cost: once computed, the attribute is found in the instance and this descriptor is not asked.
+    Cost: once computed, the attribute is found in the instance and this descriptor is not called.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:

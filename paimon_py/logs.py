@@ -1,8 +1,8 @@
-"""The loggers of paimon_py, one for each theme, below the logger "paimon_py"; and its warnings.
+"""The loggers of paimon_py, one for each topic, below the logger "paimon_py"; and its warnings.
 
-They are silent until a program sets logging up: `logging.basicConfig(level="INFO")` shows all of them, and
-`logging.getLogger("paimon_py.commits").setLevel("WARNING")` quiets one. Texts hold no secrets, and of rows no
-values but those of partitions, which name directories.
+They are silent until a program configures logging: `logging.basicConfig(level="INFO")` shows all of them, and
+`logging.getLogger("paimon_py.commits").setLevel("WARNING")` quiets one. Messages contain no secrets, and no values of
+rows except those of partitions, which name directories.
 
 Source: docs/decisions/0027-logging.md.
 """
@@ -17,29 +17,29 @@ from typing import Protocol
 from paimon_py.errors import PaimonWarning
 
 GENERAL = logging.getLogger("paimon_py")
-"""Warnings that are told as Python warnings, too."""
+"""Warnings that are also issued as Python warnings."""
 
 COMMITS = logging.getLogger("paimon_py.commits")
-"""INFO: snapshots that were published, races that were lost, rollbacks. WARNING: conflicts, commits given up, unknown
+"""INFO: published snapshots, lost races, rollbacks. WARNING: conflicts, commits given up, unknown
 outcomes."""
 
 RETRIES = logging.getLogger("paimon_py.retries")
-"""WARNING: calls of a store that are tried again."""
+"""WARNING: calls of a store that are repeated."""
 
 COMPACTIONS = logging.getLogger("paimon_py.compactions")
-"""INFO: buckets that were compacted, and compactions that others overtook."""
+"""INFO: compacted buckets, and compactions that other commits invalidated."""
 
 SPILLS = logging.getLogger("paimon_py.spills")
-"""INFO: rows that go to local disk because memory is short."""
+"""INFO: rows written to local disk because memory is short."""
 
 EXPIRY = logging.getLogger("paimon_py.expiry")
-"""INFO: snapshots, changelogs, tags and partitions that went, and orphans that were deleted."""
+"""INFO: expired snapshots, changelogs, tags and partitions, and deleted orphans."""
 
 GENERAL.addHandler(logging.NullHandler())
 
 
 class LogPlace(Protocol):
-    """A table that a line of the log is about."""
+    """The table of a log message."""
 
     @property
     def path(self) -> str:
@@ -55,23 +55,23 @@ class LogPlace(Protocol):
 def fields(place: LogPlace | None, **values: object) -> dict[str, object]:
     """Fields of a log record, each an attribute of the record: `paimon_path`, `paimon_branch`, `paimon_snapshot_id`.
 
-    Cost: a small mapping for each line, whether the line is shown or not; lines are rare.
+    Cost: a small mapping for each message, whether it is shown or not; messages are rare.
     """
     of_place = {} if place is None else {"paimon_path": place.path, "paimon_branch": place.branch}
     return {**of_place, **{f"paimon_{name}": value for name, value in values.items()}}
 
 
 def warn(message: str) -> None:
-    """Log and warn, with the line of the caller outside the package.
+    """Log and warn, at the line of the caller outside the package.
 
-    Raises: PaimonWarning where warnings are errors.
+    Raises: PaimonWarning if warnings are errors.
     """
     GENERAL.warning(message)
     warnings.warn(message, PaimonWarning, stacklevel=_frames_inside() + 1)
 
 
 def _frames_inside() -> int:
-    """How many frames of the package lie between here and its caller."""
+    """The number of frames of the package between here and its caller."""
     frame, count = sys._getframe(1), 0
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "paimon_py":
         frame, count = frame.f_back, count + 1

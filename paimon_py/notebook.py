@@ -1,6 +1,6 @@
-"""Pages of notebooks for catalogs, tables, scans and snapshots: what a person wants to see first, for few store calls.
+"""Notebook pages for catalogs, tables, scans and snapshots: the most important facts, with few store calls.
 
-An error of ours becomes a line of the page: looking at a value never fails a cell.
+An error of paimon_py becomes a line of the page: displaying a value never fails a cell.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def catalog_page(warehouse: str, databases: Callable[[], list[str]], tables: Cal
 
 
 def table_page(table: OpenTable, name: str) -> str:
-    """The schema, options, size and last commits of a table. Cost: the latest snapshot, and a get for each before."""
+    """The schema, options, size and last commits of a table. Cost: the latest snapshot, a get for each earlier one."""
 
     def content() -> Iterator[str]:
         latest = table.root.latest()
@@ -60,7 +60,7 @@ def table_page(table: OpenTable, name: str) -> str:
 
 
 def _size(root: TableRoot, latest: Snapshot) -> dict[str, object]:
-    """How much a table holds; its bytes only where few manifests say."""
+    """The size of a table; its bytes only if there are few manifests."""
     manifests = root.manifests.base_and_delta(latest)
     known: dict[str, object] = {
         "rows in all files": _count(latest.total_record_count),
@@ -89,14 +89,14 @@ def _commits(root: TableRoot, latest: Snapshot) -> str:
 
 
 def system_page(name: str, fields: Iterable[Field]) -> str:
-    """The columns of a system table. Cost: nothing is read."""
+    """The columns of a system table. Cost: none."""
     return page(f"SystemTable {name}", fields_grid(fields), note("rows: .scan().head() or .scan().to_pandas()"))
 
 
 def scan_page(
     title: str, known: dict[str, object], columns: Callable[[], pa.Schema], plan: Callable[[], dict[str, object]]
 ) -> str:
-    """What a scan asks for, the columns that it returns, and what it would read."""
+    """The request of a scan, the columns that it returns, and its plan."""
 
     def content() -> Iterator[str]:
         yield grid(("column", "type"), [(field.name, field.type) for field in columns()])
@@ -108,12 +108,12 @@ def scan_page(
 
 
 def snapshot_page(value: Snapshot) -> str:
-    """What a snapshot says of itself. Cost: nothing is read."""
+    """The contents of a snapshot. Cost: none."""
     return page(f"Snapshot {value.id}", facts(_snapshot_rows(value)))
 
 
 def guard(content: Callable[[], Iterable[str]]) -> Iterator[str]:
-    """Parts of a page, up to what cannot be read, which is said instead."""
+    """Parts of a page; an error ends them and is reported in their place."""
     try:
         yield from content()
     except PaimonError as error:
@@ -121,12 +121,12 @@ def guard(content: Callable[[], Iterable[str]]) -> Iterator[str]:
 
 
 def tag_page(value: Tag) -> str:
-    """A tag and the snapshot that the tag keeps. Cost: nothing is read."""
+    """A tag and the snapshot that it retains. Cost: none."""
     return page(f"Tag {value.name}", facts({"snapshot": value.snapshot.id, **_snapshot_rows(value.snapshot)}))
 
 
 def manifest_page(value: ManifestFile) -> str:
-    """What the list of manifests says of one. Cost: nothing is read."""
+    """The record of a manifest in its list. Cost: none."""
     known = {"files added": value.added_files, "files deleted": value.deleted_files, "bytes": _count(value.size_bytes)}
     return page(f"Manifest {value.name}", facts(known), note("entries: .entries()"))
 

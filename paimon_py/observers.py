@@ -1,7 +1,7 @@
-"""Observers: functions of a program that are called with what happened to a table, once it has happened.
+"""Observers: functions of a program that are called with events of a table, after they have happened.
 
-An observer that fails changes nothing about that: its error becomes a text, which the caller warns of and puts into
-its result.
+A failing observer does not affect the operation: its error becomes a string, which the caller issues as a warning and
+puts into its result.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Observer = Callable[[TableEvent], object]
 
 @runtime_checkable
 class StoreMeter(Protocol):
-    """An observer that is told of calls to stores, too: of tables that are opened after it was registered."""
+    """An observer that also receives calls to stores: of tables that are opened after it was registered."""
 
     def count_call(self, operation: str, seconds: float, size_bytes: int, outcome: str) -> None:
-        """One call: which, how long it took, how many bytes it moved, and `ok`, `missing`, `transient` or `error`."""
+        """Count one call: its verb, duration, bytes moved, and the outcome `ok`, `missing`, `transient` or `error`."""
 
 
 class Observers:
@@ -30,7 +30,7 @@ class Observers:
     __slots__ = ("_functions", "_meters")
 
     def __init__(self, functions: Iterable[Observer] = ()) -> None:
-        """Raises: UsageError for what cannot be called."""
+        """Raises: UsageError for values that are not callable."""
         self._functions: tuple[Observer, ...] = ()
         self._meters: tuple[StoreMeter, ...] = ()
         for function in functions:
@@ -40,9 +40,9 @@ class Observers:
         return bool(self._functions)
 
     def register(self, observer: Observer) -> None:
-        """Call an observer from now on; one that is registered already is called once.
+        """Register an observer; one that is already registered is called once.
 
-        Raises: UsageError for what cannot be called.
+        Raises: UsageError for values that are not callable.
         """
         if not callable(observer):
             raise UsageError(f"an observer is a function of one event, such as print, not {observer!r}")
@@ -51,7 +51,7 @@ class Observers:
             self._meters = _meters_of(self._functions)
 
     def remove(self, observer: Observer) -> bool:
-        """Call an observer no more. Returns: whether it was registered."""
+        """Unregister an observer. Returns: whether it was registered."""
         known = self._functions
         self._functions = tuple(function for function in known if function != observer)
         self._meters = _meters_of(self._functions)
@@ -59,20 +59,20 @@ class Observers:
 
     @property
     def has_meters(self) -> bool:
-        """Whether an observer wants to be told of calls to stores."""
+        """Whether an observer counts calls to stores."""
         return bool(self._meters)
 
     def count_call(self, operation: str, seconds: float, size_bytes: int, outcome: str) -> None:
-        """Tell the meters of one call to a store; see `StoreMeter.count_call`."""
+        """Report one call to a store to the meters; see `StoreMeter.count_call`."""
         for meter in self._meters:
             try:
                 meter.count_call(operation, seconds, size_bytes, outcome)
-            except Exception as error:  # noqa: BLE001 - foreign code: what came of the call stands
+            except Exception as error:  # noqa: BLE001 - foreign code: the outcome of the call stands
                 self._meters = tuple(one for one in self._meters if one is not meter)
                 GENERAL.warning("%s failed and is told of no more calls: %s", type(meter).__name__, error)
 
     def report(self, event: TableEvent) -> tuple[str, ...]:
-        """Call all observers with an event, one after the other; what went wrong, one text for each that failed."""
+        """Call all observers with an event, one after the other; returns a message for each that failed."""
         failed = []
         for observer in self._functions:
             try:
@@ -83,7 +83,7 @@ class Observers:
         return tuple(failed)
 
     def report_failure(self, event: TableEvent) -> None:
-        """Do as `report` does where the caller raises an error of its own: what went wrong is logged alone."""
+        """Like `report`, for a caller that raises its own error: failures are only logged."""
         for text in self.report(event):
             GENERAL.warning("%s: %s", event.path, text)
 

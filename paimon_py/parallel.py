@@ -233,10 +233,10 @@ class _Lanes(Generic[T, R]):
 
     def _next(self) -> _Lane[R] | None:
         """The first lane that may advance; none after a failed one."""
-        # `_bytes`: costs of the lanes that are begun, and sizes of the results that wait. Example, in order, two
-        # threads, limit 100: A and B are begun (40 each), a result of B waits (30), so 110 bytes are in use. A still
+        # `_bytes`: costs of the started lanes, and sizes of the waiting results. Example, in order, two
+        # threads, limit 100: A and B are started (40 each), a result of B waits (30), so 110 bytes are in use. A still
         # advances: it is first and the caller waits for it. B must not. When A is done, 70 bytes are in use: B advances
-        # again, but C (cost 40) does not begin, since 110 would exceed the limit.
+        # again, but C (cost 40) is not started, since 110 would exceed the limit.
         if self._closed:
             return None
         begun = sum(not lane.done and not lane.waits for lane in self._lanes)

@@ -8,21 +8,21 @@ from collections.abc import Callable, Iterable, Iterator
 import pyarrow as pa
 
 Progress = Callable[[int, int, str], object]
-"""Takes how much is done, how much there is (0: nobody knows), and what is counted."""
+"""Called with the amount done, the total (0: unknown), and the unit."""
 
 
 class ProgressCounter:
-    """Counts work as it is done, and tells the caller; one thread at a time tells, and no count is lost.
+    """Counts work as it is done, and reports it to the caller; one thread at a time reports, and no count is lost.
 
-    What is told only grows. Where each thing is worked on several times (a row is taken, then written), a thing has so
-    many steps, and as many things are done as their steps would make.
+    Reported numbers only grow. If each item is processed several times (a row is read, then written), it has several
+    steps, and the reported number is the number of finished steps divided by the steps of one item.
     """
 
     def __init__(
         self, progress: Progress | None, total: int, what: str, *, steps: int = 1, attempt: int = 1
     ) -> None:
-        """`progress`: None tells nobody. `total`: what there is to do, 0 where nobody knows. `attempt`: which one of
-        the same work; others than the first have names of their own."""
+        """`progress`: None reports nothing. `total`: the amount of work, 0 if unknown. `attempt`: the number of the
+        attempt; later attempts have other units."""
         self._progress, self._total, self._steps = progress, total, steps
         self._what = what if attempt == 1 else f"{what}, attempt {attempt}"
         self._counted = self._done = 0
@@ -30,9 +30,9 @@ class ProgressCounter:
         self._turns: deque[None] = deque((None,))
 
     def add(self, count: int) -> None:
-        """Count what more steps are done.
+        """Count further steps.
 
-        Raises: whatever the caller's function raises, so that the work ends.
+        Raises: any error of the caller's function, which ends the work.
         """
         if self._progress is None or not count:
             return
@@ -41,7 +41,7 @@ class ProgressCounter:
             try:
                 turn = self._turns.pop()
             except IndexError:
-                return  # another thread tells, and looks again before it ends
+                return  # another thread reports, and checks again before it ends
             try:
                 while self._counts:
                     self._counted += self._counts.popleft()
@@ -54,7 +54,7 @@ class ProgressCounter:
                 self._turns.append(turn)
 
     def _tell(self, progress: Progress | None, done: int) -> None:
-        """Call the caller's function, unless it has failed before."""
+        """Call the caller's function, unless it failed before."""
         if progress is None:
             return
         try:
@@ -64,29 +64,29 @@ class ProgressCounter:
             raise
 
     def then(self, total: int, what: str, *, steps: int = 1) -> ProgressCounter:
-        """A tally of the work that comes after this one's, for the same caller."""
+        """A counter for the work after this one's, for the same caller."""
         return ProgressCounter(self._progress, total, what, steps=steps)
 
     def end(self) -> None:
-        """Count all that is left: there is nothing more to do."""
+        """Count all the rest: the work is complete."""
         self.add(max(0, self._total * self._steps - self._counted))
 
 
 class ProgressShare:
-    """A share of the work of a tally that is known before; what was not counted on the way counts at the end."""
+    """A share of the work of a counter, known in advance; work that was not counted is counted at the end."""
 
     def __init__(self, tally: ProgressCounter, total: int, *, steps: int = 1) -> None:
-        """`steps`: how many steps each thing of the share makes."""
+        """`steps`: the number of steps of each item of the share."""
         self._tally, self._total, self._left, self._steps = tally, total, total, steps
 
     def add(self, count: int) -> None:
-        """Count what more of the share is done, up to all of the share."""
+        """Count further items of the share, up to all of it."""
         count = min(count, self._left)
         self._left -= count
         self._tally.add(count * self._steps)
 
     def reach(self, count: int) -> None:
-        """Count up to so much of the share, if that is more than was counted."""
+        """Count up to this number of items of the share, if it is more than was counted."""
         self.add(max(0, count - (self._total - self._left)))
 
     def end(self) -> None:
@@ -97,7 +97,7 @@ class ProgressShare:
 def count_batches(
     batches: Iterable[pa.RecordBatch], tally: ProgressCounter | ProgressShare
 ) -> Iterator[pa.RecordBatch]:
-    """The same batches; the rows of each count when the next one is asked for."""
+    """Yield the same batches; the rows of each count when the next one is requested."""
     for batch in batches:
         yield batch
         tally.add(batch.num_rows)

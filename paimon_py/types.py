@@ -1,6 +1,6 @@
-"""Types that public signatures name, for annotations: `from paimon_py.types import Split, TableSchema`.
+"""Types in public signatures, for annotations: `from paimon_py.types import Split, TableSchema`.
 
-What a program makes itself stands in `paimon_py`; this is the place for the types of what it is given.
+Classes that programs create are in `paimon_py`; this module contains the types of the values that they receive.
 """
 
 from __future__ import annotations

@@ -387,7 +387,7 @@ class Catalog(CatalogCare, CatalogClones, CatalogImports, CatalogPrograms, Catal
         if "$" in table:
             system = table.partition("$")[2]
             raise UnsupportedError(
-                f"{verb}: a system table is not made or changed: {name!r}", feature=f"system table ${system}"
+                f"{verb}: system tables cannot be created or changed: {name!r}", feature=f"system table ${system}"
             )
         self._check_database(database)
         return TableName(database, check_name("table", table))
@@ -427,7 +427,7 @@ def _meant(name: str, known: Callable[[], list[str]], before: str = "") -> str:
 
 
 def as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
-    """The columns that a caller gave for a new table. Raises: UsageError, SchemaError"""
+    """The columns for a new table, from user input. Raises: UsageError, SchemaError"""
     if isinstance(columns, Schema):
         return columns
     if isinstance(columns, pa.Schema):
@@ -451,9 +451,9 @@ def as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
     if isinstance(columns, TableSchema):
         way = "; Schema(schema.fields) has its columns"
     elif hasattr(columns, "schema"):
-        way = "; give its .schema"
+        way = "; pass its .schema"
     elif hasattr(columns, "dtypes"):
-        way = "; pyarrow.Schema.from_pandas(frame) makes one of a frame's columns"
+        way = "; pyarrow.Schema.from_pandas(frame) creates one of a frame's columns"
     elif isinstance(columns, (Mapping, list, tuple)):
         way = '; Schema([("id", "BIGINT"), ("name", "STRING")]) names columns and types'
     raise UsageError(f"a table's schema is a pyarrow.Schema or a paimon_py.Schema, not {type(columns).__name__}{way}")

@@ -68,7 +68,7 @@ class CatalogCare(CatalogVerbs):
             except TableNotFoundError:
                 pass
             except UnsupportedError as error:
-                warn(f"the orphans of {name} were left alone: {error}")
+                warn(f"the orphans of {name} were skipped: {error}")
             except (CorruptionError, StorageError) as error:
                 failed = failed or error
             tally.add(1)

@@ -65,7 +65,7 @@ class CatalogServer(CatalogVerbs):
         if not isinstance(path, str) or not path:
             raise UsageError(f"path must be the path or URL of a table, not {path!r}")
         if shown_url(path) != path:
-            raise UsageError(f"the URL of a table holds no password and no query: {shown_url(path)}")
+            raise UsageError(f"the URL of a table must not contain a password or a query: {shown_url(path)}")
         if not server.register_table(full, path):
             raise AlreadyExistsError(f"table {name!r} exists already", table=name)
         return self.table(name)
@@ -95,7 +95,7 @@ class CatalogServer(CatalogVerbs):
         found = self._server("partitions").partitions(self._split(name, "partitions"))
         if found is None:
             raise UnsupportedError(
-                f"the server counts no partitions of {name!r}: set 'metastore.partitioned-table', or ask"
+                f"the server counts no partitions of {name!r}: set 'metastore.partitioned-table', or call"
                 " Table.partitions()",
                 feature="partitions in the metastore",
             )

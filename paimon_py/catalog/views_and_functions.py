@@ -220,7 +220,7 @@ class CatalogPrograms(CatalogVerbs):
     def _keeper(self, verb: str) -> ProgramKeeper:
         if not isinstance(self._metastore, KeepsPrograms):
             raise UnsupportedError(
-                f"{verb}: this catalog keeps no views and functions; a REST catalog does", feature="views and functions"
+                f"{verb}: this catalog stores no views or functions; a REST catalog does", feature="views and functions"
             )
         return self._metastore.programs
 

@@ -134,10 +134,10 @@ class Sink:
             schema. The first call reads the latest snapshot of every table in the database.
         Raises:
             UsageError: invalid events, or a source table with the name of the table for dead letters.
-                UsageError, CommitConflictError: a table of the database has committed a larger identifier for the user,
+            UsageError, CommitConflictError: a table of the database has committed a larger identifier for the user,
                 or different events under this one: the position in the source was lost. Nothing is created, altered or
                 written.
-                PaimonError: errors of storage and commits, unchanged.
+            PaimonError: errors of storage and commits, unchanged.
         """
         if not isinstance(identifier, int) or isinstance(identifier, bool) or identifier < 0:
             raise UsageError(f"identifier is a whole number that grows from step to step, not {identifier!r}")

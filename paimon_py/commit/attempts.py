@@ -47,7 +47,7 @@ PATIENCE_SECONDS = 60.0
 """The time before which lost races do not count without an explicit `commit.max-retries`: ten in a row can be lost."""
 
 _ATTEMPT_SECONDS = 5.0
-"""The minimum time for an attempt, regardless of the retention of snapshots: the parent is checked again afterwards."""
+"""The least time limit of an attempt, however short snapshots are retained: the parent is checked again afterwards."""
 
 
 class Published(msgspec.Struct, frozen=True):

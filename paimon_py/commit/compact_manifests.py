@@ -18,7 +18,7 @@ from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapsho
 
 
 def compact_manifests(table: OpenTable) -> CommitResult:
-    """Fold deletions and additions of manifests, join small manifests, and publish the result as an empty snapshot.
+    """Fold deletions and additions of manifests, join small manifests, and publish the result without other changes.
 
     Returns: no snapshot if there was nothing to merge.
 

@@ -51,8 +51,7 @@ class DuplicateCheck:
         """Refuse changes that were already committed; None if they were not.
 
         Cost: none if the changes were made on the latest snapshot; otherwise a get for each snapshot since, and two for
-            its
-            delta. With a number, additionally that of `UserHistory.last`.
+            its delta. With a number, additionally that of `UserHistory.last`.
         Raises: UsageError for a number below the last one of the user.
         """
         found = self._find(state)

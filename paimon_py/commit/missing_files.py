@@ -89,11 +89,11 @@ def _without_listed(files: OpenTable, expected: list[_Expected]) -> list[_Expect
         if len(new) >= least and directory.startswith(f"{files.root.path}/")
     ]  # fmt: skip
 
-    def unlisted(directory: str) -> list[_Expected]:
+    def find_unlisted(directory: str) -> list[_Expected]:
         sizes = {status.name: status.size_bytes for status in files.root.store.list(directory)}
         return [one for one in by_directory[directory] if not _is_whole(one, sizes.get(posixpath.basename(one[0])))]
 
-    rest = list(itertools.chain.from_iterable(files.root.env.io.map(unlisted, listed)))
+    rest = list(itertools.chain.from_iterable(files.root.env.io.map(find_unlisted, listed)))
     for directory in listed:
         del by_directory[directory]
     return [*rest, *itertools.chain.from_iterable(by_directory.values())]

@@ -2,8 +2,7 @@
 
 The creator of files owns them until they are handed to a commit that certainly succeeded. After a certain failure the
 owner deletes them. If the outcome is unknown they are kept: a snapshot may reference them. Files of changes that came
-as
-bytes have no owner here: another process may still publish them.
+as bytes have no owner here: another process may still publish them.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ def discarding_on_failure(discard: Callable[[], object]) -> Iterator[None]:
     """Run a commit in this block: its files are discarded if it certainly failed.
 
     They are kept if the outcome is unknown; and after any other exception than errors of paimon_py, such as Ctrl-C,
-    which
-    may come after publication.
+    which may come after publication.
     """
     try:
         yield
@@ -88,8 +86,7 @@ def _named_index(root: TableRoot, changes: Changes) -> set[str] | None:
     """Names of the index files that snapshots after the base of changes reference; None if the store fails.
 
     A store that fails is asked once more, and so is one whose snapshots expired in the meantime. If the base has
-    expired,
-    all snapshots and tags are searched.
+    expired, all snapshots and tags are searched.
     """
     for _ in range(2):
         try:

@@ -85,7 +85,7 @@ def literal_array(literals: Sequence[LiteralValue], type_: Atomic) -> pa.Array:
 
 
 def _storage(literal: LiteralValue, type_: Atomic) -> Any:
-    """The value that the column stores for a fitted literal."""
+    """The stored value of the column for a fitted literal."""
     if isinstance(literal, str):
         return literal.encode("utf-8")
     if isinstance(literal, BinaryValue):
@@ -105,6 +105,6 @@ def _storage(literal: LiteralValue, type_: Atomic) -> Any:
 
 
 def conform(array: pa.Array, type_: Atomic) -> pa.Array:
-    """The array in the type that literals of the column have; a cast that would lose something raises."""
+    """The array in the type of the column's literals; a lossy cast raises."""
     target = arrow_type(type_)
     return array if array.type == target else array.cast(target)

@@ -33,7 +33,7 @@ from paimon_py.spec.types import Atomic, Root
 
 Columns = Union[pa.RecordBatch, Mapping[str, pa.Array]]
 _FEW_ROWS = 4
-"""A set this many times as large as the rows that are asked is searched, not hashed."""
+"""A set larger than this multiple of the rows is searched instead of hashed."""
 Test = Callable[[pa.Array], pa.Array]
 Filter = Callable[[Columns], pa.Array]
 
@@ -41,15 +41,15 @@ Filter = Callable[[Columns], pa.Array]
 def evaluate(predicate: Predicate, columns: Columns) -> pa.BooleanArray:
     """The rows that match, as a mask without nulls.
 
-    Shapes: `columns` is a batch, or arrays of one length by name; columns hold the Arrow type of their table type
-        (other types are cast if nothing is lost), dictionaries too.
-    Cost: about one pass per leaf; parts of an AND that cannot change the answer any more are skipped.
+    Shapes: `columns` is a batch, or arrays of one length by name; columns have the Arrow type of their table type
+        (other types are cast if nothing is lost), or are dictionaries.
+    Cost: about one pass per leaf; parts of an AND that can no longer change the answer are skipped.
     """
     return prepare(predicate)(columns)
 
 
 def prepare(predicate: Predicate) -> Filter:
-    """`evaluate` for many batches: literals are turned into Arrow once.
+    """`evaluate` for many batches: literals are converted to Arrow once.
 
     Raises: ValueError if the predicate was not bound.
     """
@@ -63,10 +63,10 @@ def prepare(predicate: Predicate) -> Filter:
 
 
 def pinned_values(predicate: Predicate) -> dict[str, pa.Array]:
-    """Columns that a matching row can only have with certain values, and these values (not null, maybe repeated).
+    """Columns for which matching rows can only have certain values, and these values (not null, possibly repeated).
 
     Only top-level columns fixed by `==` or IN in the predicate itself or in one part of its AND are found; of several
-    such parts the one with fewest values counts.
+    such parts the one with the fewest values is used.
     """
     found: dict[str, pa.Array] = {}
     for part in predicate.parts if isinstance(predicate, And) else (predicate,):
@@ -215,7 +215,7 @@ def _is_integral(kind: pa.DataType) -> bool:
 
 
 def _among(array: pa.Array, ordered: AnyArray) -> pa.Array:
-    """The same as `pc.is_in` of an ordered set, False for nulls: without a table of the whole set for each few rows."""
+    """`pc.is_in` of an ordered set, False for nulls, without building a table of the whole set for each few rows."""
     stored = _integers(array)
     at = np.minimum(np.searchsorted(ordered, stored), len(ordered) - 1)
     packed = np.packbits(ordered[at] == stored, bitorder="little")
@@ -224,7 +224,7 @@ def _among(array: pa.Array, ordered: AnyArray) -> pa.Array:
 
 
 def _integers(array: pa.Array) -> AnyArray:
-    """What is stored, something of no meaning for nulls."""
+    """The stored integers; arbitrary for nulls."""
     width = array.type.bit_width // 8
     data = array.buffers()[1]
     if data is None:
@@ -233,10 +233,10 @@ def _integers(array: pa.Array) -> AnyArray:
 
 
 def _float_test(operator: str, value: float, scalar: Any) -> Test:
-    """A comparison as Java's `compare` orders floats: −0.0 before 0.0, NaN after everything and equal to itself.
+    """A float comparison as in Java's `compare`: −0.0 before 0.0, NaN after everything and equal to itself.
 
-    Arrow compares as IEEE does: NaN is unordered, which is right for < <= == with a number (a NaN row does not match)
-    and, negated, for >= > !=. Zeros of both signs are told apart by their bits.
+    Arrow compares by IEEE: NaN is unordered, which is right for < <= == with a number (a NaN row does not match)
+    and, negated, for >= > !=. Zeros of both signs are distinguished by their bits.
     """
     if value != value:
         return (lambda array: pc.invert(pc.is_nan(array))) if operator == "!=" else pc.is_nan
@@ -261,7 +261,7 @@ def _bits(array: pa.Array) -> pa.Array:
 
 
 def _bits_of(array: pa.Array, negative: bool) -> Any:
-    """The bits of a zero of the sign, in the width of the array."""
+    """The bits of a zero with the sign, in the width of the array."""
     if array.type == pa.float32():
         return _ZERO32[negative]
     return _ZERO64[negative]

@@ -1,8 +1,8 @@
 """Bind a predicate to columns.
 
-A bound predicate has field ids and types at its columns, literals that their column can hold, LIKE reduced to the
-simplest test, and no `Not` or `IsTrue`: negation is pushed down to the leaves. Without `Not`, unknown and false need no
-longer be told apart: AND and OR of them match the same rows. So leaves that no value satisfies become
+A bound predicate has field ids and types for its columns, literals that their column can hold, LIKE reduced to the
+simplest test, and no `Not` or `IsTrue`: negation is pushed down to the leaves. Without `Not`, unknown and false need
+not be distinguished: AND and OR of them match the same rows. So leaves that no value satisfies become
 `Constant(False)`, and leaves that every value satisfies become IS NOT NULL.
 """
 
@@ -39,7 +39,7 @@ MAX_DEPTH = 200
 
 
 def predicate_of(where: object) -> Predicate:
-    """The condition that a user gave: a predicate, or SQL text that means one.
+    """The condition from a user: a predicate, or SQL text of one.
 
     Raises: UsageError for anything else, and for text that is not a condition.
     """
@@ -54,7 +54,7 @@ def bind(predicate: Predicate, fields: Sequence[Field], *, takes_parts: bool = F
     """The predicate for rows of these fields; binding a bound predicate again by name is allowed.
 
     Args:
-        takes_parts: rows have parts of VARIANT columns that the predicate asks for in the place of the columns.
+        takes_parts: rows contain the parts of VARIANT columns in the predicate in place of the columns.
     Cost: linear in the size of the predicate.
     Raises: UsageError for unknown columns, literals of a wrong type, comparisons of types without an order, and
         predicates nested deeper than 200.
@@ -64,12 +64,12 @@ def bind(predicate: Predicate, fields: Sequence[Field], *, takes_parts: bool = F
 
 
 def all_of(parts: Iterable[Predicate]) -> Predicate:
-    """Bound predicates joined by AND: flat, without constants that do not matter."""
+    """Bound predicates joined by AND: flat, without redundant constants."""
     return _join(And, parts, absorbing=False)
 
 
 def any_of(parts: Iterable[Predicate]) -> Predicate:
-    """Bound predicates joined by OR: flat, without constants that do not matter."""
+    """Bound predicates joined by OR: flat, without redundant constants."""
     return _join(Or, parts, absorbing=True)
 
 
@@ -89,7 +89,7 @@ def _join(kind: type[And] | type[Or], parts: Iterable[Predicate], *, absorbing: 
 
 
 class _Binder:
-    """One walk over a predicate; knows the columns."""
+    """One walk over a predicate, with the known columns."""
 
     def __init__(self, fields: dict[str, Field], takes_parts: bool) -> None:
         self._fields = fields
@@ -175,7 +175,7 @@ def _unknown(ref: Ref, depth: int, fields: dict[str, Field]) -> str:
 
 
 def near_names(name: str, known: Sequence[str]) -> list[str]:
-    """Names that somebody may have meant who wrote another: the same but for case, or else a few that look alike."""
+    """Names that may have been meant by another: equal except for case, otherwise a few similar ones."""
     import difflib
 
     folded = [each for each in known if each.casefold() == name.casefold()]
@@ -183,7 +183,7 @@ def near_names(name: str, known: Sequence[str]) -> list[str]:
 
 
 def _always(column: Ref, value: bool) -> Predicate:
-    """A leaf whose answer is the same for every value that is not NULL."""
+    """A leaf with the same answer for every value that is not NULL."""
     return IsNull(column, negated=True) if value else Constant(False)
 
 

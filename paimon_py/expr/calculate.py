@@ -1,8 +1,8 @@
 """Calculations over Arrow columns.
 
 Integers are calculated as BIGINT, decimals exactly with up to 76 digits, all others as DOUBLE; `/` of integers is a
-DOUBLE, `/` of decimals has the digits that Spark gives. NULL makes NULL. As in ANSI SQL and Spark, a sum beyond BIGINT
-and a division by zero are errors; the branches of CASE are calculated only for rows that take them.
+DOUBLE, `/` of decimals has the digits of Spark. The result of NULL is NULL. As in ANSI SQL and Spark, a sum beyond
+BIGINT and a division by zero are errors; the branches of CASE are calculated only for rows that take them.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ _TEXT = {name: f"utf8_{name}" for name in ("upper", "lower", "trim", "ltrim", "r
 
 
 class Surroundings(Protocol):
-    """What a calculation is made in."""
+    """The columns and conditions available to a calculation."""
 
     def column(self, path: tuple[str, ...]) -> tuple[tuple[str, ...], pa.DataType]:
         """The name of a column and the fields inside the column, and their type."""
 
     def mask(self, condition: Predicate) -> tuple[frozenset[str], Callable[[Columns], pa.Array]]:
-        """The columns of a condition, and the rows for which the condition is true."""
+        """The columns of a condition, and a function that returns the rows for which the condition is true."""
 
 
 class Calculated(NamedTuple):
-    """How to get a value, the columns that the value takes, and the type of the value."""
+    """The function of a value, the columns that it needs, and its type."""
 
     value: Value
     names: frozenset[str]
@@ -54,12 +54,12 @@ class Calculated(NamedTuple):
 
 
 def calculate(what: object, around: Surroundings) -> Calculated:
-    """A calculation, ready for many batches.
+    """Prepare a calculation for many batches.
 
     Cost: one pass per sign, function and branch.
     Raises:
-        UsageError: an unknown column, a value that no column holds.
-        SchemaError: types that do not go together. The value raises the same for a row that cannot be calculated.
+        UsageError: an unknown column, or a value that no column can hold.
+        SchemaError: incompatible types. The value raises the same for a row that cannot be calculated.
     """
     if isinstance(what, Column):
         return _of_column(what, around)
@@ -86,7 +86,7 @@ def _of_column(column: Column, around: Surroundings) -> Calculated:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Numbers as BIGINT, DOUBLE or a decimal of 256 bits, and texts without views."""
+    """Numbers as BIGINT, DOUBLE or a decimal of 256 bits, and strings without views."""
     kind, types = array.type, pa.types
     if isinstance(kind, pa.BaseExtensionType):
         return _plain(array.storage)
@@ -129,7 +129,7 @@ def _one(literal: LiteralValue | None) -> pa.Array:
 
 
 def _of_decimal(number: Decimal) -> pa.Array:
-    """A number with the digits that it is written with, a whole one as BIGINT if possible."""
+    """A number with the digits as written, an integer as BIGINT if possible."""
     _, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     if exponent == 0 and -_LONG <= number < _LONG:
@@ -153,7 +153,7 @@ def _arithmetic(what: Arithmetic, around: Surroundings) -> Calculated:
 
 
 def _of_numbers(sign: Sign, sides: Sequence[Calculated]) -> Calculated:
-    """A sum, difference, product or quotient of two numbers, or a number with the other sign."""
+    """A sum, difference, product or quotient of two numbers, or the negation of one."""
     for side in sides:
         if not (_is_number(side.type) or pa.types.is_null(side.type)):
             hint = "; texts are put together with concat(…) or ||" if pa.types.is_string(side.type) else ""
@@ -190,7 +190,7 @@ def _of_numbers(sign: Sign, sides: Sequence[Calculated]) -> Calculated:
 
 
 def _exact(given: pa.DataType, kind: pa.DataType) -> pa.DataType:
-    """The type in which a number is calculated: decimals keep digits of their own."""
+    """The type in which a number is calculated: decimals keep their own digits."""
     if not pa.types.is_decimal(kind):
         return kind
     return given if pa.types.is_decimal(given) else pa.decimal256(_OF_LONG, 0)
@@ -209,7 +209,7 @@ def _refuse_zero(arrays: Sequence[pa.Array]) -> None:
 
 
 def _first_failing(of: Callable[[Sequence[pa.Array]], pa.Array], arrays: Sequence[pa.Array], count: int) -> int:
-    """The first row for which `of` raises, of rows for which `of` does."""
+    """The first row for which `of` raises, among rows for which `of` raises."""
     first = 0
     while count > 1:
         half = count // 2
@@ -227,7 +227,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _common(kinds: Sequence[pa.DataType]) -> pa.DataType:
-    """The type that holds values of all types.
+    """A common type for values of all types.
 
     Raises: SchemaError if there is none.
     """
@@ -263,7 +263,7 @@ def _call(what: FunctionCall, around: Surroundings) -> Calculated:
     if name in _OF_TEXT:
         for kind in kinds[:1] if name in ("substring", "replace") else kinds:
             if not (pa.types.is_string(kind) or pa.types.is_null(kind)):
-                raise SchemaError(f"{name} takes texts, not {kind}")
+                raise SchemaError(f"{name} takes strings, not {kind}")
         common = pa.string()
     else:
         common = _common(kinds[:1] if name == "round" else kinds)
@@ -333,7 +333,7 @@ def _kernel(name: str, kind: pa.DataType, fixed: Sequence[object]) -> Callable[[
 
 
 def _round(array: pa.Array, digits: int) -> pa.Array:
-    """Halves go away from zero, as in SQL."""
+    """Round halves away from zero, as in SQL."""
     kind = array.type
     if pa.types.is_integer(kind) and digits >= 0:
         return array
@@ -389,5 +389,5 @@ def _case(what: Case, around: Surroundings) -> Calculated:
 
 
 def _always(mask: Callable[[Columns], pa.Array], rows: int) -> pa.Array:
-    """A condition without columns, such as TRUE."""
+    """The mask of a condition without columns, such as TRUE."""
     return mask({"": pa.nulls(rows)})

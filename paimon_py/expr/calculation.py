@@ -1,6 +1,6 @@
-"""What values are calculated of: `col("a") + 1`, and what `sql("…")` makes of a text. Pure.
+"""Calculated values: `col("a") + 1`, and the result of `sql("…")`. Pure.
 
-A calculation is a tree of frozen values over columns, literals and Python values; what it means is told in
+A calculation is a tree of frozen values over columns, literals and Python values; its meaning is defined in
 `calculate`.
 """
 
@@ -16,7 +16,7 @@ Sign = Literal["+", "-", "*", "/"]
 
 
 class Calculable:
-    """What the signs + - * / take: columns, literals and calculations."""
+    """The operands of + - * /: columns, literals and calculations."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ class Calculable:
 
 
 class Calculation(Calculable, msgspec.Struct, frozen=True, eq=False):
-    """A value that is calculated of others, for `update` and `merge`."""
+    """A calculated value, for `update` and `merge`."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -82,7 +82,7 @@ class Calculation(Calculable, msgspec.Struct, frozen=True, eq=False):
 
 
 class Arithmetic(Calculation, frozen=True, eq=False):
-    """Two numbers and a sign."""
+    """Two numbers and an operator."""
 
     sign: Sign
     left: object
@@ -93,7 +93,7 @@ class Arithmetic(Calculation, frozen=True, eq=False):
 
 
 class Negative(Calculation, frozen=True, eq=False):
-    """A number with the other sign."""
+    """A negated number."""
 
     value: object
 

@@ -1,8 +1,8 @@
-"""What a comparison with a literal means for a column of one type.
+"""Fits a comparison with a literal to a column of one type.
 
-A column has a set of values it can hold; a literal may lie between two of them, or beyond all. `fit` answers with a
-literal that the column can hold and the operator that goes with it, or with a plain yes or no for every value that is
-not NULL. Nothing is rounded, with one exception: a literal for a FLOAT or DOUBLE column becomes the nearest value of
+A column has a set of values it can hold; a literal may be between two of them, or beyond all. `fit` returns a
+literal that the column can hold and the matching operator, or a constant answer for every value that is not
+NULL. Nothing is rounded, with one exception: a literal for a FLOAT or DOUBLE column becomes the nearest value of
 that type, as in Java, where the literal of a predicate has the column's type.
 """
 
@@ -48,13 +48,13 @@ Fitted = Union[bool, tuple[Operator, LiteralValue]]
 
 
 def fit(type_: Atomic, operator: Operator, literal: LiteralValue, where: str) -> Fitted:
-    """`value operator literal` for every non-null value of the type.
+    """Fit `value operator literal`, for every non-null value of the type.
 
     Args:
         where: the column as the user wrote it, for messages.
 
     Returns: the operator and a literal that the type holds exactly, or a constant answer.
-    Raises: UsageError if the literal is of another kind than the column.
+    Raises: UsageError if the literal has another kind than the column.
     """
     root = type_.root
     if root is Root.BOOLEAN:
@@ -80,7 +80,7 @@ def fit(type_: Atomic, operator: Operator, literal: LiteralValue, where: str) ->
 
 
 def timestamp_units(precision: int | None) -> int:
-    """Units per second in which a timestamp column is kept: the coarsest of s, ms, us, ns that holds the precision."""
+    """The units per second of a timestamp column: the coarsest of s, ms, us, ns that holds the precision."""
     digits = 6 if precision is None else precision
     return 10 ** (0 if digits == 0 else 3 if digits <= 3 else 6 if digits <= 6 else 9)
 
@@ -91,7 +91,7 @@ def _wrong(type_: Atomic, literal: object, where: str, wanted: str) -> NoReturn:
 
 
 def _fit_steps(operator: Operator, floor: int, exact: bool, limits: tuple[int, int]) -> bool | tuple[Operator, int]:
-    """The comparison on a whole number; the literal lies at `floor`, or between it and the next if not `exact`."""
+    """The comparison on an integer; the literal is at `floor`, or between it and the next if not `exact`."""
     low, high = limits
     if operator in ("==", "!="):
         return (operator, floor) if exact and low <= floor <= high else operator == "!="
@@ -142,7 +142,7 @@ def _number(type_: Atomic, literal: LiteralValue, where: str) -> Decimal | float
 
 
 def _shortest(literal: LiteralValue) -> LiteralValue:
-    """A float that meets a DECIMAL column means the digits it prints, 0.1 and not 0.1000000000000000055….
+    """A float compared with a DECIMAL column means its printed digits, 0.1 and not 0.1000000000000000055….
 
     Whole floats keep their value.
     """
@@ -172,7 +172,7 @@ def _fit_float(type_: Atomic, operator: Operator, number: Decimal | float) -> Fi
 
 
 def _beyond_floats(operator: Operator, infinity: float, largest: float) -> Fitted:
-    """A finite literal outside the type's range lies between its largest value and infinity."""
+    """Fit a finite literal outside the type's range, which is between its largest value and infinity."""
     if operator in ("==", "!="):
         return operator == "!="
     below, above = (largest, infinity) if infinity > 0 else (infinity, -largest)
@@ -183,7 +183,7 @@ def _fit_time(type_: Atomic, operator: Operator, literal: LiteralValue, where: s
     if type_.root is Root.TIME:
         clock = parse_time(literal) if isinstance(literal, str) else literal
         if not isinstance(clock, TimeValue):
-            _wrong(type_, literal, where, "a datetime.time, or text such as '12:34:56.789'")
+            _wrong(type_, literal, where, "a datetime.time, or a string such as '12:34:56.789'")
         millis, rest = divmod(clock.nanos, 1_000_000)
         fitted = _fit_steps(operator, millis, not rest, (0, NANOS_PER_DAY // 1_000_000 - 1))
         return fitted if isinstance(fitted, bool) else (fitted[0], TimeValue(fitted[1] * 1_000_000))
@@ -201,7 +201,7 @@ def _fit_time(type_: Atomic, operator: Operator, literal: LiteralValue, where: s
 
 
 def _moment(type_: Atomic, literal: LiteralValue, where: str) -> TimestampValue:
-    """The literal as a point in time: a date is its midnight; with local time zone a wall clock is read as UTC."""
+    """The literal as a point in time: a date is its midnight; for a local time zone a wall clock is read as UTC."""
     value: object = literal
     if isinstance(literal, str):
         value = (parse_date(literal) if type_.root is Root.DATE else None) or parse_timestamp(literal)

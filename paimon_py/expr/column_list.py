@@ -1,4 +1,4 @@
-"""What scans take as their columns.
+"""The type of the columns of scans.
 
 Source: none
 """
@@ -15,7 +15,7 @@ class ColumnList(Protocol):
     """Columns in their order: a list or a tuple of names, and of parts of VARIANT columns (`col("v").variant(…)`)."""
 
     def __contains__(self, value: object, /) -> bool:
-        """Whether a column is among these; of a text type checkers know that it asks for texts."""
+        """Whether a column is included; tells type checkers that a plain string is not a list of columns."""
 
     def __iter__(self) -> Iterator[Union[str, VariantColumn]]:
         """The columns."""

@@ -1,8 +1,9 @@
 """Conditions of other libraries as predicates that keep at least the rows that the condition keeps.
 
 Libraries compare in their own ways: NaN with numbers, zeros of both signs, times of different units. So a condition
-becomes a `Claim`: a predicate that a scan may use to leave rows out, and whether the predicate says all. Who asked
-applies the condition itself to what is left unless the claim is exact. What has no claim is left to the other library.
+becomes a `Claim`: a predicate that a scan may use to skip rows, and whether it is exact. The caller applies the
+condition itself to the remaining rows unless the claim is exact. Conditions without a claim stay with the other
+library.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _FLOAT_MAX = float(np.finfo(np.float32).max)
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """What a condition says of rows of a table.
+    """The predicate of a condition on rows of a table.
 
     Attributes:
         predicate: every row that the condition keeps matches the predicate.
@@ -36,14 +37,14 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class ForeignColumns:
-    """Columns under the names by which another library knows them."""
+    """Columns under the names that another library uses."""
 
     def __init__(self, schema: pa.Schema, paths: Mapping[str, tuple[str, ...]]) -> None:
-        """`schema`: what the library sees; `paths`: where each column lies in the table."""
+        """`schema`: the schema in the library; `paths`: the path of each column in the table."""
         self._schema, self._paths = schema, paths
 
     def find(self, names: Sequence[str]) -> tuple[Ref, pa.DataType] | None:
-        """The column, or the field inside a ROW, and its type; None for what the table does not have."""
+        """The column, or the field inside a ROW, and its type; None if the table does not have it."""
         if names[0] not in self._paths:
             return None
         kind: pa.DataType = self._schema.field(names[0]).type
@@ -64,7 +65,7 @@ class ForeignColumns:
         return Claim(Compare(ref, operator, _literal(value)))
 
     def isin(self, names: Sequence[str], values: Iterable[pa.Scalar]) -> Claim | None:
-        """A claim for a column that is one of some values; NULL among them is one more value."""
+        """A claim for a column that equals one of the values; NULL counts as a value."""
         found, listed = self.find(names), list(values)
         known = [value for value in listed if value.is_valid]
         if found is None or pa.types.is_floating(found[1]) or not all(_fits(found[1], value) for value in known):
@@ -73,12 +74,12 @@ class ForeignColumns:
         return Claim(one_of if len(known) == len(listed) else Or((IsNull(found[0]), one_of)), exact=False)
 
     def is_null(self, names: Sequence[str], *, negated: bool) -> Claim | None:
-        """A claim for a column that is NULL, or is not."""
+        """A claim for a column that is NULL, or is not NULL."""
         found = self.find(names)
         return None if found is None else Claim(IsNull(found[0], negated=negated))
 
     def text(self, names: Sequence[str], test: Any, pattern: object) -> Claim | None:
-        """A claim for a text that starts with, ends with or contains another."""
+        """A claim for a string that starts with, ends with or contains another."""
         found = self.find(names)
         if found is None or not pa.types.is_string(found[1]) or not isinstance(pattern, str):
             return None
@@ -91,7 +92,7 @@ def constant(value: object) -> Claim | None:
 
 
 def all_claims(parts: Sequence[Claim | None]) -> Claim | None:
-    """The claim for conditions joined by AND: those without a claim are left out."""
+    """The claim for conditions joined by AND: those without a claim are ignored."""
     known = [part for part in parts if part is not None]
     if not known:
         return None
@@ -100,7 +101,7 @@ def all_claims(parts: Sequence[Claim | None]) -> Claim | None:
 
 
 def any_claim(parts: Sequence[Claim | None]) -> Claim | None:
-    """The claim for conditions joined by OR: there is none unless each condition has one."""
+    """The claim for conditions joined by OR; None unless each condition has one."""
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or not known:
         return None
@@ -108,7 +109,7 @@ def any_claim(parts: Sequence[Claim | None]) -> Claim | None:
 
 
 def no_claim(part: Claim | None) -> Claim | None:
-    """The claim for a condition that is turned around: of one that keeps more rows, nothing is known."""
+    """The claim for a negated condition; None if the claim is not exact, since it keeps more rows."""
     return None if part is None or not part.exact else Claim(Not(part.predicate))
 
 
@@ -146,13 +147,13 @@ def _is_exact(kind: pa.DataType, given: pa.DataType, number: Any) -> bool:
 
 
 def _is_same_time(kind: pa.DataType, given: pa.DataType, count: int) -> bool:
-    """Whether a time is one that the column can hold, in a unit at least as fine: coarser ones round the column."""
+    """Whether the column can hold a time, in a unit at least as fine: coarser ones round the column."""
     step = _UNITS[kind.unit] // _UNITS[given.unit]
     return (kind.tz is None) == (given.tz is None) and step >= 1 and count % step == 0
 
 
 def _float(ref: Ref, operator: Operator, number: float) -> Predicate:
-    """A comparison that keeps both zeros where libraries do not tell them apart, and NaN as the largest number."""
+    """A comparison that keeps both zeros if libraries do not distinguish them, and NaN as the largest number."""
     if number != 0:
         return Compare(ref, operator, number)
     if operator in ("==", "!="):

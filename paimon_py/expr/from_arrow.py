@@ -1,7 +1,7 @@
-"""Read an expression of pyarrow as a predicate.
+"""Converts expressions of pyarrow to predicates.
 
-pyarrow shows an expression as text only; what an expression pickles to is a schema whose metadata list the steps of the
-expression, and a batch that holds the literals with their types.
+pyarrow shows an expression only as text; the pickle of an expression is a schema whose metadata list the steps of the
+expression, and a batch with the literals and their types.
 
 Source: Arrow C++ `arrow::compute::Serialize(const Expression&)`; the C data interface, "ArrowSchema.metadata".
 """
@@ -28,20 +28,20 @@ _DEPTH_MAX = 150
 
 
 class _CSchema(ctypes.Structure):
-    """The beginning of `ArrowSchema`."""
+    """The beginning of the C struct `ArrowSchema`."""
 
     _fields_ = (("format", ctypes.c_char_p), ("name", ctypes.c_char_p), ("metadata", ctypes.c_void_p))
 
 
 class Said(msgspec.Struct, frozen=True):
-    """What an expression says (None where nothing of the expression is known), and the columns that are named there."""
+    """The claim of an expression (None if nothing of it is known), and the columns in it."""
 
     claim: Claim | None = None
     columns: frozenset[str] = frozenset()
 
 
 def said_by(expression: Any, columns: ForeignColumns) -> Said:
-    """What an expression of pyarrow says.
+    """The claim and columns of an expression of pyarrow.
 
     Cost: linear in the size of the expression.
     """
@@ -52,7 +52,7 @@ def said_by(expression: Any, columns: ForeignColumns) -> Said:
 
 
 class _Field(tuple[str, ...]):
-    """The names along the way to a column."""
+    """The names along the path to a column."""
 
 
 class _Call:
@@ -64,7 +64,7 @@ class _Call:
         self.options: Any = None
 
     def option(self, name: str) -> object:
-        """An option by name, None where there is none."""
+        """An option by name; None if it is not set."""
         return None if self.options is None or name not in self.options else self.options[name].as_py()
 
 
@@ -146,7 +146,7 @@ class _Reader:
         return None
 
     def _if_else(self, given: list[Any], depth: int) -> Claim | None:
-        """`if_else(condition, then, NULL)`, which is true where both are."""
+        """`if_else(condition, then, NULL)`, which is true if both are."""
         if not isinstance(given[2], pa.Scalar) or given[2].is_valid:
             return None
         found = all_claims([self._claim(part, depth) for part in given[:2]])
@@ -154,12 +154,12 @@ class _Reader:
 
 
 def _as_kleene(claim: Claim | None, name: str) -> Claim | None:
-    """Where NULL wins over true and false, the predicate says less than all."""
+    """Mark a claim as inexact if NULL takes precedence over true and false."""
     return claim if claim is None or name.endswith("_kleene") else Claim(claim.predicate, exact=False)
 
 
 def _metadata(schema: pa.Schema) -> Iterator[tuple[str, str]]:
-    """Keys and values of a schema in order; pyarrow's own mapping keeps one value of a key."""
+    """Keys and values of a schema in order; pyarrow's own mapping keeps only one value per key."""
     capsule = schema.__arrow_c_schema__()
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)

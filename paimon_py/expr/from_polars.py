@@ -1,7 +1,7 @@
-"""Read an expression of polars as a predicate.
+"""Converts expressions of polars to predicates.
 
-polars writes an expression as JSON whose form is its own business: what is not known here has no claim. polars itself
-says what a literal is.
+polars serialises an expression as JSON in an internal form: unknown nodes have no claim. polars itself evaluates
+literals.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DEPTH_MAX = 150
 
 
 def claim_of(expression: polars.Expr, columns: ForeignColumns) -> Claim | None:
-    """What an expression of polars says, None where nothing of the expression is known."""
+    """The claim of an expression of polars; None if nothing of it is known."""
     return _claim(json.loads(expression.meta.serialize(format="json")), columns, 0)
 
 
@@ -88,7 +88,7 @@ def _function(function: Any, inputs: Any, columns: ForeignColumns, depth: int) -
 
 
 def _column(node: Any) -> tuple[str, ...] | None:
-    """The column that a node is, perhaps a field inside a struct."""
+    """The column of a node, possibly a field inside a struct."""
     name, inner = _split_node(node)
     if name == "Column" and isinstance(inner, str):
         return (inner,)
@@ -102,25 +102,25 @@ def _column(node: Any) -> tuple[str, ...] | None:
 
 
 def _literal(node: Any) -> pa.Array | None:
-    """The one value of a node that is a literal, None for other nodes."""
+    """The value of a node that is a literal; None for other nodes."""
     if _split_node(node)[0] != "Literal":
         return None
     try:
         literal = polars.Expr.deserialize(io.StringIO(json.dumps(node)), format="json")
-    except polars.exceptions.ComputeError:  # as polars writes NaN
+    except polars.exceptions.ComputeError:  # for NaN as polars writes it
         return None
     found = polars.select(literal).to_series().to_arrow()
     return found if len(found) == 1 or not pa.types.is_list(found.type) else None
 
 
 def _items(found: pa.Array) -> pa.Array:
-    """The items of a literal that is a list; a series is one by itself."""
+    """The items of a literal that is a list; a series already is one."""
     nested = pa.types.is_list(found.type) or pa.types.is_large_list(found.type)
     return found.flatten() if nested else found
 
 
 def _split_node(node: Any) -> tuple[str, Any]:
-    """The name of a node and what is in there."""
+    """The name and the contents of a node."""
     if isinstance(node, Mapping) and len(node) == 1:
         name, inner = next(iter(node.items()))
         return str(name), inner

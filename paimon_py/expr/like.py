@@ -1,7 +1,7 @@
-"""LIKE patterns, taken apart.
+"""Parses LIKE patterns.
 
-Source: SQL's LIKE with a backslash as the escape; a backslash before any character makes it plain, a last one stands
-for itself.
+Source: SQL's LIKE with a backslash as the escape; a backslash before any character makes it literal, a trailing one
+is literal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ANY_CHARACTER = "_"
 
 
 class Plain(msgspec.Struct, frozen=True):
-    """Text that must be there as it is."""
+    """Text that must occur literally."""
 
     text: str
 
@@ -34,7 +34,7 @@ Piece = Union[Plain, Wildcard]
 
 
 def pieces(pattern: str) -> tuple[Piece, ...]:
-    """The pattern as plain texts and wildcards in order; neighbouring `%` become one.
+    """The pattern as plain strings and wildcards in order; consecutive `%` become one.
 
     Raises: UsageError if the pattern is longer than 4,096 characters.
     """
@@ -63,13 +63,13 @@ def pieces(pattern: str) -> tuple[Piece, ...]:
 
 
 def prefix(pattern: str) -> str:
-    """The plain text that every match begins with."""
+    """The plain string with which every match begins."""
     first = pieces(pattern)[:1]
     return first[0].text if first and isinstance(first[0], Plain) else ""
 
 
 def regex(pattern: str) -> str:
-    """The pattern for RE2: matches the whole text, newlines included, case-sensitive."""
+    """The pattern for RE2: matches the whole string, including newlines, case-sensitive."""
     body = [
         _escape(piece.text) if isinstance(piece, Plain) else (".*" if piece.sign == ANY_TEXT else ".")
         for piece in pieces(pattern)

@@ -1,6 +1,6 @@
-"""Literals of predicates: what users pass, turned into a few exact, serialisable values.
+"""Literals of predicates: user input, converted to a few exact, serialisable values.
 
-Times keep nanoseconds, decimals keep their digits, and nothing here rounds; what a column makes of a literal is decided
+Times keep nanoseconds, decimals keep their digits, and nothing here rounds; how a literal fits a column is decided
 when the predicate is bound.
 """
 
@@ -41,7 +41,7 @@ class BinaryValue(msgspec.Struct, frozen=True, tag="binary"):
 
 
 class DecimalValue(msgspec.Struct, frozen=True, tag="decimal"):
-    """An exact number, as the text of a finite `Decimal`; also integers beyond 64 bits."""
+    """An exact number, as the text of a finite `Decimal`; also for integers beyond 64 bits."""
 
     text: str
 
@@ -70,7 +70,7 @@ class TimeValue(msgspec.Struct, frozen=True, tag="time"):
 class TimestampValue(msgspec.Struct, frozen=True, tag="timestamp"):
     """A point in time: seconds since 1970-01-01 and nanoseconds within the second.
 
-    `zoned` says that it is an instant (UTC); otherwise it is a wall clock without zone.
+    `zoned`: it is an instant (UTC); otherwise it is a wall clock without zone.
     """
 
     seconds: int
@@ -84,7 +84,7 @@ class TimestampValue(msgspec.Struct, frozen=True, tag="timestamp"):
 
 
 class Lit(Calculable, msgspec.Struct, frozen=True):
-    """A value that stands for itself, whatever its text looks like."""
+    """A literal value, never interpreted as a column."""
 
     value: object
 
@@ -93,12 +93,12 @@ class Lit(Calculable, msgspec.Struct, frozen=True):
 
 
 def lit(value: object) -> Lit:
-    """The value itself: `lit("source.a")` is that text where `"source.a"` would be taken for a column."""
+    """The value itself: `lit("source.a")` is this string where `"source.a"` would be taken for a column."""
     return value if isinstance(value, Lit) else Lit(value)
 
 
 def is_na(value: object) -> bool:
-    """Whether a value is the NULL of pandas, which compares with nothing; pandas need not be there."""
+    """Whether a value is the NULL of pandas, which compares with nothing; works without pandas."""
     return type(value).__name__ == "NAType" and type(value).__module__.startswith("pandas")
 
 
@@ -106,7 +106,7 @@ LiteralValue = Union[bool, int, float, str, BinaryValue, DecimalValue, DateValue
 
 
 def date_text(days: int) -> str:
-    """ISO text of a day, or the plain count where Python's calendar ends."""
+    """ISO text of a day, or the plain count outside Python's calendar."""
     ordinal = days + EPOCH_ORDINAL
     if 1 <= ordinal <= datetime.date.max.toordinal():
         return datetime.date.fromordinal(ordinal).isoformat()
@@ -157,7 +157,7 @@ def _text(value: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise UsageError(f"the text {text!r} is not valid Unicode (it holds half of a surrogate pair)") from error
+        raise UsageError(f"the string {text!r} is not valid Unicode (it contains half of a surrogate pair)") from error
     return text
 
 
@@ -196,7 +196,7 @@ def _from_moment(value: datetime.datetime) -> TimestampValue:
 
 
 def timestamp_of(nanos: int, *, zoned: bool) -> TimestampValue:
-    """The timestamp that lies `nanos` nanoseconds after 1970-01-01."""
+    """The timestamp `nanos` nanoseconds after 1970-01-01."""
     seconds, rest = divmod(nanos, NANOS_PER_SECOND)
     return TimestampValue(seconds, rest, zoned)
 
@@ -244,7 +244,7 @@ def _from_arrow(value: Any) -> LiteralValue | None:
 
 
 def parse_date(text: str) -> DateValue | None:
-    """The day of an ISO text `yyyy-mm-dd`, or None if it is not one."""
+    """The day of an ISO string `yyyy-mm-dd`; None if it is not one."""
     match = _DATE.fullmatch(text.strip())
     return None if match is None else _day(match)
 
@@ -271,7 +271,7 @@ def _clock(match: re.Match[str]) -> TimeValue | None:
 
 
 def parse_timestamp(text: str) -> TimestampValue | None:
-    """The timestamp of `yyyy-mm-dd[ hh:mm[:ss[.fraction]]][zone]` (`T` may stand for the blank), or None.
+    """The timestamp of `yyyy-mm-dd[ hh:mm[:ss[.fraction]]][zone]` (with `T` or a blank in between), or None.
 
     With a zone, `Z` or an offset such as `+02:00`, the result is an instant.
     """

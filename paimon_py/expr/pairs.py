@@ -1,8 +1,8 @@
-"""Compare two columns row by row, of one type or of two whose values have an order together.
+"""Compares two columns row by row, of one type or of two types with a common order.
 
 Values are compared exactly: integers of any width, decimals of any scale, integers with floats, dates and timestamps of
-any precision. A decimal beside a float becomes the nearest value of the float's type, as a literal does. Floats are
-ordered as Java's `compare` does, and a whole number 0 is 0.0, which −0.0 lies below.
+any precision. A decimal compared with a float becomes the nearest value of the float's type, as a literal does. Floats
+are ordered as in Java's `compare`, and an integer 0 is 0.0, which is above −0.0.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNKNOWN = pa.Array.from_buffers(pa.bool_(), 1, [pa.py_buffer(b"\0"), pa.py_buff
 
 
 def check_comparable(left: Ref, right: Ref) -> None:
-    """Refuse columns whose values have no order together.
+    """Refuse columns whose values have no common order.
 
     Raises: UsageError naming both columns and their types.
     """
@@ -82,10 +82,10 @@ def _refuse(left: Ref, right: Ref) -> NoReturn:
 
 
 def comparison(left: Atomic, right: Atomic, operator: Operator) -> PairTest:
-    """`left operator right` for arrays of two comparable types; null where one of both is.
+    """`left operator right` for arrays of two comparable types; null if one of them is.
 
-    Cost: one pass where the types are alike, about three where they are not; decimals beside floats go through text,
-        0.3 µs a row.
+    Cost: one pass if the types are alike, otherwise about three; decimals compared with floats are converted through
+        text, 0.3 µs a row.
     """
     kernel = KERNELS[operator]
     roots = {left.root, right.root}
@@ -111,7 +111,7 @@ def comparison(left: Atomic, right: Atomic, operator: Operator) -> PairTest:
 
 
 def as_floats(array: pa.Array, beside: Atomic) -> pa.Array:
-    """Numbers as DOUBLE in the same order, but maybe equal where they are not; decimals as beside a float column."""
+    """Numbers as DOUBLE in the same order, but possibly equal where they are not; decimals as for a float column."""
     if pa.types.is_decimal(array.type):
         kind = pa.float32() if beside.root is Root.FLOAT else pa.float64()
         return _nearest(array, kind).cast(pa.float64())
@@ -119,14 +119,14 @@ def as_floats(array: pa.Array, beside: Atomic) -> pa.Array:
 
 
 def float_bits(array: pa.Array) -> pa.Array:
-    """Floats as their bits, all NaNs as one: equal bits are what Java's `compare` calls equal."""
+    """The bits of floats, with one encoding of NaN: bits are equal if Java's `compare` returns 0."""
     nan = _NAN32 if array.type == pa.float32() else _NAN64
     array = pc.if_else(pc.is_nan(array), nan, array)
     return array.view(pa.int32() if array.type == pa.float32() else pa.int64())
 
 
 def _common(type_: Atomic, other: Atomic) -> Convert:
-    """How values become comparable by Arrow's kernels with those of another type, converted likewise."""
+    """The conversion of values to a type in which Arrow's kernels can compare them with those of another type."""
     roots = {type_.root, other.root}
     if roots & FLOATS:
         kind = _common_float(type_, other)
@@ -149,7 +149,7 @@ def _common_float(type_: Atomic, other: Atomic) -> pa.DataType:
 
 
 def _nearest(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Floats as they are; decimals as the nearest float, which parsing their digits yields."""
+    """Floats unchanged; decimals as the nearest float, by parsing their digits."""
     return (array.cast(pa.string()) if pa.types.is_decimal(array.type) else array).cast(kind)
 
 
@@ -160,7 +160,7 @@ def _float_ranks(array: pa.Array) -> pa.Array:
 
 
 def _digits(type_: Atomic) -> tuple[int, int]:
-    """Digits before and after the point."""
+    """The number of digits before and after the point."""
     if type_.root is Root.DECIMAL:
         scale = type_.scale or 0
         return (type_.precision or 10) - scale, scale
@@ -168,7 +168,7 @@ def _digits(type_: Atomic) -> tuple[int, int]:
 
 
 def _rate(type_: Atomic) -> int:
-    """Units a day."""
+    """The number of units per day."""
     return 1 if type_.root is Root.DATE else timestamp_units(type_.precision) * SECONDS_PER_DAY
 
 
@@ -177,7 +177,7 @@ def _mirror(signs: Callable[[pa.Array, pa.Array], Signs]) -> Callable[[pa.Array,
 
 
 def _beside_finer(factor: int) -> Callable[[pa.Array, pa.Array], Signs]:
-    """Signs of a − b where a unit of `a` is `factor` units of `b`."""
+    """Signs of a − b if a unit of `a` is `factor` units of `b`."""
 
     def signs(a: pa.Array, b: pa.Array) -> Signs:
         coarse, fine = _words(a), _words(b)
@@ -188,7 +188,7 @@ def _beside_finer(factor: int) -> Callable[[pa.Array, pa.Array], Signs]:
 
 
 def _whole_beside_float(a: pa.Array, b: pa.Array) -> Signs:
-    """Signs of a − b for whole numbers and floats."""
+    """Signs of a − b for integers and floats."""
     whole, floats = _words(a), _doubles(b)
     inside = (floats >= -(2.0**63)) & (floats < 2.0**63)
     floor = np.floor(np.where(inside, floats, 0.0))
@@ -199,14 +199,14 @@ def _whole_beside_float(a: pa.Array, b: pa.Array) -> Signs:
 
 
 def _signs(whole: Ints, floor: Ints, is_above: Mask) -> Signs:
-    """Signs of whole − x where x is `floor`, or lies between it and the next whole number."""
+    """Signs of whole − x, where x is `floor`, or between it and the next integer."""
     signs = (whole > floor).astype(np.int8) - (whole < floor).astype(np.int8)
     signs[(whole == floor) & is_above] = -1
     return signs
 
 
 def _words(array: pa.Array) -> Ints:
-    """Whole numbers, dates or timestamps as 64-bit integers; anything where null."""
+    """Integers, dates or timestamps as 64-bit integers; arbitrary where null."""
     width = array.type.bit_width
     return _values(array, f"i{width // 8}").astype(np.int64)
 

@@ -1,7 +1,7 @@
 """Predicates as values, and `col`, the way to write them in Python.
 
 A predicate is a tree of frozen values over columns and literals. It is compared by value and can be pickled or sent as
-msgpack. It means nothing to a table until `bind` has found its columns.
+msgpack. It is independent of a table until `bind` has resolved its columns.
 
 Meaning: SQL's three-valued logic; a row matches where the whole predicate is true. Comparisons follow Paimon: strings
 and binaries by unsigned bytes, floats by Java's `compare` (−0.0 < 0.0, NaN equal to itself and largest).
@@ -33,8 +33,8 @@ _SHOWN = 20
 class Ref(msgspec.Struct, frozen=True):
     """A column, or a field inside ROW columns, by path.
 
-    `ids` (field ids along the path) and `type` are set once bound. `part`: what is meant is a part of the VARIANT
-    column there; once bound its name is the last of the path.
+    `ids` (field ids along the path) and `type` are set once bound. `part`: the reference is to a part of the VARIANT
+    column; once bound its name is the last of the path.
     """
 
     path: tuple[str, ...]
@@ -62,7 +62,7 @@ class Ref(msgspec.Struct, frozen=True):
 
 
 class _Base(msgspec.Struct, frozen=True):
-    """What all predicates offer: `&`, `|`, `~`, and a truth value that is refused."""
+    """The common operators of predicates: `&`, `|`, `~`, and a truth value that is refused."""
 
     def __and__(self, other: Predicate) -> Predicate:
         return join_predicates(And, (self, other))
@@ -103,7 +103,7 @@ class CompareColumns(_Base, frozen=True, tag="compare_columns"):
 
 
 class In(_Base, frozen=True, tag="in"):
-    """column [NOT] IN (literals …); `has_null` says that NULL was among them."""
+    """column [NOT] IN (literals …); `has_null`: NULL was among them."""
 
     column: Ref
     literals: tuple[LiteralValue, ...]
@@ -169,7 +169,7 @@ class And(_Base, frozen=True, tag="and"):
 
 
 class Or(_Base, frozen=True, tag="or"):
-    """One part holds, or more."""
+    """At least one part holds."""
 
     parts: tuple[Predicate, ...]
 
@@ -192,7 +192,7 @@ Comparison = Union[Compare, CompareColumns]
 
 
 class Column(Calculable, ApiHints):
-    """A column by name, from which predicates are written: `col("a") > 1`, `col("a") < col("b")`."""
+    """A column by name, for writing predicates: `col("a") > 1`, `col("a") < col("b")`."""
 
     __slots__ = ("_ref",)
     __hash__ = None  # type: ignore[assignment]
@@ -231,7 +231,7 @@ class Column(Calculable, ApiHints):
         return self._in(values, negated=False)
 
     def not_in(self, values: Iterable[object]) -> In:
-        """Rows whose value is none of `values`; as in SQL, no row at all if a None is among them."""
+        """Rows whose value is none of `values`; as in SQL, no rows if a None is among them."""
         return self._in(values, negated=True)
 
     def between(self, low: object, high: object) -> Predicate:
@@ -239,40 +239,40 @@ class Column(Calculable, ApiHints):
         return And((self._compare(">=", low), self._compare("<=", high)))
 
     def is_distinct_from(self, value: object) -> Predicate:
-        """Rows whose value is another than `value`, a literal or column; NULL is one more value, so never unknown."""
+        """Rows whose value differs from `value`, a literal or column; NULL counts as a value, so never unknown."""
         if isinstance(value, Column):
             return distinct(self._ref, value._ref)
         return distinct(self._ref, to_literal(value))
 
     def starts_with(self, prefix: str | bytes) -> TextMatch:
-        """Rows whose text or bytes begin with `prefix`."""
+        """Rows whose string or bytes begin with `prefix`."""
         return self._text("starts_with", prefix)
 
     def ends_with(self, suffix: str | bytes) -> TextMatch:
-        """Rows whose text or bytes end with `suffix`."""
+        """Rows whose string or bytes end with `suffix`."""
         return self._text("ends_with", suffix)
 
     def contains(self, part: str | bytes) -> TextMatch:
-        """Rows whose text or bytes hold `part`."""
+        """Rows whose string or bytes contain `part`."""
         return self._text("contains", part)
 
     def like(self, pattern: str) -> TextMatch:
-        """Rows whose text fits SQL's LIKE: `%` is any text, `_` one character, a backslash makes the next one plain."""
+        """Rows whose string matches SQL's LIKE: `%` is any string, `_` one character, a backslash escapes the next."""
         return self._text("like", pattern)
 
     def variant(self, path: str, type: str | DataType = "VARIANT", *, or_null: bool = False) -> VariantColumn:
         """A part of a VARIANT column, for `columns=` and `where=`: `col("payload").variant("$.user.id", "BIGINT")`.
 
-        Files that hold the part as a column of its own are read for nothing else. NULL where the path leads nowhere.
+        Files that store the part as a separate column are read without the rest. NULL if the path does not exist.
 
         Args:
             path: `$`, then `.key`, `['key']` or `[number]`.
-            type: what to cast it to, by the rules of `Variant.get`; a variant by default.
-            or_null: NULL for a value that the type cannot hold, which fails else.
-        Raises: UsageError for a path that is none, SchemaError for a type that is none.
+            type: the type to cast to, by the rules of `Variant.get`; a variant by default.
+                or_null: NULL for a value that the type cannot hold, which otherwise fails.
+            Raises: UsageError for an invalid path, SchemaError for an invalid type.
         """
         if self._ref.part is not None:
-            raise UsageError(f"{self!r} is a part already: write the whole path at once")
+            raise UsageError(f"{self!r} is already a part: write the whole path at once")
         return VariantColumn(msgspec.structs.replace(self._ref, part=part_of(path, parse_type(type), or_null)))
 
     def _compare(self, operator: Operator, value: object) -> Comparison:
@@ -342,9 +342,9 @@ class VariantColumn(Column):
 def col(name: str | Sequence[str], *inner: str) -> Column:
     """The column `name`, or a field inside ROW columns: `col("pos", "x")` or `col(["pos", "x"])`.
 
-    A name is taken literally: `col("a.b")` is a column whose name holds a dot.
+    A name is taken literally: `col("a.b")` is a column whose name contains a dot.
 
-    Raises: UsageError for an empty path or one that is not text.
+    Raises: UsageError for an empty path or one that is not a string.
     """
     path = (*(tuple(name) if isinstance(name, (list, tuple)) else (name,)), *inner)
     if not path or not all(isinstance(step, str) and step for step in path):
@@ -353,7 +353,7 @@ def col(name: str | Sequence[str], *inner: str) -> Column:
 
 
 def join_predicates(kind: type[And] | type[Or], sides: Iterable[object]) -> Predicate:
-    """Predicates joined by AND or OR; a side that is itself joined the same way is merged in.
+    """Predicates joined by AND or OR; a side that is joined the same way is merged.
 
     Raises: UsageError if a side is not a predicate.
     """
@@ -368,7 +368,7 @@ def join_predicates(kind: type[And] | type[Or], sides: Iterable[object]) -> Pred
 
 
 def distinct(column: Ref, value: Ref | LiteralValue | None) -> Predicate:
-    """SQL's `column IS DISTINCT FROM value`, in comparisons and tests for NULL of which one always decides."""
+    """SQL's `column IS DISTINCT FROM value`, as comparisons and tests for NULL that are never all unknown."""
     if value is None:
         return IsNull(column, negated=True)
     if not isinstance(value, Ref):
@@ -378,7 +378,7 @@ def distinct(column: Ref, value: Ref | LiteralValue | None) -> Predicate:
 
 
 def as_predicate(value: object) -> Predicate:
-    """What `where` was given, if it is a predicate.
+    """The argument of `where`, if it is a predicate.
 
     Raises: UsageError for anything else, a column alone included.
     """

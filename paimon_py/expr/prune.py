@@ -1,6 +1,6 @@
-"""May a file, row group or run hold a matching row? Answered from bounds, for many at once.
+"""Decides from bounds whether files, row groups or runs may contain a matching row, for many at once.
 
-The answer is never a wrong no: what is not known counts as a maybe.
+The answer is never a wrong no: unknown values count as a maybe.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _NUMPY = {
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of one column, one slot per file (or row group, …).
+    """The known bounds of one column, one slot per file (or row group, …).
 
     Attributes:
-        min: a value that no value lies below; null if unknown. A truncated string will do. The column's Arrow type.
-        max: a value that no value lies above; null if unknown.
-        null_count: how many rows are null; None, or null in a slot, if unknown.
-        trusted_floats: whether the bounds of a FLOAT or DOUBLE column count NaN as the largest value. Not so for ORC
-            files and Parquet footers, whose bounds may leave NaN out; then they are not used for predicates that NaN
+        min: a lower bound of all values; null if unknown. May be a truncated string. Has the column's Arrow type.
+        max: an upper bound of all values; null if unknown.
+        null_count: the number of null rows; None, or null in a slot, if unknown.
+        trusted_floats: whether the bounds of a FLOAT or DOUBLE column count NaN as the largest value. False for ORC
+            files and Parquet footers, whose bounds may ignore NaN; then they are not used for predicates that NaN
             satisfies. One answer for all slots or one each.
     """
 
@@ -56,7 +56,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def may_match(predicate: Predicate, bounds: Mapping[str, Bounds], rows: pa.Array) -> Mask:
-    """Whether each slot may hold a row that matches.
+    """Whether each slot may contain a row that matches.
 
     Shapes: `rows` has the row count of each slot (null if unknown); every array in `bounds` has its length.
     Args:
@@ -101,7 +101,7 @@ def _leaf(leaf: Leaf, known: Bounds, rows: pa.Array) -> Mask:
 
 
 def _pair(leaf: CompareColumns, left: Bounds | None, right: Bounds | None, rows: pa.Array) -> Mask:
-    """Whether some value of one column may compare so with some value of the other: by the ends of their ranges."""
+    """Whether some values of two columns may compare like this, by the ends of their ranges."""
     found = np.ones(len(rows), np.bool_)
     for known in (left, right):
         if known is not None and known.null_count is not None:
@@ -127,7 +127,7 @@ def _pair(leaf: CompareColumns, left: Bounds | None, right: Bounds | None, rows:
 
 
 def _float_pair(operator: str, known: Bounds, ends: tuple[pa.Array, ...], sure: tuple[Mask, Mask]) -> Mask:
-    """Compare the ends as `_pair` does, where a column holds floats: writers mix up zeros, and some pass over NaN.
+    """Compare the ends as `_pair` does, if a column contains floats: writers mix up zeros, and some ignore NaN.
 
     Shapes: `ends` — least and greatest of one column, then of the other, as DOUBLE with null for NaN. `sure` — for each
         column whether its greatest end counts NaN.
@@ -150,7 +150,7 @@ def _is_sure(known: Bounds, type_: Atomic) -> Mask:
 
 
 def _flags(known: Bounds, mask: pa.Array | None) -> Mask:
-    """A mask as numpy; unknown becomes yes."""
+    """A mask as numpy; unknown becomes True."""
     size = len(known.min)
     if mask is None or size == 0:
         return np.ones(size, np.bool_)
@@ -188,7 +188,7 @@ def _compare_may(operator: str, value: Any, low: pa.Array, high: pa.Array) -> pa
 
 
 def _in_may(low: pa.Array, high: pa.Array, keys: pa.Array) -> pa.Array:
-    """Whether some literal lies within the bounds: one binary search per slot, for the first literal from `low` on.
+    """Whether some literal is within the bounds: one binary search per slot, for the first literal from `low` on.
 
     Values that numpy does not order are replaced by their ranks among bounds and literals.
     """
@@ -209,7 +209,7 @@ def _fixed_in_may(low: pa.Array, high: pa.Array, keys: npt.NDArray[Any]) -> pa.A
 
 
 def _numbers(array: pa.Array) -> npt.NDArray[Any]:
-    """The values of a fixed-width column without copying; anything where it is null."""
+    """The values of a fixed-width column without copying; arbitrary where null."""
     dtype = np.dtype(_NUMPY[array.type.id])
     return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
 
@@ -221,7 +221,7 @@ def _or_unknown(inside: Mask, low: pa.Array, high: pa.Array) -> pa.Array:
 
 
 def _prefix_may(prefix: bytes, negated: bool, low: pa.Array, high: pa.Array) -> pa.Array:
-    """Values with a prefix lie together: from the prefix itself up to the last text that begins with it."""
+    """Whether values with a prefix may occur: a range from the prefix to the last string that begins with it."""
     value = literal_array([BinaryValue(prefix)], Atomic(Root.VARBINARY))[0]
     if negated:
         return pc.invert(pc.and_kleene(pc.starts_with(low, prefix), pc.starts_with(high, prefix)))
@@ -230,21 +230,21 @@ def _prefix_may(prefix: bytes, negated: bool, low: pa.Array, high: pa.Array) -> 
 
 
 def _known_float(bound: pa.Array) -> pa.Array:
-    """A NaN bound says nothing."""
+    """Replace NaN bounds by null: they contain no information."""
     return pc.if_else(pc.is_nan(bound), _NULLS[bound.type], bound)
 
 
 def _takes_nan(leaf: Compare | In | TextMatch) -> bool:
-    """Whether a NaN row matches; for a NaN literal only == and != are left once bound."""
+    """Whether a NaN row matches; for a NaN literal only == and != remain once bound."""
     if isinstance(leaf, Compare):
         return leaf.operator in (("==",) if leaf.literal != leaf.literal else ("!=", ">", ">="))
     return isinstance(leaf, In) and any(key != key for key in leaf.literals) is not leaf.negated
 
 
 def _floats_may(leaf: Leaf, low: pa.Array, high: pa.Array, type_: Atomic) -> pa.Array | None:
-    """Compare float bounds with a literal. A zero bound may stand for either zero, since writers mix up the two.
+    """Compare float bounds with a literal. A zero bound may be either zero, since writers mix up the two.
 
-    Shapes: NaN bounds are null here. Arrow compares zeros as equal; only comparisons that tell them apart need care.
+    Shapes: NaN bounds are null here. Arrow compares zeros as equal; only comparisons that distinguish them need care.
     """
     if isinstance(leaf, In):
         if leaf.negated:

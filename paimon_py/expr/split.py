@@ -1,4 +1,4 @@
-"""Take bound predicates apart: by columns, and for the columns a file has."""
+"""Splits bound predicates: by columns, and for the columns of a file."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def refs_of(predicate: Predicate) -> list[Ref]:
 
 
 def split_conjuncts(predicate: Predicate, columns: Collection[str]) -> tuple[Predicate | None, Predicate | None]:
-    """A predicate in two: what can be said with these columns alone, and the rest. Both together mean the same.
+    """Split a predicate in two: what these columns alone can decide, and the rest. Both together are equivalent to it.
 
-    Parts of an AND that also need other columns go to the rest; what they imply for `columns` alone is in the first
+    Parts of an AND that also need other columns are in the rest; what they imply for `columns` alone is in the first
     result as well, so that `(p = 1 AND x > 2) OR (p = 2 AND x > 3)` prunes by p.
     """
     wanted = frozenset(columns)
@@ -66,7 +66,7 @@ def split_conjuncts(predicate: Predicate, columns: Collection[str]) -> tuple[Pre
 
 
 def decide(predicate: Predicate, known: pa.RecordBatch) -> Predicate:
-    """What is left of a bound predicate where every row has these values.
+    """The remainder of a bound predicate if every row has these values.
 
     Shapes: `known` — one row. Parts that read no other column become true or false.
     """
@@ -81,11 +81,11 @@ def decide(predicate: Predicate, known: pa.RecordBatch) -> Predicate:
 
 
 def translate(predicate: Predicate, fields: Sequence[Field]) -> Predicate:
-    """What a bound predicate implies for rows as an older file holds them.
+    """The implications of a bound predicate for rows as stored in an older file.
 
     Columns are found by field id, so the result has the file's names and types. It is safe for skipping files, row
-    groups and rows before the schema is evolved, but may keep more rows than the predicate: where a column is missing
-    or its type changed in a way that does not keep the order, nothing is said (`Constant(True)`).
+    groups and rows before the schema is evolved, but may keep more rows than the predicate: for a missing column, or
+    one whose type changed without keeping the order, the result is `Constant(True)`.
     """
     if isinstance(predicate, And):
         return all_of(translate(part, fields) for part in predicate.parts)

@@ -16,7 +16,7 @@ Grammar, keywords in any case:
     column  = name { "." name }                               name, "name" or `name`
     literal = number | 'text' | X'hex' | TRUE | FALSE | NULL | DATE 'text' | TIME 'text' | TIMESTAMP 'text'
 
-In `'text'` two quotes stand for one; a backslash means something only in LIKE. Numbers are exact decimals. DATE, TIME
+In `'text'` two quotes stand for one; a backslash is special only in LIKE. Numbers are exact decimals. DATE, TIME
 and TIMESTAMP are keywords only before a text, so columns may have these names.
 """
 
@@ -69,7 +69,7 @@ _TYPED: dict[str, tuple[Callable[[str], LiteralValue | None], str]] = {
 
 
 def parse_where(text: str) -> Predicate:
-    """The predicate that a SQL condition means.
+    """The predicate of a SQL condition.
 
     Cost: linear in the text.
     Raises: UsageError with the position and a caret under it.
@@ -81,7 +81,7 @@ def parse_where(text: str) -> Predicate:
 
 
 def parse_column(text: str) -> Ref:
-    """The column, or field inside a ROW, that a name means as it is written in conditions.
+    """The column, or field inside a ROW, with a name as written in conditions.
 
     Raises: UsageError with the position and a caret under it.
     """
@@ -92,7 +92,7 @@ def parse_column(text: str) -> Ref:
 
 
 class _Terms:
-    """Columns and literals, read off the tokens one after the other."""
+    """Reads columns and literals from the tokens, one after the other."""
 
     def __init__(self, text: str) -> None:
         self._text = text

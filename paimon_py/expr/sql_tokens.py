@@ -1,4 +1,4 @@
-"""The tokens of a WHERE text, and errors that point into it."""
+"""The tokens of a WHERE text, and errors that point to a position in it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CONTEXT = 60
 
 
 class Token(msgspec.Struct, frozen=True):
-    """One token: its kind, its value without quotes, and where it begins and ends."""
+    """One token: its kind, its value without quotes, its start and end."""
 
     kind: Kind
     value: str
@@ -41,7 +41,7 @@ class Token(msgspec.Struct, frozen=True):
 
 
 def tokens(text: str) -> list[Token]:
-    """All tokens of the text, with one of kind `end` at last.
+    """All tokens of the text, followed by one of kind `end`.
 
     Cost: linear in the text.
     Raises: UsageError at the first character that begins no token.

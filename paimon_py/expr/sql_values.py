@@ -1,6 +1,6 @@
 """Values from SQL text: `sql("upper(name)")`, `sql("price * 2")`.
 
-Grammar beside that of conditions, keywords in any case:
+Grammar in addition to that of conditions, keywords in any case:
 
     value   = product { ( + | - | "||" ) product }
     product = factor { ( * | / ) factor }
@@ -25,7 +25,7 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     "least": (2, 99), "length": (1, 1), "lower": (1, 1), "ltrim": (1, 1), "nullif": (2, 2), "replace": (3, 3),
     "round": (1, 2), "rtrim": (1, 1), "substring": (2, 3), "trim": (1, 1), "upper": (1, 1),
 }  # fmt: skip
-"""Functions and how many arguments each takes, at least and at most."""
+"""Functions, and the minimum and maximum number of arguments of each."""
 
 _CASTS = "values take the type of their column where nothing is lost; a function casts: lambda rows: rows['a'].cast(…)"
 _CHOOSES = "write CASE WHEN a > 1 THEN b ELSE c END"
@@ -35,17 +35,18 @@ _MEANT = {
     "len": "length", "char_length": "length", "ceiling": "ceil", "substr": "substring", "ucase": "upper",
     "lcase": "lower",
 }  # fmt: skip
-"""What stands here for functions of other dialects: one of ours, or advice."""
+"""Equivalents of functions of other dialects: a supported function, or advice."""
 _SUMS: dict[str, Sign] = {"+": "+", "-": "-"}
 _PRODUCTS: dict[str, Sign] = {"*": "*", "/": "/"}
 _CLAUSES = frozenset(("WHEN", "THEN", "ELSE", "END"))
 
 
 def sql(text: str) -> Calculable:
-    """The value that a SQL text means, for `update` and `merge`: `sql("price * 2")`, `sql("upper(source.name)")`.
+    """The value of a SQL text, for `update` and `merge`: `sql("price * 2")`, `sql("upper(source.name)")`.
 
-    A text has columns, literals, `+ - * /`, `||`, CASE, and the functions abs, ceil, coalesce, concat, floor, greatest,
-    least, length, lower, ltrim, nullif, replace, round, rtrim, substring, trim and upper. NULL makes NULL.
+    A text may contain columns, literals, `+ - * /`, `||`, CASE, and the functions abs, ceil, coalesce, concat, floor,
+    greatest, least, length, lower, ltrim, nullif, replace, round, rtrim, substring, trim and upper. The result of NULL
+    is NULL.
 
     Raises: UsageError with the position and a caret under it.
     """
@@ -146,7 +147,7 @@ class _Values(Conditions):
 
 
 def _meant(name: str) -> str:
-    """What may be meant by a function that is not there."""
+    """What an unknown function may have meant."""
     near = [_MEANT[name]] if name in _MEANT else difflib.get_close_matches(name, FUNCTIONS, 1)
     if not near:
         return f"there are {', '.join(FUNCTIONS)}"

@@ -53,8 +53,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
 
     `files`: the files of the bucket. `keys`: fields of the trimmed primary key. `bucket`: the name of their index.
     `dead_of`: the deletion vector of a file. `asks_indexes`: whether file indexes may be used. `paths`: the paths of
-    files,
-    by name.
+    files, by name.
     """
 
     files: BucketFiles

@@ -124,8 +124,7 @@ class Frames:
         """Concatenate columns of files of a bucket, so that rows of many files are taken at once.
 
         Only files that are cached whole are joined; joined files are kept while they are alive. Without memory for a
-        copy, or
-        with too few new files, nothing happens.
+        copy, or with too few new files, nothing happens.
 
         Args:
             files: the number of rows of each. living: names of all files of the bucket.

@@ -47,9 +47,8 @@ class EncodedKeys(NamedTuple):
 class KeyIndex(NamedTuple):
     """Rows of files by the words of their keys.
 
-    `words`: ascending, minus `base`; uint32 if they fit. `rows`: the row of each. `names`, `starts`: the files, and
-    the number of the first row of each, plus one entry for the end. `is_sure`: whether located rows certainly have the
-    key.
+    `words`: ascending, minus `base`; uint32 if they fit. `rows`: the row of each. `names`, `starts`: the files, and the
+    number of the first row of each, plus one entry for the end. `is_sure`: whether located rows certainly have the key.
     `cells`, if there are many words: the number of words less than each multiple of 2 ** `shift`.
     """
 

@@ -52,8 +52,7 @@ class Lookups:
     """Looks up rows of a table, and caches what it read of files, at most `lookup.cache-max-memory-size`.
 
     Every lookup reads the latest snapshot; cached files that are still part of it need not be read again. Threads may
-    share
-    a value: each lookup works with the snapshot it has found, and a race only costs a second read.
+    share a value: each lookup works with the snapshot it has found, and a race only costs a second read.
     """
 
     def __init__(self, root: TableRoot, *, every_level: bool = False) -> None:

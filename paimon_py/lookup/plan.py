@@ -1,5 +1,4 @@
-"""Selects the files of a snapshot that may contain keys, by partition, bucket and key range, and the keys of each
-bucket.
+"""Selects the files of a snapshot that may contain keys, and the keys to look up in each bucket.
 
 A file without any of the keys can be skipped regardless of the rest of its section: keys are merged one by one.
 

@@ -102,8 +102,7 @@ class MergeBuffer:
 
         Args:
             before_merging: receives every row, by key and then oldest version first, in batches like those of the
-                result;
-                only for a buffer that keeps versions.
+                result; only for a buffer that keeps versions.
 
         Shapes: out — batches of `_SEQUENCE_NUMBER`, `_VALUE_KIND` and the input columns, ordered by key over all
             of them, each key once, with the kind and sequence number of the row that represents it.

@@ -4,8 +4,7 @@ Every column is first encoded as bits that compare like its values, nulls smalle
 z-order curve the number of bytes that the options set. The z-order interleaves one bit of each column, as Java's
 `ZIndexer` does; the values equal Java's except for floats and decimals, whose order Java does not preserve. The Hilbert
 curve visits the same cube so that neighbours on the curve are neighbours in space; all 64 bits count, whereas Java
-omits
-the sign.
+omits the sign.
 
 The position itself is never stored.
 

@@ -1,9 +1,8 @@
 """Sorts more rows than fit into memory: takes batches, returns the same rows in the order of a clustering.
 
 Rows are collected up to the size of a run, and sorted runs are written to local disk; finally they are merged in
-windows.
-Every row's number is the last part of its key, so rows that are equal in all columns keep their order of arrival, and a
-window never holds more than its share even if all rows are equal.
+windows. Every row's number is the last part of its key, so rows that are equal in all columns keep their order of
+arrival, and a window never holds more than its share even if all rows are equal.
 
 Source: Java `Sorter`, `BinaryExternalSortBuffer`.
 """

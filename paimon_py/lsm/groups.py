@@ -82,6 +82,5 @@ class Engine(Protocol):
 
         Shapes: `columns` contains the rows as numbered by the groups: `inputs(wanted)`, the order's columns,
             `_VALUE_KIND` if a row may be −U or −D (absent: all are adds). A group of a single row is returned unchanged
-            by
-            every engine (format.md §12.2). Only the given columns are computed.
+            by every engine (format.md §12.2). Only the given columns are computed.
         """

@@ -43,8 +43,7 @@ class Keys(NamedTuple):
     """A sequence of keys.
 
     `words`: one number per key; the whole key (uint64) or its hash (uint32). With hashes, `data` contains the
-    BinaryRows as
-    words of eight bytes, one after the other, and `ends` the end of each.
+    BinaryRows as words of eight bytes, one after the other, and `ends` the end of each.
     """
 
     words: AnyWords

@@ -55,8 +55,7 @@ class RunSource(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a merge: key order, engine, the columns to return (None: all), whether −U and −D results are
-    dropped.
+    """The settings of a merge: key order, engine, columns to return (None: all), and whether to drop −U and −D results.
 
     `repeats`: a run may contain a key several times, its rows in order of their versions. `first_rows`: the caller may
     stop after this many rows, so windows begin small and grow.
@@ -78,8 +77,7 @@ def merge(sources: Sequence[RunSource], plan: Plan) -> Iterator[pa.RecordBatch]:
     Shapes: in — batches with the key columns, the sequence fields, `_SEQUENCE_NUMBER` unless the order of runs is the
         order of sequence numbers, `_VALUE_KIND` if a row may be −U or −D; out — `plan.columns` of the results.
     Cost: two windows in memory besides the readers, regardless of the size of the runs; 50-250 ns a row on top of
-        decoding.
-        With `plan.repeats` a window holds all rows of its keys, however many.
+        decoding. With `plan.repeats` a window holds all rows of its keys, however many.
     Raises: CorruptionError if the keys of a run descend.
     """
     budget, least = _first_budget(sources, plan), _least_share(sources, plan)
@@ -207,8 +205,7 @@ class _Cursor:
         return count + at_bound
 
     def take_piece_below(self, limit: Key | None, rows: int) -> pa.RecordBatch | None:
-        """Hand over the first buffered batch, reading it if needed, if all its keys are below `limit` (None: no
-        limit)."""
+        """Hand over the first buffered batch, reading it if needed, if its keys are below `limit` (None: no limit)."""
         self.fill(1)
         if not self._pieces:
             return None

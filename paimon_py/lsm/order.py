@@ -65,12 +65,10 @@ def sort_batch(
     """Row numbers in merge order, and a mask that is True where a new key begins in it.
 
     Shapes: `columns` contains the key columns, the sequence fields, and `_SEQUENCE_NUMBER` unless rows already arrive
-        in
-        the order of their sequence numbers. If `_VALUE_KIND` is included, −U and −D come before +I and +U with the same
-        sequence number.
+        in the order of their sequence numbers. If `_VALUE_KIND` is included, −U and −D come before +I and +U with the
+        same sequence number.
     Cost: if `runs_sorted` says that the rows are a few sorted runs one after the other, 10-40 ns a row for integer
-        keys,
-        20-90 for strings; 60-170 ns a row without any order.
+        keys, 20-90 for strings; 60-170 ns a row without any order.
     Source: format.md §12.2.
     """
     parts = [part for field in order.keys for part in parts_of(columns[field.name])]
@@ -306,8 +304,7 @@ def _order_versions(
 
 
 def _numbers_ascend(columns: Mapping[str, pa.Array | pa.ChunkedArray], rows: Ints, starts: Mask) -> bool:
-    """Whether sequence numbers ascend within every key; equal ones are allowed if no row kind can decide between
-    them."""
+    """Whether sequence numbers ascend within every key; equal ones are allowed if there are no row kinds."""
     numbers = numpy_values(combine_chunks(columns[SEQUENCE_NUMBER]))[rows]
     back = numbers[1:] <= numbers[:-1] if VALUE_KIND in columns else numbers[1:] < numbers[:-1]
     return not bool((back & ~starts[1:]).any())

@@ -58,8 +58,7 @@ def ages_are_disjoint(runs: Sequence[SortedRun]) -> bool:
 
 
 def _age(run: SortedRun) -> tuple[int, int, int, int, str]:
-    """The sort key of age, larger is newer: sequence, level (smaller is newer), creation time and name as in
-    `Levels`."""
+    """The sort key by age (larger is newer): sequence, level (smaller is newer), creation time, name as in `Levels`."""
     level = max(file.level for file in run.files)
     created = max(file.creation_time_millis or 0 for file in run.files)
     return run.max_sequence, run.min_sequence, -level, created, run.files[0].name

@@ -58,7 +58,7 @@ def columns_to_analyze(schema: TableSchema, columns: NameList | None, *, all_col
 
     Raises:
         UsageError: a name is not a column, or both `columns` and `all_columns` are given.
-            UnsupportedError: a column does not support statistics.
+        UnsupportedError: a column does not support statistics.
     """
     if all_columns:
         if columns is not None:

@@ -33,8 +33,8 @@ def create_branch(
       and a get for each.
     Raises:
         SnapshotExpiredError: the snapshot expired in the meantime.
-            AlreadyExistsError: a branch of this name, or remains of one, exist.
-        TagNotFoundError
+        AlreadyExistsError: a branch of this name, or remains of one, exist.
+        TagNotFoundError: the tag does not exist.
     """
     branch = root.on_branch(check_new_branch(name))
     if root.history is not None:

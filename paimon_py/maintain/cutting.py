@@ -131,7 +131,7 @@ class Cutting:
 
         Raises:
             NewerSnapshotsError: there is a snapshot that must not be deleted.
-                CommitConflictError: another call took over; or other writers keep publishing snapshots.
+            CommitConflictError: another call took over; or other writers keep publishing snapshots.
         """
         self._known = known
         wanted, deleted = {snapshot.id for snapshot in coming}, frozenset[int]()

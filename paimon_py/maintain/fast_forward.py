@@ -66,8 +66,8 @@ def fast_forward(root: TableRoot, name: str, *, discard: bool) -> FastForwarded:
         BranchNotFoundError
         UsageError: the branch has no snapshot, or this is not main.
         CommitConflictError: main has commits that the branch does not descend from; or a rollback, an expiry or another
-        fast-forward is in progress. Nothing was done.
-            SnapshotExpiredError: snapshots of the branch expired, or it is being deleted; nothing was done.
+            fast-forward is in progress. Nothing was done.
+        SnapshotExpiredError: snapshots of the branch expired, or it is being deleted; nothing was done.
         StorageError: the store failed; call again.
     """
     if root.branch != MAIN_BRANCH:

@@ -39,7 +39,7 @@ def check_actions(options: Mapping[str, str]) -> None:
 
     Raises:
         UnsupportedError: the option `partition.mark-done-action` requires more.
-            OptionError: it has an invalid value.
+        OptionError: it has an invalid value.
     """
     text = Options(options).get_str(_ACTION)
     for action in text.split(","):

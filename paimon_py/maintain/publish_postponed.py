@@ -55,8 +55,8 @@ def publish_postponed(
 
     Raises:
         CommitConflictError: other writers always wrote to the same partitions; nothing was published.
-            CommitUnknownError: nothing was deleted. Any other error: nothing was published, and all written files are
-                deleted.
+        CommitUnknownError: nothing was deleted. Any other error: nothing was published, and all written files are
+            deleted.
     """
 
     def work(snapshot: Snapshot | None, number: int) -> CommitResult:

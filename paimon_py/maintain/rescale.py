@@ -113,8 +113,8 @@ def rescale(
     Cost: reads and writes all rows of these partitions; memory of a scan and a writer.
     Raises:
         CommitConflictError: other writers always wrote to the partitions; nothing was changed.
-            UsageError: there are rows that have not been compacted yet, and are therefore not readable, or not in the
-                changelog.
+        UsageError: there are rows that have not been compacted yet, and are therefore not readable, or not in the
+            changelog.
     """
 
     def work(snapshot: Snapshot | None, number: int) -> CommitResult:

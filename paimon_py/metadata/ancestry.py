@@ -1,7 +1,7 @@
-"""Whether one snapshot descends from another; no other module decides this.
+"""Decides whether one snapshot descends from another; no other module decides this.
 
-A snapshot of paimon_py names the one it was built on. Of snapshots of other writers the manifests tell: the base of a
-snapshot is what its parent had.
+A snapshot of paimon_py contains the mark of its parent. For snapshots of other writers the manifests decide: the base
+of a snapshot is the contents of its parent.
 
 Source: docs/format.md §4.3; docs/reliability.md §3 (o).
 """
@@ -14,9 +14,9 @@ from paimon_py.spec.snapshot import Snapshot
 
 
 def is_built_on(manifests: Manifests, child: Snapshot, parent: Snapshot) -> bool:
-    """Whether a snapshot was built on another: it says so, or it goes on from the same files, by their names.
+    """Whether a snapshot was built on another: it states so, or it continues from the same files, by name.
 
-    Cost: none where the snapshot says it; else two lists, and all manifests if some were merged.
+    Cost: none if the snapshot states its parent; otherwise two lists, and all manifests if some were merged.
     Raises: FileMissingError, CorruptionError
     """
     said = child.follows(parent)

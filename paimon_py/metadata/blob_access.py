@@ -1,8 +1,8 @@
-"""Following references to bytes that are stored elsewhere: only permitted places, whatever the rows of a table say.
+"""Follows references to bytes that are stored elsewhere, and only to permitted places.
 
-Permitted are the directory of the table, the warehouse that it lies in, the directories for its data files elsewhere,
-and what the caller names in the option `paimon-py.blob-paths` when the table or its catalog is opened. The options of
-the table itself permit nothing.
+Permitted are the directory of the table, the warehouse that contains it, the directories for its external data files,
+and the directories that the caller lists in the option `paimon-py.blob-paths` when the table or its catalog is opened.
+The options of the table itself permit nothing.
 
 Source: format.md §26; Java `Blob.fromDescriptor`, which follows any URI.
 """
@@ -20,11 +20,11 @@ from paimon_py.spec.redact import shown_url
 from paimon_py.storage.range_reader import RangeReader
 
 BLOB_PATHS = "paimon-py.blob-paths"
-"""The option of `Table.open` and `Catalog.open`: URLs of directories with commas between."""
+"""The option of `Table.open` and `Catalog.open`: URLs of directories, separated by commas."""
 
 
 class BlobAccess:
-    """Reads what references of one table lead to; one file is open at a time."""
+    """Reads the bytes that references of one table refer to; keeps one file open at a time."""
 
     def __init__(self, root: TableRoot) -> None:
         self._is_local = "://" not in root.path
@@ -33,7 +33,7 @@ class BlobAccess:
         self._open: tuple[str, BinaryIO] | None = None
 
     def size(self, ref: BlobRef) -> int:
-        """How many bytes a reference leads to. Cost: one request if it leads to the end of its file.
+        """The number of bytes that a reference refers to. Cost: one request if it extends to the end of its file.
 
         Raises: as `read`.
         """
@@ -42,16 +42,16 @@ class BlobAccess:
         path = self._path(ref)
         status = self._store.stat(path)
         if status is None:
-            with self._store.open_read(path):  # says that there is no such file
+            with self._store.open_read(path):  # raises if there is no such file
                 return 0
         return max(status.size_bytes - ref.offset, 0)
 
     def read(self, ref: BlobRef) -> bytes:
-        """The bytes that a reference leads to.
+        """The bytes that a reference refers to.
 
         Raises:
-            UnsupportedError: it leads to a place that is not permitted.
-            CorruptionError: the file ends before.
+            UnsupportedError: it refers to a place that is not permitted.
+            CorruptionError: the file is too short.
             FileMissingError, StorageError: the store failed.
         """
         path = self._path(ref)
@@ -67,7 +67,7 @@ class BlobAccess:
         return data
 
     def open(self, ref: BlobRef) -> BinaryIO:
-        """The bytes as a file of its own, of which nothing is read yet.
+        """Open the bytes as a file; nothing is read yet.
 
         Raises: as `read`.
         """
@@ -75,13 +75,13 @@ class BlobAccess:
         return io.BufferedReader(_Window(self._store.open_read(self._path(ref)), ref.offset, length))
 
     def close(self) -> None:
-        """Close the file that is open."""
+        """Close the open file."""
         if self._open is not None:
             self._open[1].close()
             self._open = None
 
     def _path(self, ref: BlobRef) -> str:
-        """The place of a reference, as the stores know it.
+        """The place of a reference in the notation of the stores.
 
         Raises: UnsupportedError if it is not permitted.
         """
@@ -91,7 +91,7 @@ class BlobAccess:
         except CorruptionError as error:
             shown = shown_url(ref.uri)
             raise UnsupportedError(
-                f"a reference leads to {shown!r}, which lies in no permitted place: open the table or catalog with "
+                f"a reference leads to {shown!r}, which is in no permitted place: open the table or catalog with "
                 f"options={{{BLOB_PATHS!r}: 'URL of the directory'}} to permit it, or read references with "
                 "to_arrow(blobs='refs')",
                 feature="references to other places",
@@ -101,7 +101,7 @@ class BlobAccess:
 
 
 class _Window(RangeReader):
-    """A part of a file. Places before its start are its start."""
+    """A part of a file. Positions before its start are clamped to the start."""
 
     def __init__(self, source: BinaryIO, start: int, length: int) -> None:
         super().__init__(length)
@@ -123,7 +123,7 @@ class _Window(RangeReader):
 
 
 def _own_roots(path: str) -> tuple[str, ...]:
-    """The directory of a table, and the warehouse if it lies in the directory of a database there."""
+    """The directory of a table, and its warehouse if the table is in the directory of a database."""
     home = path.rstrip("/")
     database = home.rpartition("/")[0]
     own = [home]

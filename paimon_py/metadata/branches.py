@@ -1,6 +1,6 @@
-"""The branches of one table: directories beside the main branch, with schemas, snapshots and tags of their own.
+"""The branches of one table: directories beside the main branch, with their own schemas, snapshots and tags.
 
-A branch is there if it has its oldest schema: that file is written last and deleted first.
+A branch exists if it has its oldest schema: that file is written last and deleted first.
 
 Source: format.md §15.5; Java `BranchManager`, `FileSystemBranchManager`.
 """
@@ -19,7 +19,7 @@ _OTHERS = (FALLBACK, PRIMARY)
 
 
 def check_branch_options(root: TableRoot, options: Mapping[str, str]) -> None:
-    """Refuse options that name another branch to read from which is not there, as Java does; and two of them.
+    """Refuse options that name a missing branch to read from, as Java does; and two of them.
 
     Cost: a list for each such option.
     Raises: OptionError
@@ -34,7 +34,7 @@ def check_branch_options(root: TableRoot, options: Mapping[str, str]) -> None:
 
 
 def require_unnamed(options: Mapping[str, str], branch: str) -> None:
-    """Make sure that no option names a branch that is to go.
+    """Check that no option names a branch that is to be deleted.
 
     Raises: UsageError
     """
@@ -44,7 +44,7 @@ def require_unnamed(options: Mapping[str, str], branch: str) -> None:
 
 
 def is_complete(root: TableRoot, branch: TableRoot) -> bool:
-    """Whether a branch is there: its oldest schema is written last and deleted first.
+    """Whether a branch exists: its oldest schema is written last and deleted first.
 
     Cost: a list; another one for a branch without schema 0.
     """
@@ -58,7 +58,7 @@ def branch_names(root: TableRoot) -> list[str]:
 
 
 def other_branches(root: TableRoot) -> list[TableRoot]:
-    """All branches of the table but this one, main too, and also those that are half made or half deleted.
+    """All branches of the table except this one, including main and branches that are partly created or deleted.
 
     Cost: one list.
     """
@@ -67,7 +67,7 @@ def other_branches(root: TableRoot) -> list[TableRoot]:
 
 
 def require_branch(root: TableRoot, name: str) -> TableRoot:
-    """A branch that is there.
+    """An existing branch.
 
     Raises: BranchNotFoundError, UsageError
     """
@@ -80,7 +80,7 @@ def require_branch(root: TableRoot, name: str) -> TableRoot:
 
 
 def check_new_branch(name: str) -> str:
-    """`name` if a branch may be called so.
+    """`name` if a branch may have this name.
 
     Raises: UsageError
     """
@@ -93,7 +93,7 @@ def check_new_branch(name: str) -> str:
 
 
 def branch_directories(root: TableRoot) -> list[str]:
-    """The names of all branches, sorted, also of those that are half made or half deleted. Cost: one list."""
+    """The names of all branches, sorted, including those partly created or deleted. Cost: one list."""
     statuses = root.store.list(branch_directory(root.path))
     return sorted(
         status.name[len(BRANCH_PREFIX) :]

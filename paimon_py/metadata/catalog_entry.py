@@ -25,14 +25,14 @@ class HistoryKeeper(Protocol):
     """Snapshots and branches of a table that a catalog manages, for one branch."""
 
     def newest(self) -> Snapshot | None:
-        """The newest snapshot, None if the branch has none.
+        """The newest snapshot; None if the branch has none.
 
         Raises: TableNotFoundError, StorageError
         """
         ...
 
     def roll_back(self, target: Snapshot, tag: str | None) -> None:
-        """Make a snapshot the newest one; `tag` names it where it may have expired.
+        """Make a snapshot the newest one; `tag` names it if it may have expired.
 
         Raises: SnapshotNotFoundError, TagNotFoundError, TableNotFoundError, StorageError
         """
@@ -64,7 +64,7 @@ class CatalogEntry(Protocol):
     """The entry of one table in its catalog. It can be pickled, without secrets."""
 
     def history(self, branch: str) -> HistoryKeeper | None:
-        """The catalog's snapshots and branches; None: the directory of the table determines them."""
+        """The catalog's snapshots and branches; None if the directory of the table determines them."""
         ...
 
     def committer(self, root: TableRoot) -> Committer:
@@ -74,7 +74,7 @@ class CatalogEntry(Protocol):
     def alter(
         self, root: TableRoot, changes: Sequence[SchemaChange], publish: Callable[[], TableSchema], /
     ) -> TableSchema:
-        """Change the schema of a branch: call `publish`, which writes the new version, and tell the catalog; or have
+        """Change the schema of a branch: call `publish`, which writes the new version, and notify the catalog; or let
         the catalog apply the changes.
 
         Returns: the new version.
@@ -86,7 +86,7 @@ class CatalogEntry(Protocol):
 
 @runtime_checkable
 class KeepsPartitions(Protocol):
-    """A `CatalogEntry` in a catalog that keeps partitions too, and shows tags as such (`metastore.…`).
+    """A `CatalogEntry` in a catalog that also stores partitions, and can store tags as partitions (`metastore.…`).
 
     The committer reports partitions. A failed report is a `PaimonWarning`: the table itself is correct.
     """
@@ -106,7 +106,7 @@ class CountsPartitions(Protocol):
 
     @property
     def counts_partitions(self) -> bool:
-        """Whether the catalog does so for this table."""
+        """Whether the catalog counts the partitions of this table."""
         ...
 
 
@@ -123,7 +123,7 @@ class Lock(Protocol):
         """Hold the lock of a branch for a block.
 
         Yields the reading of the clock's `elapsed` until which no other caller can have the lock.
-        A lock that could not be released is a `PaimonWarning`: what was done in the block is done.
+        A lock that could not be released is a `PaimonWarning`: the work in the block is complete.
 
         Raises:
             LockTimeoutError: others held the lock for as long as this call may wait; nothing was done.

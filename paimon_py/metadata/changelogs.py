@@ -25,11 +25,11 @@ from paimon_py.storage.store import DeleteFile, FileMissingError, Get, List, Put
 
 
 class ChangelogStore(Get, Put, List, DeleteFile, Protocol):
-    """What this module asks of a store."""
+    """The store operations that this module uses."""
 
 
 class Changelogs:
-    """The kept changelogs of one table directory (or branch directory)."""
+    """The retained changelogs of one table directory (or branch directory)."""
 
     __slots__ = ("_path", "_store")
 
@@ -38,13 +38,13 @@ class Changelogs:
         self._path = path
 
     def ids(self) -> list[int]:
-        """Ids of the snapshots whose changelogs are kept, ascending. Cost: one list."""
+        """Ids of the snapshots whose changelogs are retained, ascending. Cost: one list."""
         statuses = self._store.list(changelog_directory(self._path))
         numbers = (parse_number(CHANGELOG_PREFIX, status.name) for status in statuses if not status.is_directory)
         return sorted(number for number in numbers if number is not None)
 
     def find(self, snapshot_id: int) -> Snapshot | None:
-        """The snapshot that had been, None if its changelog is not kept (any more). Cost: one get.
+        """The former snapshot; None if its changelog is not, or no longer, retained. Cost: one get.
 
         Raises: CorruptionError if the file is broken.
         """
@@ -54,16 +54,16 @@ class Changelogs:
         except FileMissingError:
             return None
         if found.id != snapshot_id:
-            raise CorruptionError(f"{path} holds snapshot {found.id}", path=path)
+            raise CorruptionError(f"{path} contains snapshot {found.id}", path=path)
         return found
 
     def keep(self, snapshot: Snapshot) -> None:
-        """Keep the changelog of a snapshot that is about to go. Cost: one put, and the hint."""
+        """Retain the changelog of a snapshot that is about to be deleted. Cost: one put, and the hint."""
         self._store.put(changelog_path(self._path, snapshot.id), snapshot_to_json(snapshot), within=self._path)
         raise_hint(self._store, join(changelog_directory(self._path), LATEST), snapshot.id)
 
     def cut(self, ids: Sequence[int]) -> None:
-        """Delete the newest changelogs, given ascending. Cost: the hint, and a delete for each."""
+        """Delete the newest changelogs, given in ascending order. Cost: the hint, and a delete for each."""
         if not ids:
             return
         hint = join(changelog_directory(self._path), LATEST)

@@ -1,4 +1,4 @@
-"""What commits did: operation, user, rows and files that came and went, from the deltas of snapshots.
+"""The effects of commits: operation, user, rows and files added and deleted, from the deltas of snapshots.
 
 Source: format.md §4, §5.4, §10.2.
 """
@@ -20,21 +20,21 @@ _ADD, _DELETE = 0, 1
 
 
 class HistoryEntry(AsPage, msgspec.Struct, frozen=True, kw_only=True):
-    """What one snapshot did to the table.
+    """The effect of one snapshot on the table.
 
     Attributes:
-        snapshot_id, time_millis: the snapshot, and when it was committed, in epoch milliseconds.
-        operation: the verb where the snapshot says so (`DELETE`, `UPDATE`, `MERGE`, `TRUNCATE`, …), else its kind
+        snapshot_id, time_millis: the snapshot, and its commit time in epoch milliseconds.
+        operation: the verb if the snapshot contains it (`DELETE`, `UPDATE`, `MERGE`, `TRUNCATE`, …), otherwise its kind
             (`APPEND`, `OVERWRITE`, `COMPACT`, `ANALYZE`).
         commit_kind: the kind alone.
-        user, identifier: who committed, and under which number; None where the commit has no number.
-        added_rows: rows that came: in new files, without those that delete. 0 where files were merged alone.
-        deleted_rows: rows that went: with their files, by new rows that delete, by deletion vectors. 0 where files were
-            merged alone. In a table with a primary key new versions of keys are added rows.
-        added_files, deleted_files: data files that came and went.
-        added_bytes, deleted_bytes: bytes of these files.
-        total_rows: rows in all files after the commit; None where the snapshot does not say.
-        is_known: False: the delta of the snapshot cannot be read any more, and all numbers but `total_rows` are 0.
+        user, identifier: the committing user, and the number of the commit; None if the commit has no number.
+        added_rows: rows in new files, without those that delete. 0 if files were only merged.
+        deleted_rows: rows deleted with their files, by new rows that delete, or by deletion vectors. 0 if files were
+            only merged. In a table with a primary key, new versions of keys are added rows.
+        added_files, deleted_files: the number of data files added and deleted.
+        added_bytes, deleted_bytes: the size of these files in bytes.
+        total_rows: rows in all files after the commit; None if the snapshot does not contain it.
+        is_known: False: the delta of the snapshot can no longer be read, and all numbers except `total_rows` are 0.
     """
 
     snapshot_id: int
@@ -54,7 +54,7 @@ class HistoryEntry(AsPage, msgspec.Struct, frozen=True, kw_only=True):
 
 
 def commit_history(root: TableRoot, limit: int | None) -> list[HistoryEntry]:
-    """What the newest snapshots did, newest first; `limit`: the most, None for all that are left.
+    """The effects of the newest snapshots, newest first; `limit`: the maximum number, None for all that are left.
 
     Cost: a get for each snapshot that was not read before, and for its delta list and manifests.
     Raises: StorageError, CorruptionError
@@ -66,7 +66,7 @@ def commit_history(root: TableRoot, limit: int | None) -> list[HistoryEntry]:
     found: list[HistoryEntry] = []
     for number in chosen:
         snapshot = root.snapshots.find(number)
-        if snapshot is None:  # expired meanwhile
+        if snapshot is None:  # expired in the meantime
             dead = None
             continue
         is_same = before is not None and snapshot.index_manifest == before.index_manifest
@@ -102,7 +102,7 @@ def _entry(
 
 
 def _rows(entries: EntryColumns, snapshot: Snapshot) -> tuple[int, int]:
-    """Rows that came and went with files; a delete that rewrites files adds none."""
+    """Rows added and deleted with files; a delete that rewrites files adds none."""
     if snapshot.commit_kind in (CommitKind.COMPACT, CommitKind.ANALYZE):
         return 0, 0
     adds, deletes = entries.kind == _ADD, entries.kind == _DELETE
@@ -114,7 +114,7 @@ def _rows(entries: EntryColumns, snapshot: Snapshot) -> tuple[int, int]:
 
 
 def _dead_rows(root: TableRoot, snapshot: Snapshot | None) -> Mapping[str, int] | None:
-    """How many rows of each data file are dead by deletion vectors; None where that is not known."""
+    """The number of rows of each data file deleted by deletion vectors; None if unknown."""
     if snapshot is None or snapshot.index_manifest is None:
         return {}
     try:
@@ -128,7 +128,7 @@ def _dead_rows(root: TableRoot, snapshot: Snapshot | None) -> Mapping[str, int] 
 def _newly_dead(
     entries: EntryColumns, before: Mapping[str, int] | None, now: Mapping[str, int] | None
 ) -> int:
-    """Rows that died by deletion vectors, less those that went with their files."""
+    """Rows newly deleted by deletion vectors, minus those that were deleted with their files."""
     if not before and not now:
         return 0
     if before is None or now is None:

@@ -1,8 +1,8 @@
-"""Publishing one snapshot, and determining the outcome.
+"""Publishes one snapshot and determines the outcome.
 
-A `Committer` is what a catalog can supply: the file system's creates the file of the snapshot, which must not be there.
-A creation that did not plainly succeed is never taken for a failure: the file is read back and compared. A snapshot
-that was created behind the back of an expiry or a rollback is taken away again: its parent must be there, with its
+A catalog can supply its own `Committer`: the one of the file system creates the file of the snapshot, which must not
+exist. A creation that did not clearly succeed is never taken for a failure: the file is read back and compared. A
+snapshot that was created unnoticed by an expiry or a rollback is deleted again: its parent must exist, with the same
 mark.
 
 Source: docs/reliability.md §3 (f), (h), (l); docs/format.md §2.
@@ -39,7 +39,7 @@ class Committed(msgspec.Struct, frozen=True, tag=True):
 
 
 class LostRace(msgspec.Struct, frozen=True, tag=True):
-    """The snapshot is certainly not part of the history: plan again on what is there now."""
+    """The snapshot is certainly not part of the history: plan again on the current state."""
 
     reason: str
 
@@ -55,7 +55,7 @@ Publication = Union[Committed, LostRace, Unknown]
 
 
 class Committer(Protocol):
-    """Makes snapshots part of a table's history, one after the other."""
+    """Adds snapshots to a table's history, one after the other."""
 
     def publish(self, snapshot: Snapshot, parent: Snapshot | None, *, deadline: float) -> Publication:
         """Make a snapshot, which was planned on `parent`, the next one.
@@ -64,18 +64,18 @@ class Committer(Protocol):
             deadline: reading of the clock's `elapsed` after which `parent` is too old to build on.
 
         Raises:
-            StorageError: the store refused, and the snapshot is certainly not there.
-            TableNotFoundError: there is no such table any more; nothing was published.
+            StorageError: the store refused, and the snapshot certainly does not exist.
+            TableNotFoundError: the table no longer exists; nothing was published.
         """
         ...
 
 
 class _Seen:
-    """What was looked at together with a snapshot that was read back.
+    """The results of the requests that ran together with reading a snapshot back.
 
     Attributes:
-        parent: the snapshot of the parent's id, or why it could not be read; None if nobody looked.
-        hint: the id that the LATEST hint says, None if nobody looked or there is none.
+        parent: the snapshot with the parent's id, or the error when reading it; None if it was not read.
+        hint: the id in the LATEST hint; None if it was not read or does not exist.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class _Seen:
         self.hint: int | None = None
 
     def parent_of(self, root: TableRoot, parent_id: int) -> Snapshot | None:
-        """The snapshot of the parent's id. Raises: StorageError, CorruptionError if it could not be read."""
+        """The snapshot with the parent's id. Raises: StorageError, CorruptionError if it could not be read."""
         if self.parent is None:
             return root.snapshots.find(parent_id)
         if isinstance(self.parent, tuple):
@@ -102,7 +102,7 @@ class StoreCommitter:
     def publish(self, snapshot: Snapshot, parent: Snapshot | None, *, deadline: float) -> Publication:
         """See `Committer.publish`.
 
-        Cost: three gets, one create, and the hint; for the first snapshot a list in the place of two gets.
+        Cost: three gets, one create, and the hint; for the first snapshot, a list in place of two gets.
         """
         if self._root.env.clock.elapsed() > deadline:
             return LostRace("planning took so long that the snapshot it was based on may have expired")
@@ -115,7 +115,8 @@ class StoreCommitter:
         try:
             found = self._check_place(snapshot, parent, seen, certain=created)
         except (StorageError, CorruptionError) as error:
-            return Unknown(f"snapshot {snapshot.id} was created, but not what it stands on: {error}", snapshot.id)
+            return Unknown(f"snapshot {snapshot.id} was created, but its parent could not be checked: {error}",
+            snapshot.id)
         if isinstance(found, Committed):
             self._root.snapshots.ahead.seen = snapshot.id
             cuts = self._root.cuts
@@ -129,10 +130,10 @@ class StoreCommitter:
     def _create(
         self, snapshot: Snapshot, parent: Snapshot | None, within: str
     ) -> tuple[bool | LostRace | Unknown, _Seen]:
-        """Create the file, below a directory that must be there.
+        """Create the file, below a directory that must exist.
 
-        Returns: True if that certainly happened just now, False if in a call whose answer was lost; and what was seen
-            after that.
+        Returns: True if it was certainly created just now, False if by a call whose answer was lost; and the results of
+            the requests afterwards.
         """
         root, data = self._root, snapshot_to_json(snapshot)
         path = snapshot_path(root.branch_path, snapshot.id)
@@ -161,12 +162,12 @@ class StoreCommitter:
             raise _no_table(root.branch_path) from refused
         if refused is not None:
             raise refused
-        return LostRace(f"snapshot {snapshot.id} was there and vanished"), _Seen()
+        return LostRace(f"snapshot {snapshot.id} existed and then disappeared"), _Seen()
 
     def _look_back(
         self, snapshot: Snapshot, parent: Snapshot | None
     ) -> tuple[Snapshot | LostRace | Unknown | None, _Seen]:
-        """Read the file back; where requests take their time, look at the parent and the hint at the same time."""
+        """Read the file back; on distant stores, read the parent and the hint at the same time."""
         root, seen = self._root, _Seen()
         if parent is None or not is_distant(root.path):
             return self._read_back(snapshot), seen
@@ -185,7 +186,7 @@ class StoreCommitter:
         return found[0], seen
 
     def _read_back(self, snapshot: Snapshot) -> Snapshot | LostRace | Unknown | None:
-        """The snapshot if its file holds it, None if there is no file.
+        """The snapshot if its file contains it; None if there is no file.
 
         A Java writer on a local disk may have renamed its own file over this one.
         """
@@ -201,10 +202,10 @@ class StoreCommitter:
     def _check_place(
         self, snapshot: Snapshot, parent: Snapshot | None, seen: _Seen, *, certain: bool
     ) -> Publication:
-        """Whether a snapshot that was just created stands on its parent, and no others stand in its place.
+        """Check that a newly created snapshot stands on its parent, and that no others stand in its place.
 
-        A parent that is gone expired, since this writer slept or since others were quick, or was rolled back. Expiry
-        removes snapshots in ascending order, a rollback leaves older ones. `certain`: the file was created just now.
+        A missing parent has expired, because this writer was suspended or others were fast, or was rolled back. Expiry
+        removes snapshots in ascending order, a rollback keeps older ones. `certain`: the file was created just now.
         """
         there = None if parent is None else seen.parent_of(self._root, parent.id)
         if parent is not None and there == parent:
@@ -213,7 +214,7 @@ class StoreCommitter:
         if snapshot.id not in ids:
             return self._explain_absence(snapshot)
         if (parent is not None and ids[0] < snapshot.id) or (there is None and not self._root.schemas.ids()):
-            return self._withdrawn(snapshot, "others rolled the table back meanwhile", certain=certain)
+            return self._withdrawn(snapshot, "others rolled the table back in the meantime", certain=certain)
         if ids[-1] == snapshot.id or self._is_built_on(snapshot):
             return Committed(snapshot)
         return self._withdrawn(
@@ -221,7 +222,7 @@ class StoreCommitter:
         )
 
     def _explain_absence(self, snapshot: Snapshot) -> Publication:
-        """What became of a snapshot whose file was there and is gone: it expired, or went with its table."""
+        """The outcome for a snapshot whose file existed and is gone: it expired, or was removed with its table."""
         if self._root.schemas.ids():
             return Committed(snapshot)
         return self._carried_away(snapshot)
@@ -230,14 +231,14 @@ class StoreCommitter:
         return Unknown("the table was renamed or dropped while the snapshot was published", snapshot.id)
 
     def _is_built_on(self, snapshot: Snapshot) -> bool:
-        """Whether the next snapshot comes from this one."""
+        """Whether the next snapshot was built on this one."""
         successor = self._root.snapshots.find(snapshot.id + 1)
         return successor is not None and is_built_on(self._root.manifests, successor, snapshot)
 
     def _withdrawn(self, snapshot: Snapshot, reason: str, *, certain: bool) -> Publication:
-        """Take a snapshot away that is not part of the history, unless others have built on it.
+        """Delete a snapshot that is not part of the history, unless others have built on it.
 
-        Whether the table is there is asked first: a rename that comes later may take the snapshot along.
+        The existence of the table is checked first: a later rename may move the snapshot as well.
         """
         root = self._root
         was_gone = not root.schemas.ids()
@@ -251,12 +252,12 @@ class StoreCommitter:
         if was_gone or not root.schemas.ids():
             return self._carried_away(snapshot)
         if not certain:
-            return Unknown(f"snapshot {snapshot.id} may have been published and expired meanwhile", snapshot.id)
+            return Unknown(f"snapshot {snapshot.id} may have been published and then expired", snapshot.id)
         return LostRace(reason)
 
 
 def keep_number(root: TableRoot, snapshot: Snapshot) -> None:
-    """Keep the number of a commit beside its snapshot, which others may let expire. Cost: a put, if it has a number.
+    """Store the number of a commit beside its snapshot, which others may expire. Cost: a put, if it has a number.
 
     Raises: PaimonWarning where warnings are errors, if the store fails.
     """
@@ -267,7 +268,7 @@ def keep_number(root: TableRoot, snapshot: Snapshot) -> None:
         root.users.put(value)
     except StorageError as error:
         warn(
-            f"{root.path}: snapshot {snapshot.id} was committed, but its number was not kept beside it: {error}; a"
+            f"{root.path}: snapshot {snapshot.id} was committed, but its number was not stored beside it: {error}; a"
             " later commit tries again"
         )
 

@@ -1,4 +1,4 @@
-"""The consumers of one table: names under which readers of changes record how far they have come.
+"""The consumers of one table: names under which readers of changes record their progress.
 
 Source: format.md §4.2, §16.5; Java `ConsumerManager`, `Consumer`.
 """
@@ -33,15 +33,15 @@ _MARKS = "marks"
 
 
 class ConsumerStore(Get, Put, List, Stat, Delete, Protocol):
-    """What this module asks of a store."""
+    """The store operations that this module uses."""
 
 
 class Consumer(AsPage, msgspec.Struct, frozen=True):
-    """How far a reader of changes has come.
+    """The progress of a reader of changes.
 
     Attributes:
         name: the consumer's name.
-        next_snapshot_id: the first snapshot that it has not read; expiry spares that one and later ones.
+        next_snapshot_id: the first snapshot that it has not read; expiry keeps this one and later ones.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Consumers:
         self._policy = policy or ReadPolicy()
 
     def all(self) -> list[Consumer]:
-        """All consumers, by name; one that is deleted meanwhile is left out.
+        """All consumers, by name; one that is deleted in the meantime is omitted.
 
         Cost: one list, and one get per consumer.
         Raises: CorruptionError as `find`
@@ -74,7 +74,7 @@ class Consumers:
         return [status.name[len(CONSUMER_PREFIX) :] for status in self._files()]
 
     def those(self, names: Iterable[str]) -> list[Consumer]:
-        """The consumers of names that were listed; one that is deleted meanwhile is left out.
+        """The consumers with listed names; one that is deleted in the meantime is omitted.
 
         Cost: one get per consumer.
         Raises: CorruptionError as `find`
@@ -84,36 +84,36 @@ class Consumers:
         return [consumer for consumer in found if consumer is not None]
 
     def find(self, name: str) -> Consumer | None:
-        """One consumer, None if there is none of that name. Cost: one get.
+        """One consumer; None if there is none with this name. Cost: one get.
 
         Raises:
             UsageError: not a name for a consumer.
-            CorruptionError: the file holds no consumer, also after reading again.
+            CorruptionError: the file does not contain a consumer, also after reading it again.
         """
         return self._read(name, consumer_path(self._path, name))
 
     def require(self, name: str) -> None:
-        """Make sure that there is a consumer of a name, readable or not. Cost: one stat.
+        """Check that there is a consumer with a name, readable or not. Cost: one stat.
 
         Raises:
-            ConsumerNotFoundError: there is none of that name.
+            ConsumerNotFoundError: there is none with this name.
             UsageError: not a name for a consumer.
         """
         path = consumer_path(self._path, name)
         if self._store.stat(path) is None:
             raise ConsumerNotFoundError(
-                f"no consumer {name!r} in {self._path}: a stream with consumer_id={name!r} makes one", path=path
+                f"no consumer {name!r} in {self._path}: a stream with consumer_id={name!r} creates one", path=path
             )
 
     def put(self, consumer: Consumer, *read: Base) -> None:
-        """Record how far a consumer has come, over what was recorded before.
+        """Record the progress of a consumer, replacing the earlier record.
 
-        A consumer's file holds a number alone, as Java writes it. A file beside it says which snapshots that number may
-        come after, so that another history is noticed.
+        The file of a consumer contains only a number, as in Java. A file beside it contains the marks of the snapshots
+        that this number may follow, so that another history is noticed.
 
         Args:
-            read: the snapshot before the next one; and the one recorded before, so that a crash between two files
-                leaves none without its mark.
+            read: the snapshot before the next one; and the one recorded before, so that a crash between the two files
+                leaves neither without its mark.
 
         Cost: two puts.
         Raises:
@@ -126,7 +126,7 @@ class Consumers:
         self._store.put(consumer_path(self._path, consumer.name), data, within=self._path)
 
     def read_by(self, consumer: Consumer) -> Base | None:
-        """The snapshot that a consumer has read last, by id and mark; None where the mark is not known. Cost: one get.
+        """The last snapshot that a consumer has read, by id and mark; None if the mark is unknown. Cost: one get.
 
         Raises: CorruptionError if the file with the mark is damaged.
         """
@@ -141,10 +141,10 @@ class Consumers:
         return Base(number - 1, mark) if isinstance(mark, str) and number > 1 else None
 
     def delete(self, name: str) -> None:
-        """Forget a consumer, readable or not.
+        """Delete a consumer, readable or not.
 
         Raises:
-            ConsumerNotFoundError: there is none of that name.
+            ConsumerNotFoundError: there is none with this name.
             UsageError: not a name for a consumer.
         """
         self.require(name)
@@ -152,7 +152,7 @@ class Consumers:
         self._store.delete(consumer_mark_path(self._path, name))
 
     def write_times(self) -> dict[str, int]:
-        """When each consumer was last written, as far as the store says: epoch milliseconds of its clock, by name.
+        """The last write time of each consumer, if the store reports it: epoch milliseconds of its clock, by name.
 
         Cost: one list.
         """
@@ -160,13 +160,13 @@ class Consumers:
         return {name: millis for name, millis in times if millis is not None}
 
     def expire(self, names: Iterable[str], older_than_millis: int) -> list[str]:
-        """Forget those of some consumers whose file was last written before a time.
+        """Delete those of the given consumers whose file was last written before a time.
 
         Args:
-            names: names that were listed.
+            names: listed names.
             older_than_millis: epoch milliseconds of the store's clock (`store_clock.py`), not of this machine's.
 
-        Returns: the names of those that are forgotten now. Cost: a stat for each, and a delete for each of these.
+        Returns: the names of the deleted consumers. Cost: a stat for each, and a delete for each of these.
         """
         directory, gone = consumer_directory(self._path), []
         for name in names:
@@ -179,7 +179,7 @@ class Consumers:
         return gone
 
     def left_marks(self) -> list[FileStatus]:
-        """The files with marks of consumers that are gone: Java forgets consumers and leaves these. Cost: one list."""
+        """Files with marks of deleted consumers: Java deletes consumers and leaves these. Cost: one list."""
         found = self._store.list(consumer_directory(self._path))
         names = {one.name[len(CONSUMER_PREFIX) :] for one in found if one.name.startswith(CONSUMER_PREFIX)}
         marks = [one for one in found if not one.is_directory and one.name.startswith(CONSUMER_MARK_PREFIX)]
@@ -191,7 +191,7 @@ class Consumers:
         return sorted((status for status in named if status.name != CONSUMER_PREFIX), key=lambda status: status.name)
 
     def _read(self, name: str, path: str) -> Consumer | None:
-        """Decode a file; read it again while it does not end like JSON: Java does not replace files at once."""
+        """Decode a file; read it again while it does not end like JSON: Java does not replace files atomically."""
         try:
             for _ in range(self._policy.attempts - 1):
                 data = self._store.get(path)
@@ -209,7 +209,7 @@ def _is_older(status: FileStatus, millis: int) -> bool:
 
 
 def _decode(name: str, data: bytes, path: str) -> Consumer:
-    way = f"delete_consumer({name!r}) removes it, reset_consumer({name!r}, …) writes it anew"
+    way = f"delete_consumer({name!r}) removes it, reset_consumer({name!r}, …) rewrites it"
     try:
         with decoding_metadata(path):
             told = decode_object(data, path).get(_NEXT)

@@ -1,11 +1,11 @@
-"""A cut of a history: a rollback or a fast-forward that is under way, as a file beside the tags.
+"""A cut of a history: a rollback or a fast-forward in progress, recorded in a file beside the tags.
 
-A cut takes the newest snapshots away and may put others in their place. That takes many calls, and a process may end
-between two of them. So the file says first what there will be, and goes last. While the file is there, all verbs that
-change the table refuse by name, and the same verb, called again, finishes. The snapshots that the file holds are kept
-like those of tags: expiry lists the directory of tags, whatever branch it works on.
+A cut deletes the newest snapshots and may put others in their place. That takes many calls, and a process may end
+between two of them. So the file first records the planned result, and is deleted last. While the file exists, all verbs
+that change the table are refused by name, and the same verb, called again, completes the cut. The snapshots in the file
+are protected like those of tags: expiry lists the directory of tags, on whatever branch it works.
 
-While a cut is under way there is no LATEST hint, so that a reader lists the snapshots, and a writer asks for the file
+During a cut there is no LATEST hint, so that a reader lists the snapshots, and a writer checks for the file
 only then. Java ignores the file.
 
 Source: docs/reliability.md §3 (o).
@@ -31,7 +31,7 @@ FAST_FORWARD = "fast_forward"
 
 
 class CutStore(Get, Put, PutNew, Stat, DeleteFile, Protocol):
-    """What this module asks of a store."""
+    """The store operations that this module uses."""
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
         owner: the call that works on it; a later call that takes it over writes its own.
         verb: ROLLBACK or FAST_FORWARD.
         branch: the branch that a fast-forward moves to; "" for a rollback.
-        snapshots: what the history ends with when all is done, ascending: the target of a rollback, or the snapshots
+        snapshots: the end of the history after the cut, ascending: the target of a rollback, or the snapshots
             of the branch that the table lacks.
     """
 
@@ -52,7 +52,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def call(self) -> str:
-        """The call that finishes the cut."""
+        """The call that completes the cut."""
         if self.verb == FAST_FORWARD:
             return f"table.{self.verb}({self.branch!r}, discard=True)"
         return f"table.{self.verb}({self.snapshots[-1].id})"
@@ -68,11 +68,11 @@ class Cuts:
         self._path = path
 
     def is_there(self) -> bool:
-        """Whether a cut is under way, or was left in the middle. Cost: one stat."""
+        """Whether a cut is in progress, or was interrupted. Cost: one stat."""
         return self._store.stat(cut_path(self._path)) is not None
 
     def find(self) -> Cut | None:
-        """The cut that is under way, or was left in the middle. Cost: one get.
+        """The cut that is in progress, or was interrupted. Cost: one get.
 
         Raises: CorruptionError if the file is damaged.
         """
@@ -85,7 +85,7 @@ class Cuts:
             return _decode(decode_object(data, path), path)
 
     def refuse(self) -> None:
-        """Refuse to change a table of which the history is being cut. Cost: one get.
+        """Refuse to change a table whose history is being cut. Cost: one get.
 
         Raises: CommitConflictError
         """
@@ -94,10 +94,10 @@ class Cuts:
             raise self.error(found)
 
     def error(self, cut: Cut) -> CommitConflictError:
-        """The error for a verb that meets a cut."""
+        """The error for a verb that finds a cut."""
         return CommitConflictError(
-            f"nothing was done: {cut.verb} is at work on {self._path}, or its process ended in the middle. If no"
-            f" process works on it any more, {cut.call} finishes it",
+            f"nothing was done: {cut.verb} is in progress on {self._path}, or its process ended before it was done. If"
+            f" no process works on it any more, {cut.call} completes it",
             path=cut_path(self._path),
             table=self._path,
         )
@@ -121,21 +121,21 @@ class Cuts:
                 raise self.error(found or cut)
 
     def check(self, cut: Cut) -> None:
-        """Make sure that no other call has taken the cut over. Cost: one get.
+        """Check that no other call has taken the cut over. Cost: one get.
 
         Raises: CommitConflictError
         """
         found = self.find()
         if found is None or found.owner != cut.owner:
             raise CommitConflictError(
-                f"another call of {cut.verb} took over on {self._path}: this one stops, and what it would have done is"
-                " done by the other",
+                f"another call of {cut.verb} took over on {self._path}: this one stops, and the other one does its"
+                " remaining work",
                 path=cut_path(self._path),
                 table=self._path,
             )
 
     def end(self) -> None:
-        """Delete the file: all is done."""
+        """Delete the file when the cut is complete."""
         self._store.delete(cut_path(self._path))
 
 
@@ -151,8 +151,8 @@ def _decode(data: Mapping[str, object], path: str) -> Cut:
     owner, verb, branch = (text if isinstance(text, str) else "" for text in texts)
     if verb not in (ROLLBACK, FAST_FORWARD) or not isinstance(snapshots, list) or not snapshots:
         raise CorruptionError(
-            f"{path} is damaged: it says which rollback or fast-forward was left in the middle. Call rollback_to with a"
-            " snapshot or tag that is there",
+            f"{path} is damaged: it records an interrupted rollback or fast-forward. Call rollback_to with a"
+            " snapshot or tag that exists",
             path=path,
         )
     found = tuple(snapshot_from_json(str(text).encode(), path) for text in snapshots)

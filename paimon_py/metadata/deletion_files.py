@@ -18,7 +18,7 @@ from paimon_py.spec.options import Options
 from paimon_py.storage.store import OpenRead, join, new_file
 
 _FRAME = 8
-"""Bytes that a block may have beyond its stated length."""
+"""The number of bytes that a block may have beyond its stated length."""
 
 
 def read_deletions(store: OpenRead, places: Mapping[str, DeletionPlace]) -> dict[str, DeletionVector]:
@@ -26,7 +26,7 @@ def read_deletions(store: OpenRead, places: Mapping[str, DeletionPlace]) -> dict
 
     Cost: every index file is opened once, one small read per vector.
     Raises:
-        FileMissingError: an index file is not there.
+        FileMissingError: an index file does not exist.
         CorruptionError: an index file or a vector is damaged.
     """
     by_path: dict[str, list[str]] = {}
@@ -57,7 +57,7 @@ class DeletionWriter:
     """Writes index files of deletion vectors for one bucket, or for one partition of a table without buckets."""
 
     def __init__(self, files: BucketFiles) -> None:
-        """Index files of a bucket, under names of their own."""
+        """Write index files of a bucket, under unique names."""
         root, options = files.table.root, Options(files.table.schema.options)
         self._store = root.files
         self._name = f"index-{root.env.ids.uuid()}"
@@ -69,14 +69,14 @@ class DeletionWriter:
         self._written = 0
 
     def write(self, vectors: Mapping[str, DeletionVector]) -> IndexEntry:
-        """One index file with these vectors by name of data file, durable when this returns; none at all is allowed.
+        """Write one index file with these vectors by name of data file, durable on return; may be empty.
 
-        Raises: StorageError, and then there is no such file.
+        Raises: StorageError, and then the file does not exist.
         """
         return self._file(iter(vectors.items()), None)
 
     def write_rolling(self, vectors: Mapping[str, DeletionVector]) -> list[IndexEntry]:
-        """Index files of about the target size."""
+        """Write index files of about the target size."""
         rest = iter(vectors.items())
         entries: list[IndexEntry] = []
         left = len(vectors)
@@ -90,7 +90,7 @@ class DeletionWriter:
         return entries
 
     def delete(self, entries: Iterable[IndexEntry]) -> None:
-        """Delete files written here that no snapshot names; what cannot be deleted stays as an orphan."""
+        """Delete files written here that no snapshot references; files that cannot be deleted stay as orphans."""
         for entry in entries:
             with suppress(StorageError):
                 self._store.delete(join(self._directory, entry.name))

@@ -1,7 +1,7 @@
-"""Which entries of a table a plan wants, and which entries can therefore be left out.
+"""Selects the entries of a table that a plan needs, so that others can be skipped.
 
-Whatever is left out before folding must be left out of ADDs and DELETEs alike, or deleted files would come back. So
-only the parts of a file's identifier count before folding (partition, bucket, level); keys and statistics come after.
+Entries that are skipped before folding must be skipped for ADDs and DELETEs alike, or deleted files would reappear. So
+only the parts of a file's identifier are used before folding (partition, bucket, level); keys and statistics later.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from paimon_py.spec.manifest import ManifestFile
 
 
 class EntryFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions that all have to hold; None is not a condition.
+    """Conditions that must all hold; None means no condition.
 
-    `manifests`: which manifests may hold a wanted partition, from their partition statistics. `partitions`: which
-    serialized partition rows are wanted; asked for distinct ones. `buckets`: wanted buckets. `level_min`,
-    `level_max`: wanted levels, both included. `keep`: which live entries are wanted, by keys, statistics, anything;
-    asked after folding.
+    `manifests`: a mask of the manifests that may contain a wanted partition, from their partition statistics.
+    `partitions`: a mask of the wanted serialized partition rows; called with distinct ones. `buckets`: wanted buckets.
+    `level_min`, `level_max`: wanted levels, both included. `keep`: a mask of the wanted live entries, by keys,
+    statistics or other values; called after folding.
     """
 
     manifests: Callable[[Sequence[ManifestFile]], Mask] | None = None
@@ -35,7 +35,7 @@ class EntryFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wanted_manifests(files: Sequence[ManifestFile], entry_filter: EntryFilter | None) -> list[ManifestFile]:
-    """The manifests that may hold wanted entries."""
+    """The manifests that may contain wanted entries."""
     files = [file for file in files if file.added_files or file.deleted_files]
     if entry_filter is None:
         return files
@@ -47,7 +47,7 @@ def wanted_manifests(files: Sequence[ManifestFile], entry_filter: EntryFilter | 
 
 
 def before_folding(columns: EntryColumns, entry_filter: EntryFilter | None) -> EntryColumns:
-    """Leave out entries, ADD and DELETE alike, by partition, bucket and level."""
+    """Remove entries, ADD and DELETE alike, by partition, bucket and level."""
     if entry_filter is None or not len(columns):
         return columns
     wanted = np.ones(len(columns), np.bool_)
@@ -64,7 +64,7 @@ def before_folding(columns: EntryColumns, entry_filter: EntryFilter | None) -> E
 
 
 def after_folding(columns: EntryColumns, entry_filter: EntryFilter | None) -> EntryColumns:
-    """Leave out live entries by keys and statistics."""
+    """Remove live entries by keys and statistics."""
     if entry_filter is None or entry_filter.keep is None or not len(columns):
         return columns
     wanted = entry_filter.keep(columns)

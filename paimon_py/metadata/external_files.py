@@ -10,11 +10,11 @@ from paimon_py.spec.layout import DATABASE_SUFFIX, join
 
 
 def delete_external_files(root: TableRoot, warehouse: str) -> list[str]:
-    """Delete the files of a table that lie outside it. Gives the URLs that the table names and may not have.
+    """Delete the files of a table that are outside it. Returns the URLs that the table references but may not delete.
 
-    Files that are only referenced stay, and are none of these.
+    Files that are only referenced are kept, and not returned.
 
-    These lie below none of its external roots, or in another table's directory of the warehouse.
+    The returned files are below none of its external roots, or in another table's directory of the warehouse.
 
     Cost: as `external_files`, and a delete each.
     """
@@ -35,9 +35,9 @@ def _delete(root: TableRoot, warehouse: str, url: str) -> bool:
 
 
 def external_files(root: TableRoot) -> list[str]:
-    """URLs of all files that a snapshot or tag of any branch says lie outside the table, with the files beside them.
+    """URLs of all files outside the table in snapshots and tags of all branches, with the files beside them.
 
-    Whether they lie where the table's files may lie is asked by `root.files`, which touches no others.
+    `root.files` checks whether they are where the table's files may be, and accesses no others.
 
     Cost: nothing unless the table has external roots; then every snapshot's entries.
     """

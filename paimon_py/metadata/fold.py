@@ -1,8 +1,8 @@
-"""Folding entries: which ADDs are alive, and which DELETEs are still pending.
+"""Folds entries: determines which ADDs are alive, and which DELETEs are still pending.
 
-A DELETE takes away its ADD, whatever their order: an entry must never return to an identifier that was deleted. File
+A DELETE cancels its ADD, regardless of their order: an entry must never return to an identifier that was deleted. File
 names are unique, and an upgrade to another level is another identifier. Only entries whose file name occurs in a
-DELETE are looked at more closely.
+DELETE are examined further.
 
 Source: format.md §5.4; Java `FileEntry.readDeletedEntries`, `FileEntry.mergeEntries`.
 """
@@ -21,9 +21,9 @@ from paimon_py.spec.data_file import FileKind
 
 
 class Folded(msgspec.Struct, frozen=True):
-    """Masks over the entries that were folded.
+    """Masks over the folded entries.
 
-    `alive`: ADDs that no DELETE names. `pending`: DELETEs that name no ADD here, each file once.
+    `alive`: ADDs that no DELETE cancels. `pending`: DELETEs that cancel no ADD here, each file once.
     """
 
     alive: Mask
@@ -31,9 +31,9 @@ class Folded(msgspec.Struct, frozen=True):
 
 
 def live(columns: EntryColumns) -> EntryColumns:
-    """The ADDs that no DELETE among `columns` names, in order.
+    """The ADDs that no DELETE among `columns` cancels, in order.
 
-    Cost: nothing if there is no DELETE; else a look-up of every name among the deleted ones.
+    Cost: nothing if there is no DELETE; otherwise a lookup of every name among the deleted ones.
     """
     if not bool(columns.kind.any()):
         return columns
@@ -62,10 +62,10 @@ def fold(columns: EntryColumns) -> Folded:
 
 
 def check_unique(columns: EntryColumns) -> None:
-    """Refuse two entries of one kind that speak of the same file.
+    """Refuse two entries of one kind for the same file.
 
     Raises:
-        CorruptionError: a file is added twice; names it.
+        CorruptionError: a file is added twice; contains its name.
     """
     if len(columns.distinct("name").values) == len(columns):
         return
@@ -79,7 +79,7 @@ def check_unique(columns: EntryColumns) -> None:
 
 
 def identifiers(columns: EntryColumns) -> Ints:
-    """One number per entry, equal where two entries speak of the same file (format.md §5.4)."""
+    """One number per entry, equal if two entries are for the same file (format.md §5.4)."""
     codes: Ints = columns.distinct("name").codes
     extra_codes, extra = columns.lists("extra_files")
     numbers: dict[tuple[str, ...], int] = {}

@@ -21,8 +21,8 @@ def read_hashes(files: OpenTable, entry: IndexEntry) -> Int32s:
     """The hashes in one file, in its order.
 
     Raises:
-        FileMissingError: there is no such file.
-        CorruptionError: it holds another number of hashes than its entry says.
+        FileMissingError: the file does not exist.
+        CorruptionError: it contains another number of hashes than its entry.
     """
     path = files.index_path(entry)
     with decoding(path), files.store.open_read(path) as source:
@@ -33,7 +33,7 @@ def key_hashes(files: BucketFiles, file: DataFile) -> Int32s:
     """The hashes of the keys in a data file.
 
     Raises:
-        FileMissingError: there is no such file.
+        FileMissingError: the file does not exist.
     """
     fields = files.table.schema.key_fields
     types = [field.type for field in fields]
@@ -42,9 +42,9 @@ def key_hashes(files: BucketFiles, file: DataFile) -> Int32s:
 
 
 def write_hashes(files: BucketFiles, hashes: Int32s) -> IndexEntry:
-    """A new file with these hashes, durable when this returns.
+    """Write a new file with these hashes, durable on return.
 
-    Raises: StorageError, and then there is no such file unless the store kept it from being deleted.
+    Raises: StorageError, and then the file does not exist unless the store prevented its deletion.
     """
     root, partition, bucket = files.table.root, files.partition, files.bucket
     data = encode_hashes(hashes)

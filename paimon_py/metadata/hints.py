@@ -1,7 +1,7 @@
 """Hint files: a decimal id that helps to find the newest or oldest snapshot without listing.
 
-A hint is written late, best effort and out of order: it may be missing, stale, garbage or too high, and nothing may
-depend on it but the number of requests.
+A hint is written late, best effort and out of order: it may be missing, stale, garbage or too high, and may only affect
+the number of requests.
 
 Source: format.md §1.3; Java `HintFileUtils`.
 """
@@ -16,11 +16,11 @@ from paimon_py.storage.store import FileMissingError, Get, Put
 
 
 class HintStore(Get, Put, Protocol):
-    """What this module asks of a store."""
+    """The store operations that this module uses."""
 
 
 def read_hint(store: Get, path: str) -> int | None:
-    """The id in a hint file; None if there is none, or it cannot be read, or it holds something else."""
+    """The id in a hint file; None if it does not exist, cannot be read, or contains something else."""
     try:
         return _read_hint(store, path)
     except StorageError:
@@ -30,12 +30,12 @@ def read_hint(store: Get, path: str) -> int | None:
 def raise_hint(
     store: HintStore, path: str, value: int, seen: int | None = None, *, may_begin: Callable[[], bool] | None = None
 ) -> None:
-    """Write a hint unless it is as high already, or its directory is gone.
+    """Raise a hint unless it is already as high, or its directory is gone.
 
     Args:
-        seen: what the hint said a moment ago, if somebody looked.
-        may_begin: asked whether to write the hint where there is none.
-    A store that fails here changes nothing but later request counts.
+        seen: the recently read value of the hint, if any.
+        may_begin: called to decide whether to write the hint if there is none.
+    An error of the store here only affects later request counts.
     """
     try:
         current = _read_hint(store, path) if seen is None else seen
@@ -48,7 +48,7 @@ def raise_hint(
 
 
 def _read_hint(store: Get, path: str) -> int | None:
-    """The id in a hint file; None if there is none, or it holds something else. Raises: StorageError"""
+    """The id in a hint file; None if it does not exist or contains something else. Raises: StorageError"""
     try:
         digits = store.get(path).strip()
     except FileMissingError:

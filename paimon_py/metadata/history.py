@@ -1,10 +1,10 @@
-"""History: the snapshots of a table as a chain, each built on the one before.
+"""History: the snapshots of a table as a chain, each built on the previous one.
 
-Every question of the form "what came since", "does this come from that" and "is the chain whole" is asked here. What
-came since a base is answered by the steps in between or by `Lost`, which is never taken for an empty history: what was
-not seen may be anything.
+This module answers which snapshots came after another, whether one descends from another, and whether the chain is
+complete. The snapshots after a base are returned as steps or as `Lost`, which is never taken for an empty history:
+unseen changes may be anything.
 
-Snapshots of paimon_py name the one they were built on; of those of other writers the manifests tell.
+Snapshots of paimon_py contain the mark of their parent; for those of other writers the manifests decide.
 
 Source: docs/format.md §2, §4.1, §4.3; docs/reliability.md §3 (b), (c), (f), (l), (o).
 """
@@ -26,17 +26,17 @@ from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
 
 _AHEAD_MAX = 64
-"""Snapshots that are fetched at once, where requests take their time."""
+"""The number of snapshots that are fetched in parallel on distant stores."""
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """What came after a base cannot be told: the base, a snapshot after it or a manifest expired or was rolled back."""
+    """The changes after a base are unknown: the base, a later snapshot or a manifest expired or was rolled back."""
 
     base: Base
 
 
 class History:
-    """Some snapshots of a table in their order, each with what it added and took away.
+    """Consecutive snapshots of a table, each with the entries it added and deleted.
 
     Attributes:
         snapshots: the snapshots, oldest first.
@@ -49,7 +49,7 @@ class History:
         self.snapshots = tuple(snapshots)
 
     def entries(self, entry_filter: EntryFilter | None = None) -> EntryColumns | Lost:
-        """What the deltas add and delete, oldest first. Cost: two gets for each snapshot, less what was read before."""
+        """The entries of the deltas, oldest first. Cost: two gets for each snapshot, minus what was read before."""
         return self._entries([snapshot.delta_manifest_list for snapshot in self.snapshots], entry_filter)
 
     def changelog_entries(self, entry_filter: EntryFilter | None = None) -> EntryColumns | Lost:
@@ -58,14 +58,14 @@ class History:
         return self._entries([name for name in lists if name is not None], entry_filter)
 
     def added_names(self) -> pa.Array | Lost:
-        """Names of all data files and changelog files that were added."""
+        """The names of all added data files and changelog files."""
         data, changelog = self.entries(), self.changelog_entries()
         if isinstance(data, Lost) or isinstance(changelog, Lost):
             return self._gap()
         return pa.concat_arrays([data.names(), changelog.names()])
 
     def index_names(self) -> set[str] | Lost:
-        """Names of all index files that the snapshots name."""
+        """The names of all index files that the snapshots reference."""
         names: set[str] = set()
         for name in dict.fromkeys(snapshot.index_manifest for snapshot in self.snapshots):
             try:
@@ -92,10 +92,10 @@ class History:
 
 
 class SnapshotLog:
-    """The snapshots of a table as one commit, writer or stream gets to know them: each is fetched once.
+    """The known snapshots of a table for one commit, writer or stream: each is fetched once.
 
-    Of what is known only the newest snapshot is looked at again, before later ones are joined to it: a rollback may
-    have taken it away, and then nothing known counts.
+    Of the known snapshots only the newest one is read again, before later ones are added: a rollback may have removed
+    it, which invalidates all of them.
     """
 
     def __init__(self, root: TableRoot) -> None:
@@ -104,10 +104,10 @@ class SnapshotLog:
         self._newest: Snapshot | None = None
 
     def after(self, base: Base, latest: Snapshot | None) -> History | Lost:
-        """The snapshots after a base up to and with `latest`, which was seen later than all that were given before.
+        """The snapshots after a base up to and including `latest`, which must be newer than in all earlier calls.
 
-        Cost: none if `latest` is the base; else a get for the base and for each snapshot in between, and one if others
-            were known already.
+        Cost: none if `latest` is the base; otherwise a get for the base and for each snapshot in between, and one if
+            others were already known.
         """
         if base.is_of(latest):
             return self._history([])
@@ -122,11 +122,11 @@ class SnapshotLog:
         return self._history(there) if len(there) == len(found) else Lost(base)
 
     def until_now(self, base: Base) -> History | Lost:
-        """The snapshots after a base up to the latest one there is. Cost: as `after`, and finding the latest one."""
+        """The snapshots after a base up to the current latest one. Cost: as `after`, and finding the latest one."""
         return self.after(base, self._root.snapshots.latest())
 
     def at(self, base: Base, latest: Snapshot | None) -> Snapshot | None:
-        """The snapshot of a base; None if there is none any more, or the base is the empty table."""
+        """The snapshot of a base; None if it no longer exists, or the base is the empty table."""
         if base.is_of(latest):
             return latest
         if latest is not None and base.id < latest.id:
@@ -135,11 +135,11 @@ class SnapshotLog:
         return found if base.is_of(found) else None
 
     def newest_first(self, latest: Snapshot | None, *, below: int | None = None) -> Iterator[Snapshot]:
-        """The snapshots from `latest` down to the oldest that is left; the last one is snapshot 1 if none has expired.
+        """The snapshots from `latest` down to the oldest remaining one, which is snapshot 1 if none has expired.
 
-        `below`: those below this id alone.
+        `below`: only those below this id.
 
-        Cost: a get for each; read ahead in growing chunks where requests take their time.
+        Cost: a get for each; distant stores are read ahead in growing chunks.
         """
         if latest is None:
             return
@@ -159,17 +159,17 @@ class SnapshotLog:
             size = min(2 * size, _AHEAD_MAX)
 
     def all_left(self, latest: Snapshot | None) -> History:
-        """All snapshots that are left, those of tags included, oldest first. Cost: a get for each, and one list."""
+        """All remaining snapshots, including those of tags, oldest first. Cost: a get for each, and one list."""
         found = {snapshot.mark: snapshot for snapshot in self.newest_first(latest)}
         found.update((tag.snapshot.mark, tag.snapshot) for tag in self._root.tags.list())
         return self._history(sorted(found.values(), key=lambda snapshot: snapshot.id))
 
     def names_left(self) -> set[str] | Lost:
-        """Names of all files that a snapshot or tag that is left has: data files, those beside them, changelog files,
+        """The names of all files in remaining snapshots and tags: data files, those beside them, changelog files,
         index files.
 
-        Names of files that were deleted since some snapshot may be among them. The changelog of a snapshot that only a
-        tag holds may be gone.
+        Names of files that were deleted since some snapshot may be included. The changelog of a snapshot that only a
+        tag holds may be missing.
 
         Cost: as `all_left`, two gets for each, and the files of the latest snapshot and of the tags.
         """
@@ -191,7 +191,7 @@ class SnapshotLog:
         return History(self._root.manifests, snapshots)
 
     def _join(self, latest: Snapshot) -> None:
-        """Put a newer snapshot on top of those known, or begin anew if they are not what it came from."""
+        """Add a newer snapshot to the known ones, or start over if it does not descend from them."""
         newest = self._newest
         if self._known.get(latest.id) == latest:
             return
@@ -205,7 +205,7 @@ class SnapshotLog:
         return self._known[number]
 
     def _fetch(self, numbers: Sequence[int]) -> Sequence[int]:
-        """The same numbers; where requests take their time their snapshots are fetched at once."""
+        """The same numbers, after fetching their snapshots in parallel on distant stores."""
         missing = [number for number in numbers if number not in self._known]
         if len(missing) > 1 and is_distant(self._root.path):
             found = self._root.env.io.map(self._root.snapshots.find, missing)

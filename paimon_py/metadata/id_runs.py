@@ -1,4 +1,4 @@
-"""Ids of snapshots as runs without gaps, and which run is the history. Pure."""
+"""Ids of snapshots as runs without gaps, and the run that is the history. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 
 def current_run(ids: Sequence[int], earliest_hint: Callable[[], int | None]) -> range:
-    """The ids that are the history, of all ascending ids that there are: all of them unless there is a gap.
+    """The ids of the history, out of all existing ascending ids: all of them unless there is a gap.
 
-    With a gap it is the run that holds the oldest snapshot by the EARLIEST hint, or snapshot 1; else the last one.
+    With a gap it is the run with the oldest snapshot by the EARLIEST hint, or with snapshot 1; otherwise the last one.
     """
     runs = runs_of_ids(ids)
     if len(runs) == 1:
@@ -29,7 +29,7 @@ def runs_of_ids(ids: Sequence[int]) -> list[range]:
 
 
 def shown_ids(what: str, ids: Sequence[int]) -> str:
-    """Ascending ids for people: "snapshot 8", "snapshots 1 to 3, 8"."""
+    """Ascending ids as readable text: "snapshot 8", "snapshots 1 to 3, 8"."""
     runs = runs_of_ids(ids)
     shown = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
     return f"{what} {shown}" if len(ids) == 1 else f"{what}s {shown}"

@@ -1,4 +1,4 @@
-"""Warnings about what a table does not do: idle options, keys that are not unique."""
+"""Warnings about unsupported behaviour of a table: idle options, keys that are not unique."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paimon_py.spec.schema import TableSchema
 
 
 def warn_of_idle_options(root: TableRoot, options: Mapping[str, str]) -> None:
-    """Log and warn, with the line of the caller outside the package, of idle options that the root was not warned of.
+    """Log and warn, at the line of the caller outside the package, of idle options not yet warned of for this root.
 
     Raises: PaimonWarning where warnings are errors.
     """
@@ -36,7 +36,7 @@ def warn_of_idle_options(root: TableRoot, options: Mapping[str, str]) -> None:
 
 
 def warn_of_iceberg(table: OpenTable, before: TableSchema | None = None) -> None:
-    """Log and warn of what readers of the Iceberg metadata see wrongly or not at all, unless that was so before.
+    """Log and warn of data that readers of the Iceberg metadata see wrongly or not at all, unless it was so before.
 
     Raises: PaimonWarning where warnings are errors.
     """
@@ -49,10 +49,10 @@ def warn_of_iceberg(table: OpenTable, before: TableSchema | None = None) -> None
 
 
 def warn_of_keys_of_partitions(table: OpenTable) -> None:
-    """Log and warn of a primary key that several partitions may hold: nobody looks for a key in other partitions.
+    """Log and warn of a primary key that may occur in several partitions: keys are not looked up in other partitions.
 
     Raises: PaimonWarning where warnings are errors.
-    Source: Java `TableSchema.crossPartitionUpdate`, which takes such tables without a word.
+    Source: Java `TableSchema.crossPartitionUpdate`, which accepts such tables silently.
     """
     if not is_cross_partition(table.schema) or bucket_mode(table.schema) is BucketMode.CROSS_PARTITION:
         return

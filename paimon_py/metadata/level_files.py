@@ -1,4 +1,4 @@
-"""How many files, rows and bytes each level of each bucket of a snapshot contains.
+"""The number of files, rows and bytes on each level of each bucket of a snapshot.
 
 Source: Java system tables `$buckets`, `$file_key_ranges`; format.md §13.1.
 """
@@ -17,7 +17,7 @@ _SUMS = ("file_count", "record_count", "delete_count", "file_size_in_bytes")
 
 
 def levels_of(table: OpenTable, snapshot: Snapshot | None) -> pa.Table:
-    """The levels that have files, as `count_levels`, with the directories of partitions as their names.
+    """The non-empty levels, as `count_levels`, with the directories of partitions as their names.
 
     Cost: all manifests of the snapshot that were not read before.
     Raises: SnapshotExpiredError, CorruptionError
@@ -31,10 +31,10 @@ def levels_of(table: OpenTable, snapshot: Snapshot | None) -> pa.Table:
 
 
 def count_levels(entries: EntryColumns) -> pa.Table:
-    """The levels that have files, of the live files of a snapshot.
+    """The non-empty levels, from the live files of a snapshot.
 
     Returns: `partition` (serialized), `bucket`, `level`, `file_count`, `record_count`, `delete_count` (rows that
-        delete, as far as files say), `file_size_in_bytes`.
+        delete, as far as files contain it), `file_size_in_bytes`.
     """
     rows = pa.table(
         {

@@ -1,6 +1,6 @@
-"""Manifests that were read before, kept as columns. A manifest never changes, so its name is enough.
+"""Caches decoded manifests as columns. A manifest never changes, so its name identifies it.
 
-Files that were needed together end up in one batch: the next plan of the same table takes it as it is.
+Files that were needed together are stored in one batch: the next plan of the same table uses it unchanged.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 from paimon_py.codec.manifest.columns import EntryColumns, concat
 
 Fetch = Callable[[Sequence[str]], tuple[EntryColumns, list[int]]]
-"""Reads manifests by name: their entries, one after the other, and the number of entries of each."""
+"""Reads manifests by name: returns their entries, in order, and the number of entries of each."""
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Where the entries of one manifest are."""
+    """The range of the entries of one manifest."""
 
     batch: EntryColumns
     start: int
@@ -25,21 +25,21 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 class ManifestCache:
-    """Entries by name of their manifest, at most `max_bytes` of them.
+    """Caches entries by the name of their manifest, at most `max_bytes`.
 
-    Threads may share it: a race costs a second read, nothing else.
+    Threads may share the cache: a race only costs a second read.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self._places: dict[str, _Place] = {}
-        self._at_most = 0  # bytes held, or more: only when that is too much all are counted
+        self._at_most = 0  # an upper bound of the cached bytes: they are counted only when it is too large
 
     def load(self, names: Sequence[str], fetch: Fetch, *, holds: bool = True) -> EntryColumns:
-        """The entries of the manifests `names`, in that order; `fetch` is called once, for those not held.
+        """The entries of the manifests `names`, in this order; `fetch` is called once, for those not cached.
 
         Args:
-            holds: keep what was read; not where so much follows that it would be gone before it is asked for again.
+            holds: cache what was read; False if it would be evicted before its next use.
         """
         places = [self._places.get(name) for name in names]
         missing = [name for name, place in zip(names, places, strict=True) if place is None]
@@ -58,16 +58,16 @@ class ManifestCache:
         return columns
 
     def hold(self, name: str, columns: EntryColumns) -> None:
-        """Keep the entries of a manifest that was just written."""
+        """Cache the entries of a manifest that was just written."""
         self._hold([name], [len(columns)], columns)
 
     def forget(self, name: str) -> None:
-        """Keep nothing of a manifest that is deleted."""
+        """Remove a deleted manifest from the cache."""
         self._places.pop(name, None)
 
     @property
     def nbytes(self) -> int:
-        """Memory of everything held."""
+        """The memory of all cached entries, in bytes."""
         return sum({id(place.batch): place.batch.nbytes for place in list(self._places.values())}.values())
 
     def _hold(self, names: Sequence[str], counts: Sequence[int], columns: EntryColumns) -> None:
@@ -81,7 +81,7 @@ class ManifestCache:
             self._make_room()
 
     def _make_room(self) -> None:
-        """If too much is held, drop the oldest batches until there is room for a quarter more."""
+        """If the cache is too large, evict the oldest batches until a quarter is free."""
         held, left = list(self._places.items()), self.nbytes
         dropped: set[int] = set()
         if left > self.max_bytes:
@@ -105,7 +105,7 @@ def _places(counts: Sequence[int], columns: EntryColumns) -> list[_Place]:
 
 
 def _join(places: Sequence[_Place]) -> list[_Place]:
-    """Neighbours in one batch become one range."""
+    """Join neighbours in one batch to one range."""
     ranges: list[_Place] = []
     for place in places:
         last = ranges[-1] if ranges else None
@@ -117,7 +117,7 @@ def _join(places: Sequence[_Place]) -> list[_Place]:
 
 
 def _within(places: Sequence[_Place]) -> EntryColumns:
-    """Ranges of one batch, over its buffer."""
+    """The ranges of one batch, sharing its buffer."""
     batch = places[0].batch
     ranges = _join(places)
     if len(ranges) == 1:

@@ -1,4 +1,4 @@
-"""Which manifests a commit merges, so that reading a table does not slow down with the number of commits.
+"""Selects the manifests that a commit merges, so that reading does not slow down with the number of commits.
 
 Source: format.md §5.5; Java `ManifestFileMerger`.
 """
@@ -14,7 +14,7 @@ from paimon_py.spec.options import Options
 
 
 class ManifestSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a table wants its manifests: format and compression by the names of their options, sizes in bytes."""
+    """The manifest settings of a table: format and compression by the names of their options, sizes in bytes."""
 
     format: str = "avro"
     compression: str = "zstd"
@@ -24,7 +24,7 @@ class ManifestSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def avro_compression(self) -> str:
-        """The compression while a file is in Avro: none for what becomes ORC."""
+        """The compression while a file is in Avro: none for files to convert to ORC."""
         return self.compression if self.format == "avro" else "none"
 
     @classmethod
@@ -32,7 +32,7 @@ class ManifestSettings(msgspec.Struct, frozen=True, kw_only=True):
         """The settings in a table's options.
 
         Raises:
-            OptionError: an option's text is not a size or number.
+            OptionError: the value of an option is not a size or number.
         """
         return cls(
             format=options.get_enum("manifest.format"),
@@ -44,20 +44,20 @@ class ManifestSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def must_change(file: ManifestFile, settings: ManifestSettings) -> bool:
-    """Whether a full compaction rewrites a manifest in any case: it is small, or deletes files."""
+    """Whether a full compaction rewrites a manifest in any case: it is small, or contains DELETEs."""
     return file.deleted_files > 0 or file.size_bytes < settings.target_file_size_bytes
 
 
 def wants_full(files: Sequence[ManifestFile], settings: ManifestSettings) -> bool:
-    """Whether so much has piled up that all of it is to be folded."""
+    """Whether enough has accumulated to fold everything."""
     size = sum(file.size_bytes for file in files if must_change(file, settings))
     return size >= settings.full_compaction_bytes
 
 
 def minor_groups(files: Sequence[ManifestFile], settings: ManifestSettings) -> list[tuple[ManifestFile, ...]]:
-    """Neighbours to merge into one; a group of one stays as it is.
+    """Neighbours to merge into one; a group of one stays unchanged.
 
-    A group is closed when it reaches the target size; what is left at the end is merged only if there are many.
+    A group is closed when it reaches the target size; the rest at the end is merged only if there are enough files.
     """
     groups: list[tuple[ManifestFile, ...]] = []
     group: list[ManifestFile] = []

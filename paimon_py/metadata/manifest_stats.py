@@ -23,7 +23,7 @@ _FLOATS = (Root.FLOAT, Root.DOUBLE)
 
 
 def describe(columns: EntryColumns, name: str, size_bytes: int, partition_types: Sequence[DataType]) -> ManifestFile:
-    """The record of a manifest list for a manifest that holds these entries (at least one)."""
+    """The record in a manifest list for a manifest with these entries (at least one)."""
     codes, values = columns.distinct("partition")
     deleted = int(np.count_nonzero(columns.kind))
     first = columns.first_row_id
@@ -45,7 +45,7 @@ def describe(columns: EntryColumns, name: str, size_bytes: int, partition_types:
 
 
 def partition_stats(partitions: pa.Array, counts: Ints, types: Sequence[DataType]) -> Stats:
-    """Full statistics of distinct serialized partitions, `counts` being how often each occurs."""
+    """Full statistics of distinct serialized partitions; `counts`: the number of occurrences of each."""
     if not types:
         return EMPTY_STATS
     columns = decode(partitions, types)
@@ -58,7 +58,7 @@ def partition_stats(partitions: pa.Array, counts: Ints, types: Sequence[DataType
 
 
 def may_contain(files: Sequence[ManifestFile], partitions: pa.Array, types: Sequence[DataType]) -> Mask:
-    """Which manifests may hold one of some serialized partitions, judging by their partition statistics."""
+    """A mask of the manifests that may contain one of the serialized partitions, by their partition statistics."""
     if not types:
         return np.ones(len(files), np.bool_)
     wanted = decode(partitions, types)
@@ -77,7 +77,7 @@ def may_contain(files: Sequence[ManifestFile], partitions: pa.Array, types: Sequ
 
 
 def _inside(column: pa.Array, low: pa.Scalar, high: pa.Scalar, null_count: int | None, kind: DataType) -> Mask:
-    """Where a value may lie between bounds; null bounds say that all values are null."""
+    """A mask of the values that may be between bounds; null bounds mean that all values are null."""
     valid = validity_mask(column)
     nulls = ~valid if null_count is None or null_count > 0 else np.zeros(len(column), np.bool_)
     if isinstance(kind, Atomic) and kind.root in _FLOATS:
@@ -89,7 +89,7 @@ def _inside(column: pa.Array, low: pa.Scalar, high: pa.Scalar, null_count: int |
 
 
 def _extremes(column: pa.Array, kind: DataType) -> pa.Array:
-    """Smallest and largest value as an array of two; two nulls if all are null."""
+    """The smallest and largest value as an array of two; two nulls if all are null."""
     if column.null_count == len(column):
         return pa.nulls(2, column.type)
     values = column.drop_null()

@@ -40,29 +40,29 @@ from paimon_py.storage.store import FileMissingError, OpenWrite, new_file
 
 CACHE_BYTES = 256 << 20
 PART_ENTRIES = 65_536
-"""Entries that are looked at together where most of them may be left out."""
+"""The number of entries that are processed together if most of them may be skipped."""
 
 ENTRY_BYTES = 700
-"""What an entry takes in memory, about."""
+"""The approximate memory of an entry, in bytes."""
 
 _LISTS_MAX = 64
 _INDEXES_MAX = 2
 _DEFAULT = ManifestSettings()
 
 Held = list[tuple[str, bytes]]
-"""Names and bytes of files that are to be written together."""
+"""Names and bytes of files to write together."""
 
 T = TypeVar("T")
 
 
 class ManifestStore(MissingStore, OpenWrite, Protocol):
-    """What this module asks of a store."""
+    """The store operations that this module uses."""
 
 
 class Manifests:
     """The manifests of one table directory; branches share those of their table.
 
-    Files below `manifest/` never change, so what was read is kept, bounded in bytes.
+    Files below `manifest/` never change, so decoded files are cached, bounded in bytes.
     """
 
     def __init__(self, store: ManifestStore, path: str, env: Env, cache_bytes: int = CACHE_BYTES) -> None:
@@ -77,7 +77,7 @@ class Manifests:
         """The manifests named by a manifest list, in order.
 
         Args:
-            size_bytes: what the snapshot says of the list, if it does: a list that lost its end may look whole.
+            size_bytes: the size of the list in the snapshot, if known: a truncated list may look complete.
         Raises:
             CorruptionError: the file is broken.
             FileMissingError: it does not exist.
@@ -94,7 +94,7 @@ class Manifests:
         return list(files)
 
     def read_lists(self, names: Sequence[str]) -> list[ManifestFile]:
-        """The manifests named by several manifest lists, in order. Cost, Raises: as `read_list`, all at once."""
+        """The manifests named by several manifest lists, in order. Cost, Raises: as `read_list`, all in parallel."""
         found = self._env.at_once(self._path, [partial(self.read_list, name) for name in names])
         return [file for files in found for file in files]
 
@@ -102,7 +102,7 @@ class Manifests:
         """The manifests of a snapshot; their entries, folded, are its live files.
 
         Raises:
-            SnapshotExpiredError: the snapshot was expired meanwhile.
+            SnapshotExpiredError: the snapshot has expired in the meantime.
         """
         try:
             base, delta = self._env.at_once(self._path, [
@@ -114,7 +114,7 @@ class Manifests:
             raise missing_error(self._store, self._path, Base.of(snapshot), error) from error
 
     def read_entries(self, files: Sequence[ManifestFile], entry_filter: EntryFilter | None = None) -> EntryColumns:
-        """ADD and DELETE entries of manifests as they stand, in order; `keep` of the filter is not asked.
+        """The ADD and DELETE entries of manifests, unfolded, in order; `keep` of the filter is not applied.
 
         Cost: one get for every wanted manifest not read before.
         """
@@ -124,10 +124,10 @@ class Manifests:
     def live_entries(self, snapshot: Snapshot, entry_filter: EntryFilter | None = None) -> EntryColumns:
         """The files of a snapshot, all of them ADDs.
 
-        Cost: two gets for the lists and one per wanted manifest, less what was read before; 4 µs per entry.
+        Cost: two gets for the lists and one per wanted manifest, minus what was read before; 4 µs per entry.
         Raises:
-            SnapshotExpiredError: the snapshot was expired meanwhile.
-            CorruptionError: a file is broken, or missing although the snapshot is there.
+            SnapshotExpiredError: the snapshot has expired in the meantime.
+            CorruptionError: a file is broken, or missing although the snapshot exists.
         """
         try:
             return self.live(self.base_and_delta(snapshot), entry_filter)
@@ -135,7 +135,7 @@ class Manifests:
             raise missing_error(self._store, self._path, Base.of(snapshot), error) from error
 
     def live(self, files: Sequence[ManifestFile], entry_filter: EntryFilter | None = None) -> EntryColumns:
-        """The entries of manifests, folded: those ADDs that no DELETE names."""
+        """The folded entries of manifests: those ADDs that no DELETE cancels."""
         return _fold_files(self, wanted_manifests(files, entry_filter), entry_filter)
 
     def write_manifest(
@@ -145,10 +145,10 @@ class Manifests:
         settings: ManifestSettings = _DEFAULT,
         held: Held | None = None,
     ) -> ManifestFile:
-        """Write a new manifest that holds `entries` (at least one), in order.
+        """Write a new manifest with `entries` (at least one), in order.
 
         Args:
-            held: takes the file, in place of the store, for `put_all`.
+            held: collects the file for `put_all` instead of writing it to the store.
         Cost: one file; 15 µs per entry.
         """
         data = write_manifest(entries, settings.avro_compression)
@@ -157,7 +157,7 @@ class Manifests:
     def write_list(
         self, files: Sequence[ManifestFile], settings: ManifestSettings = _DEFAULT, held: Held | None = None
     ) -> tuple[str, int]:
-        """Write a new manifest list. Gives its name and size in bytes. `held`: as for `write_manifest`."""
+        """Write a new manifest list; returns its name and size in bytes. `held`: as for `write_manifest`."""
         name = f"manifest-list-{self._env.ids.uuid()}-0"
         data = write_manifest_list(files, settings.avro_compression)
         size_bytes = self._put(name, _to_stored(data, MANIFEST_LIST, settings), held)
@@ -165,7 +165,7 @@ class Manifests:
         return name, size_bytes
 
     def put_all(self, held: Held) -> None:
-        """Write the files that were held, at once where requests take their time.
+        """Write the held files, in parallel on distant stores.
 
         Raises: as the store; then some of the files may have been written.
         """
@@ -184,7 +184,7 @@ class Manifests:
     def write_index(
         self, entries: Sequence[IndexEntry], settings: ManifestSettings = _DEFAULT, held: Held | None = None
     ) -> tuple[str, int]:
-        """Write a new index manifest. Gives its name and size in bytes. `held`: as for `write_manifest`."""
+        """Write a new index manifest; returns its name and size in bytes. `held`: as for `write_manifest`."""
         name = f"index-manifest-{self._env.ids.uuid()}-0"
         data = write_index_manifest(entries, settings.avro_compression)
         return name, self._put(name, _to_stored(data, INDEX_MANIFEST, settings), held)
@@ -195,10 +195,10 @@ class Manifests:
         partition_types: Sequence[DataType],
         settings: ManifestSettings = _DEFAULT,
     ) -> tuple[list[ManifestFile], list[str]]:
-        """The manifests of the next base list, some of `files` merged, and the names of those newly written.
+        """The manifests of the next base list, some of `files` merged, and the names of the newly written ones.
 
-        Records are copied as bytes; ADDs and DELETEs that cancel each other are left out. If this raises, what it
-        wrote is deleted.
+        Records are copied as bytes; ADDs and DELETEs that cancel each other are omitted. If an error is raised, the
+        written files are deleted.
 
         Raises:
             CorruptionError: a manifest is broken, or a file is added twice.
@@ -212,7 +212,7 @@ class Manifests:
             raise
 
     def delete(self, names: Sequence[str]) -> None:
-        """Delete files below `manifest/` that no snapshot names; what cannot be deleted stays as an orphan."""
+        """Delete files below `manifest/` that no snapshot references; files that cannot be deleted stay as orphans."""
         for name in names:
             self._lists.pop(name, None)
             self._cache.forget(name)
@@ -234,7 +234,7 @@ class Manifests:
         return self._cache.load([file.name for file in files], fetch, holds=holds)
 
     def _get_all(self, paths: Sequence[str]) -> list[bytes]:
-        """The files' bytes: at once where requests take their time, one after the other on local disks."""
+        """The bytes of the files: read in parallel on distant stores, one after the other on local disks."""
         return self._env.at_once(self._path, [partial(self._store.get, path) for path in paths])
 
     def _write(
@@ -251,7 +251,7 @@ class Manifests:
         return describe(columns, name, size_bytes, partition_types)
 
     def _put(self, name: str, data: bytes, held: Held | None = None) -> int:
-        """Write a new file, durable when this returns, or hold the file; its size.
+        """Write a new file, durable on return, or hold it; returns its size.
 
         Raises: FileMissingError if the directory of the table is gone.
         """
@@ -263,7 +263,7 @@ class Manifests:
         return len(data)
 
     def _blame(self, files: Sequence[ManifestFile], error: CorruptionError) -> CorruptionError:
-        """The error, with the path of the first manifest whose names cannot be read on their own."""
+        """The error with the path of the first manifest whose names cannot be read on their own."""
         for file in files:
             try:
                 self._load([file]).names()
@@ -273,7 +273,7 @@ class Manifests:
         return error
 
     def file_names(self, snapshot: Snapshot, entry_filter: EntryFilter | None = None) -> set[str]:
-        """Names of the data files of a snapshot, those beside them, and its index files.
+        """The names of the data files of a snapshot, those beside them, and its index files.
 
         Raises: SnapshotExpiredError, CorruptionError
         """
@@ -289,11 +289,11 @@ class Manifests:
 def live_parts(
     manifests: Manifests, snapshot: Snapshot, entry_filter: EntryFilter | None = None
 ) -> Iterator[EntryColumns]:
-    """The files of a snapshot as `live_entries`, in its order, for those who leave most of them out.
+    """The files of a snapshot as `live_entries`, in its order, for callers that skip most of them.
 
-    They come some at a time if they are more than are kept.
+    They are yielded in parts if they are more than the cache holds.
 
-    Cost: the memory of one part, and of all entries that delete; what is kept is never more.
+    Cost: the memory of one part, and of all DELETE entries; the cache does not grow beyond its limit.
     Raises: as `live_entries`
     """
     try:
@@ -312,9 +312,9 @@ def live_parts(
 
 
 def fits_in_memory(manifests: Manifests, snapshot: Snapshot, entry_filter: EntryFilter | None = None) -> bool:
-    """Whether the entries of a snapshot's wanted manifests fit into the memory that manifests are kept in.
+    """Whether the entries of a snapshot's wanted manifests fit into the manifest cache.
 
-    Raises: SnapshotExpiredError if the snapshot was expired meanwhile.
+    Raises: SnapshotExpiredError if the snapshot has expired in the meantime.
     """
     files = wanted_manifests(manifests.base_and_delta(snapshot), entry_filter)
     return sum(file.added_files + file.deleted_files for file in files) * ENTRY_BYTES <= manifests._cache.max_bytes
@@ -323,7 +323,7 @@ def fits_in_memory(manifests: Manifests, snapshot: Snapshot, entry_filter: Entry
 def entry_parts(
     manifests: Manifests, snapshot: Snapshot, entry_filter: EntryFilter | None = None
 ) -> Iterator[EntryColumns]:
-    """The ADD and DELETE entries of a snapshot as they stand, about 65,536 at a time.
+    """The ADD and DELETE entries of a snapshot, unfolded, about 65,536 at a time.
 
     Raises: as `live_entries`
     """
@@ -341,7 +341,7 @@ def _fold_files(
     entry_filter: EntryFilter | None,
     deleted: EntryColumns | None = None,
 ) -> EntryColumns:
-    """The live entries of wanted manifests; `deleted`: all entries that delete, also those of other manifests."""
+    """The live entries of wanted manifests; `deleted`: all DELETE entries, also those of other manifests."""
     try:
         found = before_folding(manifests._load(files, holds=deleted is None), entry_filter)
         if deleted is not None:
@@ -352,7 +352,7 @@ def _fold_files(
 
 
 class _Merge:
-    """One merge of manifests. `written`: names of the new ones so far."""
+    """One merge of manifests. `written`: the names of the new ones so far."""
 
     def __init__(self, manifests: Manifests, partition_types: Sequence[DataType], settings: ManifestSettings) -> None:
         self._manifests = manifests
@@ -361,7 +361,7 @@ class _Merge:
         self.written: list[str] = []
 
     def full(self, files: Sequence[ManifestFile]) -> list[ManifestFile] | None:
-        """Fold everything that deletes or is small, and what it deletes from; None if it is not time for that."""
+        """Fold all manifests that are small or contain DELETEs, and those they delete from; None if it is too early."""
         if not wants_full(files, self._settings):
             return None
         with_deletes = [file for file in files if file.deleted_files]
@@ -412,7 +412,7 @@ class _Merge:
 
 
 def _as_avro(data: bytes, path: str, schema: bytes) -> bytes:
-    """A file in Avro, whatever its table wants: the option may have been another one when the file was written."""
+    """Convert a file to Avro, regardless of its table's option, which may have been different when it was written."""
     if data.startswith(MAGIC):
         return data
     from paimon_py.metadata.orc_manifests import as_avro
@@ -421,7 +421,7 @@ def _as_avro(data: bytes, path: str, schema: bytes) -> bytes:
 
 
 def _to_stored(data: bytes, schema: bytes, settings: ManifestSettings) -> bytes:
-    """A file in the format that the table wants, which is Avro but for few."""
+    """Convert a file to the format that the table wants, which is usually Avro."""
     if settings.format == "avro":
         return data
     from paimon_py.metadata.orc_manifests import as_orc
@@ -430,7 +430,7 @@ def _to_stored(data: bytes, schema: bytes, settings: ManifestSettings) -> bytes:
 
 
 def _keep(held: OrderedDict[str, tuple[T, ...]], name: str, values: tuple[T, ...], most: int) -> None:
-    """Hold what a file says, and no more than the `most` latest files."""
+    """Cache a file, and at most the `most` latest files."""
     held[name] = values
     while len(held) > most:
         held.popitem(last=False)
@@ -439,7 +439,7 @@ def _keep(held: OrderedDict[str, tuple[T, ...]], name: str, values: tuple[T, ...
 def _check_counts(
     files: Sequence[ManifestFile], columns: EntryColumns, counts: Sequence[int], paths: Sequence[str]
 ) -> None:
-    """A manifest must hold as many ADDs and DELETEs as its list says: a cut file may look whole by itself."""
+    """Check the number of ADDs and DELETEs of manifests against their list: a truncated file may look complete."""
     ends = np.cumsum(counts)
     deletes = np.concatenate(([0], np.cumsum(columns.kind)))
     deleted = deletes[ends] - deletes[ends - counts]
@@ -453,5 +453,5 @@ def _check_counts(
 
 
 def groups_of(files: Sequence[ManifestFile], entries_max: int) -> Iterator[list[ManifestFile]]:
-    """Neighbouring manifests that have not more entries together, or one that has."""
+    """Groups of neighbouring manifests with at most `entries_max` entries together, or one larger manifest."""
     return pack(files, lambda file: file.added_files + file.deleted_files, entries_max)

@@ -1,4 +1,4 @@
-"""The one answer to a missing file: the snapshot is gone, others replaced the file, or the table is damaged."""
+"""Explains a missing file: the snapshot is gone, others replaced the file, or the table is damaged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paimon_py.storage.store import Delete, FileMissingError, Get, List, Put, Pu
 
 
 class MissingStore(Get, List, Put, PutNew, Stat, Delete, Protocol):
-    """What this module asks of a store."""
+    """The store operations that this module uses."""
 
 
 def missing_error(
@@ -23,10 +23,11 @@ def missing_error(
     error: FileMissingError,
     names_of: Callable[[Snapshot], Container[str]] | None = None,
 ) -> CorruptionError | SnapshotExpiredError:
-    """The error for a file that a snapshot names and that is not there.
+    """The error for a missing file that a snapshot references.
 
     Args:
-        base: the snapshot. Where its mark is not known, `names_of` tells whether the one of its number names the file.
+        base: the snapshot. If its mark is unknown, `names_of` decides whether the snapshot with its id references the
+            file.
     Cost: a get for the snapshot, and the tags.
     """
     found = Snapshots(store, table).find(base.id)
@@ -47,7 +48,7 @@ def missing_error(
 def missing_change_error(
     store: MissingStore, table: str, since: int, last: int, error: FileMissingError
 ) -> CorruptionError | SnapshotExpiredError:
-    """The error for a file of the changes after snapshot `since` up to and with `last` that is not there.
+    """The error for a missing file of the changes after snapshot `since` up to and including `last`.
 
     Cost: a get for each of the snapshots, up to the first one that is gone.
     """
@@ -63,16 +64,16 @@ def missing_change_error(
 
 
 def why_replaced(latest: Snapshot | None, names: Container[str], error: FileMissingError) -> str:
-    """Why work on a bucket is pointless: others replaced a file of the bucket, and expiry has deleted that since.
+    """The reason why work on a bucket is pointless: others replaced a file of the bucket, and expiry has deleted it.
 
     Args:
-        names: what the latest snapshot names in the bucket.
-    Raises:
-        CorruptionError: the file should be there.
+        names: the names that the latest snapshot references in the bucket.
+        Raises:
+            CorruptionError: the file should exist.
     """
     if latest is not None and _name(error) in names:
         raise _damage(latest.id, error) from error
-    return f"others replaced files of the bucket meanwhile: {error}"
+    return f"others replaced files of the bucket in the meantime: {error}"
 
 
 def _name(error: FileMissingError) -> str:
@@ -80,5 +81,5 @@ def _name(error: FileMissingError) -> str:
 
 
 def _damage(number: int, error: FileMissingError) -> CorruptionError:
-    message = f"{error.path} does not exist: a file that snapshot {number} names is missing"
+    message = f"{error.path} does not exist, but snapshot {number} references it"
     return CorruptionError(message, path=error.path)

@@ -1,4 +1,4 @@
-"""New data files of one bucket: their names, their places, and the writers that fill them.
+"""New data files of one bucket: their names, their paths, and their writers.
 
 Source: format.md §1.1; Java `KeyValueFileWriterFactory`, `DataFilePathFactory`.
 """
@@ -14,14 +14,14 @@ from paimon_py.spec.types import Field
 
 
 class NewFiles:
-    """Begins the files of one writer of a bucket, under names of their own and at the places that options ask for."""
+    """Creates the files of one writer of a bucket, under unique names and in the directories that options set."""
 
     __slots__ = ("_names", "_place", "_root")
 
     def __init__(self, files: BucketFiles, *, prefix: str | None = None, again: str | None = None) -> None:
-        """New files of a bucket, in the names that the options of its schema ask for; `prefix`: of these names.
+        """New files of a bucket, with names as the options of its schema set; `prefix`: the prefix of these names.
 
-        `again`: the name of a file that is written again; the new name tells whose place the new file takes.
+        `again`: the name of a file that is rewritten; the new name contains it.
 
         Raises: OptionError if the options for external paths contradict each other.
         """
@@ -33,13 +33,13 @@ class NewFiles:
         self._names: FileNames = NamesAgain(again, ids) if again else DataFileNames(options, ids, prefix=prefix)
 
     def begin_blobs(self, field: Field, *, schema_id: int, target_bytes: int) -> BlobFileWriter:
-        """A writer of `.blob` files of one column, whose files begin anew at a size."""
+        """A writer of `.blob` files of one column, which starts a new file at a size."""
         return BlobFileWriter(
             self._root.files, self._place, self._names, field, schema_id=schema_id, target_bytes=target_bytes
         )
 
     def begin(self, layout: FileLayout, first_sequence: int = 0) -> RollingWriter:
-        """A writer of new files. `first_sequence`: of the first row of an append table."""
+        """A writer of new files. `first_sequence`: the number of the first row of an append table."""
         root = self._root
         return RollingWriter(
             root.files, self._place, self._names, layout, root.env.clock, first_sequence=first_sequence

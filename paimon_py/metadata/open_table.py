@@ -1,6 +1,6 @@
-"""A table under a schema, and the files of its buckets: the one place that finds, reads and deletes them.
+"""A table under a schema, and the files of its buckets: the only place that locates, reads and deletes them.
 
-New data files are begun by `metadata.new_files`, which plain reading does not load.
+New data files are created by `metadata.new_files`, which plain reading does not load.
 
 Source: format.md §1.1, §1.2, §10; Java `FileStorePathFactory`, `DataFilePathFactory`, `IndexPathFactory`.
 """
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 
 
 class OpenTable:
-    """A table under a schema: where it is, what its rows look like, its options, and the paths of its files.
+    """A table under a schema: its location, its row type, its options, and the paths of its files.
 
     Attributes:
         root: the table as a place.
-        schema: the schema that rows are read in and new files are written in.
-        options: the options of that schema.
+        schema: the schema in which rows are read and new files are written.
+        options: the options of this schema.
     """
 
     __slots__ = ("_beside_data", "_directories", "_store", "options", "root", "schema")
 
     def __init__(self, root: TableRoot, schema: TableSchema, store: OpenRead | None = None) -> None:
-        """`store`: reads in place of the table's own, for instance to count them."""
+        """`store`: used for reading in place of the table's own store, for example to count requests."""
         self.root = root
         self.schema = schema
         self.options = Options(schema.options)
@@ -57,7 +57,7 @@ class OpenTable:
 
     @property
     def store(self) -> OpenRead:
-        """What data files are read through."""
+        """The store for reading data files."""
         return self._store or self.root.files
 
     def __reduce__(self) -> tuple[type[OpenTable], tuple[TableRoot, TableSchema]]:
@@ -65,7 +65,7 @@ class OpenTable:
         return OpenTable, (self.root, self.schema)
 
     def under(self, schema: TableSchema) -> OpenTable:
-        """The same table under another schema, for instance the latest one."""
+        """The same table under another schema, for example the latest one."""
         return self if schema is self.schema else OpenTable(self.root, schema)
 
     def newest(self) -> OpenTable:
@@ -84,29 +84,29 @@ class OpenTable:
         return directory
 
     def label(self, partition: bytes) -> str:
-        """What messages call a partition."""
+        """The name of a partition in messages."""
         return self.partition_directory(partition) or "the table"
 
     def index_path(self, entry: IndexEntry) -> str:
-        """Where an index file lies: outside the table, beside its data files, or below `index/`."""
+        """The path of an index file: outside the table, beside its data files, or below `index/`."""
         if entry.external_path is not None:
             return entry.external_path
         return data_file_path(self.index_directory(entry.partition, entry.bucket), entry.name)
 
     def index_directory(self, partition: bytes, bucket: int) -> str:
-        """Where new index files of a bucket go."""
+        """The directory for new index files of a bucket."""
         if self._beside_data:
             return bucket_path(self.root.path, self.schema, self.partition_directory(partition), bucket)
         return index_directory(self.root.path)
 
     def delete_index(self, entries: Iterable[IndexEntry]) -> None:
-        """Delete index files that no snapshot names; what cannot be deleted stays."""
+        """Delete index files that no snapshot references; files that cannot be deleted stay."""
         for entry in entries:
             with contextlib.suppress(StorageError):
                 self.root.files.delete(self.index_path(entry))
 
     def deletion_places(self, entries: Iterable[IndexEntry]) -> dict[tuple[bytes, int], dict[str, DeletionPlace]]:
-        """Where the deletion vectors named by an index manifest lie, per partition and bucket by name of data file.
+        """The places of the deletion vectors in an index manifest, per partition and bucket by name of data file.
 
         Cost: 1 µs per vector; nothing is read.
         Raises: CorruptionError if a data file has two deletion vectors.
@@ -127,17 +127,17 @@ class OpenTable:
 
 
 class BucketFiles:
-    """The data files of one partition and bucket: where they lie, reading and deleting them.
+    """The data files of one partition and bucket: locates, reads and deletes them.
 
     Attributes:
-        table: the door of the whole table.
+        table: the table.
         partition, bucket: serialized BinaryRow and number.
-        directory: where files of the bucket lie unless their entries say otherwise.
+        directory: the directory of files of the bucket, unless their entries contain another path.
     """
 
 
     def __init__(self, table: OpenTable, partition: bytes, bucket: int) -> None:
-        """`OpenTable.bucket` makes it.
+        """Created by `OpenTable.bucket`.
 
         Raises: CorruptionError if the table's options name a directory outside the table.
         """
@@ -148,7 +148,7 @@ class BucketFiles:
 
     @lazy_property
     def _partition_values(self) -> pa.RecordBatch | None:
-        """The values of the partition columns, one row; the files of other systems that were taken over lack them."""
+        """The values of the partition columns, one row; files imported from other systems lack them."""
         fields = self.table.schema.partition_fields
         if not fields:
             return None
@@ -158,19 +158,19 @@ class BucketFiles:
     # -- where ------------------------------------------------------------------------------------------------------
 
     def path(self, file: DataFile) -> str:
-        """Where a data file lies: a path of the table's store, or a URL."""
+        """The location of a data file: a path in the table's store, or a URL."""
         return path_in(self.directory, file)
 
     def paths(self, file: DataFile) -> tuple[str, ...]:
-        """Where a data file and the files beside it lie."""
+        """The locations of a data file and the files beside it."""
         return paths_in(self.directory, file)
 
     def stat(self, file: DataFile) -> FileStatus | None:
-        """What the store knows of a data file; None if there is no such file."""
+        """The store's status of a data file; None if it does not exist."""
         return self.table.root.files.stat(self.path(file))
 
     def delete(self, files: Iterable[DataFile]) -> None:
-        """Delete files that no snapshot names, with those beside them; what cannot be deleted stays."""
+        """Delete files that no snapshot references, with those beside them; files that cannot be deleted stay."""
         for file in files:
             for path in self.paths(file):
                 with contextlib.suppress(StorageError):
@@ -181,12 +181,12 @@ class BucketFiles:
     def schema_of(self, file: DataFile) -> TableSchema:
         """The schema that a data file was written with.
 
-        Raises: SchemaError if that is a later one, which gave a column another type.
+        Raises: SchemaError if it is a later one that gave a column another type.
         """
         return self.table.root.schemas.of_file(file.schema_id, self.table.schema)
 
     def reader(self, file: DataFile, fields: Sequence[Field], *, by_page: bool = False) -> FileReader:
-        """A data file in the columns that are read; nothing is opened before it is asked for. See `FileReader`.
+        """A reader of the given columns of a data file; nothing is opened before first use. See `FileReader`.
 
         Raises: as `schema_of`
         """
@@ -196,16 +196,16 @@ class BucketFiles:
         )
 
     def blob_column(self, field: Field, files: Sequence[DataFile], first_row_id: int, row_count: int) -> BlobColumn:
-        """A column of the rows with the ids from one on, which lies in `.blob` files, newest first."""
+        """A column of the rows with ids from `first_row_id` on, stored in `.blob` files, newest first."""
         from paimon_py.files.blob_columns import BlobColumn, BlobFiles
 
         opened = BlobFiles(tuple(files), lambda file: self.table.store.open_read(self.path(file)), self.path)
         return BlobColumn(field, opened, first_row_id, row_count)
 
     def stored_rows(self, file: DataFile, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """The rows of a data file as they are stored: nothing is merged, no row is left out.
+        """The stored rows of a data file: without merging or filtering.
 
-        The types of columns may have changed since: who reads keys may read files of any schema.
+        The types of columns may have changed since: callers that read keys may read files of any schema.
 
         Raises: as `FileReader.positions`
         """
@@ -216,7 +216,7 @@ class BucketFiles:
     def matching(self, file: DataFile, predicate: Predicate, read: Sequence[Field] | None = None) -> Answer:
         """The rows of a data file that may match by its file indexes. See `files.file_index.matching`.
 
-        `read`: the columns that are read from this file, others not; None: all.
+        `read`: the columns that are read from this file; None: all.
         """
         fields = self.schema_of(file).fields
         if read is not None:

@@ -1,7 +1,7 @@
 """Manifests, manifest lists and index manifests in ORC, for tables whose option `manifest.format` is `orc`.
 
-Everything above knows their records in Avro. A file in ORC becomes the Avro file with the same records when it is read,
-and is made from the Avro file when it is written; what a reader finds tells the two apart, so both may stand in one
+The layers above only know their records in Avro. An ORC file is converted to an Avro file with the same records when it
+is read, and from an Avro file when it is written; readers detect the format from the contents, so both may occur in one
 history.
 
 Source: Java `ManifestFile`, `ManifestList`, `IndexManifestFile` under `OrcFileFormat`, releases 0.9 to 2.0.
@@ -33,19 +33,19 @@ _LEVEL = 1
 _EPOCH = datetime.fromtimestamp(0, timezone.utc).replace(tzinfo=None)
 _MILLISECOND = timedelta(milliseconds=1)
 _BYTE_NUMBERS = ("_KIND", "_FILE_SOURCE")
-"""Fields that Java holds in one byte, for which Avro has no type."""
+"""Fields that Java stores in one byte, for which Avro has no type."""
 
 _ATOMIC = {"int": Atomic(Root.INT), "long": Atomic(Root.BIGINT), "string": STRING, "bytes": BYTES}
 
 
 def as_avro(data: bytes, path: str, schema: bytes) -> bytes:
-    """A file below `manifest/` in Avro: the file itself, or one with the records of an ORC file.
+    """A file below `manifest/` in Avro: the file itself, or the converted records of an ORC file.
 
     Args:
-        schema: what Java 2.x writes in Avro.
-    Raises:
-        CorruptionError: not a whole ORC file of such records.
-        UnsupportedError: Parquet, or fields that are not known here.
+        schema: the schema that Java 2.x writes in Avro.
+        Raises:
+            CorruptionError: not a complete ORC file with such records.
+            UnsupportedError: Parquet, or unknown fields.
     """
     if data.startswith(_PARQUET):
         raise UnsupportedError(
@@ -58,7 +58,7 @@ def as_avro(data: bytes, path: str, schema: bytes) -> bytes:
     try:
         return DataFileEncoder(msgspec.json.decode(schema), "zstandard", _LEVEL).encode(records)
     except (ValueError, TypeError, OverflowError) as error:
-        raise CorruptionError(f"{path} lacks what each record has: {error}", path=path) from error
+        raise CorruptionError(f"{path} lacks a required field of its records: {error}", path=path) from error
 
 
 def as_orc(data: bytes, schema: bytes, compression: str) -> bytes:
@@ -85,7 +85,7 @@ def _read(data: bytes, path: str, known: Sequence[Field]) -> list[dict[str, Any]
     with decoding(path):
         types = read_tail(source).types
         if not types or types[0].kind != STRUCT:
-            raise CorruptionError(f"{path} holds no records", path=path)
+            raise CorruptionError(f"{path} contains no records", path=path)
         fields = _present(known, types, types[0], path)
     file = OrcFormat().open(source, path, fields, len(data))
     batches = file.positioned_batches([field.name for field in fields], batch_rows=_BATCH_ROWS)
@@ -93,7 +93,7 @@ def _read(data: bytes, path: str, known: Sequence[Field]) -> list[dict[str, Any]
 
 
 def _present(known: Sequence[Field], types: Sequence[OrcType], node: OrcType, path: str) -> list[Field]:
-    """The known fields that a file has: earlier releases lack some. Others are passed over, as by Java.
+    """The known fields that a file has: earlier releases lack some. Unknown fields are ignored, as in Java.
 
     Raises: CorruptionError for a known name with a flipped bit.
     """
@@ -115,7 +115,7 @@ def _present_type(kind: DataType, types: Sequence[OrcType], node: OrcType, path:
 
 
 def _plain(value: Any) -> Any:
-    """A record as its Avro encoder takes it: times are milliseconds."""
+    """A record in the form that the Avro encoder needs: times are milliseconds."""
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -125,7 +125,7 @@ def _plain(value: Any) -> Any:
 
 @lru_cache(maxsize=3)
 def _fields(schema: bytes) -> tuple[Field, ...]:
-    """The columns of an Avro schema of Java, all of them nullable as ORC has them."""
+    """The columns of an Avro schema of Java, all nullable as in ORC."""
     return _columns(msgspec.json.decode(schema)["fields"])
 
 

@@ -1,7 +1,6 @@
-"""Where a branch began: the snapshots that it comes from, kept beside the branch since the branch lets its first ones
-expire.
+"""The origin of a branch: the snapshots it descends from, stored beside the branch since its first ones expire.
 
-Java makes branches without such a file, and leaves it alone.
+Java creates branches without such a file, and ignores it.
 
 Source: docs/format.md §15.5; docs/decisions/0030-lineage.md.
 """
@@ -22,22 +21,22 @@ from paimon_py.storage.store import FileMissingError
 
 
 class BranchOrigin(msgspec.Struct, frozen=True):
-    """Where a branch began.
+    """The origin of a branch.
 
     Attributes:
-        ancestors: the snapshots that the branch comes from, as far as they were there when it was made, ascending; the
-            one it begins with is the last. Empty for a branch that began empty.
+        ancestors: the snapshots from which the branch descends, if they existed when it was created, ascending; the
+            one it starts with is the last. Empty for a branch that started empty.
     """
 
     ancestors: tuple[Base, ...] = ()
 
     def knows(self, snapshot: Snapshot) -> bool:
-        """Whether the branch comes from a snapshot, as far as this says."""
+        """Whether the branch descends from a snapshot, as far as the origin shows."""
         return Base.of(snapshot) in self.ancestors
 
 
 def origin_of(root: TableRoot) -> BranchOrigin | None:
-    """Where a branch began; None for main, and where that is not known. Cost: one get.
+    """The origin of a branch; None for main, and if it is unknown. Cost: one get.
 
     Raises: CorruptionError if the file is damaged.
     """
@@ -53,9 +52,9 @@ def origin_of(root: TableRoot) -> BranchOrigin | None:
 
 
 def origin_at(root: TableRoot, begin: Snapshot | None) -> BranchOrigin:
-    """The origin of a branch that is made of a snapshot of this one; None: a branch that begins empty.
+    """The origin of a branch that is created from a snapshot of this one; None: a branch that starts empty.
 
-    Cost: a list and a get for each snapshot up to that one, at once where requests take their time.
+    Cost: a list and a get for each snapshot up to that one, in parallel on distant stores.
     """
     if begin is None:
         return BranchOrigin()
@@ -68,7 +67,7 @@ def origin_at(root: TableRoot, begin: Snapshot | None) -> BranchOrigin:
 
 
 def origin_to_json(origin: BranchOrigin) -> bytes:
-    """The bytes of the file."""
+    """The contents of the file."""
     return pretty({"ancestors": [[base.id, base.mark] for base in origin.ancestors]})
 
 
@@ -77,4 +76,4 @@ def _ancestors(data: Mapping[str, object], path: str) -> Sequence[Base]:
         pairs = msgspec.convert(data.get("ancestors"), tuple[tuple[int, str], ...])
         return [Base(number, mark) for number, mark in pairs]
     except msgspec.ValidationError as error:
-        raise CorruptionError(f"{path}: where the branch began cannot be read: {error}", path=path) from error
+        raise CorruptionError(f"{path}: the origin of the branch cannot be read: {error}", path=path) from error

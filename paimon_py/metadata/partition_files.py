@@ -1,4 +1,4 @@
-"""How many rows, files and bytes each partition of a snapshot has, and when its newest file was made.
+"""The number of rows, files and bytes of each partition of a snapshot, and the creation time of its newest file.
 
 Source: Java `PartitionEntry`, `AbstractFileStoreScan.readPartitionEntries`.
 """
@@ -30,13 +30,13 @@ _SUMS = ("record_count", "file_size_in_bytes", "file_count")
 
 
 def partition_files(root: TableRoot, snapshot: Snapshot, chosen: PartitionChoice | None = None) -> pa.Table:
-    """The partitions of a snapshot that have files, or some of them, one in each row.
+    """The partitions of a snapshot that have files, or a subset, one per row.
 
     Returns: `partition` (serialized), and as int64 `record_count`, `file_size_in_bytes`, `file_count`,
-        `creation_time_millis` (of the newest file ever, by the wall clock of whoever made it; ABSENT if none says) and
-        `total_buckets`.
+            `creation_time_millis` (of the newest file ever, by the wall clock of its writer; ABSENT if unknown) and
+            `total_buckets`.
 
-    Cost: all manifests that may hold the partitions; memory for the entries of 64 of them beside what is cached.
+    Cost: all manifests that may contain the partitions; memory for the entries of 64 of them besides the cache.
     Raises: SnapshotExpiredError, CorruptionError
     """
     return counted_files(root, snapshot, EntryFilter(partitions=chosen), by=("partition",))
@@ -64,9 +64,9 @@ def counted_files(
 
 
 def partition_changes(root: TableRoot, snapshot: Snapshot) -> pa.Table:
-    """What a snapshot itself adds to its partitions and takes from them, one in each row; see `partition_files`.
+    """The additions and deletions of a snapshot by partition, one per row; see `partition_files`.
 
-    Cost: its delta manifests, where they were not read or written just now.
+    Cost: its delta manifests, unless they were just read or written.
     Raises: CorruptionError, StorageError
     """
     files = root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
@@ -94,7 +94,7 @@ def list_partitions(table: OpenTable, snapshot: Snapshot | None) -> list[Partiti
 
 
 def partition_columns(schema: TableSchema, partitions: pa.ChunkedArray) -> pa.Table:
-    """Serialized partitions as one column for each key."""
+    """Serialized partitions as one column per key."""
     fields = schema.partition_fields
     columns = decode(partitions.to_pylist(), [field.type for field in fields])
     return pa.table(dict(zip([field.name for field in fields], columns, strict=True)))
@@ -119,7 +119,7 @@ def _count(entries: EntryColumns, by: Sequence[str]) -> pa.Table:
 
 
 def _join(rows: pa.Table, by: Sequence[str]) -> pa.Table:
-    """Rows of the same partition, or bucket, as one."""
+    """Combine rows of the same partition or bucket."""
     grouped = rows.group_by(list(by), use_threads=False).aggregate(
         [*((name, "sum") for name in _SUMS), ("creation_time_millis", "max"), ("total_buckets", "last")]
     )

@@ -1,9 +1,10 @@
 """The order of files in the postpone bucket: the snapshot that added a file determines how new its rows are.
 
-The entries of live files keep no such order: manifests are merged, and the snapshots that added the files expire. What
-stays with an entry is the time at which its file was made, and the clocks of writers differ. So commits give waiting
-files times that never go back (`commit/postponed_times.py`), and note in the snapshot from which time on that holds.
-Java orders waiting files by these times as well. For files of other writers history tells which snapshot added them.
+The entries of live files do not contain this order: manifests are merged, and the snapshots that added the files
+expire. An entry only contains the creation time of its file, and the clocks of writers differ. So commits give waiting
+files times that never decrease (`commit/postponed_times.py`), and record in the snapshot from which time on this holds.
+Java orders waiting files by these times as well. For files of other writers the history shows which snapshot added
+them.
 
 Source: format.md §7.3; docs/reliability.md §3 (c), (i); Java `PostponeBucketCompactSplitSource`.
 """
@@ -24,7 +25,7 @@ from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.snapshot import CommitKind, Snapshot
 
 WAITING = EntryFilter(buckets=frozenset({POSTPONE_BUCKET}))
-"""Files that wait for their bucket."""
+"""Selects files that wait for their bucket."""
 
 _NUMBER = re.compile(r"-(\d{1,18})$")
 
@@ -32,10 +33,11 @@ _NUMBER = re.compile(r"-(\d{1,18})$")
 def oldest_first(root: TableRoot, snapshot: Snapshot, waiting: EntryColumns) -> EntryColumns:
     """The waiting files of a snapshot, each before those with newer rows.
 
-    Order: by the snapshots that added them, as far as times or history tell; then by their times; then as their writer
-    numbered them. Files whose snapshot has expired come before those of the snapshots that are left.
+    Order: by the snapshots that added them, if times or history show it; then by their times; then by the number from
+        their
+    writer. Files whose snapshot has expired come before those of the remaining snapshots.
 
-    Cost: none where all files were committed by paimon_py; else a get for each snapshot back to those that added the
+    Cost: none if all files were committed by paimon_py; otherwise a get for each snapshot back to those that added the
         files, and two for its delta.
     """
     times = waiting.creation_time_millis
@@ -51,14 +53,14 @@ def oldest_first(root: TableRoot, snapshot: Snapshot, waiting: EntryColumns) -> 
 
 
 def latest_time(waiting: EntryColumns) -> int | None:
-    """The largest time of waiting files; None if there is none, or none says when it was made."""
+    """The largest time of waiting files; None if there are none, or none has a time."""
     times = waiting.creation_time_millis
     known = times[times != ABSENT]
     return int(known.max()) if len(known) else None
 
 
 def _added_by(root: TableRoot, latest: Snapshot, waiting: EntryColumns) -> Ints:
-    """The snapshot that added each file; 0 where that one has expired."""
+    """The snapshot that added each file; 0 if it has expired."""
     wanted = _places(waiting)
     left, found_in = set(wanted), dict.fromkeys(wanted, 0)
     for snapshot in SnapshotLog(root).newest_first(latest):

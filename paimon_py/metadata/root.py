@@ -1,4 +1,4 @@
-"""The metadata files of one table, bundled: what scans, writers and commits are given."""
+"""The metadata files of one table, bundled: the input of scans, writers and commits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class EventPlace(TypedDict):
-    """What every event of a table says."""
+    """The common fields of all events of a table."""
 
     path: str
     branch: str
@@ -48,12 +48,12 @@ class TableRoot:
     """A branch of a table with its store: `.snapshots`, `.schemas`, `.tags`, `.changelogs`, `.consumers`, `.manifests`,
     and `.files` for data files.
 
-    `.path` is the directory of the table. All branches share the manifests, the data files and what else lies there.
-    `.branch_path` is where the schemas and snapshots of the branch lie, and its tags, changelogs and consumers: of the
-    branch "main" the table's own directory.
+    `.path` is the directory of the table. All branches share the manifests, the data files and everything else in it.
+    `.branch_path` is the directory of the schemas and snapshots of the branch, and its tags, changelogs and consumers:
+    for the branch "main", the table's own directory.
 
-    `.registration` is the table's entry in its catalog, None where a table is its directory and no more. `.history` is
-    who keeps the snapshots and branches, None where the directory does.
+    `.registration` is the table's entry in its catalog; None if a table is only its directory. `.history` manages
+    the snapshots and branches; None if the directory does.
 
     Two roots with the same path, branch and store are the same table. Pickles carry these (without secrets);
     the receiving process gets the machine's own environment.
@@ -74,7 +74,7 @@ class TableRoot:
         branch: str = MAIN_BRANCH,
         registration: CatalogEntry | None = None,
     ) -> None:
-        """`options`: what the store was opened with; stores of external data files are opened alike."""
+        """`options`: the options of the store; stores of external data files are opened with the same."""
         self.store = store = metered_store(store, env)
         self.path = path
         self.env = env
@@ -96,12 +96,12 @@ class TableRoot:
         self.manifests = Manifests(store, path, env)
         self.registration = registration
         self.upkeep = Upkeep()
-        self.warned_of: set[tuple[str, str]] = set()  # options, of which each table object warns once
+        self.warned_of: set[tuple[str, str]] = set()  # options of which each table object warns once
 
     def on_branch(self, branch: str) -> TableRoot:
-        """Another branch of the table, whether there is one of this name or not.
+        """Another branch of the table, whether it exists or not.
 
-        Raises: UsageError for what cannot be a name.
+        Raises: UsageError for an invalid name.
         """
         return TableRoot(
             self.store, self.path, self.env, self.files.options, branch=branch, registration=self.registration
@@ -112,17 +112,17 @@ class TableRoot:
         return metered_store(store, self.env), place
 
     def committer(self) -> Committer:
-        """Who makes snapshots part of the history: the table's catalog, or else the store."""
+        """Publishes snapshots: the catalog of the table, or otherwise the store."""
         if self.registration is not None:
             return self.registration.committer(self)
         return StoreCommitter(self)
 
     def event_place(self) -> EventPlace:
-        """What events of this branch say, as of now."""
+        """The common fields of events of this branch, now."""
         return {"path": self.path, "branch": self.branch, "time_millis": self.env.clock.millis()}
 
     def latest_schema_to_open(self) -> TableSchema:
-        """The latest schema, for a table that is being opened; where requests take their time the LATEST hint as well.
+        """The latest schema, for a table that is being opened; on distant stores, also reads the LATEST hint.
 
         Raises: TableNotFoundError if there is no table.
         """
@@ -134,9 +134,9 @@ class TableRoot:
         return self.schemas.latest()
 
     def latest(self) -> Snapshot | None:
-        """The newest snapshot, None if the table is empty.
+        """The newest snapshot; None if the table is empty.
 
-        Raises: TableNotFoundError if there is no table any more.
+        Raises: TableNotFoundError if the table no longer exists.
         """
         snapshot = self.snapshots.latest()
         if snapshot is None:
@@ -144,7 +144,7 @@ class TableRoot:
         return snapshot
 
     def require_same(self, schema: TableSchema) -> TableSchema:
-        """Make sure that the table is still the one that was opened with a schema; the latest schema. Cost: a list, and
+        """The latest schema, after checking that the table is still the one opened with a schema. Cost: a list, and
         a get the first time.
 
         Raises: TableNotFoundError if the table was dropped, renamed or created again, or its schema rolled back.
@@ -154,10 +154,10 @@ class TableRoot:
         return newest
 
     def newest(self, schema: TableSchema) -> TableSchema:
-        """The newest schema by the last listing, or one that this object made since; with the options that a schema
+        """The newest schema by the last listing, or one that this object created since; with the options that a schema
         overrides for one writer or reader.
 
-        Cost: none after a commit or `require_same`; else a list.
+        Cost: none after a commit or `require_same`; otherwise a list.
         """
         seen, stored = self.schemas.newest_seen, self.schemas.get(schema.id)
         newest = max(seen, stored, key=lambda one: one.id)
@@ -165,16 +165,16 @@ class TableRoot:
         return msgspec.structs.replace(newest, options={**newest.options, **own}) if own else newest
 
     def check_listed(self, found: list[T]) -> list[T]:
-        """What was listed of the table. Cost: a list if nothing was found.
+        """A listing of the table. Cost: a list if it is empty.
 
-        Raises: TableNotFoundError if nothing was found because there is no table any more.
+        Raises: TableNotFoundError if it is empty because the table no longer exists.
         """
         if not found:
             self.schemas.latest()
         return found
 
     def snapshot_or_changelog(self, snapshot_id: int) -> Snapshot:
-        """A snapshot, or what outlives it for those who read its changes (options `changelog.*`).
+        """A snapshot, or its retained changelog (options `changelog.*`), for readers of its changes.
 
         Raises: as `snapshots.get`
         """
@@ -185,11 +185,11 @@ class TableRoot:
         return found
 
     def missing(self, base: Base, error: FileMissingError) -> CorruptionError | SnapshotExpiredError:
-        """The error for a file that a snapshot names and that is not there. Cost: a get, and the tags."""
+        """The error for a missing file that a snapshot references. Cost: a get, and the tags."""
         return missing_error(self.store, self.branch_path, base, error, self.manifests.file_names)
 
     def missing_changes(self, since: int, last: int, error: FileMissingError) -> CorruptionError | SnapshotExpiredError:
-        """The error for a file of the changes after snapshot `since` up to `last` that is not there.
+        """The error for a missing file of the changes after snapshot `since` up to `last`.
 
         Cost: a get for each of the snapshots.
         """
@@ -197,17 +197,17 @@ class TableRoot:
 
     @contextlib.contextmanager
     def reading(self, base: Base) -> Iterator[None]:
-        """Tell files of a snapshot that are missing from those that have expired, while they are read."""
+        """Distinguish missing files of a snapshot from expired ones while they are read."""
         try:
             yield
         except FileMissingError as error:
             raise self.missing(base, error) from error
 
     def replacement_reason(self, bucket: int, error: FileMissingError) -> str:
-        """Why work on files of a bucket is pointless: others replaced a file, and expiry has deleted that since.
+        """The reason why work on files of a bucket is pointless: others replaced a file, and expiry has deleted it.
 
         Cost: the manifests of the latest snapshot.
-        Raises: CorruptionError if the file should be there.
+        Raises: CorruptionError if the file should exist.
         """
         latest, chosen = self.snapshots.latest(), EntryFilter(buckets=frozenset({bucket}))
         names = set() if latest is None else self.manifests.file_names(latest, chosen)

@@ -1,7 +1,7 @@
-"""Files of tables with `data-evolution.enabled` by the rows whose columns they hold.
+"""Files of tables with `data-evolution.enabled`, by the rows whose columns they contain.
 
-Every file holds some columns of the rows with the ids from its first one on. Files of the same rows have the same range
-of ids, and together they hold the rows.
+Every file contains some columns of the rows with consecutive ids from its first one on. Files of the same rows have the
+same range of ids, and together they contain the rows.
 
     file    rows     columns    newest file of: a, b   c
     f1      0 – 99   a, b, c                    f1     f3
@@ -31,10 +31,10 @@ _NONE = np.iinfo(np.int64).min
 
 
 class RowRanges(msgspec.Struct, frozen=True):
-    """Entries range by range: by partition, then by first id.
+    """Entries grouped by range: ordered by partition, then by first id.
 
-    `order`: numbers of entries; within a range the oldest file comes first, and of files of the same age that which
-    comes last among the entries. `starts`: where each range begins in `order`. `counts`: how many files it has.
+    `order`: numbers of entries; within a range the oldest file comes first, and of files of the same age the one that
+    comes last among the entries. `starts`: the start of each range in `order`. `counts`: the number of files of each.
     """
 
     order: Ints
@@ -46,7 +46,7 @@ class RowRanges(msgspec.Struct, frozen=True):
 
     @property
     def first_entries(self) -> Ints:
-        """An entry of each range."""
+        """One entry of each range."""
         found: Ints = self.order[self.starts]
         return found
 
@@ -55,17 +55,17 @@ class RowRanges(msgspec.Struct, frozen=True):
         return [part.tolist() for part in np.split(self.order, self.starts[1:])] if len(self) else []
 
     def of_entries(self, keep: Mask) -> Mask:
-        """Which entries lie in ranges that are kept."""
+        """A mask of the entries in the ranges to keep."""
         found: Mask = np.zeros(len(self.order), np.bool_)
         found[self.order] = np.repeat(keep, self.counts)
         return found
 
 
 def row_ranges(entries: EntryColumns) -> RowRanges:
-    """The ranges of live entries. Files with columns that lie apart come last in the range that they belong to.
+    """The ranges of live entries. Files with separate columns come last in the range that they belong to.
 
-    Raises: CorruptionError for an entry without first row id, for ranges that overlap without being the same, and for
-        columns that lie apart of rows that no other file holds.
+    Raises: CorruptionError for an entry without first row id, for ranges that overlap without being equal, and for
+        separate columns of rows that no other file contains.
     """
     first, last = entries.first_row_id, entries.first_row_id + entries.row_count - 1
     lacking = np.flatnonzero(first == ABSENT)
@@ -85,7 +85,7 @@ def row_ranges(entries: EntryColumns) -> RowRanges:
     if len(wrong):
         one, other = (int(order[starts[int(wrong[0]) + at]]) for at in (0, 1))
         raise CorruptionError(
-            "files of the same rows must have row id ranges that are the same: "
+            "files of the same rows must have equal row id ranges: "
             f"{_name(entries, one)} has rows {first[one]} to {last[one]}, "
             f"{_name(entries, other)} has rows {first[other]} to {last[other]}"
         )
@@ -109,7 +109,7 @@ def row_ranges(entries: EntryColumns) -> RowRanges:
 
 
 def files_apart(entries: EntryColumns) -> Mask:
-    """Which files hold columns that lie apart."""
+    """A mask of the files with separate columns."""
     names = entries.names()
     found = pc.match_substring_regex(names, r"\.blob$|\.vector\.[^.]+$")
     apart: Mask = numpy_values(found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found)
@@ -117,7 +117,7 @@ def files_apart(entries: EntryColumns) -> Mask:
 
 
 def _places_in(ranges: Ints, keys: Ints) -> Ints:
-    """The range that holds each of some parts of ranges: rows of partition, first and last id; −1 for none."""
+    """The range that contains each of some parts of ranges: rows of partition, first and last id; −1 for none."""
     first = np.lexsort((ranges[1], ranges[0]))
     found: Ints = np.full(keys.shape[1], -1, np.int64)
     for partition in np.unique(keys[0]).tolist():
@@ -130,7 +130,7 @@ def _places_in(ranges: Ints, keys: Ints) -> Ints:
 
 
 def holders(entries: EntryColumns, field_ids: Iterable[int], schema_of: SchemaOf) -> dict[int, Mask]:
-    """Which files hold each of some columns.
+    """Masks of the files that contain each of some columns.
 
     Cost: one pass per distinct (schema, list of columns).
     Raises: KeyError if a file names a column that its schema does not have.
@@ -150,8 +150,8 @@ def holders(entries: EntryColumns, field_ids: Iterable[int], schema_of: SchemaOf
 
 
 def newest(entries: EntryColumns, ranges: RowRanges, holds: Mask) -> tuple[Ints, Mask]:
-    """The newest entry of each range that holds a column, −1 for none; and where nobody knows, because several are
-    equally new, or the column lies apart.
+    """The newest entry of each range that contains a column, −1 for none; and a mask of the ranges where it is unknown,
+    because several are equally new, or the column is stored separately.
     """
     if not len(ranges):
         return np.zeros(0, np.int64), np.zeros(0, np.bool_)

@@ -38,14 +38,14 @@ _LONGEST_WAIT_SECONDS = 0.5
 
 
 class SchemaStore(Get, PutNew, List, Delete, Protocol):
-    """What this module asks of a store."""
+    """The store operations that this module uses."""
 
 
 class Schemas:
     """The schemas of one table directory (or branch directory).
 
-    A schema file never changes, so every version is read once. Only if the table is dropped and created anew, or rolled
-    back by others, another one takes its place; a listing shows that. Pickles carry the store and the path.
+    A schema file never changes, so every version is read once. Another one takes its place only if the table is dropped
+    and created again, or rolled back by others; a listing shows this. Pickles carry the store and the path.
     """
 
     __slots__ = ("_cache", "_own", "_path", "_stamps", "_store")
@@ -55,7 +55,7 @@ class Schemas:
         self._path = path
         self._cache: dict[int, TableSchema] = {}
         self._stamps: dict[int, FileStatus] = {}
-        self._own: set[tuple[int, int]] = set()  # versions of the table, by id and time, that snapshots were made under
+        self._own: set[tuple[int, int]] = set()  # versions of the table, by id and time, used by snapshots
 
     def ids(self) -> list[int]:
         """Ids of all versions, ascending. Cost: one list."""
@@ -70,8 +70,8 @@ class Schemas:
         """The newest version. Cost: one list and, the first time, one get.
 
         Raises:
-            TableNotFoundError: there is no schema, so there is no table; or a version that was read before is not what
-                it was: there is another table.
+            TableNotFoundError: there is no schema, so there is no table; or a version that was read before has
+                changed: there is another table.
         """
         listed = self._list()
         if not listed:
@@ -83,7 +83,7 @@ class Schemas:
         return self.get(max(listed))
 
     def require_same(self, schema: TableSchema) -> None:
-        """Make sure that a version is what it was when somebody read it. Cost: a get, the first time.
+        """Check that a version is the same as when it was read. Cost: a get, the first time.
 
         Raises: TableNotFoundError
         """
@@ -92,9 +92,9 @@ class Schemas:
             self._require_same(schema.id, schema.is_same_version)
 
     def require_own(self, snapshot: Snapshot, schema: TableSchema) -> None:
-        """Make sure that a snapshot is of the table of which somebody read a version; other writers' do not tell.
+        """Check that a snapshot belongs to the table whose version was read; undecidable for other writers.
 
-        Cost: none for a snapshot of that version; else a get, once for each other version.
+        Cost: none for a snapshot of this version; otherwise a get, once for each other version.
         Raises: TableNotFoundError if another table is at the path now.
         """
         millis = snapshot.schema_millis
@@ -105,7 +105,7 @@ class Schemas:
 
     @property
     def newest_seen(self) -> TableSchema:
-        """The newest version by the last listing; lists where there was none. Raises: as `latest`"""
+        """The newest version by the last listing; lists if there was none. Raises: as `latest`"""
         return self.get(max(self._stamps)) if self._stamps else self.latest()
 
     def _require_same(self, number: int, is_same: Callable[[TableSchema], bool]) -> None:
@@ -116,13 +116,13 @@ class Schemas:
         except FileMissingError:
             pass
         raise TableNotFoundError(
-            f"schema {number} of {self._path} is not what it was: the table was dropped and created anew, or its schema"
+            f"schema {number} of {self._path} has changed: the table was dropped and created again, or its schema"
             " rolled back; open it again",
             path=path,
         )
 
     def forget(self) -> None:
-        """Forget what was read: other versions may be in its place."""
+        """Discard all cached versions: others may have taken their place."""
         self._cache.clear()
         self._own.clear()
         self._stamps = {}
@@ -130,18 +130,18 @@ class Schemas:
     def external_roots(self) -> Iterator[str]:
         """The directories that any version names as `data-file.external-paths`, those of the newest first.
 
-        Cost: one list, and a get for each version not read before, as far as it is asked.
+        Cost: one list, and a get for each version not read before; versions are read lazily.
         """
         for number in reversed(self.ids()):
             yield from declared_roots(self.options(number).get(PATHS))
 
     def referenced_roots(self) -> Iterator[str]:
-        """The directories of others that any version says files of the table lie in. Cost: as `external_roots`"""
+        """Directories of others in which any version states that files of the table are. Cost: as `external_roots`"""
         for number in reversed(self.ids()):
             yield from referenced_paths(self.options(number))
 
     def options(self, schema_id: int) -> Mapping[str, str]:
-        """The options of a version, also of one whose columns a later release made. Cost, Raises: as `get`"""
+        """The options of a version, also if a later release wrote its columns. Cost, Raises: as `get`"""
         try:
             return self.get(schema_id).options
         except UnsupportedError:
@@ -149,7 +149,7 @@ class Schemas:
             return schema_options_from_json(self._store.get(path), path)
 
     def of_file(self, schema_id: int, current: TableSchema) -> TableSchema:
-        """The version that a file was written with: `current` itself if it is that one, even with other options.
+        """The version with which a file was written: `current` itself if it is this one, even with other options.
 
         Raises: SchemaError if it is a later one that gave a column another type, since its values may not fit.
         """
@@ -164,8 +164,8 @@ class Schemas:
         """One version. Cost: one get, the first time.
 
         Raises:
-            TableNotFoundError: there is no table (any more).
-            CorruptionError: the table lacks this version, or the file is not a schema, or that of another id.
+            TableNotFoundError: the table does not exist (any more).
+            CorruptionError: the table lacks this version, the file is not a schema, or it has another id.
         """
         schema = self._cache.get(schema_id)
         if schema is None:
@@ -178,25 +178,25 @@ class Schemas:
                 raise TableNotFoundError(f"{self._path} is not a Paimon table: it has no schema", path=path) from error
             schema = schema_from_json(data, path)
             if schema.id != schema_id:
-                raise CorruptionError(f"{path} holds schema {schema.id}", path=path)
+                raise CorruptionError(f"{path} contains schema {schema.id}", path=path)
             self._cache[schema_id] = schema
         return schema
 
     def add(self, schema: TableSchema, *, after: TableSchema | None = None) -> bool:
-        """Publish a version. True if this call did, False if its id is taken.
+        """Publish a version. Returns True if this call did, False if its id is taken.
 
-        The file is read back: what is there is ours if it equals what we wrote. The answer of the store may be lost,
-        and a Java writer that looked before we wrote replaces the file.
+        The file is read back: the version is ours if it equals what we wrote. The answer of the store may be lost,
+        and a Java writer that checked before we wrote replaces the file.
 
         Args:
-            after: the version before, which must be there still; nothing is made then but the file. None: the first
-                version of a new table, whose directory is made.
+            after: the previous version, which must still exist; only the file is created then. None: the first
+                version of a new table, whose directory is created.
 
-        Cost: one conditional put and one get; with `after` one get more.
+        Cost: one conditional put and one get; with `after` one more get.
 
         Raises:
-            TableNotFoundError: the table was renamed, dropped or rolled back meanwhile; it has no such version.
-            StorageUnknownError: the answer was lost and the file is not (yet) there, or it could not be read back.
+            TableNotFoundError: the table was renamed, dropped or rolled back in the meantime; it has no such version.
+            StorageUnknownError: the answer was lost and the file does not exist (yet), or it could not be read back.
         """
         path, data = schema_path(self._path, schema.id), schema_to_json(schema)
         lost: StorageUnknownError | None = None
@@ -251,17 +251,17 @@ def alter(
 ) -> TableSchema:
     """Apply changes to the latest schema and publish the result as the next version.
 
-    When somebody else takes the next id first, the changes are applied anew to what they published.
+    If another writer takes the next id first, the changes are applied again to its version.
 
     Args:
         schemas: the versions of the table.
         changes: all of them make one new version.
-        has_snapshots: whether the table holds data; some options cannot change then.
-        clock: gives the creation time and waits between attempts.
+        has_snapshots: whether the table contains data; some options cannot change then.
+        clock: provides the creation time and waits between attempts.
 
     Raises:
-        UsageError: a change breaks a rule, or asks for a feature that is not handled yet.
-        TableNotFoundError: the table was renamed or dropped; it stays so.
+        UsageError: a change breaks a rule, or needs an unsupported feature.
+        TableNotFoundError: the table was renamed or dropped; it is not created again.
         CommitRetriesExhaustedError: the race was lost every time.
     """
     from paimon_py.spec.changed_schema import apply

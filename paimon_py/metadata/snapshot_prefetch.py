@@ -1,4 +1,4 @@
-"""The newest and the oldest snapshot found in few waits, where requests to the store take their time.
+"""Finds the newest and the oldest snapshot with few sequential requests on distant stores.
 
 Source: docs/reliability.md §3 (f).
 """
@@ -15,15 +15,15 @@ from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import Get
 
 WALK_MAX = 16
-"""Steps forward from a stale hint before listing is cheaper."""
+"""The number of steps forward from a stale hint before listing is cheaper."""
 
 
 class SnapshotPrefetcher:
-    """Asks for hints and snapshots at once. Ids that were seen are remembered as hints, and no snapshot is.
+    """Reads hints and snapshots in parallel. Ids that were seen are remembered as hints; snapshots are not.
 
     Attributes:
-        seen: the newest id that was seen, 0 for none.
-        earliest: what the EARLIEST hint said last, 0 for nothing.
+        seen: the newest id that was seen; 0 for none.
+        earliest: the last value of the EARLIEST hint; 0 for none.
     """
 
     __slots__ = ("_env", "_find", "_path", "_store", "earliest", "seen")
@@ -37,22 +37,23 @@ class SnapshotPrefetcher:
         self.earliest = 0
 
     def look(self) -> None:
-        """Remember what the LATEST hint says, for `newest`. Cost: one get."""
+        """Remember the LATEST hint for `newest`. Cost: one get."""
         self.seen = self.hint() or self.seen
 
     def hint(self) -> int | None:
-        """The id that the LATEST hint says, None if there is none that can be read. Cost: one get."""
+        """The id in the LATEST hint; None if there is no readable hint. Cost: one get."""
         return read_hint(self._store, latest_hint_path(self._path))
 
     def newest(self) -> Snapshot | None:
-        """The newest snapshot by hints, None if they do not lead to it.
+        """The newest snapshot by hints; None if they do not lead to it.
 
-        What was seen is a hint like LATEST, and the larger one of both counts: a lower bound, believed if its snapshot
-        is there and not older than EARLIEST says. Where LATEST does not say the same, EARLIEST is asked again at the
-        end: snapshots may have expired between two of the calls. Without LATEST no hint counts, since a rollback may be
-        at work; nor where a snapshot does not follow from the one before.
+        The last seen id is a hint like LATEST, and the larger one of both counts: a lower bound, accepted if its
+        snapshot exists and is not older than EARLIEST. If LATEST differs, EARLIEST is read again at the end: snapshots
+        may have expired between two of the calls. Without LATEST no hint counts, since a rollback may be in progress;
+        the same applies if a snapshot does not follow from the previous one.
 
-        Cost: one wait where the newest snapshot was seen before, two by a good hint, one more for each commit since.
+        Cost: one round trip if the newest snapshot was seen before, two with a good hint, one more for each commit
+            since.
         """
         known: dict[int, Snapshot | None] = {}
         hints: list[int | None] = [None, None]
@@ -86,11 +87,11 @@ class SnapshotPrefetcher:
         return None
 
     def oldest_two(self) -> tuple[int, Snapshot | None] | None:
-        """The id of the oldest snapshot, and the snapshot after it; None if the hint that was seen does not lead to it.
+        """The id of the oldest snapshot, and the snapshot after it; None if the last seen hint does not lead to it.
 
-        Cost: two gets at once.
+        Cost: two gets in parallel.
         """
-        first = self.earliest or 1  # snapshot 1 is the oldest wherever it is left
+        first = self.earliest or 1  # snapshot 1 is the oldest if it still exists
         pair = [partial(self._find, first), partial(self._find, first + 1)]
         oldest, following = self._env.at_once(self._path, pair)
         return None if oldest is None else (first, following)

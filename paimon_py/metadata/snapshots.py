@@ -36,11 +36,11 @@ from paimon_py.storage.store import FileMissingError, Get, List, Put, PutNew, St
 
 
 class SnapshotStore(Get, PutNew, Put, List, Stat, Protocol):
-    """What this module asks of a store."""
+    """The store operations that this module uses."""
 
 
 class ReadPolicy(msgspec.Struct, frozen=True):
-    """Settings for half-written snapshot files: how often, and after how long, such a file is read again."""
+    """Settings for half-written snapshot files: the number of attempts, and the wait between them."""
 
     attempts: int = 10
     wait_seconds: float = 0.2
@@ -49,10 +49,10 @@ class ReadPolicy(msgspec.Struct, frozen=True):
 class Snapshots:
     """The snapshots of one table directory (or branch directory).
 
-    No snapshot is kept: a rollback may reuse an id. `.ahead` finds the newest one where requests take their time.
+    Snapshots are not cached: a rollback may reuse an id. `.ahead` finds the newest one on distant stores.
 
     Args:
-        newest: gives the newest snapshot where a catalog keeps the history; all others are files also there.
+        newest: returns the newest snapshot if a catalog manages the history; all others are files also then.
     """
 
     __slots__ = ("_env", "_is_doubtful", "_newest", "_path", "_policy", "_store", "ahead")
@@ -81,20 +81,20 @@ class Snapshots:
         return sorted(number for number in numbers if number is not None)
 
     def latest_id(self) -> int | None:
-        """The id of the newest snapshot, None for an empty table. Cost: as `latest`."""
+        """The id of the newest snapshot; None for an empty table. Cost: as `latest`."""
         newest = self.latest()
         return None if newest is None else newest.id
 
     def latest(self) -> Snapshot | None:
-        """The newest snapshot, None for an empty table.
+        """The newest snapshot; None for an empty table.
 
-        The LATEST hint is a lower bound only: it is believed if its snapshot exists and is not older than the
-        EARLIEST hint says, and newer ones are looked for one by one; each must follow from the one before. Anything
-        else ends in a listing.
+        The LATEST hint is only a lower bound: it is accepted if its snapshot exists and is not older than the
+        EARLIEST hint, and newer ones are then read one by one; each must follow from the previous one. Otherwise
+        the snapshots are listed.
 
-        Cost: three gets and one stat with a good hint, one more get per commit since; else one list, and one get. Where
-            requests take their time the hints are read at once, and then the snapshot together with the one after it:
-            one wait for a table object that has seen the newest snapshot, two for another.
+        Cost: three gets and one stat with a good hint, one more get per commit since; otherwise one list, and one get.
+            On distant stores the hints are read in parallel, and then the snapshot together with the one after it: one
+            round trip for a table object that has seen the newest snapshot, two for others.
         """
         if self._newest is not None:
             return self._newest()
@@ -127,7 +127,7 @@ class Snapshots:
         return None
 
     def _listed_latest(self, hint: int | None) -> Snapshot | None:
-        """The newest snapshot of the history, by a listing. `hint`: what LATEST says."""
+        """The newest snapshot of the history, by a listing. `hint`: the LATEST hint."""
         for _ in range(self._policy.attempts):
             ids = self.ids()
             self._is_doubtful = self._is_doubtful or bool(ids or hint)
@@ -136,15 +136,15 @@ class Snapshots:
             snapshot = self.find(current_run(ids, self.earliest_hint)[-1])
             if snapshot is not None:
                 return snapshot
-        raise SnapshotNotFoundError(f"the newest snapshot of {self._path} keeps vanishing", path=self._path)
+        raise SnapshotNotFoundError(f"the newest snapshot of {self._path} disappears repeatedly", path=self._path)
 
     def take_doubt(self) -> bool:
-        """Whether `latest` has found a snapshot, or none, otherwise than by a good hint since this was asked last."""
+        """Whether `latest` found its result without a good hint since the last call."""
         is_doubtful, self._is_doubtful = self._is_doubtful, False
         return is_doubtful
 
     def earliest_id(self) -> int | None:
-        """The id of the oldest snapshot, None for an empty table. Cost: one get and one stat, or one list."""
+        """The id of the oldest snapshot; None for an empty table. Cost: one get and one stat, or one list."""
         hint = self.earliest_hint()
         if hint is not None and self._exists(hint):
             return hint
@@ -152,9 +152,9 @@ class Snapshots:
         return current_run(ids, lambda: hint)[0] if ids else None
 
     def oldest_two(self) -> tuple[int | None, Snapshot | None]:
-        """The id of the oldest snapshot, None for an empty table; and the snapshot after it, where it was seen as well.
+        """The id of the oldest snapshot, None for an empty table; and the snapshot after it, if it was read as well.
 
-        Cost: as `earliest_id`; where requests take their time two gets at once, by the hint that was seen last.
+        Cost: as `earliest_id`; on distant stores two gets in parallel, by the last seen hint.
         """
         if is_distant(self._path):
             found = self.ahead.oldest_two()
@@ -163,10 +163,10 @@ class Snapshots:
         return self.earliest_id(), None
 
     def find(self, snapshot_id: int) -> Snapshot | None:
-        """One snapshot, None if it does not exist (any more).
+        """One snapshot; None if it does not exist (any more).
 
         Raises:
-            CorruptionError: the file is broken, also after reading again.
+            CorruptionError: the file is broken, also after reading it again.
         """
         path = snapshot_path(self._path, snapshot_id)
         try:
@@ -174,7 +174,7 @@ class Snapshots:
         except FileMissingError:
             return None
         if snapshot.id != snapshot_id:
-            raise CorruptionError(f"{path} holds snapshot {snapshot.id}", path=path)
+            raise CorruptionError(f"{path} contains snapshot {snapshot.id}", path=path)
         return snapshot
 
     def get(self, snapshot_id: int) -> Snapshot:
@@ -202,10 +202,10 @@ class Snapshots:
     def by_time(self, millis: int) -> Snapshot:
         """The latest snapshot that was committed at or before a time, in epoch milliseconds.
 
-        Times are taken to ascend with ids and searched by halving, as Java does.
+        Times are assumed to ascend with ids and found by binary search, as in Java.
 
         Raises:
-            SnapshotExpiredError, SnapshotNotFoundError: the time is before the oldest snapshot that is left.
+            SnapshotExpiredError, SnapshotNotFoundError: the time is before the oldest remaining snapshot.
         """
         first = self._oldest()
         latest = self.latest_id()
@@ -229,7 +229,7 @@ class Snapshots:
     def first_since(self, millis: int) -> Snapshot | None:
         """The first snapshot that was committed at a time or later, in epoch milliseconds.
 
-        None if there is none yet, or if the oldest one that is left is so late: others before it may have been, too.
+        None if there is none yet, or if the oldest remaining one is that late: earlier ones may have been, too.
         """
         first, latest = self._oldest(), self.latest_id()
         if first is None or latest is None or first.time_millis >= millis:
@@ -237,10 +237,10 @@ class Snapshots:
         return self.find(self.by_time(millis - 1).id + 1)
 
     def by_watermark(self, watermark: int) -> Snapshot:
-        """The first snapshot whose watermark is at least `watermark`; snapshots without one are passed over.
+        """The first snapshot whose watermark is at least `watermark`; snapshots without one are skipped.
 
         Raises:
-            SnapshotNotFoundError: none has come that far.
+            SnapshotNotFoundError: none has reached it.
         """
         latest = self.latest_id()
         low, high = self.earliest_id() or 1, latest or 0
@@ -259,7 +259,7 @@ class Snapshots:
         return found
 
     def _read(self, path: str) -> Snapshot:
-        """Decode a file; read it again while it does not end like JSON: its writer may be in the middle of it."""
+        """Decode a file; read it again while it does not end like JSON: it may still be written."""
         for _ in range(self._policy.attempts - 1):
             data = self._store.get(path)
             if data.rstrip().endswith(b"}"):
@@ -268,7 +268,7 @@ class Snapshots:
         return snapshot_from_json(self._store.get(path), path)
 
     def _oldest(self) -> Snapshot | None:
-        """The oldest snapshot that can be read; expiry may take some away meanwhile."""
+        """The oldest readable snapshot; expiry may delete some in the meantime."""
         earliest = self.earliest_id()
         snapshot = None if earliest is None else self.find(earliest)
         if snapshot is not None or earliest is None:
@@ -284,7 +284,7 @@ class Snapshots:
         return self._store.stat(snapshot_path(self._path, snapshot_id)) is not None
 
     def earliest_hint(self) -> int | None:
-        """What the EARLIEST hint says. Cost: one get."""
+        """The value of the EARLIEST hint. Cost: one get."""
         return read_hint(self._store, earliest_hint_path(self._path))
 
     def _expired_error(self, snapshot_id: int, earliest: int) -> SnapshotExpiredError:
@@ -309,7 +309,7 @@ def check_mark(path: str, number: int, found: Snapshot) -> None:
 
 
 def watermark_of(snapshot: Snapshot) -> int:
-    """A snapshot's watermark, MIN_LONG if it has none."""
+    """The watermark of a snapshot; MIN_LONG if it has none."""
     return MIN_LONG if snapshot.watermark is None else snapshot.watermark
 
 
@@ -320,7 +320,7 @@ PINNING = (
 
 
 def _time_text(millis: int) -> str:
-    """A time for people, in UTC, with the milliseconds that callers give."""
+    """A time as readable text, in UTC, with the milliseconds that callers pass."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=millis)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""The statistics files of a table: what snapshots name, one by one.
+"""The statistics files of a table, each referenced by snapshots.
 
 Source: format.md §4.2; Java `StatsFileHandler`, `StatsFile`.
 """
@@ -15,11 +15,11 @@ from paimon_py.storage.store import FileMissingError
 
 
 def read_statistics(root: TableRoot, snapshot: Snapshot) -> Statistics | None:
-    """The statistics that a snapshot names, None if there are none.
+    """The statistics that a snapshot references; None if there are none.
 
     Raises:
-        SnapshotExpiredError: the snapshot was expired meanwhile.
-        CorruptionError: the file is damaged, or missing although the snapshot is there.
+        SnapshotExpiredError: the snapshot has expired in the meantime.
+        CorruptionError: the file is damaged, or missing although the snapshot exists.
     """
     if snapshot.statistics is None:
         return None
@@ -29,7 +29,7 @@ def read_statistics(root: TableRoot, snapshot: Snapshot) -> Statistics | None:
 
 
 def statistics_bytes(root: TableRoot, snapshot: Snapshot) -> bytes:
-    """The statistics file that a snapshot names, as it is. Raises: as `read_statistics`"""
+    """The contents of the statistics file that a snapshot references. Raises: as `read_statistics`"""
     assert snapshot.statistics is not None
     try:
         return root.store.get(statistics_path(root.path, snapshot.statistics))
@@ -38,11 +38,11 @@ def statistics_bytes(root: TableRoot, snapshot: Snapshot) -> bytes:
 
 
 def write_statistics(root: TableRoot, statistics: Statistics) -> str:
-    """Write a new statistics file, which no snapshot names yet; bounds are given as texts. Returns: its name.
+    """Write a new statistics file, which no snapshot references yet; bounds are strings. Returns: its name.
 
     Raises:
         TableNotFoundError: the table was renamed or dropped.
-        StorageError: what was written is deleted.
+        StorageError: the written file is deleted.
     """
     name = f"stat-{root.env.ids.uuid()}-0"
     try:
@@ -57,7 +57,7 @@ def write_statistics(root: TableRoot, statistics: Statistics) -> str:
 
 
 def delete_statistics(root: TableRoot, name: str) -> None:
-    """Delete a statistics file that no snapshot names; one that cannot be deleted stays as an orphan."""
+    """Delete a statistics file that no snapshot references; if it cannot be deleted it stays as an orphan."""
     try:
         root.store.delete(statistics_path(root.path, name))
     except StorageError:

@@ -1,7 +1,7 @@
-"""The clock of a store: the one by which the ages of its files are counted.
+"""The clock of a store, by which the ages of its files are measured.
 
-The store says when a file was written. Before a file is deleted for its age, "now" has to come from the same clock: to
-a machine whose clock is ahead, files of this minute look old.
+The store reports when a file was written. Before a file is deleted for its age, "now" must come from the same clock: to
+a machine whose clock is ahead, new files look old.
 
 Source: docs/reliability.md §3 (i).
 """
@@ -13,12 +13,12 @@ from paimon_py.spec.layout import join, manifest_directory
 
 
 def store_lag(root: TableRoot) -> int | None:
-    """How far the clock of a table's store is behind this machine's, in milliseconds: its files look that much older.
+    """How far the clock of a table's store is behind this machine's, in milliseconds: files look that much older.
 
-    Ask only once something looks old by this machine's clock, and take the lag off "now" then. It is never too small,
-    so that nothing is taken for older than it is. A machine whose clock is behind has no lag: it keeps files longer.
+    Call this only once something looks old by this machine's clock, and subtract the lag from "now". It is never too
+    small, so nothing looks older than it is. A machine whose clock is behind has no lag: it keeps files longer.
 
-    Returns: None if the store does not say when files were written; then no age is known.
+    Returns: None if the store does not report write times; then no age is known.
     Cost: a put, a stat and a delete.
     """
     path = join(manifest_directory(root.path), f".clock.{root.env.ids.uuid()}.tmp")

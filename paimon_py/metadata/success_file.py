@@ -16,10 +16,10 @@ _CREATED, _MODIFIED = "creationTime", "modificationTime"
 
 
 def mark_success(root: TableRoot, path: str) -> None:
-    """Write the file at a path below a table; one that is there gets a new time. Cost: a get and a put.
+    """Write the file at a path below a table; an existing file gets a new time. Cost: a get and a put.
 
     Raises:
-        CorruptionError: a file of that name holds something else.
+        CorruptionError: a file with this name contains something else.
         TableNotFoundError: the table was renamed or dropped.
         StorageError: the call may be repeated.
     """
@@ -34,7 +34,7 @@ def mark_success(root: TableRoot, path: str) -> None:
 
 
 def _creation_millis(root: TableRoot, path: str) -> int | None:
-    """When the file was written for the first time, None if it never was."""
+    """The time when the file was first written; None if it never was."""
     try:
         data = root.store.get(path)
     except FileMissingError:
@@ -43,7 +43,7 @@ def _creation_millis(root: TableRoot, path: str) -> int | None:
         found = decode_object(data, path).get(_CREATED)
         if not isinstance(found, int) or not is_long(found):
             raise CorruptionError(
-                f"{path} says {_CREATED} = {found!r}, which is not a time; delete the file",
+                f"{path} contains {_CREATED} = {found!r}, which is not a time; delete the file",
                 path=path,
             )
         return found

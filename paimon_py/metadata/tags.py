@@ -22,7 +22,7 @@ _LIKE_A_DAY = re.compile(r"\d{4}-\d")
 
 
 class TagStore(Get, Put, PutNew, List, Stat, Delete, Protocol):
-    """What this module asks of a store."""
+    """The store operations that this module uses."""
 
 
 class Tags:
@@ -50,22 +50,22 @@ class Tags:
 
     @staticmethod
     def name_of(status: FileStatus) -> str:
-        """The name of the tag in a file."""
+        """The name of the tag of a file."""
         return status.name[len(TAG_PREFIX) :]
 
     def those(self, names: Iterable[str]) -> list[Tag]:
-        """The tags of names that were listed; one that is deleted meanwhile is left out. Cost: one get per tag."""
+        """The tags with listed names; one that is deleted in the meantime is omitted. Cost: one get per tag."""
         return list(self._read_all(names))
 
     def list(self) -> list[Tag]:
-        """All tags, sorted by name; one that is deleted meanwhile is left out. Cost: one list, one get per tag."""
+        """All tags, sorted by name; one that is deleted in the meantime is omitted. Cost: one list, one get per tag."""
         return self.those(self.names())
 
     def get(self, name: str) -> Tag:
         """One tag.
 
         Raises:
-            TagNotFoundError: there is none of that name.
+            TagNotFoundError: there is none with this name.
             UsageError: not a name for a tag.
         """
         path = tag_path(self._path, name)
@@ -82,7 +82,7 @@ class Tags:
         now: datetime | None = None,
         time_retained: timedelta | None = None,
     ) -> Tag:
-        """Give a snapshot a name. With a retention, `now` (wall clock of the writer's zone) is stored with it.
+        """Create a tag of a snapshot. With a retention, `now` (wall clock of the writer's zone) is stored with it.
 
         Raises:
             AlreadyExistsError: the name is taken.
@@ -96,11 +96,11 @@ class Tags:
         return tag
 
     def rename(self, name: str, new_name: str) -> Tag:
-        """Give a tag another name: first it has both. Done again, it goes on where it ended.
+        """Give a tag another name; for a moment it has both. If interrupted, a repeated call continues.
 
         Raises:
-            TagNotFoundError: there is none of that name.
-            AlreadyExistsError: the new name is that of another tag.
+            TagNotFoundError: there is none with this name.
+            AlreadyExistsError: another tag has the new name.
         """
         tag = msgspec.structs.replace(self.get(name), name=new_name)
         if name == new_name or (not self._put_new(tag) and self.get(new_name) != tag):
@@ -111,7 +111,7 @@ class Tags:
     def replace(
         self, name: str, snapshot: Snapshot, *, now: datetime, time_retained: timedelta | None = None
     ) -> Tag:
-        """Let a tag name another snapshot, in one step. Raises: as the store"""
+        """Move a tag to another snapshot, in one step. Raises: as the store"""
         return self.put(_make(name, snapshot, now, time_retained))
 
     def put(self, tag: Tag) -> Tag:
@@ -128,10 +128,10 @@ class Tags:
         return AlreadyExistsError(f"tag {name!r} of {self._path} exists already", path=tag_path(self._path, name))
 
     def delete(self, name: str) -> None:
-        """Delete the file of a tag; what only the tag kept alive becomes orphaned.
+        """Delete the file of a tag; files that only the tag references become orphans.
 
         Raises:
-            TagNotFoundError: there is none of that name.
+            TagNotFoundError: there is none with this name.
         """
         path = tag_path(self._path, name)
         if self._store.stat(path) is None:
@@ -149,14 +149,14 @@ class Tags:
     def _missing(self, name: str) -> TagNotFoundError:
         way = ""
         if name.isdecimal():
-            way = f"; a snapshot is named by a number, {int(name)}, and a text names a tag"
+            way = f"; a snapshot is named by a number, {int(name)}, and a string names a tag"
         elif _LIKE_A_DAY.match(name):
-            way = "; a time is a datetime or a date, and a text names a tag"
+            way = "; a time is a datetime or a date, and a string names a tag"
         return TagNotFoundError(f"no tag {name!r} in {self._path}{way}", path=self._path)
 
 
 def _make(name: str, snapshot: Snapshot, now: datetime | None, time_retained: timedelta | None) -> Tag:
-    """A tag as it is written; when it was made matters only where it does not stay for ever."""
+    """A tag as it is stored; its creation time is only needed if it is not kept for ever."""
     if time_retained is None:
         return Tag(name=name, snapshot=snapshot)
     if now is None:

@@ -1,6 +1,6 @@
-"""Cached state of automatic maintenance, so that a commit asks the store only when it must.
+"""Cached state of automatic maintenance, so that a commit queries the store only when it must.
 
-All of it may be forgotten, or be older than the table: it then costs a few calls, or care comes with a later commit.
+All of it may be discarded or outdated: this only costs a few calls, or delays maintenance to a later commit.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from paimon_py.spec.tag_periods import TagRule
 
 
 class Oldest(msgspec.Struct, frozen=True):
-    """The oldest snapshot, or kept changelog, and the time that decides when it may go, None if that is not known."""
+    """The oldest snapshot, or retained changelog, and the time that decides when it may be deleted; None if unknown."""
 
     id: int
     millis: int | None = None
 
 
 class TagEnd(msgspec.Struct, frozen=True):
-    """When the time of a tag is over, by the clock on the wall, None: never; and size and time of the file it is in."""
+    """The wall clock time when a tag expires, None: never; and the size and time of its file."""
 
     stamp: tuple[int, int | None]
     wall_millis: int | None
@@ -38,12 +38,12 @@ class NextTag(msgspec.Struct, frozen=True):
 
 
 class Upkeep(msgspec.Struct):
-    """What commits remember.
+    """The state that commits remember.
 
     Attributes:
         snapshot: the oldest snapshot.
-        changelog: the oldest changelog that is kept longer than its snapshot; the latest snapshot if there was
-            none that may ever go: others may keep some from then on.
+        changelog: the oldest changelog that is retained longer than its snapshot; the latest snapshot if there was
+            none that may ever be deleted: others may retain some from then on.
         consumers_due: no consumer expires before this time, in epoch milliseconds.
         tag_ends: when the time of each tag is over.
         tags_look: when to look at the tags again, in epoch milliseconds.
@@ -66,6 +66,6 @@ class Upkeep(msgspec.Struct):
     clients: dict[object, object] = msgspec.field(default_factory=dict)
 
     def forget(self) -> None:
-        """Forget what was seen: another history is in its place."""
+        """Discard the state: another history has taken its place."""
         self.snapshot = self.changelog = self.consumers_due = self.tags_look = self.next_tag = None
         self.tag_ends = {}

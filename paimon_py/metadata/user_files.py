@@ -1,4 +1,4 @@
-"""The files that keep the last number of each user, which outlive the snapshots that say it.
+"""The files that store the last number of each user, which outlive the snapshots that contain it.
 
 Source: docs/format.md §4.3; docs/decisions/0030-lineage.md.
 """
@@ -24,7 +24,7 @@ _NO_SNAPSHOT = 2**63 - 1
 
 
 class UserFileStore(Get, Put, List, DeleteFile, Protocol):
-    """What this module asks of a store."""
+    """The store operations that this module uses."""
 
 
 class UserFile(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class UserFile(msgspec.Struct, frozen=True):
 
 
 def number_of(snapshot: Snapshot) -> UserFile | None:
-    """What is to be kept of the number of a commit; None if it has none, or the snapshot is not its first."""
+    """The number of a commit to store; None if it has none, or the snapshot is not its first."""
     users = snapshot.users
     commit = None if users is None or not snapshot.is_numbered else users.commits.get(snapshot.commit_user)
     if commit is None or commit.snapshot_id != snapshot.id:
@@ -58,7 +58,7 @@ class UserFiles:
         self._path = path
 
     def find(self, user: str) -> UserFile | None:
-        """The file of a user, None if there is none. Cost: one get.
+        """The file of a user; None if it does not exist. Cost: one get.
 
         Raises: CorruptionError if it is damaged.
         """
@@ -68,7 +68,7 @@ class UserFiles:
             return None
 
     def put(self, value: UserFile) -> None:
-        """Write the file of a user over the one there was. Cost: one put.
+        """Write the file of a user, replacing an existing one. Cost: one put.
 
         Raises: FileMissingError if the table was renamed or dropped.
         """
@@ -86,7 +86,7 @@ class UserFiles:
         return [one for one in found if not one.is_directory and one.name.startswith(USER_PREFIX)]
 
     def all(self) -> Iterator[UserFile]:
-        """All of them; one that is deleted meanwhile is left out. Cost: one list, and one get for each."""
+        """All of them; one that is deleted in the meantime is omitted. Cost: one list, and one get for each."""
         for status in self.files():
             try:
                 yield self._read(status.path)
@@ -94,14 +94,14 @@ class UserFiles:
                 continue
 
     def name_of(self, file: FileStatus) -> str:
-        """The user of a file; the name of the file where it cannot be read any more. Cost: one get."""
+        """The user of a file; the name of the file if it can no longer be read. Cost: one get."""
         try:
             return self._read(file.path).user
         except (FileMissingError, CorruptionError):
             return file.name
 
     def delete(self, user: str) -> None:
-        """Forget a user; one that has no file is as good."""
+        """Delete the file of a user, if it exists."""
         self._store.delete(self._file(user))
 
     def _file(self, user: str) -> str:
@@ -114,7 +114,7 @@ class UserFiles:
 
 
 def user_file_name(user: str) -> str:
-    """The name of a user's file: names of users are any texts, so that it is a digest."""
+    """The name of a user's file: a digest, since names of users are arbitrary strings."""
     return USER_PREFIX + hashlib.blake2b(user.encode(), digest_size=16).hexdigest()
 
 

@@ -1,8 +1,8 @@
-"""Users that number their commits: which number each has committed last, also after its snapshots have expired.
+"""Users that number their commits: the last number that each has committed, also after its snapshots have expired.
 
-Every snapshot that paimon_py commits names the last number of each user (`Snapshot.users`), so that rollbacks, branches
-and tags need no care. Snapshots of other writers do not; they are looked through one by one. Where such a writer has
-let all those expire that named users, a small file for each user remains: a backup, which is written after each
+Every snapshot that paimon_py commits contains the last number of each user (`Snapshot.users`), so rollbacks, branches
+and tags need no special handling. Snapshots of other writers do not; they are searched one by one. If such a writer has
+expired all snapshots that contain users, a small file for each user remains: a backup, which is written after each
 numbered commit and read in no other case.
 
 Source: docs/reliability.md §3 (h); docs/decisions/0030-lineage.md.
@@ -27,10 +27,10 @@ class Rolled(msgspec.Struct, frozen=True):
 
 
 class UserHistory:
-    """Looks for the last numbered commit of a user in the history of a table.
+    """Finds the last numbered commit of a user in the history of a table.
 
     Attributes:
-        seen: what the last look found out about all users, and the mark of the snapshot that it is true of.
+        seen: the result of the last search for all users, and the mark of the snapshot for which it holds.
     """
 
     def __init__(self, chronicle: SnapshotLog, files: UserFiles) -> None:
@@ -41,8 +41,8 @@ class UserHistory:
     def last(self, latest: Snapshot | None, user: str) -> UserCommit | Rolled | None:
         """The last numbered commit of a user up to a snapshot; None if there is none.
 
-        Cost: none if the snapshot names its users; else a get for each snapshot down to one that does, or to the last
-            one of the user; and a get for the user's file where all those have expired.
+        Cost: none if the snapshot contains its users; otherwise a get for each snapshot down to one that does, or to
+            the last one of the user; and a get for the user's file if all those have expired.
         Raises: CorruptionError if the user's file is damaged.
         """
         commits: dict[str, UserCommit] = {}
@@ -60,7 +60,7 @@ class UserHistory:
         return self._by_file(latest, user)
 
     def _relevant(self, latest: Snapshot | None) -> Iterator[Snapshot]:
-        """The snapshots to look at, newest first: what one says of all before it is not looked for again."""
+        """The snapshots to search, newest first; ranges that a snapshot's users already cover are skipped."""
         below: int | None = None
         while True:
             for snapshot in self._chronicle.newest_first(latest, below=below):
@@ -83,7 +83,7 @@ class UserHistory:
 
 
 def _bound(commits: Mapping[str, UserCommit], unknown_until: int) -> Users:
-    """Users in the order of their commits, those that committed last at the end."""
+    """Users in the order of their commits, the latest at the end."""
     users = Users({}, unknown_until)
     for name, commit in sorted(commits.items(), key=lambda item: item[1].snapshot_id):
         users = users.after(name, commit)

@@ -1,4 +1,4 @@
-"""Whether a commit may build on the latest snapshot: no rollback is in progress, and nothing is missing.
+"""Checks whether a commit may build on the latest snapshot: no rollback is in progress, and nothing is missing.
 
 Source: docs/reliability.md §3 (o).
 """
@@ -16,9 +16,9 @@ from paimon_py.spec.snapshot import Snapshot
 
 
 def require_whole(root: TableRoot) -> None:
-    """Make sure that a commit may build on what `snapshots.latest` gave.
+    """Check that a commit may build on the result of `snapshots.latest`.
 
-    Cost: none where that was found by a hint; else a list, the file of a cut and a get or two.
+    Cost: none if it was found by a hint; otherwise a list, the file of a cut and a get or two.
     Raises: CommitConflictError
     """
     if root.history is not None or not root.snapshots.take_doubt():
@@ -37,7 +37,7 @@ def require_whole(root: TableRoot) -> None:
 
 
 def _check_never_any(root: TableRoot) -> None:
-    """Refuse to begin a history where there was one: a hint and tags are left of it.
+    """Refuse to start a history where one existed before, of which a hint and tags remain.
 
     Cost: a get; if there is a hint, a list.
     Raises: CommitConflictError
@@ -45,9 +45,9 @@ def _check_never_any(root: TableRoot) -> None:
     hint = read_hint(root.store, latest_hint_path(root.branch_path))
     if hint and root.tags.files():
         raise CommitConflictError(
-            f"nothing was committed: {root.path} has no snapshots any more, its LATEST hint says that there was"
-            f" snapshot {hint}, and there are tags. A rollback ended in the middle: rollback_to('…') with the name of"
-            " a tag brings its state back",
+            f"nothing was committed: {root.path} has no snapshots any more, its LATEST hint refers to"
+            f" snapshot {hint}, and there are tags. A rollback was interrupted: rollback_to('…') with the name of"
+            " a tag restores its state",
             path=snapshot_directory(root.branch_path), table=root.path,
         )  # fmt: skip
 
@@ -64,7 +64,7 @@ def _stray(root: TableRoot, snapshot: Snapshot, newest: Snapshot) -> CommitConfl
 def _gap(root: TableRoot, ids: Sequence[int], history: range) -> CommitConflictError:
     return CommitConflictError(
         f"nothing was committed: the history of {root.path} has a gap, there are {shown_ids('snapshot', ids)}: a"
-        f" rollback or fast-forward ended in the middle. table.rollback_to({history[-1]}) keeps"
+        f" rollback or fast-forward was interrupted. table.rollback_to({history[-1]}) keeps"
         f" {shown_ids('snapshot', history)}; look with scan(snapshot_id=…) whether that is what should stay",
         path=snapshot_directory(root.branch_path), table=root.path, snapshot_id=history[-1],
     )  # fmt: skip

@@ -126,7 +126,7 @@ class Metastore(Protocol):
 
         Raises:
             TableNotFoundError: the table does not exist.
-                AlreadyExistsError: a table with the new name exists.
+            AlreadyExistsError: a table with the new name exists.
             UnsupportedError: the store cannot move a directory atomically (object stores).
         """
         ...

@@ -47,7 +47,7 @@ class RowValues(msgspec.Struct, frozen=True):
 
         Raises:
             UsageError: the table does not store columns separately, ids or columns are missing, or ids are repeated.
-                SchemaError: columns that the table does not have, or values that do not fit.
+            SchemaError: columns that the table does not have, or values that do not fit.
         """
         if not evolves_columns(schema):
             raise UsageError(

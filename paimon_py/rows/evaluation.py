@@ -113,7 +113,7 @@ class Evaluation:
 
         Raises:
             CommitConflictError: other commits were always faster; nothing was changed.
-                CommitUnknownError: the snapshot may have been published; no file was deleted.
+            CommitUnknownError: the snapshot may have been published; no file was deleted.
                 The errors of reading and writing; nothing was changed and all written files are deleted.
         """
 

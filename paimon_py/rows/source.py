@@ -48,7 +48,7 @@ class Source:
 
         Raises:
             UsageError: `data` is not Arrow data, or lacks a column.
-                SchemaError: a key column cannot be converted to the type in the table.
+            SchemaError: a key column cannot be converted to the type in the table.
         """
         self._reader = open_stream(data, fields)
         given: pa.Schema = self._reader.schema

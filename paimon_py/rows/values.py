@@ -224,8 +224,8 @@ def assignments(fields: Sequence[Field], values: Mapping[str, object], scope: Sc
 
     Raises:
         UsageError: an unknown column in a value, or a string that looks like a column or an expression but is not valid
-        as one.
-            SchemaError: a value cannot be converted to the type of its column; all such columns are listed.
+            as one.
+        SchemaError: a value cannot be converted to the type of its column; all such columns are listed.
     """
     by_name = {field.name: field for field in fields}
     problems: list[tuple[str, str]] = []

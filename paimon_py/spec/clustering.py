@@ -53,8 +53,9 @@ def sort_clustering(schema: TableSchema, order_by: NameList | None, strategy: st
 
     Raises:
         UsageError: the table has a primary key, preserves the row order of its buckets, or clusters incrementally; a
-        column does not exist, is listed twice or is a partition key; the strategy does not exist or needs more columns.
-            UnsupportedError: a column has a type without an order.
+            column does not exist, is listed twice or is a partition key; the strategy does not exist or needs more
+            columns.
+        UnsupportedError: a column has a type without an order.
     """
     if order_by is None and strategy is None:
         return None

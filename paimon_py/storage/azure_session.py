@@ -1,7 +1,7 @@
-"""File systems of Azure that let what a user says stand above what the environment says.
+"""File systems of Azure that give the user's settings precedence over the environment.
 
-adlfs takes a connection string of the environment for every URL, whatever account the URL and the options name: tables
-would be written into another account.
+adlfs uses a connection string of the environment for every URL, regardless of the account in the URL and the options:
+tables would be written to another account.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ACCOUNT = re.compile(r"(?:^|;)\s*AccountName\s*=\s*([^;\s]+)", re.IGNORECASE)
 def open_file_system(kind: Any, arguments: Mapping[str, Any]) -> Any:
     """A file system of adlfs.
 
-    Raises: UsageError where the URL names one account, and a connection string of the environment another.
+    Raises: UsageError if the URL names one account, and a connection string of the environment another.
     """
     if any(arguments.get(name) for name in _CREDENTIALS) or arguments.get("anon") is False:
         return _explicit(kind)(**arguments)
@@ -29,7 +29,7 @@ def open_file_system(kind: Any, arguments: Mapping[str, Any]) -> Any:
     named, found = arguments.get("account_name"), _ACCOUNT.search(getattr(system, "connection_string", None) or "")
     if named is not None and found is not None and found.group(1) != named:
         raise UsageError(
-            f"the URL or an option names the account {named!r}, and AZURE_STORAGE_CONNECTION_STRING of the environment"
+            f"the URL or an option names the account {named!r}, but AZURE_STORAGE_CONNECTION_STRING of the environment"
             f" the account {found.group(1)!r}: unset that variable, or give credentials of {named!r} as options"
         )
     return system
@@ -37,7 +37,7 @@ def open_file_system(kind: Any, arguments: Mapping[str, Any]) -> Any:
 
 @functools.cache
 def _explicit(kind: Any) -> Any:
-    """The class of adlfs, without connection strings, keys and signatures of the environment."""
+    """The class of adlfs, ignoring connection strings, keys and signatures of the environment."""
 
     class Explicit(kind):  # type: ignore[misc]
         def __init__(self, *arguments: Any, **named: Any) -> None:

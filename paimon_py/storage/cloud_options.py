@@ -1,4 +1,4 @@
-"""Paimon's options for object stores as the arguments of the fsspec packages. Pure.
+"""Converts Paimon's options for object stores to arguments of the fsspec packages. Pure.
 
 Source: Java `S3FileIO`, `GSFileIO`, `AzureFileIO` (prefixes and mirrored keys); Paimon docs, "Filesystems".
 """
@@ -66,7 +66,7 @@ def harmless_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def secret_texts(arguments: Mapping[str, Any]) -> frozenset[str]:
-    """What no text may repeat of the arguments of an fsspec file system: whole, and in its parts."""
+    """The texts in the arguments of an fsspec file system that must not be repeated: whole, and in their parts."""
     found: set[str] = set()
     for name in SECRET_ARGUMENTS & arguments.keys():
         value = str(arguments[name])
@@ -80,7 +80,7 @@ def secret_texts(arguments: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _parts(secret: str) -> Iterator[str]:
-    """Lines and quoted texts of a secret that are long enough to be told from other words: of a key file, say."""
+    """Lines and quoted strings of a secret that are long enough to be recognised, for example of a key file."""
     for part in re.split(r"[\r\n\"']+|\\n|;", secret):
         if len(part.strip()) >= _PART_LENGTH:
             yield part.strip()
@@ -92,7 +92,7 @@ def _parts(secret: str) -> Iterator[str]:
 
 
 def fsspec_arguments(scheme: str, options: Mapping[str, str], root: str = "") -> dict[str, object]:
-    """Arguments of the fsspec file system for a scheme; empty where nothing is configured. `root`: a URL of the store.
+    """Arguments of the fsspec file system for a scheme; empty if nothing is configured. `root`: a URL of the store.
 
     Raises:
         OptionError: half of a key pair, or a value that is not allowed.
@@ -147,9 +147,9 @@ def _s3(options: Mapping[str, str], _root: str) -> dict[str, object]:
 
 
 def _s3_provider(given: Mapping[str, str]) -> str:
-    """The first of the credentials providers that are named, by its class; empty for none.
+    """The first of the named credentials providers, by its class; empty if there is none.
 
-    Raises: OptionError for one that has no counterpart here.
+    Raises: OptionError for one that has no equivalent here.
     """
     option = "fs.s3a.aws.credentials.provider"
     names = [text.strip().rpartition(".")[2] for text in given.get("aws.credentials.provider", "").split(",")]
@@ -165,7 +165,7 @@ def _s3_provider(given: Mapping[str, str]) -> str:
 
 
 def _s3_role(given: Mapping[str, str]) -> dict[str, str]:
-    """The role to take on, and for how long."""
+    """The role to assume, and for how long."""
     role = {name: given[_ROLE + name] for name in _ROLE_NAMES if _ROLE + name in given}
     if role and "arn" not in role:
         raise OptionError("options s3.assumed.role.… need s3.assumed.role.arn", option="s3.assumed.role.arn")
@@ -211,7 +211,7 @@ _PROVIDERS: dict[str, frozenset[str]] = {
         frozenset[str](),
     ),
 }  # fmt: skip
-"""Providers of Hadoop and AWS by class, with the options they need; those without are parts of the cloud's chain."""
+"""Providers of Hadoop and AWS by class, with the options they need; those without are part of the cloud's chain."""
 
 _ROLE = "assumed.role."
 _ROLE_NAMES = ("arn", "session.name", "session.duration", "external.id", "sts.endpoint", "sts.endpoint.region")
@@ -237,7 +237,7 @@ def _gcs(options: Mapping[str, str], _root: str) -> dict[str, object]:
 
 
 def _azure(options: Mapping[str, str], root: str) -> dict[str, object]:
-    """Options that end with an account are for that account alone, and stand above those without."""
+    """Options that end with an account apply to that account only, and take precedence over those without."""
     at = _AZURE_URL.match(root)
     account, suffix = (at.group("account"), at.group("suffix")) if at else (None, None)
     own: dict[str, str] = {}

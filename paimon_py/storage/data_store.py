@@ -1,4 +1,4 @@
-"""The data files of one table, wherever they lie: below the table, or at URLs of other stores."""
+"""The data files of one table, wherever they are: below the table, or at URLs of other stores."""
 
 from __future__ import annotations
 
@@ -21,23 +21,22 @@ Url = tuple[str, str, str]
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?://([^/]*))?(/.*)", re.DOTALL)
 
 _ODD = ("", ".", "/")
-"""Beginnings of paths that are looked at part by part."""
+"""Beginnings of paths that are checked part by part."""
 
 
 class DataStore:
-    """Reading, writing, deleting and asking about files by path of the table's own store, or by URL.
+    """Reads, writes, deletes and checks files by path of the table's own store, or by URL.
 
-    A path lies below the table, or below one of its external roots: the directories that `data-file.external-paths`
-    names in any version of its schema, or in the options that the table was opened with. Nothing else is touched,
-    whatever metadata say. Files below a referenced root (`spec/referenced_paths.py`) are read and never
+    A path is below the table, or below one of its external roots: the directories in `data-file.external-paths`
+    of any version of its schema, or of the options that the table was opened with. Nothing else is accessed,
+    whatever the metadata contain. Files below a referenced root (`spec/referenced_paths.py`) are read and never
     deleted.
 
-    URLs within the bucket of the table's own store (`file:` for a table on a local disk) go to that store; others
-    are opened when first met, with the options that the table was opened with, or with the credentials that a server
-    hands out for the table. Pickles keep the options that are known
-    to be harmless.
+    URLs within the bucket of the table's own store (`file:` for a table on a local disk) use that store; others
+    are opened on first use, with the options that the table was opened with, or with the credentials that a server
+    provides for the table. Pickles keep the options that are known to be harmless.
 
-    Paths in metadata are Paimon paths: a `%` in them is a percent sign, also behind `file:`.
+    Paths in metadata are Paimon paths: a `%` in them is a percent sign, also after `file:`.
     """
 
     __slots__ = (
@@ -54,7 +53,7 @@ class DataStore:
         kept: Callable[[], Iterable[str]] = tuple,
         opener: Opener | None = None,
     ) -> None:
-        """`root`: the directory of the table on `home`; `roots`: its external roots, those met most often first;
+        """`root`: the directory of the table on `home`; `roots`: its external roots, the most frequent first;
         `kept`: its referenced roots."""
         self._home = home
         self._root = root
@@ -68,7 +67,7 @@ class DataStore:
         self._others: dict[str, tuple[Store, str]] = {}
 
     def with_roots(self, roots: Iterable[str]) -> DataStore:
-        """The same files, and those below some directories more, which are plain URLs."""
+        """The same files, plus those below further directories, which are plain URLs."""
         more = tuple(roots)
         return DataStore(
             self._home, self._root, self._options, roots=lambda: (*more, *self._roots()), kept=self._kept,
@@ -83,12 +82,12 @@ class DataStore:
 
     @property
     def options(self) -> Mapping[str, str]:
-        """The options that other stores are opened with, secrets among them."""
+        """The options with which other stores are opened, including secrets."""
         return self._options
 
     @property
     def public_options(self) -> dict[str, str]:
-        """The options that other stores are opened with, as far as they are known to be harmless."""
+        """The options with which other stores are opened, if they are known to be harmless."""
         return harmless_options(self._options)
 
     def get(self, path: str) -> bytes:
@@ -100,13 +99,13 @@ class DataStore:
         return store.open_read(path)
 
     def ranges_of(self, path: str) -> Callable[[int, int], bytes] | None:
-        """How parts of a file are read, by begin and end; None where the store reads streams alone."""
+        """A function that reads a part of a file, by begin and end; None if the store only reads streams."""
         store, place = self.place(path)
         get = range_reader(store)
         return None if get is None else partial(get, place)
 
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
-        """A new file. The directory of the table must be there for files below it; see `paimon_py.storage.store`."""
+        """A new file. For files below the table, its directory must exist; see `paimon_py.storage.store`."""
         store, place = self.place(path)
         if within is None and place.startswith(self._below):
             within = self._root
@@ -117,7 +116,7 @@ class DataStore:
         return store.stat(path)
 
     def delete(self, path: str) -> None:
-        """Delete a file; nothing happens to one that is only referenced."""
+        """Delete a file, unless it is only referenced."""
         store, place = self.place(path)
         if not self.is_referenced(path):
             store.delete(place)
@@ -137,16 +136,16 @@ class DataStore:
         return store.remove_directory(path)
 
     def external_roots(self) -> Iterator[str]:
-        """The directories outside the table in which its own files may lie. Cost: of schemas that were not read yet."""
+        """The directories outside the table that may contain its own files. Cost: schemas that were not read yet."""
         yield from declared_roots(self._options.get(PATHS))
         yield from self._roots()
 
     def place(self, path: str) -> tuple[Store, str]:
         """The store of a path, and the path in that store.
 
-        Cost: 1 µs below the table and below external roots that were met before.
+        Cost: 1 µs below the table and below external roots that were used before.
         Raises:
-            CorruptionError: the path lies neither below the table nor below one of its external roots.
+            CorruptionError: the path is neither below the table nor below one of its external roots.
         """
         if path.startswith(self._below):
             _require_plain(path, path[len(self._below) :])
@@ -176,7 +175,7 @@ class DataStore:
         return bool(found)
 
     def _other(self, scheme: str, authority: str) -> tuple[Store, str]:
-        """Another store, and how paths in it begin."""
+        """Another store, and the prefix of paths in it."""
         url = f"{scheme}://{authority}"
         if url not in self._others:
             store, path = self._opener(f"{url}/x", self._options)
@@ -192,7 +191,7 @@ def _parse(path: str) -> Url | None:
 
 
 def _directory(root: str) -> Url:
-    """A root as `_parse` gives URLs below it; roots are plain URLs."""
+    """A root in the form in which `_parse` returns URLs below it; roots are plain URLs."""
     return _parse(root + "/") or ("", "", root)
 
 
@@ -212,7 +211,7 @@ def _require_plain(path: str, below: str) -> None:
 def _outside(path: str) -> CorruptionError:
     shown = shown_url(path)
     return CorruptionError(
-        f"metadata names {shown!r}, which lies neither below the table nor below a directory that its option {PATHS!r}"
+        f"metadata names {shown!r}, which is neither below the table nor below a directory that its option {PATHS!r}"
         " names or named",
         path=shown,
     )

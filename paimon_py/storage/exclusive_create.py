@@ -1,7 +1,7 @@
-"""Whether a store keeps the promise of `put_new`, that of two creators one is refused: known, or tried once.
+"""Checks the guarantee of `put_new`, that only one of two creators succeeds: known, or probed once.
 
-The clouds themselves keep it, with client libraries that are new enough. Servers that only speak their protocol may not
-know the condition, and answer as if all were well: such a place is tried with a file of its own before it is trusted.
+The clouds themselves guarantee it, with recent client libraries. Servers that only implement their protocol may ignore
+the condition, and answer as if it had been applied: such a place is probed with a temporary file before it is trusted.
 
 Source: docs/reliability.md §3 (a); docs/decisions/0008-publication.md.
 """
@@ -19,13 +19,13 @@ Place = tuple[str, str, str]
 """Scheme, endpoint (empty: the cloud's own) and bucket."""
 
 KNOWN = "the cloud itself"
-"""The endpoint of what needs no trial."""
+"""The endpoint of a place that needs no probe."""
 
 LOCK_HINT = (
     "keep the table in a catalog that has a lock, for all its writers ('metastore' = 'jdbc' or 'hive' with"
     " 'lock.enabled' = 'true')"
 )
-"""The way out for a store without a safe creation."""
+"""The alternative for a store without a safe creation."""
 
 _CLOUDS: dict[str, tuple[str, ...]] = {
     "s3fs": (".amazonaws.com", ".amazonaws.com.cn"),
@@ -36,14 +36,14 @@ _CLOUDS: dict[str, tuple[str, ...]] = {
 
 _UNLIKE_THE_CLOUD = "outposts"
 _SINCE = (2024, 12)
-"""The releases from which on the client libraries know a conditional creation."""
+"""The first releases of the client libraries that support a conditional creation."""
 
 _answers: dict[Place, bool] = {}
-"""What was seen of places that had to be tried."""
+"""The results of the places that were probed."""
 
 
 def is_known(package: str, endpoint: str) -> bool:
-    """Whether a client library and an endpoint need no trial."""
+    """Whether a client library and an endpoint need no probe."""
     host = urlsplit(endpoint).hostname or ""
     if not host.endswith(_CLOUDS.get(package, ())) or _UNLIKE_THE_CLOUD in host:
         return False
@@ -56,18 +56,18 @@ def is_known(package: str, endpoint: str) -> bool:
 def check_promise(
     place: Place, probe: str, *, create: Callable[[str, bytes], bool], delete: Callable[[str], None]
 ) -> None:
-    """Refuse a place that lets a second creator have its way; the answer is kept for the life of the process.
+    """Refuse a place where a second creator succeeds; the answer is cached for the life of the process.
 
     Args:
-        probe: path of a file that nobody else has; its directory must be one that may be written to.
+        probe: path of a file that nothing else uses; its directory must be writable.
         create: creates a file under the condition that there is none.
         delete: deletes the probe.
 
     Cost: two conditional requests and a delete, once per process and place.
 
     Raises:
-        UnsupportedError: the place does not keep the promise.
-        StorageError: the place could not be asked.
+        UnsupportedError: the place does not guarantee it.
+        StorageError: the place could not be probed.
     """
     kept = _answers.get(place)
     if kept is None:
@@ -77,7 +77,7 @@ def check_promise(
         except StorageUnknownError as error:
             text = f"whether {probe} can be created safely could not be tried: {error}"
             raise StorageError(text, path=probe, operation="put_new", transient=True) from error.__cause__
-        with suppress(StorageError):  # whoever may not delete may publish all the same; the probe harms nobody
+        with suppress(StorageError):  # publishing may be permitted without deleting; the probe is harmless
             delete(probe)
         kept = _answers[place] = first and not second
     if not kept:

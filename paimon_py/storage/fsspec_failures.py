@@ -1,4 +1,4 @@
-"""What failed in a file system of fsspec, as an error of ours that repeats no secret.
+"""Converts failures of an fsspec file system to storage errors that repeat no secret.
 
 Source: docs/security.md, "Secrets".
 """
@@ -32,7 +32,7 @@ _SECRET_VARIABLE = re.compile(
 
 
 class Failures:
-    """Errors of a file system as ours, without the secrets among its arguments."""
+    """Converts errors of a file system, without the secrets among its arguments."""
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         self._arguments = arguments
@@ -67,7 +67,7 @@ class Failures:
         return StorageError(text, path=path, operation=operation, transient=transient)
 
     def public_cause(self, error: Exception) -> Exception | None:
-        """The error as the cause of ours, which tracebacks print; None if it or one behind it has a secret."""
+        """The error as the cause of ours, which tracebacks print; None if it or one of its causes contains a secret."""
         hide = self._hiding()
         left: list[BaseException] = [error]
         known = {id(error)}
@@ -100,7 +100,7 @@ class Failures:
 
 
 def _key_file(token: object) -> frozenset[str]:
-    """The secrets in a file that holds a key, if that is what a token names."""
+    """The secrets in a key file, if a token names one."""
     try:
         return secret_texts({"token": LocalStore().get(str(token)).decode()}) if token else frozenset()
     except (StorageError, ValueError):
@@ -108,7 +108,7 @@ def _key_file(token: object) -> frozenset[str]:
 
 
 def _of_environment() -> frozenset[str]:
-    """What the environment gives to the cloud's own chain of credentials."""
+    """The secrets that the environment provides to the cloud's own chain of credentials."""
     found: frozenset[str] = frozenset()
     for name, value in environment().items():
         if _SECRET_VARIABLE.search(name) is None:
@@ -121,7 +121,7 @@ def _of_environment() -> frozenset[str]:
 
 
 def hide_causes(verb: Verb) -> Verb:
-    """Errors of a verb know their cause only if that may be shown; Python would keep any error as the context."""
+    """Let errors of a verb keep their cause only if it may be shown; Python would keep any error as the context."""
 
     @functools.wraps(verb)
     def call(*arguments: Any, **named: Any) -> Any:
@@ -139,7 +139,7 @@ def hide_causes(verb: Verb) -> Verb:
 
 
 def http_status(error: BaseException | None) -> int | None:
-    """The HTTP status behind an error, whatever class an SDK gave it."""
+    """The HTTP status of an error, whatever class its SDK uses."""
     seen = 0
     while error is not None and seen < _CAUSES_MAX:
         response = getattr(error, "response", None)

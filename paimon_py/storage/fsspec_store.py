@@ -1,8 +1,8 @@
-"""Object stores and everything else that fsspec reaches; the only module that imports fsspec.
+"""Object stores and all other file systems of fsspec; the only module that imports fsspec.
 
 Publishing a file needs one request that fails when the name exists. S3, Google Cloud Storage and Azure Blob Storage
-have it (`If-None-Match: *`, `ifGenerationMatch=0`); buckets of other servers are asked once per process whether they
-keep the promise. Elsewhere reading and plain writing work and `put_new` is refused by name.
+support it (`If-None-Match: *`, `ifGenerationMatch=0`); buckets of other servers are probed once per process. Elsewhere
+reading and plain writing work and `put_new` is refused by name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ENDPOINT_OF = {
     "gs": ("gcsfs", "_location"),
     **dict.fromkeys(("abfs", "abfss", "az"), ("adlfs", "service_client.primary_endpoint")),
 }
-"""The library behind a scheme, and where its file system says to whom requests go."""
+"""The library of a scheme, and the attribute of its file system that contains the endpoint."""
 
 _OWN = ("key", "secret", "token", "profile")
 
@@ -44,18 +44,18 @@ _PATTERN = frozenset("*?[")
 _ONE_PUT_BYTES = 32 << 20
 _READ_BLOCK_BYTES = 1 << 20
 _CONNECTIONS = 64
-"""Requests to S3 that may be under way at once."""
+"""The maximum number of simultaneous requests to S3."""
 
 
 class FsspecStore:
     """Files of one fsspec scheme; paths are URLs (`s3://bucket/key`).
 
-    Pickles carry the settings that are known to be harmless: where the credentials came as options, the receiving
-    process uses the cloud's own chain.
+    Pickles carry the settings that are known to be harmless: if the credentials were options, the receiving process
+    uses the cloud's own chain.
 
     Args:
         scheme: the fsspec protocol.
-        arguments: of the fsspec file system.
+        arguments: arguments of the fsspec file system.
     """
 
     def __init__(self, scheme: str, arguments: Mapping[str, Any], *, ids: Ids | None = None) -> None:
@@ -71,7 +71,7 @@ class FsspecStore:
         """The store for a root URL.
 
         Raises:
-            UsageError: the scheme is unknown or its package is not installed, or the URL has a user that it has not.
+            UsageError: the scheme is unknown or its package is not installed, or the URL has an unsupported user.
         """
         given = _url_arguments(scheme, root)
         user = root.partition("://")[2].partition("/")[0].rpartition("@")[0]
@@ -110,7 +110,7 @@ class FsspecStore:
         if self._create(path, data):
             return True
         if self._holds(path, data):
-            # aiohttp repeats a PUT whose connection broke, below every retry setting of the SDKs.
+            # aiohttp repeats a PUT whose connection broke, independently of the retry settings of the SDKs.
             raise StorageUnknownError(
                 f"{path} exists with exactly these bytes: created by this call or by one like it",
                 path=path,
@@ -190,7 +190,7 @@ class FsspecStore:
                 self._system().makedirs(path, exist_ok=True)
 
     def remove_directory(self, path: str) -> bool:  # noqa: ARG002
-        """Nothing: object stores have no directories, and other systems' `rmdir` may take along what is in one."""
+        """Do nothing: object stores have no directories, and `rmdir` of other systems may delete the contents."""
         return False
 
     def rename_directory(self, source: str, target: str) -> None:
@@ -202,7 +202,7 @@ class FsspecStore:
         )
 
     def _require(self, within: str | None) -> None:
-        """Refuse where a directory is gone, if the store has directories. Cost: one request there."""
+        """Refuse if a directory is gone, on stores with directories. Cost: one request there."""
         if within is not None and self.scheme not in _EXISTS_STATUS and not self._system().isdir(within):
             raise FileMissingError(f"{within} does not exist (any more)", path=within, operation="make_directory")
 
@@ -231,7 +231,7 @@ class FsspecStore:
             ) from error
 
     def _check_promise(self, directory: str) -> None:
-        """Refuse stores that cannot create exclusively, or that say so and do not.
+        """Refuse stores that cannot create exclusively, or that only claim to.
 
         Cost: nothing on the clouds themselves; elsewhere two conditional requests and a delete, once per process and
         bucket.
@@ -321,7 +321,7 @@ class _Stream(io.RawIOBase):
 
 
 def _delete_literally(system: Any, directory: str, *, directories: bool) -> None:
-    """Delete a directory whose name fsspec would take for a pattern, and delete what matches in its place."""
+    """Delete a directory whose name fsspec would interpret as a pattern and delete other files instead."""
     for here, _, names in list(system.walk(directory, topdown=False)):
         for name in names:
             with suppress(FileNotFoundError):
@@ -344,7 +344,7 @@ def _system_class(scheme: str) -> Any:
 
 
 def _s3_class() -> Any:
-    """The file system of s3fs; where that is what serves S3, one that sends what it writes at once."""
+    """The file system of s3fs; if s3fs serves S3, one that sends the bytes to write immediately."""
     kind = _system_class("s3")
     if (kind.__module__, kind.__name__) != ("s3fs.core", "S3FileSystem"):
         return kind
@@ -354,31 +354,31 @@ def _s3_class() -> Any:
 
 
 def _url_arguments(scheme: str, root: str) -> Mapping[str, Any]:
-    """What a URL says of its file system beside the path."""
+    """The arguments for a file system in a URL besides the path."""
     try:
         return cast(Mapping[str, Any], _system_class(scheme)._get_kwargs_from_urls(root))
     except UsageError:
         raise
-    except Exception as error:  # whatever it says of a URL, or of itself when it is retired
+    except Exception as error:  # any error of a URL, or of a retired file system
         raise UsageError(f"{scheme}:// cannot be used here: {type(error).__name__}: {error}") from error
 
 
 @functools.lru_cache(maxsize=8)
 def _whole(kind: Any) -> Mapping[str, int]:
-    """Arguments for fetching a whole file by one request: newer s3fs ask for the size first, to part large files."""
+    """Arguments for fetching a whole file with one request: newer s3fs ask for the size first, to split large files."""
     parameters = inspect.signature(kind._cat_file).parameters if hasattr(kind, "_cat_file") else {}
     return {"max_concurrency": 1} if "max_concurrency" in parameters else {}
 
 
 def _list(system: Any, directory: str) -> Any:
-    """What lies in a directory: s3fs lists the parent, too, where it finds nothing."""
+    """The contents of a directory: s3fs also lists the parent if it finds nothing."""
     if getattr(system, "protocol", ("",))[0] != "s3" or not hasattr(system, "_lsdir"):
         return system.ls(directory, detail=True)
     return fsspec.asyn.sync(system.loop, system._lsdir, system._strip_protocol(directory).rstrip("/"), refresh=True)
 
 
 def _is_of_this_process(system: Any) -> bool:
-    """Whether a file system can be used: those that were opened before a fork refuse."""
+    """Whether a file system is usable: those that were opened before a fork are not."""
     try:
         return system is not None and getattr(system, "loop", True) is not None
     except RuntimeError:
@@ -386,7 +386,7 @@ def _is_of_this_process(system: Any) -> bool:
 
 
 def _is_child(directory: str, info: Mapping[str, Any]) -> bool:
-    """Whether an entry lies in a directory: listings may hold the directory itself, or the file that was listed."""
+    """Whether an entry is in a directory: listings may contain the directory itself, or the listed file."""
     parent, _, name = str(info["name"]).rstrip("/").rpartition("/")
     return bool(name) and parent.endswith(directory)
 
@@ -416,24 +416,24 @@ def _modified_millis(info: Mapping[str, Any]) -> int | None:
 
 
 def _endpoint(scheme: str, system: Any, arguments: Mapping[str, Any]) -> str:
-    """Where the requests go, `KNOWN` for the cloud itself by libraries that are known to send the condition."""
+    """The endpoint of requests; `KNOWN` for the cloud itself if the libraries are known to send the condition."""
     package, place = _ENDPOINT_OF[scheme]
     try:
         found = str(operator.attrgetter(place)(system))
         if is_known(package, found) and (scheme != "s3" or _sends_condition(system.s3)):
             return KNOWN
-    except AttributeError:  # a library that was written anew inside
+    except AttributeError:  # a library with other internals
         found = str(arguments.get("client_kwargs", {}).get("endpoint_url") or arguments.get("endpoint_url") or "")
     return shown_url(found)
 
 
 def _sends_condition(client: Any) -> bool:
-    """Whether botocore knows the condition: what it does not know is left out of a request without a word."""
+    """Whether botocore supports the condition: it silently omits unknown parameters from a request."""
     return "IfNoneMatch" in client.meta.service_model.operation_model("PutObject").input_shape.members
 
 
 def _in_role(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments, with a session in the place of a role and of who takes it on."""
+    """The arguments, with a session in place of a role and the credentials that assume it."""
     if "role" not in given:
         return dict(given)
     from paimon_py.storage.s3_session import role_session

@@ -1,4 +1,4 @@
-"""Paimon's options for HDFS as the settings and arguments of its client. Pure.
+"""Converts Paimon's options for HDFS to settings and arguments of its client. Pure.
 
 Source: Java `HadoopUtils.getHadoopConfiguration`, `SecurityConfiguration`, release 2.0.
 """
@@ -21,13 +21,13 @@ CONF_DIR_ARGUMENT = "config_dir"
 
 
 def hdfs_config(options: Mapping[str, str]) -> dict[str, str]:
-    """The Hadoop settings among options; they stand above those of core-site.xml and hdfs-site.xml."""
+    """The Hadoop settings among options; they take precedence over core-site.xml and hdfs-site.xml."""
     size = len(HADOOP_PREFIX)
     return {name[size:]: value for name, value in options.items() if name.startswith(HADOOP_PREFIX)}
 
 
 def hdfs_arguments(options: Mapping[str, str]) -> dict[str, str]:
-    """The arguments of the client: where Hadoop's files lie, and who logs in to Kerberos.
+    """The arguments of the client: the directory of Hadoop's files, and the Kerberos login.
 
     Raises: OptionError for a principal without keytab, a keytab without principal, or neither and no ticket cache.
     """
@@ -41,7 +41,7 @@ def hdfs_arguments(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def harmless_config(config: Mapping[str, str]) -> dict[str, str]:
-    """The Hadoop settings that are known to hold no secret."""
+    """The Hadoop settings that are known to contain no secret."""
     return {name: value for name, value in config.items() if is_harmless_hadoop(name)}
 
 

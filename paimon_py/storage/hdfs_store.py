@@ -1,7 +1,7 @@
-"""HDFS by its own protocol; the only module that imports hdfs_native (no Java, no libhdfs).
+"""HDFS over its own protocol; the only module that imports hdfs_native (no Java, no libhdfs).
 
-A file gets its name by the rename that the NameNode refuses when the name is taken: one winner among all clients, and
-no reader sees a part. Java publishes by the same call, so that its writers and these may work on one table at once.
+A file gets its name by a rename that the NameNode refuses if the name is taken: only one client succeeds, and
+no reader sees a part of the file. Java publishes with the same call, so its writers can share a table with these.
 
 Source: docs/stores.md, "HDFS"; Java `HadoopFileIO`.
 """
@@ -33,10 +33,10 @@ _BUFFER_BYTES = 1 << 20
 _DIRECTORY_MODE = 0o755
 _NOT_EMPTY = "PathIsNotEmptyDirectoryException"
 _REFUSED = ("RPCError(", "FatalRPCError(")
-"""How errors begin that are an answer of the NameNode."""
+"""Prefixes of errors that are an answer of the NameNode."""
 
 _first_user: list[int] = []
-"""The process that used the client first: its threads do not live on in forked children."""
+"""The process that used the client first: its threads do not survive in forked children."""
 
 
 class HdfsStore:
@@ -44,8 +44,8 @@ class HdfsStore:
 
     Args:
         authority: host and port, or a name service; empty for the default.
-        config: Hadoop settings that stand above those of its files.
-        arguments: of `hdfs_native.Client`, by name (`config_dir`, `kerberos_principal`, `kerberos_keytab`).
+        config: Hadoop settings that take precedence over those of its files.
+        arguments: arguments of `hdfs_native.Client`, by name (`config_dir`, `kerberos_principal`, `kerberos_keytab`).
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class HdfsStore:
 
         Raises:
             UsageError: the URL has a user.
-            OptionError: options that do not go together.
+            OptionError: options that contradict each other.
         """
         authority = root.partition("://")[2].partition("/")[0]
         if "@" in authority:
-            raise UsageError("an hdfs:// URL has no user; HADOOP_USER_NAME in the environment says who asks")
+            raise UsageError("an hdfs:// URL has no user; set HADOOP_USER_NAME in the environment")
         return cls(authority, hdfs_config(options), hdfs_arguments(options))
 
     def __repr__(self) -> str:
@@ -96,7 +96,7 @@ class HdfsStore:
             self._delete_quietly(temporary)
 
     def require_new(self, directory: str) -> None:
-        """Nothing: every NameNode refuses to rename to a name that is taken."""
+        """Do nothing: every NameNode refuses to rename to a name that is taken."""
 
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         temporary = self._temporary(path)
@@ -175,7 +175,7 @@ class HdfsStore:
         return f"{directory}/.{name[:40]}.{self._ids.uuid()}.tmp"
 
     def _create(self, path: str, within: str | None) -> Any:
-        """A new file, below a directory that must be there if `within` says so."""
+        """Create a file, below a directory that must exist if `within` is given."""
         client, inner = self._client(), _inner(path)
         options = functools.partial(hdfs_native.WriteOptions, overwrite=False)
         try:
@@ -208,7 +208,7 @@ class HdfsStore:
     def _give_name(self, temporary: str, path: str, data: bytes, within: str | None) -> bool:
         """Give a complete file its final name unless the name is taken.
 
-        The client repeats a call whose answer was lost: then its own file is what the second call meets.
+        The client repeats a call whose answer was lost: the second call then finds the file of the first one.
         """
         refused: Exception
         try:
@@ -241,7 +241,7 @@ class HdfsStore:
             ) from error
 
     def _delete_quietly(self, path: str) -> None:
-        """Remove a temporary file; one that stays behind is an orphan and harms nobody."""
+        """Remove a temporary file; one that remains is a harmless orphan."""
         with suppress(Exception):
             self._client().delete(_inner(path), False)
 
@@ -255,8 +255,8 @@ class HdfsStore:
             _first_user.append(process)
         if _first_user[0] != process:
             raise UnsupportedError(
-                "this process was forked from one that has used HDFS, and the threads of the client stayed there: start"
-                " processes by 'spawn' or 'forkserver'",
+                "this process was forked from one that has used HDFS, and the threads of the client do not exist here:"
+                " start processes by 'spawn' or 'forkserver'",
                 feature="HDFS after fork",
             )
         if self._opened is None:
@@ -283,7 +283,7 @@ class _Reading(RangeReader):
 
 
 class _Writing(io.RawIOBase):
-    """A file being written; complete once `close` has returned. A forked child leaves the file to its parent."""
+    """A file being written; complete once `close` has returned. A forked child does not touch its parent's file."""
 
     def __init__(self, writer: Any, path: str, ids: Ids) -> None:
         super().__init__()
@@ -353,7 +353,7 @@ def _translate_errors(operation: str, path: str) -> Iterator[None]:
 
 
 def _failure(operation: str, path: str, error: Exception, *, ambiguous: bool = False) -> StorageError:
-    """The error of ours. What the NameNode answers is certain; without an answer nobody knows what happened."""
+    """The storage error. Answers of the NameNode are certain; without an answer the outcome is unknown."""
     text = f"{operation} of {path} failed: {type(error).__name__}: {_first_line(error)}"
     if ambiguous and not str(error).startswith(_REFUSED) and not isinstance(error, PermissionError):
         return StorageUnknownError(text, path=path, operation=operation, transient=True)
@@ -362,5 +362,5 @@ def _failure(operation: str, path: str, error: Exception, *, ambiguous: bool = F
 
 
 def _first_line(error: Exception) -> str:
-    """What an error says, without the server's stack."""
+    """The message of an error, without the server's stack trace."""
     return str(error).replace("\\n\\tat", "\n").partition("\n")[0]

@@ -29,13 +29,13 @@ class LocalStore:
     """Files below absolute paths of this machine.
 
     `put_new` writes a hidden temporary file in the same directory, makes it durable, and gives it its name with a hard
-    link, which fails if the name is taken: one winner among processes, and no reader ever sees a part. A file system
-    without hard links is refused by name rather than trusted. `put` replaces atomically but does not wait for the disk.
+    link, which fails if the name is taken: only one process succeeds, and no reader ever sees a part. A file system
+    without hard links is refused by name. `put` replaces atomically but does not wait for the disk.
 
     Args:
-        fsync: wait until new files and their directories are on the disk. Without it a power failure may lose commits;
+        fsync: wait until new files and their directories are on disk. Without it a power failure may lose commits;
             a killed process does not.
-        ids: where the names of temporary files come from.
+        ids: the source of names for temporary files.
     """
 
     def __init__(self, *, fsync: bool = True, ids: Ids | None = None) -> None:
@@ -81,7 +81,7 @@ class LocalStore:
         return created
 
     def require_new(self, directory: str) -> None:
-        """Nothing: file systems without hard links refuse the first file."""
+        """Do nothing: file systems without hard links refuse the first file."""
 
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         directory, name = os.path.split(path)
@@ -162,7 +162,7 @@ class LocalStore:
         for _ in range(_CREATE_ATTEMPTS):
             with suppress(FileNotFoundError):
                 return os.open(path, flags, 0o666)
-            # until there is a file in it, others may remove the directory
+            # others may remove the directory until it contains a file
             _make_directories(os.path.dirname(path), within, durable=self.fsync)
         return os.open(path, flags, 0o666)
 
@@ -181,7 +181,7 @@ class LocalStore:
 class _NewFile(io.BufferedWriter):
     """A file being written; durable together with its name once `close` has returned.
 
-    A forked child shares the file with its parent: there nothing is written, and closing leaves the file alone.
+    A forked child shares the file with its parent: it writes nothing, and closing does not touch the file.
     """
 
     def __init__(self, descriptor: int, path: str, ids: Ids, *, durable: bool) -> None:
@@ -220,13 +220,13 @@ class _NewFile(io.BufferedWriter):
 
 
 def absolute_path(text: str) -> str:
-    """A path as this store takes it: absolute, with slashes, `~` and `..` resolved."""
+    """A path in the form of this store: absolute, with slashes, `~` and `..` resolved."""
     return os.path.abspath(os.path.expanduser(text)).replace(os.sep, "/")
 
 
 @contextmanager
 def _translate_errors(operation: str, path: str) -> Iterator[None]:
-    """Turn OSError into the errors that the verbs promise, and with it what paths raise that no file can have."""
+    """Convert OSError to the errors that the verbs specify, and errors for invalid paths as well."""
     try:
         yield
     except PaimonError:
@@ -272,7 +272,7 @@ def _publish(temporary: str, path: str) -> bool:
 
 
 def _is_same_file(first: str, second: str) -> bool:
-    """Whether two names are one file: on network disks a link may be made although its answer is an error."""
+    """Whether two names are one file: on network disks a link may be created although the call reports an error."""
     try:
         return os.path.samefile(first, second)
     except OSError:
@@ -297,10 +297,10 @@ def _status(path: str, entry: os.DirEntry[str] | None) -> FileStatus | None:
 
 
 def _move_directory(source: str, target: str) -> None:
-    """Rename a directory to a name that nobody else holds.
+    """Rename a directory to a name that does not exist.
 
-    A directory that appears there meanwhile is replaced only while it is empty. Nothing is made to keep the name free:
-    late writers, who still know a table of that name, would put files into it.
+    A directory that appears there in the meantime is replaced only while it is empty. Nothing is created to reserve the
+    name: late writers that still know a table with this name would put files into it.
     """
     if os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, "exists already", target)
@@ -313,7 +313,7 @@ def _move_directory(source: str, target: str) -> None:
 
 
 def _make_directories(path: str, within: str | None = None, *, durable: bool) -> None:
-    """Make a directory and those above it, up to `within`, which is never made."""
+    """Make a directory and its parents, up to `within`, which is never made."""
     missing = []
     here = path
     while here and not os.path.isdir(here):
@@ -331,7 +331,7 @@ def _make_directories(path: str, within: str | None = None, *, durable: bool) ->
 
 
 def _removed_tree(directory: str) -> bool:
-    """Remove a directory and all below it. False if others took something of it away, or put something there."""
+    """Remove a directory and everything below it. False if others removed or added something meanwhile."""
     import shutil
 
     try:
@@ -356,7 +356,7 @@ def _sync_directory(path: str) -> None:
 
 
 def _remove_quietly(path: str) -> None:
-    """Remove a temporary file; one that stays behind is an orphan and harms nobody."""
+    """Remove a temporary file; one that remains is a harmless orphan."""
     try:
         os.unlink(path)
     except OSError:

@@ -12,11 +12,11 @@ from paimon_py.storage.store import FileMissingError, FileStatus, OpensBeside, R
 
 
 class GuardedStore:
-    """Creates files where the store itself could not do so safely: looks first, then writes.
+    """Creates files that the store itself cannot create safely: checks first, then writes.
 
-    That is safe only while all others who might create the same file are kept out: by a lock that is held, or because
-    a server decides what is part of the table. Where the store has a safe creation, that one is used all the same, so
-    that a lock that ran out in the middle does no harm.
+    This is safe only while all others that might create the same file are excluded: by a lock that is held, or because
+    a server decides what is part of the table. If the store has a safe creation, it is used anyway, so that a lock that
+    expired in the middle does no harm.
     """
 
     def __init__(self, store: Store) -> None:
@@ -42,7 +42,7 @@ class GuardedStore:
         return range_reader(self._store)
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
-        """See `PutNew.put_new`. Cost: without a safe creation a stat and a put."""
+        """See `PutNew.put_new`. Cost: without a safe creation, a stat and a put."""
         try:
             return self._store.put_new(path, data, within=within)
         except UnsupportedError:
@@ -59,10 +59,10 @@ class GuardedStore:
         return True
 
     def require_new(self, directory: str) -> None:
-        """Nothing: others guard."""
+        """Do nothing: the lock or the server guards."""
 
     def beside(self, url: str) -> tuple[Store, str] | None:
-        """See `OpensBeside.beside`. Nobody guards what lies there: data files need no exclusive creation."""
+        """See `OpensBeside.beside`. Not guarded there: data files need no exclusive creation."""
         return self._store.beside(url) if isinstance(self._store, OpensBeside) else None
 
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:

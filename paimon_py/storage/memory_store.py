@@ -1,4 +1,4 @@
-"""Files in memory: the reference implementation of a store, for tests and tables that need not outlive a process."""
+"""Files in memory: the reference implementation of a store, for tests and temporary tables."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class _File(msgspec.Struct, frozen=True):
 class MemoryStore:
     """A tree of files in memory, safe to share between threads.
 
-    Pickles name the store, they do not carry its files: they open in the same process only.
+    Pickles contain the name of the store, not its files: they can be loaded in the same process only.
 
     Args:
-        clock: where modification times come from.
-        name: the store's name in pickles; a fresh one by default.
+        clock: the source of modification times.
+        name: the store's name in pickles; by default a new one.
     """
 
     def __init__(self, *, clock: Clock | None = None, name: str | None = None) -> None:
@@ -44,7 +44,7 @@ class MemoryStore:
         return existing_store, (self.name,)
 
     def copy(self) -> MemoryStore:
-        """Another store with the same files; from now on each goes its own way."""
+        """An independent store with the same files."""
         other = MemoryStore(clock=self._clock)
         other._directories = {path: dict(children) for path, children in self._directories.items()}
         return other
@@ -58,7 +58,7 @@ class MemoryStore:
         return self._children(directory, within).setdefault(name, file) is file
 
     def require_new(self, directory: str) -> None:
-        """Nothing: a dictionary keeps the promise."""
+        """Do nothing: a dictionary creates exclusively."""
 
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         directory, name = _split(path)
@@ -133,7 +133,7 @@ class MemoryStore:
         return file
 
     def _children(self, directory: str, within: str | None = None) -> dict[str, _File | None]:
-        """The children of a directory, made with its parents where missing, but for `within`, which must be there."""
+        """The children of a directory, created with its parents if missing, except `within`, which must exist."""
         children = self._directories.get(directory)
         if children is None:
             if directory == within:
@@ -153,7 +153,7 @@ class MemoryStore:
 class _NewFile(io.BytesIO):
     """A file being written: its bytes become visible when it is closed.
 
-    As on a disk, it goes along with its directory when that is renamed, and away when it is deleted.
+    As on a disk, it moves with its directory when that is renamed, and is lost when it is deleted.
     """
 
     def __init__(self, store: MemoryStore, siblings: dict[str, _File | None], name: str, begun: _File) -> None:
@@ -170,14 +170,14 @@ class _NewFile(io.BytesIO):
 
 
 def existing_store(name: str) -> MemoryStore:
-    """The store of that name in this process.
+    """The store with this name in this process.
 
     Raises:
-        UsageError: there is none; memory cannot be sent to another process.
+        UsageError: it does not exist; memory cannot be sent to another process.
     """
     store = _stores.get(name)
     if store is None:
-        raise UsageError(f"memory store {name!r} lives in the process that made it; use files or an object store")
+        raise UsageError(f"memory store {name!r} exists only in the process that made it; use files or an object store")
     return store
 
 

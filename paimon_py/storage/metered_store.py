@@ -1,4 +1,4 @@
-"""A store whose calls are counted: how long each takes, how many bytes it moves, what came of it."""
+"""A store whose calls are measured: duration, bytes, and outcome."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 class MeteredStore:
-    """Passes every call on, and tells the meters of an environment. Pickles hold the store alone.
+    """Forwards every call, and reports it to the meters of an environment. Pickles contain only the wrapped store.
 
-    Streams are told when they are opened: the bytes that they move later are not.
+    Streams are reported when they are opened; the bytes that they move later are not.
     """
 
     __slots__ = ("_env", "_store")
@@ -55,7 +55,7 @@ class MeteredStore:
         self._store.require_new(directory)
 
     def beside(self, url: str) -> tuple[Store, str] | None:
-        """See `OpensBeside.beside`; calls to the other store are counted, too."""
+        """See `OpensBeside.beside`; calls to the other store are measured as well."""
         found = self._store.beside(url) if isinstance(self._store, OpensBeside) else None
         return None if found is None else (MeteredStore(found[0], self._env), found[1])
 
@@ -116,5 +116,5 @@ def _without_meters(store: Store) -> Store:
 
 
 def metered_store(store: Store, env: Env) -> Store:
-    """The store, or one that tells the meters of an environment if there are some."""
+    """The store, wrapped with the meters of an environment if there are any."""
     return MeteredStore(store, env) if env.observers.has_meters and not isinstance(store, MeteredStore) else store

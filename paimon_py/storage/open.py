@@ -1,4 +1,4 @@
-"""Open the store of a URL, by options."""
+"""Opens the store of a URL, by options."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _memory = MemoryStore(name="memory")
 
 
 def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
-    """The store that a URL lives in, and the URL as a path of that store.
+    """The store of a URL, and the URL as a path of that store.
 
-    Plain paths and `file:` are local, `memory://` is the process's own; everything else goes through fsspec. Options
-    are Paimon's own names (`s3.access-key`, `fs.s3a.endpoint`, `fs.azure.account.key.…`); what they leave open, the
-    cloud's own chain of credentials decides. A user in the URL is for the store; the path is without.
+    Plain paths and `file:` are local, `memory://` belongs to the process; everything else uses fsspec. Options have
+    Paimon's own names (`s3.access-key`, `fs.s3a.endpoint`, `fs.azure.account.key.…`); the cloud's own chain of
+    credentials supplies the rest. A user in the URL is passed to the store; the path does not contain it.
 
     Raises:
-        UsageError: the URL is malformed, holds a password, or a user that its scheme has not; or a package for its
-            scheme is not installed.
-        OptionError: an option's value is not allowed, or a store has no option of that name.
+        UsageError: the URL is malformed, contains a password, or a user that its scheme does not support; or a package
+            for its scheme is not installed.
+        OptionError: an option's value is not allowed, or a store has no option with that name.
     """
     if not isinstance(options, Mapping):
         raise UsageError(f"options map names to strings, got a {type(options).__name__}")
@@ -46,8 +46,8 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
         raise UsageError(f"not a path or URL: {shown_url(url)!r}")
     if _CHAINED.search(url):
         raise UsageError(
-            f"{shown_url(url)} chains file systems with '::', which no table can lie on: name the store itself, such as"
-            " s3://bucket/warehouse"
+            f"{shown_url(url)} chains file systems with '::', which tables do not support: name the store itself, such"
+            f" as s3://bucket/warehouse"
         )
     match = _SCHEME.match(url)
     scheme = match.group(1).lower() if match else "file"
@@ -72,7 +72,7 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
 
 
 def _open_hdfs(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
-    """HDFS; its client repeats by itself what may pass."""
+    """Open HDFS; its client itself repeats transient failures."""
     _refuse_secrets(url, "hdfs")
     try:
         from paimon_py.storage import hdfs_store
@@ -89,7 +89,7 @@ def _open_hdfs(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
 
 
 def _open_oss(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
-    """OSS; its requests are repeated below the store."""
+    """Open OSS; its requests are repeated below the store."""
     _refuse_secrets(url, "oss")
     try:
         from paimon_py.storage.oss_store import OssStore
@@ -103,7 +103,7 @@ def _open_oss(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
 
 
 def _refuse_secrets(url: str, scheme: str) -> None:
-    """Refuse a URL with a password or signature: as the name of a table it stands in texts, pickles and errors."""
+    """Refuse a URL with a password or signature: as the name of a table it appears in messages, pickles and errors."""
     authority, _, rest = url.split(":", 1)[1].lstrip("/").partition("/")
     if ":" in authority.rpartition("@")[0]:
         raise UsageError(f"a {scheme}:// URL must not hold a password; give it as an option, or in the environment")

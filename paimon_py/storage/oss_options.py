@@ -1,4 +1,4 @@
-"""Paimon's options for OSS as settings of its client. Pure.
+"""Converts Paimon's options for OSS to settings of its client. Pure.
 
 Source: Java `OSSFileIO`, release 2.0; hadoop-aliyun.
 """
@@ -24,7 +24,7 @@ _ENCRYPTION = {
 
 
 class OssSettings(msgspec.Struct, frozen=True):
-    """Where requests go and what goes with them. `credentials`: key, secret and token, or nothing."""
+    """The endpoint of requests and what they contain. `credentials`: key, secret and token, or empty."""
 
     endpoint: str
     credentials: tuple[str, ...] = ()

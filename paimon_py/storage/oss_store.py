@@ -1,7 +1,7 @@
 """Alibaba Cloud OSS; the only module that imports oss2.
 
-A file is created under the header `x-oss-forbid-overwrite`, as Java does. A bucket with versions ignores that header,
-so each bucket is tried once per process.
+A file is created with the header `x-oss-forbid-overwrite`, as in Java. A bucket with versions ignores this header,
+so each bucket is probed once per process.
 
 Source: docs/stores.md, "OSS"; Java `OSSFileIO.tryToWriteAtomic`, release 2.0.
 """
@@ -46,10 +46,10 @@ logging.getLogger("oss2").setLevel(logging.WARNING)  # below, headers with token
 class OssStore:
     """Files of OSS; paths are URLs (`oss://bucket/key`).
 
-    Pickles carry what is known to be harmless; the receiving process takes its credentials from its environment.
+    Pickles carry the settings that are known to be harmless; the receiving process uses credentials of its environment.
 
     Args:
-        settings: what the options say.
+        settings: the settings from the options.
     """
 
     def __init__(self, settings: OssSettings, *, ids: Ids | None = None) -> None:
@@ -167,10 +167,10 @@ class OssStore:
         return cast(BinaryIO, io.BufferedWriter(cast(Any, _Writing(self, path)), _READ_BLOCK_BYTES))
 
     def make_directory(self, path: str) -> None:
-        """Nothing: OSS has no directories."""
+        """Do nothing: OSS has no directories."""
 
     def remove_directory(self, path: str) -> bool:  # noqa: ARG002
-        """Nothing: OSS has no directories."""
+        """Do nothing: OSS has no directories."""
         return False
 
     def rename_directory(self, source: str, target: str) -> None:
@@ -223,7 +223,7 @@ class OssStore:
         return oss2.ProviderAuth(_Provider(self._credentials)) if self._credentials() else oss2.AnonymousAuth()
 
     def _credentials(self) -> tuple[str, ...]:
-        """Key, secret and token; nothing for requests without a name."""
+        """Key, secret and token; empty for anonymous requests."""
         if self._settings.credentials:
             return self._settings.credentials
         found = tuple(environment().get(name, "") for name in _ENVIRONMENT)
@@ -251,7 +251,7 @@ class _Provider:
 
 
 class _Secrets(Mapping[str, Any]):
-    """What no text may repeat, as of now."""
+    """The current secrets, which no text may repeat."""
 
     def __init__(self, now: Callable[[], tuple[str, ...]]) -> None:
         self._now = now
@@ -289,7 +289,7 @@ class _Reading(RangeReader):
 
 
 class _Writing(io.RawIOBase):
-    """An object being written: one request if small, else in parts; complete once `close` has returned."""
+    """An object being written: one request if small, otherwise in parts; complete once `close` has returned."""
 
     def __init__(self, store: OssStore, path: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Files of known size that are read by ranges: the position, and what `io` expects of a raw file."""
+"""Files of known size that are read by ranges: keeps the position and implements the raw file interface of `io`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class RangeReader(io.RawIOBase):
-    """An open file of which any range can be read. Subclasses say how.
+    """An open file of which any range can be read. Subclasses implement the reading.
 
     Attributes:
         size_bytes: the length of the file.
@@ -43,7 +43,7 @@ class RangeReader(io.RawIOBase):
         return (0, self._position, self.size_bytes)[whence] + offset
 
     def readall(self) -> bytes:
-        """The rest, in as few requests as possible: by default these are many small ones."""
+        """The rest, in as few requests as possible: the default uses many small ones."""
         return b"".join(iter(lambda: self.read(max(self.size_bytes - self._position, 0)) or b"", b""))
 
     def readinto(self, buffer: Any) -> int:

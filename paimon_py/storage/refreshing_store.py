@@ -1,7 +1,7 @@
 """A store that refreshes its credentials before they expire.
 
-Streams that are open go on with new credentials: a reader opens its file again at the same place. A new file whose
-credentials might end before it is complete is written to the machine's spill place first.
+Open streams continue with new credentials: a reader reopens its file at the same position. A new file whose
+credentials might expire before it is complete is written to the machine's spill place first.
 
 Source: Java `RESTTokenFileIO`, main of August 2026.
 """
@@ -24,10 +24,10 @@ from paimon_py.storage.open import open_store
 from paimon_py.storage.store import FileStatus, OpensBeside, ReadRange, Store, range_reader
 
 SAFE_MILLIS = 3_600_000
-"""Credentials are renewed this long before their end, or when half of their time is over."""
+"""Credentials are refreshed this long before they expire, or when half of their time is over."""
 
 _LONG_MILLIS = 900_000
-"""Credentials that last so long are trusted to outlast the writing of one file."""
+"""Credentials that last this long are trusted to outlast the writing of one file."""
 
 _FOREVER_MILLIS = 1 << 62
 _COPY_BYTES = 8 << 20
@@ -35,7 +35,7 @@ _REMOTE = re.compile(r"(?!file:|memory:)[A-Za-z][A-Za-z0-9+.\-]+:/", re.IGNORECA
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A store, when its credentials end, and when others are asked for."""
+    """A store, when its credentials expire, and when they are refreshed."""
 
     store: Store
     expires_millis: int
@@ -43,35 +43,35 @@ class Held(msgspec.Struct, frozen=True):
 
     @classmethod
     def since(cls, store: Store, now_millis: int, expires_millis: int) -> Held:
-        """A store whose credentials were fetched now."""
+        """A store whose credentials were just fetched."""
         return cls(store, expires_millis, expires_millis - min(SAFE_MILLIS, (expires_millis - now_millis) // 2))
 
 
 class StoreSource(Protocol):
-    """Opens one place with the credentials of the moment. Can be pickled, without secrets."""
+    """Opens one place with the current credentials. Can be pickled, without secrets."""
 
     @property
     def env(self) -> Env:
-        """The clock that credentials end by, and where files are spilled."""
+        """The clock for the expiry of credentials, and the place for spilled files."""
         ...
 
     def fetch(self) -> tuple[Held, str]:
         """The store with new credentials, and the place as a path of the store.
 
-        Raises: StorageError where there are none.
+        Raises: StorageError if there are none.
         """
         ...
 
     def at(self, url: str) -> StoreSource:
-        """The same credentials for another place, such as one that holds data files of the same table."""
+        """The same credentials for another place, such as one with data files of the same table."""
         ...
 
 
 class RenewedStore:
     """Files of one place. Pickles carry no credentials: the receiving process asks the source.
 
-    Credentials are renewed an hour before they end, as in Java, but not before half of their time is over: those that
-    last shorter would be fetched with every call.
+    Credentials are refreshed an hour before they expire, as in Java, but not before half of their time is over: shorter
+    ones would be fetched with every call.
     """
 
     __slots__ = ("_held", "_source")
@@ -90,7 +90,7 @@ class RenewedStore:
         return cls(source, held), path
 
     def current(self) -> Store:
-        """The store with credentials that are good for now. Cost: a request where they must be renewed.
+        """The store with valid credentials. Cost: a request if they must be refreshed.
 
         Raises: as `StoreSource.fetch`
         """
@@ -172,7 +172,7 @@ def _range_of(store: RenewedStore, path: str, start: int, stop: int) -> bytes:
 
 
 class _Reader(io.RawIOBase):
-    """A file that is opened again where the credentials were renewed."""
+    """A file that is reopened when the credentials are refreshed."""
 
     def __init__(self, home: RenewedStore, path: str) -> None:
         self._home = home
@@ -218,7 +218,7 @@ class _Reader(io.RawIOBase):
 
 
 class _Writer:
-    """A new file that is kept at hand until it is complete."""
+    """A new file that is stored locally until it is complete."""
 
     def __init__(self, home: RenewedStore, path: str, within: str | None, spill: SpillFile) -> None:
         self._home = home
@@ -244,7 +244,7 @@ class _Writer:
         return self._sink.tell()
 
     def flush(self) -> None:
-        """Nothing: the file is sent when it is complete."""
+        """Do nothing: the file is sent when it is complete."""
 
     def close(self) -> None:
         """Send the file.
@@ -277,7 +277,7 @@ class _Writer:
 
 
 class ProvidedStore:
-    """A place whose credentials the caller's own function gives (`Env(credentials=…)`)."""
+    """A place whose credentials come from the caller's own function (`Env(credentials=…)`)."""
 
     __slots__ = ("_options", "_url", "env")
 
@@ -295,16 +295,16 @@ class ProvidedStore:
     def fetch(self) -> tuple[Held, str]:
         """See `StoreSource.fetch`.
 
-        Raises: UsageError where the function gives something else.
+        Raises: UsageError if the function returns something else.
         """
         now = self.env.clock.millis()
         given = None if self.env.credentials is None else self.env.credentials()
         if not isinstance(given, Credentials):
-            raise UsageError(f"Env(credentials=…) gives Credentials when it is called, not a {type(given).__name__}")
+            raise UsageError(f"Env(credentials=…) must return Credentials when called, not a {type(given).__name__}")
         ends = _FOREVER_MILLIS if given.expires_millis is None else given.expires_millis
         if ends <= now:
             raise StorageError(
-                f"the credentials that were given ended {(now - ends) // 1000} s ago by the clock of this machine",
+                f"the given credentials expired {(now - ends) // 1000} s ago by the clock of this machine",
                 operation="credentials",
             )
         store, path = open_store(self._url, {**self._options, **given.options})
@@ -316,7 +316,7 @@ class ProvidedStore:
 
 
 def open_renewed(url: str, options: Mapping[str, str], env: Env) -> tuple[Store, str]:
-    """Open a store as `open_store` does, with the credentials that the environment gives for places that are not local.
+    """Open a store as `open_store` does, with the credentials of the environment for places that are not local.
 
     Raises: as `open_store` and `StoreSource.fetch`
     """
@@ -326,8 +326,8 @@ def open_renewed(url: str, options: Mapping[str, str], env: Env) -> tuple[Store,
 
 
 def open_beside(home: Store, url: str, options: Mapping[str, str], env: Env) -> tuple[Store, str]:
-    """Open another place of what lies in `home`: with the credentials of `home` where they are handed out for it, as
-    Java's file IO of a table does, else as `open_renewed`.
+    """Open another place of the contents of `home`: with the credentials of `home` if they are provided for it, as in
+    Java's file IO of a table, otherwise as `open_renewed`.
 
     Raises: as `open_renewed`
     """

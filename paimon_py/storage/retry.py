@@ -1,4 +1,4 @@
-"""A store that tries again when an error says it may pass."""
+"""A store that repeats calls after transient errors."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ T = TypeVar("T")
 class RetryStore:
     """Repeats reads, replacements and deletions after transient errors: a bounded number of times, with growing waits.
 
-    `put_new` is never repeated: its second try could not tell its own file from another's. Streams and renames are not
-    repeated either; opening a stream is.
+    `put_new` is never repeated: its second attempt could not tell its own file from another's. Streams and renames are
+    not repeated either; opening a stream is.
 
     Args:
         store: the store that may fail.
-        attempts: tries in all.
+        attempts: the total number of attempts.
         first_wait_seconds: the longest first wait; each further one may be twice as long, up to `longest_wait_seconds`.
     """
 

@@ -1,4 +1,4 @@
-"""Sessions of S3: without the wait before each write, and with roles that are taken on anew before their keys end.
+"""Sessions of S3: without the wait before each write, and with roles that are assumed again before their keys expire.
 
 Source: AWS, "AssumeRole"; Hadoop `AssumedRoleCredentialProvider` (names of options).
 """
@@ -21,9 +21,9 @@ _SESSION_NAME = "paimon-py"
 
 @functools.cache
 def prompt(kind: Any) -> Any:
-    """The class of s3fs, sending the bytes of a file with the request, without asking whether the server wants them.
+    """The class of s3fs, sending the bytes of a file with the request, without asking whether the server accepts them.
 
-    botocore asks (`Expect: 100-continue`), and waits for an answer: a round trip more for every file.
+    botocore asks (`Expect: 100-continue`), and waits for an answer: one more round trip for every file.
     """
 
     class Prompt(kind):  # type: ignore[misc]
@@ -41,12 +41,12 @@ def prompt(kind: Any) -> Any:
 
 
 def role_session(role: Mapping[str, str], own: Mapping[str, Any], region: str | None) -> Any:
-    """A session whose requests are made in a role.
+    """A session whose requests use a role.
 
     Args:
-        role: what the options `assumed.role.*` say.
-        own: whose right it is to take the role on: key, secret, token or profile; nothing: the cloud's own chain.
-        region: of the store; the service that gives roles is asked there too.
+        role: the options `assumed.role.*`.
+        own: the credentials that assume the role: key, secret, token or profile; empty: the cloud's own chain.
+        region: region of the store; also the region of the service that assigns roles.
     """
     home = AioSession(profile=own.get("profile"))
     request = {"RoleArn": role["arn"], "RoleSessionName": role.get("session.name", _SESSION_NAME)}

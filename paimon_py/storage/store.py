@@ -1,20 +1,20 @@
-"""What the core asks of a store, one Protocol per verb.
+"""The store interface of the core, one Protocol per verb.
 
 Paths are absolute: `/dir/file` on local disk, `scheme://bucket/key` elsewhere. Every verb raises `StorageError`
-(never a raw OSError) and `get`, `open_read` raise `FileMissingError` for what is not there.
+(never a raw OSError) and `get`, `open_read` raise `FileMissingError` for a missing file.
 
-The verbs that make files make the directories above them too. `within` names a directory that must be there: only
-directories below it are made, and where it is gone, `FileMissingError` is raised and nothing is made. So what writes
-into a table cannot bring back the directory of a table that was renamed or dropped. A store without directories cannot
-tell: there `within` does nothing.
+The verbs that create files also create the directories above them. `within` names a directory that must exist: only
+directories below it are created, and if it is gone, `FileMissingError` is raised and nothing is created. So a writer of
+a table cannot recreate the directory of a table that was renamed or dropped. A store without directories cannot
+check this: `within` has no effect there.
 
 | store | `put_new` | `open_write` | `within` |
 |---|---|---|---|
-| local | exclusive (`link`) | exclusive (`O_EXCL`) | kept |
-| memory | exclusive | exclusive | kept |
-| HDFS | exclusive (rename) | exclusive | kept |
-| S3, Google Cloud, Azure, OSS | exclusive (conditional request) | replaces: names must differ | does nothing |
-| others of fsspec | refused | replaces: names must differ | looked at before |
+| local | exclusive (`link`) | exclusive (`O_EXCL`) | enforced |
+| memory | exclusive | exclusive | enforced |
+| HDFS | exclusive (rename) | exclusive | enforced |
+| S3, Google Cloud, Azure, OSS | exclusive (conditional request) | replaces: names must differ | no effect |
+| others of fsspec | refused | replaces: names must differ | checked before |
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ import msgspec
 from paimon_py.errors import StorageError
 
 ReadRange = Callable[[str, int, int], bytes]
-"""Bytes of the file at a path, from a position up to another."""
+"""Reads the bytes of the file at a path, from one position up to another."""
 
 
 class FileMissingError(StorageError):
-    """A file is not there. Callers turn this into the error of their own subject."""
+    """A file does not exist. Callers turn this into the error of their own subject."""
 
     kind = "file-missing"
 
 
 class FileTakenError(StorageError):
-    """A file of that name is there: another's, which is not to be deleted."""
+    """A file with this name exists: it belongs to another writer, and must not be deleted."""
 
     kind = "file-taken"
 
@@ -65,7 +65,7 @@ class PutNew(Protocol):
     """Creating files that must not exist."""
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
-        """Create `path` atomically and durably. True if this call created it, False if it was already there.
+        """Create `path` atomically and durably. True if this call created it, False if it existed already.
 
         Raises:
             FileMissingError: the directory `within` is gone.
@@ -75,9 +75,9 @@ class PutNew(Protocol):
         ...
 
     def require_new(self, directory: str) -> None:
-        """Refuse now what `put_new` would refuse below a directory, before other files are written.
+        """Refuse what `put_new` would refuse below a directory, before other files are written.
 
-        Cost: nothing where the store is known; else a trial of three requests, once per process and bucket.
+        Cost: nothing if the store is known; otherwise a probe of three requests, once per process and bucket.
 
         Raises: UnsupportedError
         """
@@ -105,7 +105,7 @@ class List(Protocol):
 
 
 class Stat(Protocol):
-    """Asking about one path."""
+    """Checking one path."""
 
     def stat(self, path: str) -> FileStatus | None:
         """Status of a file or directory, None if absent."""
@@ -116,7 +116,7 @@ class DeleteFile(Protocol):
     """Deleting files."""
 
     def delete(self, path: str) -> None:
-        """Delete one file; deleting what is not there succeeds."""
+        """Delete one file; deleting a missing file succeeds."""
         ...
 
 
@@ -142,11 +142,11 @@ class OpenWrite(Protocol):
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
         """A new file for writing; it is complete and durable once `close` has returned.
 
-        Whoever calls gives it a name that nobody else gives a file: only some stores refuse a name that is taken.
+        The caller must use a unique name: only some stores refuse a name that is taken.
 
         Raises:
             FileMissingError: the directory `within` is gone.
-            FileTakenError: the store is exclusive, and there is a file of this name, which is not touched.
+            FileTakenError: the store is exclusive, and a file with this name exists, which is not touched.
         """
         ...
 
@@ -155,11 +155,11 @@ class Directories(Protocol):
     """Directories as such."""
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and its parents; a no-op where directories do not exist as such."""
+        """Make a directory and its parents; a no-op on stores without directories."""
         ...
 
     def remove_directory(self, path: str) -> bool:
-        """Remove a directory if nothing is in it. Whether it was removed: never where they do not exist as such."""
+        """Remove an empty directory. Returns whether it was removed: never on stores without directories."""
         ...
 
     def rename_directory(self, source: str, target: str) -> None:
@@ -168,11 +168,11 @@ class Directories(Protocol):
 
 
 class Store(Get, PutNew, Put, List, Stat, Delete, OpenRead, OpenWrite, Directories, Protocol):
-    """All verbs. Functions ask for the narrower Protocols where they can."""
+    """All verbs. Functions take the narrower Protocols if they can."""
 
 
 class Create(OpenWrite, DeleteFile, Protocol):
-    """Making files, and deleting them where that failed."""
+    """Creating files, and deleting them if that failed."""
 
 
 @contextmanager
@@ -180,8 +180,8 @@ def new_file(store: Create, path: str, *, within: str | None = None) -> Iterator
     """A new file to write; it is complete and durable after the block.
 
     Raises:
-        FileTakenError: there is a file of this name, which stays.
-        StorageError: and then what was begun is deleted, if the store lets.
+        FileTakenError: a file with this name exists, which is kept.
+        StorageError: and then the started file is deleted, if the store allows.
     """
     try:
         with store.open_write(path, within=within) as sink:
@@ -205,7 +205,7 @@ class OpensBeside(Protocol):
     """A store that can open other places with the credentials that it was opened with."""
 
     def beside(self, url: str) -> tuple[Store, str] | None:
-        """Another place, as `open_store` gives it; None where the credentials are not for other places.
+        """Another place, as `open_store` returns it; None if the credentials are not for other places.
 
         Raises: as `open_store` and `StoreSource.fetch`
         """
@@ -213,9 +213,9 @@ class OpensBeside(Protocol):
 
 
 def range_reader(store: object) -> ReadRange | None:
-    """How a store reads a part of a file by one request; None where it reads streams alone.
+    """The function with which a store reads a part of a file in one request; None if it only reads streams.
 
-    Stores that stand before others have a `range_reader` of their own.
+    Stores that wrap others have a `range_reader` method.
     """
     given = getattr(store, "range_reader", None)
     return getattr(store, "get_range", None) if given is None else given()

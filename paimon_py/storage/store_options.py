@@ -1,4 +1,4 @@
-"""Names of the options of stores: which are used, which tune Java's clients, which are probably misspelled. Pure.
+"""Names of the options of stores: used ones, tuning of Java's clients, and probable misspellings. Pure.
 
 Source: Java `S3FileIO`, `GSFileIO`, `AzureFileIO`, `OSSFileIO` (prefixes, mirrored keys); Hadoop's connectors.
 """
@@ -22,11 +22,11 @@ class Family(msgspec.Struct, frozen=True):
     """The options of one kind of store.
 
     Attributes:
-        prefixes: how their names begin; what follows means the same behind each.
-        used: names behind the prefix, as they are usually spelled.
-        tuning: names behind the prefix that change nothing of what is read and written; they pass without effect.
-        called: what others call an option behind the prefix, with dots between the words.
-        read: names that give the same are the same option where the options are read.
+        prefixes: the prefixes of their names; the same name has the same meaning after each.
+        used: names after the prefix, in their usual spelling.
+        tuning: names after the prefix that do not affect what is read and written; they are accepted without effect.
+        called: other names for an option after the prefix, with dots between the words.
+        read: normalises names; names with the same result are the same option.
     """
 
     title: str
@@ -37,7 +37,7 @@ class Family(msgspec.Struct, frozen=True):
     read: Callable[[str], str] = _with_dots
 
     def full_names(self, prefix: str) -> frozenset[str]:
-        """The full names behind a prefix."""
+        """The full names for a prefix."""
         return frozenset(prefix + name for name in self.used)
 
 
@@ -132,7 +132,7 @@ _MISTAKEN = {
     **dict.fromkeys(("oss.", "aliyun.oss.", "fs.aliyun."), ("fs.oss.", OSS)),
     "security.kerberos.": ("security.kerberos.login.", KERBEROS),
 }
-"""Prefixes that others use for the options of a store, and those that are read."""
+"""Prefixes that others use for the options of a store, and the supported ones."""
 
 _OF_ENVIRONMENT = {
     "aws_access_key_id": "s3.access-key", "aws_secret_access_key": "s3.secret-key",
@@ -150,18 +150,18 @@ _LETTERS = {
     for prefix, family in (("s3.", S3), ("fs.gs.", GCS), ("fs.azure.", AZURE), ("fs.oss.", OSS))
     for full in family.full_names(prefix)
 }
-"""Options by their letters, for names with other signs between them (`s3_access_key`)."""
+"""Options by their letters, for names with other separators (`s3_access_key`)."""
 
 _BARE_OSS = "oss."
 _OF_ACCOUNT = re.compile(r"\.[^.]+\.(?:blob|dfs)\.[a-z0-9.]+$")
 
 
 def check_store_options(options: Mapping[str, str]) -> None:
-    """Refuse names below the prefix of a store that nobody reads: the setting would be missing without a word.
+    """Refuse unknown names below the prefix of a store: the setting would be missing silently.
 
-    Tuning of Java's clients passes without effect, and so does what names no store.
+    Tuning of Java's clients is accepted without effect, and so are names of no store.
 
-    Raises: OptionError that says the option that was probably meant, or which there are.
+    Raises: OptionError that contains the option that was probably meant, or the supported ones.
     """
     for name in options:
         for family in FAMILIES:
@@ -197,7 +197,7 @@ def _meant_elsewhere(name: str) -> str | None:
 
 
 def _behind(rest: str, family: Family) -> str:
-    """What follows a prefix, without the account that options of Azure end with."""
+    """The rest after a prefix, without the account that options of Azure end with."""
     return _OF_ACCOUNT.sub("", rest) if family is AZURE else rest
 
 
@@ -219,7 +219,7 @@ def _check(name: str, prefix: str, family: Family) -> None:
         return
     known = ", ".join(sorted(prefix + used for used in family.used))
     raise OptionError(
-        f"paimon_py does not know the option {name!r}, and without it something else may happen than was asked for;"
+        f"paimon_py does not know the option {name!r}, and ignoring it might not do what you asked for;"
         f" for {family.title} there are {known}",
         option=name,
     )

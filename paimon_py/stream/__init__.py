@@ -1,6 +1,7 @@
-"""Streams: how the changes of a table are followed, snapshot by snapshot.
+"""Streams: following the changes of a table, snapshot by snapshot.
 
-`start.py` says where a stream begins and `end.py` where it ends, `follow.py` what is read of a snapshot; these decide
-and touch nothing. `follower.py` finds one snapshot after the other, `position.py` puts a place into a text, `stream.py`
-and `step.py` are what a user holds. What never lives here: reading files (`scan`), waiting other than through `Env`.
+`start.py` defines where a stream begins and `end.py` where it ends, `follow.py` what to read of a snapshot; these only
+decide and do no I/O. `follower.py` finds one snapshot after the other, `position.py` serialises a position,
+`stream.py` and `step.py` are the user's objects. Out of scope: reading files (`scan`), waiting other than through
+`Env`.
 """

@@ -1,4 +1,4 @@
-"""Find where a stream begins: from a start to a whole snapshot, or to the snapshot after which it goes on."""
+"""Finds where a stream begins: resolves a start to a whole snapshot, or to the snapshot after which it continues."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from paimon_py.stream.start import Compacted, Earliest, FromSnapshot, FromTime, 
 
 
 def whole(root: TableRoot, start: Full | Compacted, end: End) -> Snapshot | None:
-    """The snapshot of which all rows come first; None as long as the table is empty.
+    """The snapshot whose rows all come first; None while the table is empty.
 
-    The latest one, or the last one before the end, so that the stream ends with the table as it was then.
+    The latest one, or the last one before the end, so that the stream ends with the table as of the end.
 
-    Cost: as finding the latest snapshot; a get for each later one where an end or a compaction is looked for.
+    Cost: that of finding the latest snapshot; a get for each later one if an end or a compaction must be found.
     Raises: SnapshotExpiredError, SnapshotNotFoundError
     """
     if isinstance(start, Full) and start.snapshot_id is not None:
@@ -38,15 +38,15 @@ def whole(root: TableRoot, start: Full | Compacted, end: End) -> Snapshot | None
 def follows(root: TableRoot, start: Latest | Earliest | FromSnapshot | FromTime | Position) -> Base:
     """The snapshot after which a stream begins.
 
-    Cost: a few gets; a halving search for a time, a list for the earliest.
+    Cost: a few gets; a binary search for a time, a list for the earliest.
     Raises:
         UsageError: a position of another table, or a snapshot that is later than the next one.
-        SnapshotExpiredError: what is to be read has expired.
+        SnapshotExpiredError: the snapshot to read has expired.
     """
     if isinstance(start, Position):
         if start.table is not None and start.table != table_of(root):
             raise UsageError(
-                f"the position {str(start)!r} is not of the table at {root.path}, or that was made anew since:"
+                f"the position {str(start)!r} is not of the table at {root.path}, or the table was created again since:"
                 " start again with from_='full'"
             )
         return start.base
@@ -62,7 +62,7 @@ def follows(root: TableRoot, start: Latest | Earliest | FromSnapshot | FromTime 
 
 
 def before(root: TableRoot, number: int) -> Base:
-    """The snapshot before one, as far as it is known: it is there, or the one of this number names it. Cost: a get or
+    """The snapshot before one, if it is known: it exists, or the given one references it. Cost: a get or
     two.
     """
     found = root.snapshots.find(number - 1) if number > 1 else None
@@ -73,7 +73,7 @@ def before(root: TableRoot, number: int) -> Base:
 
 
 def _first_since(root: TableRoot, oldest: int, millis: int) -> int:
-    """The number of the first snapshot that was committed at a time or later; the next one if there is none.
+    """The id of the first snapshot that was committed at a time or later; the next id if there is none.
 
     Source: Java `TimeTravelUtil.earlierThanTimeMills`.
     """
@@ -93,7 +93,7 @@ def _first_since(root: TableRoot, oldest: int, millis: int) -> int:
 
 
 def _downwards(root: TableRoot, latest: Snapshot) -> Iterator[Snapshot]:
-    """The snapshots from the latest down to the oldest that is left."""
+    """The snapshots from the latest down to the oldest remaining one."""
     found: Snapshot | None = latest
     while found is not None:
         yield found

@@ -11,7 +11,7 @@ from paimon_py.spec.snapshot import MIN_LONG, Snapshot
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):
-    """The last snapshot of a stream; without any of these there is none.
+    """The last snapshot of a stream; the stream is unbounded if none of these is set.
 
     Attributes:
         snapshot_id: the last one has this id.
@@ -33,7 +33,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
         return self.watermark is not None and mark > self.watermark
 
     def is_at(self, snapshot_id: int) -> bool:
-        """Whether no snapshot after this one is wanted, whatever it holds."""
+        """Whether no snapshot after this one is wanted, whatever it contains."""
         return self.snapshot_id is not None and snapshot_id >= self.snapshot_id
 
     def is_past(self, now_millis: int) -> bool:

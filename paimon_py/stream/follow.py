@@ -1,4 +1,4 @@
-"""What a stream reads of a snapshot: decided from what it has, and the options that the table had then.
+"""Decides what a stream reads of a snapshot, from the snapshot and the options of the table at that time.
 
 Source: format.md §17; Java `DataTableStreamScan`, `DeltaFollowUpScanner`, `ChangelogFollowUpScanner`.
 """
@@ -18,8 +18,8 @@ from paimon_py.spec.snapshot import CommitKind, Snapshot
 
 
 class Reads(enum.Enum):
-    """Where the changes of a snapshot are: in files that its delta adds, in changelog files, or in what an overwrite
-    put in place of what.
+    """Where the changes of a snapshot are: in files that its delta adds, in changelog files, or in the files that an
+    overwrite replaced and added.
     """
 
     DELTA = "delta"
@@ -28,15 +28,15 @@ class Reads(enum.Enum):
 
 
 class Follow(msgspec.Struct, frozen=True):
-    """How the snapshots of a table are followed.
+    """The settings for following the snapshots of a table.
 
     Attributes:
-        has_changelog: the table makes changelog files, as far as a snapshot's own schema does not say otherwise.
+        has_changelog: the table writes changelog files, unless a snapshot's own schema differs.
         keyed: the table has a primary key.
         overwrites: overwrites are read as well.
-        refuses: commits that take rows away are refused; the others are read whatever their kind is.
-        waiting: rows are read when they are written, though they wait for their bucket: nothing tells of them later.
-        delay_millis: how long a snapshot is left alone after it was committed.
+        refuses: commits that remove rows are refused; the others are read regardless of their kind.
+        waiting: rows in the postpone bucket are read when they are written: nothing reports them later.
+        delay_millis: how long a snapshot is ignored after it was committed.
     """
 
     has_changelog: bool
@@ -48,7 +48,7 @@ class Follow(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, schema: TableSchema) -> Follow:
-        """How the options of a table say that it is followed."""
+        """The settings from the options of a table."""
         options = Options(schema.options)
         keyed = bool(schema.primary_keys)
         return cls(
@@ -61,9 +61,9 @@ class Follow(msgspec.Struct, frozen=True):
         )
 
     def source(self, snapshot: Snapshot, *, has_changelog: bool) -> Reads | None:
-        """What to read of a snapshot; None for nothing. `has_changelog`: the table made changelogs at that time.
+        """What to read of a snapshot; None for nothing. `has_changelog`: the table wrote changelogs at that time.
 
-        An overwrite that is read counts with what it removed and added, whether the table has a changelog or not.
+        An overwrite that is read counts with the rows it removed and added, whether the table has a changelog or not.
         """
         if self.keyed and self.overwrites and snapshot.commit_kind is CommitKind.OVERWRITE:
             return None if snapshot.has_same_rows else Reads.REPLACED
@@ -72,5 +72,5 @@ class Follow(msgspec.Struct, frozen=True):
         return None if source is None else Reads(source.value)
 
     def is_too_new(self, snapshot: Snapshot, now_millis: int) -> bool:
-        """Whether a snapshot is to be left alone for now."""
+        """Whether a snapshot is to be ignored for now."""
         return bool(self.delay_millis) and snapshot.time_millis > now_millis - self.delay_millis

@@ -1,9 +1,8 @@
-"""The snapshots that follow one another, found one by one.
+"""Finds the snapshots that follow one another, one by one.
 
-Nothing is listed while all goes well: the next snapshot is asked for by its number. Each must have been built on the
-    one
-that was passed last, so that a rollback is noticed, also long after that one has expired. A snapshot of another writer
-does not say on what it was built: then the one before is looked at again.
+Nothing is listed in normal operation: the next snapshot is requested by its id. Each must have been built on the last
+passed one, so that a rollback is noticed, even long after that one has expired. A snapshot of another writer does not
+contain its parent: then the previous one is read again.
 
 Source: docs/reliability.md §3 (b), (c); Java `NextSnapshotFetcher`.
 """
@@ -21,7 +20,7 @@ from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.stream.position import table_of
 
 AHEAD_MAX = 64
-"""Snapshots that are fetched at once where a reader is far behind."""
+"""The number of snapshots that are fetched at once if a reader is far behind."""
 
 KEEPING = (
     "; the options snapshot.num-retained.min, snapshot.num-retained.max and snapshot.time-retained decide how long"
@@ -31,14 +30,14 @@ KEEPING = (
 
 
 class SnapshotFollower:
-    """The snapshots after a base, in their order, one at a time.
+    """The snapshots after a base, in order, one at a time.
 
     Attributes:
-        base: the snapshot that was passed last.
+        base: the last passed snapshot.
     """
 
     def __init__(self, root: TableRoot, base: Base, table: str | None, consumer: str | None = None) -> None:
-        """`table`: what tells the table from one that is made later at its path. `consumer`: whose stream this is."""
+        """`table`: tells the table from one created later at its path. `consumer`: the consumer of the stream."""
         self._root = root
         self._table = table
         self._consumer = consumer
@@ -49,19 +48,19 @@ class SnapshotFollower:
         self._expired_below = 0
 
     def peek(self) -> Snapshot | None:
-        """The next snapshot, None if there is none yet. Nothing is passed, so that the call can be repeated.
+        """The next snapshot; None if there is none yet. The follower does not advance, so the call can be repeated.
 
-        Cost: two gets, hardly more than one where the reader is behind.
+        Cost: two gets, hardly more than one if the reader is behind.
         Raises:
             SnapshotExpiredError: the snapshot has expired, or was rolled back.
-            TableNotFoundError: there is no table any more.
+            TableNotFoundError: the table no longer exists.
         """
         if not self._ahead:
             self._ahead.extend(self._fetch())
         return self._ahead[0] if self._ahead else None
 
     def pass_it(self) -> None:
-        """Go past the snapshot that `peek` showed."""
+        """Advance past the snapshot that `peek` returned."""
         self.base = Base.of(self._ahead.popleft())
 
     def _fetch(self) -> Sequence[Snapshot]:
@@ -82,11 +81,11 @@ class SnapshotFollower:
         return [] if snapshot is None or not self._follows(snapshot) else [snapshot]
 
     def _many(self, number: int) -> Sequence[Snapshot]:
-        """A chunk of snapshots, none if there are not so many.
+        """A chunk of snapshots; empty if there are too few.
 
-        If each says that it was built on the one before, they are what follows. Else the last one is fetched first and
-        once more in the end: if both are the same, no rollback came in between, and all the others, the base too, are
-        what the last one came from.
+        If each states that it was built on the previous one, they are the next ones. Otherwise the last one is fetched
+        first, and once more at the end: if both are the same, there was no rollback in between, and the last one
+        descends from all the others, including the base.
         """
         last = number + self._chunk - 1
         newest = self._root.snapshots.find(last) if self._chunk > 1 else None
@@ -107,9 +106,9 @@ class SnapshotFollower:
         return chain if said or self._root.snapshots.find(last) == newest else []
 
     def _follows(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot follows the one passed last; False for one that a commit left in the wrong place.
+        """Whether a snapshot follows the last passed one; False for one that a commit left in the wrong place.
 
-        Raises: SnapshotExpiredError if the one passed last is not in the history any more.
+        Raises: SnapshotExpiredError if the last passed one is no longer part of the history.
         """
         said = snapshot.follows(self.base)
         if said is False:
@@ -120,10 +119,11 @@ class SnapshotFollower:
         return True
 
     def _check_base(self, *, follows: bool) -> None:
-        """Make sure that the snapshot passed last was not rolled back; one that has expired is as good.
+        """Check that the last passed snapshot was not rolled back; an expired one is accepted.
 
         Args:
-            follows: its successor says that it was built on it. Else the table, and a kept changelog, are asked.
+            follows: its successor states that it was built on it. Otherwise the table and a retained changelog are
+                checked.
         """
         if self.base.id and self.base.mark is None:
             return
@@ -144,7 +144,7 @@ class SnapshotFollower:
             raise self._rolled_back()
 
     def _none(self, number: int) -> Sequence[Snapshot]:
-        """What to do without a snapshot of this number: it may be still to come, or have been."""
+        """Decide if a snapshot is missing: it may not exist yet, or no longer."""
         here = self._root.snapshots.find(self.base.id) if self.base.id else None
         if here is not None:
             if not self.base.is_of(here):
@@ -152,7 +152,7 @@ class SnapshotFollower:
             return []
         ids = self._root.snapshots.ids()
         if not ids:
-            self._root.schemas.latest()  # says whether there is a table
+            self._root.schemas.latest()  # raises if there is no table
         if number in ids or self.base.id in ids:
             return []
         if ids and number < ids[0]:
@@ -178,16 +178,16 @@ class SnapshotFollower:
         if self._consumer is not None:
             way = f"table.reset_consumer({self._consumer!r}, …) says with which snapshot the consumer goes on"
         return SnapshotExpiredError(
-            f"snapshot {self.base.id} of {self._root.path}, after which the stream goes on, is not in the table any"
-            f" more{there}. The table was rolled back or created again: {way}",
+            f"snapshot {self.base.id} of {self._root.path}, after which the stream continues, is no longer in the"
+            f" table{there}. The table was rolled back or created again: {way}",
             path=self._root.path, snapshot_id=self.base.id,
         )  # fmt: skip
 
 
 def require_following(root: TableRoot, number: int, consumer: str | None = None) -> None:
-    """Make sure that a stream can begin with a snapshot: it is there, its changelog is, or it is the next to come.
+    """Check that a stream can begin with a snapshot: it or its changelog exists, or it is the next one.
 
-    `consumer`: who stands at it.
+    `consumer`: the consumer with this position.
 
     Raises:
         UsageError: it would be later than the next one.
@@ -201,8 +201,9 @@ def require_following(root: TableRoot, number: int, consumer: str | None = None)
     latest = root.snapshots.latest_id() or 0
     if number > latest + 1 and consumer is not None:
         raise UsageError(
-            f"the consumer {consumer!r} of {root.path} stands at snapshot {number}, but the next one will be"
-            f" {latest + 1}: the table was rolled back or made anew; table.reset_consumer({consumer!r}, {latest + 1})"
+            f"the consumer {consumer!r} of {root.path} is at snapshot {number}, but the next one will be"
+            f" {latest + 1}: the table was rolled back or created again;"
+            f" table.reset_consumer({consumer!r}, {latest + 1})"
         )
     if number > latest + 1:
         raise UsageError(f"there is no snapshot {number} in {root.path}: the next one will be {latest + 1}")

@@ -1,7 +1,7 @@
-"""A place in a stream as a short text, valid in any process.
+"""A position in a stream as a short text, valid in any process.
 
-The text names the last snapshot that was read, by id and mark, and the table, so that a rollback, a table that was made
-anew and another table are noticed.
+The text contains the last snapshot that was read, by id and mark, and the table, so that a rollback, a table that was
+created again and another table are noticed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONG_MAX = 2**63 - 1
 
 
 class Position(msgspec.Struct, frozen=True):
-    """The snapshot after which a stream goes on, and which table that is of; None where it is not known."""
+    """The snapshot after which a stream continues, and the table it belongs to; None if unknown."""
 
     base: Base
     table: str | None
@@ -34,13 +34,13 @@ class Position(msgspec.Struct, frozen=True):
 
 
 def parse_position(text: str) -> Position:
-    """The position in a text.
+    """Parse the text of a position.
 
-    Raises: UsageError for a text that no step gave.
+    Raises: UsageError for a text that is not from a step.
     """
     found = _TEXT.fullmatch(text)
     if found is None or int(found[2]) > _LONG_MAX:
-        raise UsageError(f"{text!r} is not a position of a stream: those are what step.position gave, unchanged")
+        raise UsageError(f"{text!r} is not a position of a stream: pass the value of step.position, unchanged")
     if found[1] != _EDITION:
         raise UsageError(
             f"{text!r} is a position of version {found[1]}, this paimon_py reads version {_EDITION}: use the release"
@@ -51,8 +51,8 @@ def parse_position(text: str) -> Position:
 
 
 def table_of(root: TableRoot) -> str | None:
-    """What tells a table from others, also from one that was made anew at its path: a sum over its first schema and
-    the name of the branch.
+    """A checksum that distinguishes a table from others, also from one created again at its path: over its first
+    schema and the name of the branch.
 
     None if there is no first schema (any more). Cost: one get.
     """

@@ -1,4 +1,4 @@
-"""How a stream's consumer moves: when steps are acknowledged, in one process or several.
+"""Moves the consumer of a stream when steps are acknowledged, in one process or several.
 
 Source: Java `DataTableStreamScan.notifyCheckpointComplete`, option `consumer.mode`.
 """
@@ -13,12 +13,12 @@ from paimon_py.stream.position import table_of
 
 
 class Progress:
-    """Moves a consumer forward. Called with the place after an acknowledged step.
+    """Moves a consumer forward. Called with the position after an acknowledged step.
 
-    With `in_order` a step stands for all before it (`consumer.mode` = 'exactly-once'). Else steps are acknowledged one
-    by one, in any order, and the consumer stands before the first one that is not ('at-least-once').
+    With `in_order` a step acknowledges all before it (`consumer.mode` = 'exactly-once'). Otherwise steps are
+    acknowledged one by one, in any order, and the consumer stays before the first one that is not ('at-least-once').
 
-    A copy that was sent to another process knows nothing of the others' steps, and moves the consumer as if in order.
+    A copy in another process does not know the others' steps, and moves the consumer as if in order.
     """
 
     def __init__(self, root: TableRoot, name: str, *, in_order: bool) -> None:
@@ -30,23 +30,23 @@ class Progress:
         self._is_recorded = False
 
     def begin(self, after: Base, table: str | None) -> None:
-        """Record where the consumer stands before its first step, so that expiry waits for it.
+        """Record the consumer's position before its first step, so that expiry waits for it.
 
         Raises: StorageError, TableNotFoundError
         """
         self._record(after, table)
 
     def on_step(self, after: Base, last: Base) -> None:
-        """Take note of a step that was handed out: it stands for the snapshots after one, up to and with another."""
+        """Note a step that was returned: it covers the snapshots after one, up to and including another."""
         if not self._in_order:
             self._open[last.id] = after, last
 
     def __call__(self, last: Base, table: str | None) -> None:
-        """Acknowledge the step that ends with a snapshot. `table`: what tells the table from one that is made later.
+        """Acknowledge the step that ends with a snapshot. `table`: distinguishes the table from one created later.
 
         Raises:
-            StorageError: nothing is recorded, or everything is.
-            TableNotFoundError: there is another table now, whose consumers stay as they are.
+            StorageError: either nothing or everything is recorded.
+            TableNotFoundError: there is another table now, whose consumers are not changed.
         """
         self._done = max(self._done, last, key=lambda one: one.id)
         left = {number: ends for number, ends in self._open.items() if number != last.id}

@@ -1,4 +1,4 @@
-"""What is read of every step of a stream: which columns and rows, and how a split becomes batches with kinds."""
+"""The columns and rows to read of every step of a stream, and the conversion of splits to batches with kinds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 
 
 class Reading:
-    """Columns and rows of a table that a stream wants. Values can be pickled; secrets are left out."""
+    """The columns and rows of a table that a stream reads. Values can be pickled; secrets are omitted."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Reading:
         where: Predicate | str | None,
         view: RowShape | None = None,
     ) -> None:
-        """`view`: how rows are shown; None: as they are, with their kinds.
+        """`view`: how rows are presented; None: unchanged, with their kinds.
 
         Raises: UsageError for unknown columns, or a condition that does not fit.
         """
@@ -56,15 +56,15 @@ class Reading:
 
     @property
     def request(self) -> Request:
-        """What to plan and to read of the table."""
+        """The request for planning and reading the table."""
         return self._view.request_for(self._projection_and_request[1])
 
     @property
     def whole_request(self) -> Request:
-        """What to plan and to read of a whole snapshot with which a stream begins.
+        """The request for planning and reading a whole snapshot with which a stream begins.
 
-        A system table shows the rows that were deleted as well. Rows that a compaction has yet to see are left out
-        where the compaction will tell of them in its changelog.
+        A system table also shows deleted rows. Rows that are not compacted yet are omitted if the compaction will
+        report them in its changelog.
 
         Source: Java `DataTableStreamScan.tryFirstPlan`.
         """
@@ -78,9 +78,9 @@ class Reading:
         return msgspec.structs.replace(self.request, files=files, kinds=not self._is_plain)
 
     def as_split(self, split: Split | bytes) -> Split:
-        """A split of a step, perhaps of its bytes.
+        """A split of a step, or of its bytes.
 
-        Raises: UsageError for what is neither.
+        Raises: UsageError for other values.
         """
         if isinstance(split, Split):
             return split
@@ -92,8 +92,8 @@ class Reading:
         """The rows of a split of a step, also one that came from another process (as a value or its bytes).
 
         Shapes: out — batches of `schema`, none empty; rows of a whole snapshot of a table are additions. (In Java they
-            are +I or +U, which depends on how far their files are compacted.)
-        Raises: UsageError for a split of a stream of another schema; else as `read_split`.
+        are +I or +U, depending on how far their files are compacted.)
+        Raises: UsageError for a split of a stream of another schema; otherwise as `read_split`.
         """
         value = self.as_split(split)
         if value.schema_id != self.request.schema.id:
@@ -107,13 +107,13 @@ class Reading:
         yield from map(self._projection_and_request[0].apply, self._view.show(self._projection_and_request[1], found))
 
     def together(self, splits: Sequence[Split], *, in_order: bool, keeps: bool) -> Iterator[pa.RecordBatch]:
-        """The rows of several splits, read at the same time; see `read_together`."""
+        """The rows of several splits, read in parallel; see `read_together`."""
         table = OpenTable(self._root, self._table_schema)
         return read_together(table, self.batches, splits, in_order=in_order, keeps=keeps)
 
     @lazy_property
     def _projection_and_request(self) -> tuple[Projection, Request]:
-        """What is shown, in terms of the view."""
+        """The returned columns, in terms of the view."""
         schema = self._view.shown_schema(self._table_schema)
         predicate = None if self._where is None else bind(self._where, schema.fields, takes_parts=True)
         whole = whole_columns(predicate)
@@ -126,7 +126,7 @@ class Reading:
 
     @property
     def _returned_columns(self) -> tuple[str, ...] | None:
-        """The columns that were asked for; rows of a table always have their kinds, last."""
+        """The requested columns; rows of a table always have their kinds, last."""
         if self._columns is None or not self._is_plain or ROW_KIND_COLUMN in self._columns:
             return self._columns
         return (*self._columns, ROW_KIND_COLUMN)

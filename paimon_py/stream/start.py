@@ -1,4 +1,4 @@
-"""Where a stream begins: what a caller says by `from_`, or by the options `scan.*`, as a value.
+"""Where a stream begins: the caller's `from_`, or the options `scan.*`, as a value.
 
 Source: Java `CoreOptions.StartupMode`, `AbstractDataTableScan.createStartingScanner`.
 """
@@ -25,19 +25,19 @@ _OF_BATCHES = (
     "scan.tag-name", "scan.watermark", "scan.version", "scan.creation-time-millis", "scan.file-creation-time-millis",
     "incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag",
 )  # fmt: skip
-"""Options that choose a state or a span for batch reads; Java refuses them for streams as well, or starts otherwise."""
+"""Options that choose a state or a range for batch reads; Java also refuses them for streams, or differs."""
 
 _NAMES = "'full', 'latest', 'earliest', a snapshot id, a datetime or a position"
 
 
 class Full(msgspec.Struct, frozen=True):
-    """All rows of a snapshot, then what follows: of the snapshot `snapshot_id`; else of the latest."""
+    """All rows of a snapshot, then later changes: of the snapshot `snapshot_id`, or else of the latest."""
 
     snapshot_id: int | None = None
 
 
 class Compacted(msgspec.Struct, frozen=True):
-    """All rows of the newest snapshot that a compaction made, then what follows.
+    """All rows of the newest snapshot created by a compaction, then later changes.
 
     Attributes:
         commits: only compactions with an identifier that is a multiple of this number, as full ones have.
@@ -47,15 +47,15 @@ class Compacted(msgspec.Struct, frozen=True):
 
 
 class Latest(msgspec.Struct, frozen=True):
-    """What follows the snapshot that is the latest now."""
+    """The changes after the current latest snapshot."""
 
 
 class Earliest(msgspec.Struct, frozen=True):
-    """What the oldest snapshot that is left changed, or the oldest changelog, and what follows."""
+    """The changes of the oldest remaining snapshot or changelog, and later ones."""
 
 
 class FromSnapshot(msgspec.Struct, frozen=True):
-    """What this snapshot changed, and what follows. `consumer`: whose place that is, and after which it is."""
+    """The changes of this snapshot, and later ones. `consumer`: the consumer at it; `after`: the snapshot before it."""
 
     snapshot_id: int
     consumer: str | None = None
@@ -63,7 +63,7 @@ class FromSnapshot(msgspec.Struct, frozen=True):
 
 
 class FromTime(msgspec.Struct, frozen=True):
-    """What was committed at a time or later."""
+    """The changes committed at a time or later."""
 
     millis: int
 
@@ -72,12 +72,12 @@ Start = Union[Full, Compacted, Latest, Earliest, FromSnapshot, FromTime, Positio
 
 
 def start_of(from_: object, options: Mapping[str, str], schema: TableSchema) -> Start:
-    """Where a stream begins: by `from_`; where that is None by the stream's own options, then by the table's.
+    """Where a stream begins: by `from_`; if that is None by the stream's own options, then by the table's.
 
     Raises:
-        UsageError: no such start, or both `from_` and an option name one.
-        OptionError: an option with a wrong value, or one that the mode lacks.
-        UnsupportedError: a start that only batch reads have.
+        UsageError: an unknown start, or both `from_` and an option are given.
+        OptionError: an option with a wrong value, or one that the mode requires is missing.
+        UnsupportedError: a start that only batch reads support.
     """
     named = [name for name in ("scan.mode", *_PLACES, *_OF_BATCHES) if name in options]
     if from_ is not None:

@@ -1,4 +1,4 @@
-"""A step of a stream: the rows of one snapshot, and where the stream goes on after it."""
+"""A step of a stream: the rows of one snapshot, and the position after it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Acknowledge = Callable[[Base, Union[str, None]], None]
 
 
 class Step:
-    """The changes that one snapshot brought, or with `is_full` all rows of a snapshot.
+    """The changes of one snapshot, or with `is_full` all rows of a snapshot.
 
-    Steps do not change. They can be pickled to be read in other processes; secrets are left out.
+    Steps are immutable. They can be pickled to be read in other processes; secrets are omitted.
     """
 
     def __init__(
@@ -47,31 +47,31 @@ class Step:
 
     @property
     def snapshot_id(self) -> int:
-        """The snapshot that brought the rows."""
+        """The snapshot whose changes these are."""
         return StepNumber(self._snapshot.id, self.position)
 
     @property
     def next_snapshot_id(self) -> int:
-        """The snapshot with which the stream goes on; snapshots in between that brought nothing are passed over.
+        """The snapshot with which the stream continues; snapshots in between without changes are skipped.
 
-        Like `snapshot_id` it carries the position of the step: where it is the number of a commit, and the table was
-        rolled back since, the step that has the same number then is refused as a conflict.
+        Like `snapshot_id` it carries the position of the step: if it is the number of a commit, and the table was
+        rolled back since, another step that then has the same number is refused as a conflict.
         """
         return StepNumber(self._position.base.id + 1, self.position)
 
     @property
     def position(self) -> str:
-        """Where the stream goes on, as a text to store and to give to `stream(from_=…)`, in any process."""
+        """The position after this step, as a string to store and to pass to `stream(from_=…)`, in any process."""
         return str(self._position)
 
     @property
     def identifier(self) -> int:
-        """A number for the commit of what is made of this step, as in `write_arrow(…, user="totals",
-        identifier=step.identifier)`: the step comes again with the same number, and no other step ever has it, also
-        where the table is rolled back or created again.
+        """A number for committing the results of this step, as in `write_arrow(…, user="totals",
+        identifier=step.identifier)`: the step always has the same number, and no other step ever has it, even
+        if the table is rolled back or created again.
 
-        Numbers of a stream grow as long as the times of its snapshots do not go back, which they do only where Java
-        writers commit whose clocks differ. The number carries the position of the step into the commit, so that the
+        Numbers of a stream grow as long as the times of its snapshots do not decrease, which happens only if Java
+        writers with different clocks commit. The number carries the position of the step into the commit, so that the
         number of another step is refused as a conflict.
         """
         number = (self._snapshot.time_millis << _ID_BITS) | (self._snapshot.id & _ID_MASK)
@@ -79,13 +79,13 @@ class Step:
 
     @property
     def watermark(self) -> int | None:
-        """The event time that the table had come to, in epoch milliseconds; None if it has none."""
+        """The event time that the table has reached, in epoch milliseconds; None if it has none."""
         mark = self._snapshot.watermark
         return None if mark == MIN_LONG else mark
 
     @property
     def is_full(self) -> bool:
-        """Whether the rows are those of a whole snapshot; only the first step of a stream can be so."""
+        """Whether the rows are those of a whole snapshot; only possible for the first step of a stream."""
         return self._is_full
 
     @property
@@ -96,7 +96,7 @@ class Step:
     def splits(self) -> list[Split]:
         """Independent parts of the step, to be read anywhere with `read`.
 
-        All changes of one key are in one part, in their order.
+        All changes of one key are in one part, in order.
         """
         return list(self._splits)
 
@@ -104,16 +104,16 @@ class Step:
         """The rows of one split, also one that came from another process (as a value or its bytes).
 
         Raises:
-            SnapshotExpiredError: the snapshot has expired meanwhile.
+            SnapshotExpiredError: the snapshot has expired in the meantime.
         """
         return pa.RecordBatchReader.from_batches(self.schema, self._reading.batches(self._reading.as_split(split)))
 
     def to_reader(self, *, in_order: bool = True) -> pa.RecordBatchReader:
-        """The rows as a stream of batches, in memory that does not grow with them; splits are read at the same time.
+        """The rows as a stream of batches, in memory that does not grow with them; splits are read in parallel.
 
         Args:
-            in_order: the rows come as if one split were read after the other; else splits by turns, as their rows are
-                there. All changes of one key come in their order in either case.
+            in_order: return the rows as if one split were read after the other; otherwise alternate between splits as
+                their rows become available. All changes of one key come in order in either case.
         Raises: as `read`
         """
         check_flag("in_order", in_order)
@@ -129,7 +129,7 @@ class Step:
     def acknowledge(self) -> None:
         """Record for the consumer of the stream that this step and all before it are processed.
 
-        Call it when what was made of the rows is safe: a stream with this consumer will not return them again. Can be
+        Call it when the results of the rows are stored: a stream with this consumer will not return them again. Can be
         repeated. Cost: a get and a put.
 
         Raises:

@@ -1,4 +1,4 @@
-"""`$binlog`: changes as rows whose columns are lists: of one value, or of the old and the new value of an update.
+"""`$binlog`: changes as rows whose columns are lists: with one value, or the old and the new value of an update.
 
 Source: Java `BinlogTable`, `PackChangelogReader`, release 2.0.
 """
@@ -26,18 +26,18 @@ _BEFORE, _AFTER = ROW_KINDS[1:3]
 
 
 class Binlog(msgspec.Struct, frozen=True):
-    """Every row a change; −U and the +U of the same key that follows are one row of kind +U.
+    """Every row is a change; −U and the following +U of the same key are one row of kind +U.
 
-    Conditions are asked of the rows that are shown: conditions on lists say nothing about files.
+    Conditions apply to the returned rows: conditions on lists cannot skip files.
     """
 
     def shown_schema(self, schema: TableSchema) -> TableSchema:
-        """The kind, and a list of every column."""
+        """The kind, and a list for every column."""
         fields = tuple(_list_field(field) for field in schema.fields)
         return _KINDS.shown_schema(msgspec.structs.replace(schema, fields=fields))
 
     def request_for(self, request: Request) -> Request:
-        """The columns that are shown, or needed by conditions; of a key all, so that rows of a key are known."""
+        """The returned columns, those needed by conditions, and all key columns, which identify the rows of a key."""
         wanted = dict.fromkeys((*request.columns, *self._asked_by_conditions(request)))
         fields = tuple(_single(field) for field in request.schema.fields if field.name != _KINDS.name)
         schema = msgspec.structs.replace(request.schema, fields=fields)
@@ -46,7 +46,7 @@ class Binlog(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(request, schema=schema, columns=columns, predicate=None, kinds=True)
 
     def show(self, request: Request, batches: Iterable[pa.RecordBatch], /) -> Iterator[pa.RecordBatch]:
-        """One row for each change; the old and the new row of an update may come in different batches."""
+        """One row for each change; the old and the new row of an update may be in different batches."""
         mask = None if request.predicate is None else prepare(request.predicate)
         schema = request.arrow_schema
         names = dict.fromkeys((*request.columns, *self._asked_by_conditions(request)))
@@ -58,7 +58,7 @@ class Binlog(msgspec.Struct, frozen=True):
                 yield pa.RecordBatch.from_arrays(picked.columns, schema=schema) if request.columns else picked
 
     def one_for_one(self, _request: Request, /) -> bool:
-        """Two rows of an update are one."""
+        """False: two rows of an update become one."""
         return False
 
     def _asked_by_conditions(self, request: Request) -> list[str]:
@@ -66,7 +66,7 @@ class Binlog(msgspec.Struct, frozen=True):
 
 
 def _list_field(field: Field) -> Field:
-    """The list of a column: its values may be NULL, and the list remembers whether those of the column may."""
+    """The list of a column: its elements may be NULL, and the list stores whether the column may."""
     element = msgspec.structs.replace(field.type, nullable=True)
     return msgspec.structs.replace(field, type=ArrayType(element, nullable=field.type.nullable))
 
@@ -78,7 +78,7 @@ def _single(field: Field) -> Field:
 
 
 def _whole_updates(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows in batches none of which ends with an old row whose new row may follow."""
+    """The rows in batches, none of which ends with an old row whose new row may follow."""
     held: pa.RecordBatch | None = None
     for batch in batches:
         rows = batch if held is None else pa.concat_batches([held, batch])
@@ -93,7 +93,7 @@ def _whole_updates(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def _pack(batch: pa.RecordBatch, keys: list[str], shown: TableSchema, names: tuple[str, ...]) -> pa.RecordBatch:
-    """Rows of lists: a list begins at every row but those that are the new row of the update before them."""
+    """Rows of lists: a list begins at every row except new rows of the update before them."""
     kinds = batch.column(ROW_KIND_COLUMN)
     texts = numpy_values(kinds.dictionary_encode().indices)
     values = kinds.dictionary_encode().dictionary.to_pylist()

@@ -1,4 +1,4 @@
-"""Made tables of the files of one state: data files, their key ranges, buckets, partitions.
+"""Metadata tables of the files of one state: data files, their key ranges, buckets, partitions.
 
 Source: Java `FilesTable`, `FileKeyRangesTable`, `BucketsTable`, `PartitionsTable`, release 2.0.
 """
@@ -35,7 +35,7 @@ _MILLIS = pa.timestamp("ms")
 
 
 class FilePart:
-    """Some of the live files of a state, as columns of system tables."""
+    """A part of the live files of a state, as columns of system tables."""
 
     def __init__(self, state: TableState, entries: EntryColumns) -> None:
         self.state = state
@@ -58,33 +58,33 @@ class FilePart:
         return text_array(found).take(from_numpy(codes, pa.int64()))
 
     def path(self) -> pa.Array:
-        """Where each file lies."""
+        """The path of each file."""
         inside = pc.binary_join_element_wise(self.directories, self.entries.names(), "/")
         return pc.coalesce(self.entries.array("external_path", pa.string()), inside)
 
     def format(self) -> pa.Array:
-        """What the names end with, but for a compression."""
+        """The extensions of the names, without those of a compression."""
         names = pc.replace_substring_regex(self.entries.names(), _COMPRESSED, "")
         return pc.replace_substring_regex(names, r"^.*\.", "")
 
     def number(self, name: str) -> pa.Array:
-        """A number of the entries, null where a file has none."""
+        """A number of the entries; null if a file has none."""
         numbers: Ints = getattr(self.entries, name)
         return from_numpy(numbers, pa.int64(), numbers != ABSENT)
 
     def source(self) -> list[str | None]:
-        """What made each file: APPEND or COMPACT."""
+        """The origin of each file: APPEND or COMPACT."""
         known = {int(number): file_source(int(number)) for number in np.unique(self.entries.source)}
         names = {number: None if each is None else each.name for number, each in known.items()}
         return [names[number] for number in self.entries.source.tolist()]
 
     def write_columns(self) -> list[tuple[str, ...] | None]:
-        """The columns that were written, null for all."""
+        """The columns that were written; null for all."""
         codes, lists = self.entries.lists("write_columns")
         return [lists[code] for code in codes.tolist()]
 
     def key(self, which: str) -> pa.Array:
-        """`[1, a]` of `min_key` or `max_key`, null for files without keys."""
+        """`[1, a]` of `min_key` or `max_key`; null for files without keys."""
         return self._by(self.entries.schema_id, lambda entries, schema_id: self._keys(entries, schema_id, which))
 
     def stats(self, which: str) -> pa.Array:
@@ -101,7 +101,7 @@ class FilePart:
         return self._by(codes, stats_of)
 
     def _by(self, codes: Ints, make: Callable[[EntryColumns, int], pa.Array]) -> pa.Array:
-        """Texts that are made for the files of each code together."""
+        """Strings that are made for the files of each code together."""
         parts, places = [pa.nulls(0, pa.string())], [np.zeros(0, np.int64)]
         for code in np.unique(codes).tolist():
             rows = np.flatnonzero(codes == code)
@@ -149,7 +149,7 @@ class FilePart:
     def _decode(
         self, entries: EntryColumns, fields: Sequence[Field], wanted: Sequence[int], which: str
     ) -> dict[int, pa.Array]:
-        """The bounds by their place among the fields; without those that Arrow cannot hold, such as a year 0 in ns."""
+        """The bounds by position among the fields, without those that Arrow cannot hold, such as a year 0 in ns."""
         types = [field.type for field in fields]
         found = {}
         for slot in wanted:
@@ -204,7 +204,7 @@ def _file_key_ranges(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch
 def file_parts(asked: Asked, state: TableState) -> Iterator[FilePart]:
     """The live files of a state that may match by partition, bucket, level and schema.
 
-    Cost: the manifests that may hold such files.
+    Cost: the manifests that may contain such files.
     """
     if state.snapshot is None:
         return
@@ -236,7 +236,7 @@ def _wanted_entries(asked: Asked, state: TableState) -> EntryFilter | None:
 
 
 def _manifest_bounds(files: Sequence[ManifestFile], schema: TableSchema) -> dict[str, Bounds]:
-    """What manifests say of buckets and levels, and of the partition where all their files are in one."""
+    """The bounds of buckets and levels in manifests, and of the partition if all their files are in one."""
     low = pa.array([file.partition_stats.min_values for file in files], pa.binary())
     high = pa.array([file.partition_stats.max_values for file in files], pa.binary())
     one = pc.if_else(pc.equal(low, high), low, pa.scalar(None, pa.binary()))
@@ -284,7 +284,7 @@ _PARTITIONS: Columns[tuple[TableState, pa.Table]] = {
 
 
 def _buckets(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
-    """The buckets that have files, by partition and number."""
+    """The non-empty buckets, by partition and number."""
     if state.snapshot is not None:
         found = counted_files(state.root, state.snapshot, _wanted_entries(asked, state), by=("partition", "bucket"))
         texts = partition_row_texts(found["partition"].combine_chunks(), state.schema)
@@ -292,7 +292,7 @@ def _buckets(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
 
 
 def _partitions(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
-    """The partitions that have files, by their texts."""
+    """The non-empty partitions, by their texts."""
     if state.snapshot is not None:
         found = counted_files(state.root, state.snapshot, None, by=("partition",), waiting=False)
         texts = partition_names(found["partition"].combine_chunks(), state.schema, directory=False)
@@ -316,7 +316,7 @@ def _times(found: pa.Table) -> pa.Array:
 
 
 def _deleted_rows(state: TableState, partitions: pa.ChunkedArray) -> list[int | None]:
-    """Rows that deletion vectors name, null where one does not say how many. Cost: the index manifest"""
+    """The number of rows in deletion vectors; null if one has no count. Cost: the index manifest"""
     counts: dict[bytes, int | None] = {}
     name = state.snapshot.index_manifest if state.snapshot is not None else None
     if name is not None and Options(state.schema.options).get_bool("deletion-vectors.enabled"):
@@ -334,7 +334,7 @@ def _number_texts(numbers: pa.Array) -> pa.Array:
 
 
 def _bound_texts(values: pa.Array, stored: Field, field: Field) -> pa.Array:
-    """Bounds as the column's type of today shows them; `null` where that cannot hold them."""
+    """Bounds in the column's current type; `null` if it cannot hold them."""
     try:
         return value_texts(cast(values, stored.type, field.type), field.type)
     except SchemaError:

@@ -1,4 +1,4 @@
-"""The made table of file indexes: one row for each column and type of each indexed file.
+"""The metadata table of file indexes: one row for each column and type of each indexed file.
 
 Source: Java `FileIndexesTable`.
 """
@@ -23,7 +23,7 @@ from paimon_py.system.metadata_table_def import Asked, Columns, Made, TableState
 
 
 class _Indexed(msgspec.Struct, frozen=True, kw_only=True):
-    """One index of a data file; `place` is its container, None in the manifest entry."""
+    """One index of a data file; `place` is its container; None if it is in the manifest entry."""
 
     partition: str
     bucket: int
@@ -87,7 +87,7 @@ def _indexes(part: FilePart) -> Iterator[_Indexed]:
 def _size(root: TableRoot, place: str) -> int:
     status = root.files.stat(place)
     if status is None:
-        raise CorruptionError(f"{place} went while it was read", path=place)
+        raise CorruptionError(f"{place} disappeared while it was read", path=place)
     return status.size_bytes
 
 

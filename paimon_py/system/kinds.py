@@ -1,4 +1,4 @@
-"""Which system tables there are, each as a value.
+"""All system tables, each as a value.
 
 Source: Java `SystemTableLoader`, `AuditLogTable`, `ReadOptimizedTable`, release 2.0.
 """
@@ -34,7 +34,7 @@ MADE = {made.name: made for made in (*METADATA_TABLES, *FILE_TABLES, *INDEX_TABL
 def system_table(opened: OpenTable, table: str, name: str) -> SystemTable | MadeTable:
     """The system table `name` of a table.
 
-    Raises: UsageError if there is no system table of this name.
+    Raises: UsageError if there is no system table with this name.
     """
     kind = kind_of(name)
     if isinstance(kind, Made):
@@ -43,7 +43,7 @@ def system_table(opened: OpenTable, table: str, name: str) -> SystemTable | Made
 
 
 def kind_of(name: str) -> Kind | Made:
-    """The kind of system table that has this name.
+    """The kind of system table with this name.
 
     Raises: as `system_table`
     """

@@ -1,4 +1,4 @@
-"""Made tables of what one snapshot names: manifests, and index files of the table.
+"""Metadata tables of the contents of one snapshot: manifests, and index files of the table.
 
 Source: Java `ManifestsTable`, `TableIndexesTable`, release 2.0.
 """
@@ -60,7 +60,7 @@ _INDEXES: Columns[tuple[TableSchema, Sequence[IndexEntry]]] = {
 
 
 def _manifests(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
-    """What the manifest lists of the snapshot name: base, delta, changelog. Cost: a get for each list."""
+    """The manifests in the manifest lists of the snapshot: base, delta, changelog. Cost: a get for each list."""
     if state.snapshot is not None:
         for part in chunks(_manifests_of(state.root, state.snapshot)):
             yield asked.batch(len(part), (state.schema, part), _MANIFESTS)
@@ -100,7 +100,7 @@ def _ranges(entry: IndexEntry) -> list[dict[str, object]] | None:
 
 
 def _indexed_columns(entry: IndexEntry, schema: TableSchema) -> str | None:
-    """The names of the columns that an index over row ids covers; None if one of them is no more."""
+    """The names of the columns that an index over row ids covers; None if one of them no longer exists."""
     index = entry.global_index
     if index is None:
         return None

@@ -1,4 +1,4 @@
-"""`MadeScan`: a lazy read of a made table."""
+"""`MadeScan`: a lazy read of a metadata table."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _DERIVED = frozenset(("_projection",))
 
 
 class MadeSplit(msgspec.Struct, frozen=True):
-    """The one part of a scan of a made table; travels as bytes.
+    """The only split of a scan of a metadata table; can be sent as bytes.
 
     Attributes:
-        table: the system table, as `snapshots`.
-        snapshot: the state that the rows are of, None where there is none.
+        table: the name of the system table, such as `snapshots`.
+        snapshot: the state to which the rows belong; None if there is none.
     """
 
     table: str
@@ -42,7 +42,7 @@ class MadeSplit(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> MadeSplit:
-        """The split that `bytes(split)` gave.
+        """Decode the result of `bytes(split)`.
 
         Raises: UsageError for other bytes.
         """
@@ -53,10 +53,10 @@ class MadeSplit(msgspec.Struct, frozen=True):
 
 
 class MadeExplanation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scan of a made table would do; prints as text.
+    """The plan of a scan of a metadata table; prints as text.
 
-    `rows_made` and `rows_returned` are known where the scan was carried out: rows that the table made, of which the
-    predicate left the others.
+    `rows_made` and `rows_returned` are known if the scan was executed: rows of the table, and rows that the
+    predicate kept.
     """
 
     table: str
@@ -84,10 +84,10 @@ class MadeExplanation(msgspec.Struct, frozen=True, kw_only=True):
 
 @with_location(lambda scan: scan._place)
 class MadeScan(SplitRows[MadeSplit]):
-    """Rows of a made table: some columns, the rows that match, perhaps at most so many.
+    """Rows of a metadata table: some columns, the rows that match, possibly limited.
 
-    Nothing is read until rows, a count or splits are asked for. The snapshot is then looked up once and kept. Scans do
-    not change and can be pickled; secrets are left out of pickles.
+    Nothing is read until rows, a count or splits are requested. The snapshot is then looked up once and kept. Scans are
+    immutable and can be pickled; secrets are omitted from pickles.
     """
 
     _title = "MadeScan"
@@ -101,7 +101,7 @@ class MadeScan(SplitRows[MadeSplit]):
         where: Predicate | str | None = None,
         limit: int | None = None,
     ) -> None:
-        """A scan of the made table `made` of `source`; `Table.scan` explains the other arguments."""
+        """A scan of the metadata table `made` of `source`; `Table.scan` explains the other arguments."""
         self._made = made
         self._source = source
         self._columns = listed_names(columns)
@@ -112,16 +112,16 @@ class MadeScan(SplitRows[MadeSplit]):
 
     @property
     def schema(self) -> pa.Schema:
-        """Names and types of the columns that are returned."""
+        """Names and types of the returned columns."""
         return self._projection.arrow_schema
 
     @property
     def limit(self) -> int | None:
-        """The most rows that are returned, None for all."""
+        """The maximum number of returned rows; None for all."""
         return self._limit
 
     def count(self) -> int:
-        """How many rows there are, at most the limit. Cost: the columns that the predicate needs."""
+        """The number of rows, at most the limit. Cost: the columns that the predicate needs."""
         total = 0
         for batch in self._rows_that_match(self._state, ()):
             total += batch.num_rows
@@ -130,22 +130,22 @@ class MadeScan(SplitRows[MadeSplit]):
         return total
 
     def splits(self) -> list[MadeSplit]:
-        """The parts of the scan, to be read anywhere with `read`: one."""
+        """The splits of the scan, to be read anywhere with `read`: always one."""
         return [MadeSplit(self._made.name, self._state)]
 
     def iter_splits(self) -> Iterator[MadeSplit]:
-        """The parts of the scan: one."""
+        """The splits of the scan: always one."""
         return iter(self.splits())
 
     def read(self, split: MadeSplit | bytes) -> pa.RecordBatchReader:
         """The rows of a split of this scan, also one that came from another process (as a value or its bytes)."""
         value = split if isinstance(split, MadeSplit) else MadeSplit.from_bytes(split)
         if value.table != self._made.name:
-            raise UsageError(f"the split is of ${value.table}, this scan of ${self._made.name}")
+            raise UsageError(f"the split belongs to ${value.table}, this scan to ${self._made.name}")
         return pa.RecordBatchReader.from_batches(self.schema, self._batches(value.snapshot))
 
     def explain(self, *, analyze: bool = False) -> MadeExplanation:
-        """What would be read; with `analyze` the scan is also carried out, and the rows are counted."""
+        """The plan; with `analyze` the scan is also executed, and the rows are counted."""
         check_flag("analyze", analyze)
         state = self._state
         rows: list[int] = []
@@ -180,7 +180,7 @@ class MadeScan(SplitRows[MadeSplit]):
         yield from self._batches(self._state)
 
     def _batches(self, state: Snapshot | None, made: list[int] | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows as they are returned."""
+        """The returned rows."""
         left, schema = self._limit, self.schema
         if left == 0:
             return

@@ -1,4 +1,4 @@
-"""`MadeTable`: what a user holds of a made table."""
+"""`MadeTable`: the user's object for a metadata table."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from paimon_py.system.reading import SystemReading
 
 @with_location(lambda table: table.location)
 class MadeTable(SystemReading):
-    """A system table that tells of a table, or of all tables of a warehouse: scanned like a table, never written.
+    """A system table that describes a table, or all tables of a warehouse: scanned like a table, never written.
 
-    Can be pickled; secrets are left out.
+    Can be pickled; secrets are omitted.
     """
 
     def __init__(self, made: Made, source: Origin, name: str) -> None:
-        """The made table `made` of `source`; `name` is what comes before the table's own, with the `$` or dot."""
+        """The metadata table `made` of `source`; `name` is the prefix of its name, with the `$` or dot."""
         self._made = made
         self._source = source
         self._name = name
@@ -42,17 +42,17 @@ class MadeTable(SystemReading):
 
     @property
     def options(self) -> dict[str, str]:
-        """Options that are stored: none."""
+        """The stored options: none."""
         return {}
 
     @property
     def location(self) -> str:
-        """Directory or URL of what it tells of."""
+        """Directory or URL of the described table or warehouse."""
         return self._source.path
 
     @property
     def comment(self) -> str | None:
-        """No comment."""
+        """Always None: there is no comment."""
         return None
 
     def scan(
@@ -67,9 +67,9 @@ class MadeTable(SystemReading):
         limit: int | None = None,
         options: Mapping[str, str] | None = None,
     ) -> MadeScan:
-        """A lazy read; as `Table.scan`. Tables that tell of one snapshot tell of an earlier one that is asked for.
+        """A lazy read; as `Table.scan`. Tables that describe one snapshot can describe an earlier one.
 
-        Raises: as `Table.scan`, and UsageError for an earlier state of a system table that has none, and for changes.
+        Raises: as `Table.scan`, and UsageError for an earlier state of a system table without states, and for changes.
         """
         chosen = {"snapshot_id": snapshot_id, "tag": tag, "timestamp": timestamp, "watermark": watermark}
         source = self._source
@@ -82,7 +82,7 @@ class MadeTable(SystemReading):
                 stored=source.schema.options,
             )  # fmt: skip
             if not isinstance(travel, Travel):
-                raise UsageError(f"{self.name} shows states alone, not what changed between two")
+                raise UsageError(f"{self.name} only shows states, not the changes between two")
             source = TableSource(source.root, source.schema, travel)
         elif options or any(value is not None for value in chosen.values()):
             raise UsageError(f"{self.name} has no earlier states: scan it without snapshot, tag, time and options")

@@ -1,7 +1,7 @@
-"""Made tables: system tables whose rows tell of a table, or of a warehouse, instead of being those of the table.
+"""Metadata tables: system tables whose rows describe a table or a warehouse, instead of being rows of the table.
 
-A made table is a value: a name, columns, and a function that makes its rows in batches. Conditions and columns act on
-the batches; the function may ask what is wanted, and spare the reading of what is not.
+A metadata table is a value: a name, columns, and a function that yields its rows in batches. Conditions and columns
+are applied to the batches; the function may check what is needed, and skip reading the rest.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
 
 CHUNK_ROWS = 4_096
-"""Rows that are made at a time."""
+"""The number of rows per batch."""
 
 T = TypeVar("T")
 Columns: TypeAlias = Mapping[str, Callable[[T], Any]]
-"""Columns of a made table as texts such as "snapshot_id BIGINT NOT NULL", in order, and what tells their values."""
+"""Columns of a metadata table as texts such as "snapshot_id BIGINT NOT NULL", in order, and their functions."""
 
 _ARROW = (pa.Array, pa.ChunkedArray)
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of a made table: which of its columns are needed, and which rows.
+    """A request to a metadata table: the needed columns and rows.
 
     Attributes:
         fields: all columns.
-        columns: names of those that are returned, or that the predicate needs.
-        predicate: bound to the fields; rows that do not match are left out later.
+        columns: names of the columns that are returned, or that the predicate needs.
+        predicate: bound to the fields; rows that do not match are removed later.
     """
 
     fields: tuple[Field, ...]
@@ -59,22 +59,22 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return to_arrow_type(next(field.type for field in self.fields if field.name == name))
 
     def may_match(self, count: int, columns: Mapping[str, Bounds]) -> Mask:
-        """Which of `count` rows, or groups of rows, may hold a wanted row, by what is known of some columns."""
+        """A mask of the `count` rows, or groups of rows, that may include a wanted row, by bounds of some columns."""
         if self.predicate is None:
             return np.ones(count, np.bool_)
         return may_match(self.predicate, columns, pa.nulls(count, pa.int64()))
 
     def matching(self, name: str, values: Sequence[T]) -> list[T]:
-        """The values of one column that a wanted row may have, each of them NOT NULL."""
+        """The values of one column that a wanted row may have, none of them NULL."""
         wanted = self.may_match(len(values), {name: exactly(pa.array(values, self.kind(name)))})
         return [value for value, keep in zip(values, wanted.tolist(), strict=True) if keep]
 
     def rows(self, values: Sequence[T], columns: Columns[T]) -> pa.RecordBatch:
-        """A batch with one row for each value: of each needed column what its function says of the value."""
+        """A batch with one row for each value: each needed column is the function's result for the value."""
         return self.batch(len(values), values, {text: _of_each(get) for text, get in columns.items()})
 
     def batch(self, count: int, part: T, columns: Columns[T]) -> pa.RecordBatch:
-        """A batch of `count` rows: of each needed column what its function says of `part`, an Arrow array or a list."""
+        """A batch of `count` rows: each needed column is the function's result for `part`, an Arrow array or a list."""
         arrays, names = [], []
         for field, get in zip(self.fields, columns.values(), strict=True):
             if field.name in self.columns:
@@ -87,7 +87,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TableState(msgspec.Struct, frozen=True, kw_only=True):
-    """A table as of one snapshot, None where it has none or the rows do not depend on it."""
+    """A table as of one snapshot; None if it has none or the rows do not depend on it."""
 
     root: TableRoot
     schema: TableSchema
@@ -95,14 +95,14 @@ class TableState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """A made table.
+    """A metadata table.
 
     Attributes:
-        name: what follows the `$`, or `sys.`.
+        name: the name after the `$`, or `sys.`.
         fields: its columns.
         keys: its primary key.
-        make: the rows, of a `TableState` or a `Warehouse`; at least the columns that are asked for.
-        has_states: whether the rows are those of one snapshot, so that earlier ones can be asked for.
+        make: returns the rows, from a `TableState` or a `Warehouse`, with at least the requested columns.
+        has_states: whether the rows belong to one snapshot, so that earlier ones can be requested.
     """
 
     name: str
@@ -118,21 +118,21 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Origin(Protocol):
-    """What a made table is made of."""
+    """The source of a metadata table."""
 
     @property
     def path(self) -> str:
         """Directory or URL, for messages."""
 
     def find(self) -> Snapshot | None:
-        """The snapshot that the rows are of, None for none."""
+        """The snapshot to which the rows belong; None for none."""
 
     def at(self, snapshot: Snapshot | None, /) -> Any:
-        """What is handed to `Made.make`."""
+        """The argument for `Made.make`."""
 
 
 class TableSource(msgspec.Struct, frozen=True):
-    """A table, and the state of it that is asked for; None where the rows depend on no state."""
+    """A table, and its requested state; None if the rows depend on no state."""
 
     root: TableRoot
     schema: TableSchema
@@ -144,9 +144,9 @@ class TableSource(msgspec.Struct, frozen=True):
         return self.root.path
 
     def find(self) -> Snapshot | None:
-        """The snapshot at the place, None for an empty table.
+        """The snapshot of the state; None for an empty table.
 
-        Raises: as `find_state`, and UnsupportedError for a state that is only some of the files of a snapshot.
+        Raises: as `find_state`, and UnsupportedError for a state with only some of the files of a snapshot.
         """
         if self.travel is None:
             return None
@@ -156,7 +156,7 @@ class TableSource(msgspec.Struct, frozen=True):
         return found.snapshot
 
     def at(self, snapshot: Snapshot | None) -> TableState:
-        """The table as of a snapshot, with the schema of that if it was asked for."""
+        """The table as of a snapshot, with its schema if it was requested."""
         schema = self.schema
         if snapshot is not None and self.travel is not None and not self.travel.is_latest:
             schema = self.root.schemas.get(snapshot.schema_id)
@@ -170,7 +170,7 @@ def fields_of(columns: Columns[Any]) -> tuple[Field, ...]:
 
 
 def exactly(values: pa.Array) -> Bounds:
-    """What is known of a column whose values are known; null for a value that is not."""
+    """The bounds of a column with known values; null for an unknown value."""
     return Bounds(min=values, max=values, null_count=pa.array([0], pa.int64()).take(_zeros(len(values))))
 
 
@@ -181,7 +181,7 @@ def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def wall_time(millis: int | None) -> int | None:
-    """A time as a TIMESTAMP without zone, as Java's system tables show times: on a clock of this machine's zone."""
+    """A time as a TIMESTAMP without zone, as in Java's system tables: on a clock of this machine's zone."""
     return None if millis is None else wall_millis(millis)
 
 

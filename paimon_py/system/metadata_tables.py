@@ -1,4 +1,4 @@
-"""Made tables of a table's metadata: snapshots, schemas, options, tags, branches, consumers, statistics, aggregates.
+"""Metadata tables: snapshots, schemas, options, tags, branches, consumers, statistics, aggregates.
 
 Source: Java `SnapshotsTable`, `SchemasTable`, `OptionsTable`, `TagsTable`, `BranchesTable`, `ConsumersTable`,
 `StatisticTable`, `AggregationFieldsTable`, release 2.0.
@@ -89,7 +89,7 @@ _AGGREGATES: Columns[tuple[Field, dict[str, str]]] = {
 
 
 def _snapshots(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
-    """One get for each snapshot whose id may match; what expires meanwhile is left out."""
+    """One get for each snapshot whose id may match; snapshots that expire in the meantime are omitted."""
     root = state.root
     for ids in chunks(asked.matching("snapshot_id", root.check_listed(root.snapshots.ids()))):
         found = [one for one in root.env.pool.map(root.snapshots.find, ids) if one is not None]
@@ -120,14 +120,14 @@ def _aggregation_fields(asked: Asked, state: TableState) -> Iterator[pa.RecordBa
 
 
 def _tags(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
-    """One get for each tag whose name may match; what is deleted meanwhile is left out."""
+    """One get for each tag whose name may match; tags that are deleted in the meantime are omitted."""
     tags = state.root.tags
     for names in chunks(asked.matching("tag_name", tags.names())):
         yield asked.rows(tags.those(names), _TAGS)
 
 
 def _branches(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
-    """One list. The time is that of the directory: it moves when something is put into the branch."""
+    """One list. The time is that of the directory: it changes when something is put into the branch."""
     statuses = state.root.store.list(branch_directory(state.root.path))
     found = [one for one in statuses if one.is_directory and one.name.startswith(BRANCH_PREFIX)]
     yield asked.rows(sorted(found, key=lambda one: one.name), _BRANCHES)
@@ -141,7 +141,7 @@ def _consumers(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
 
 
 def _statistics(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
-    """The statistics that the snapshot names, if there are any."""
+    """The statistics that the snapshot references, if any."""
     snapshot = state.snapshot
     if snapshot is not None and snapshot.statistics is not None:
         path = statistics_path(state.root.path, snapshot.statistics)
@@ -149,7 +149,7 @@ def _statistics(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
 
 
 def _moment(parts: tuple[int, ...] | None) -> int | None:
-    """The time when a tag was made. Java's column is of TIMESTAMP(3), but its values have nanoseconds."""
+    """The creation time of a tag. Java's column is TIMESTAMP(3), but its values have nanoseconds."""
     if parts is None:
         return None
     first, nanos = (*parts[:6], 0, 0)[:6], parts[6] if len(parts) > 6 else 0
@@ -158,7 +158,7 @@ def _moment(parts: tuple[int, ...] | None) -> int | None:
 
 
 def _duration(seconds: float | None) -> str | None:
-    """`Duration.toString` of Java: hours, minutes and seconds."""
+    """Java's `Duration.toString`: hours, minutes and seconds."""
     if seconds is None:
         return None
     nanos = round(seconds * 1_000_000_000)

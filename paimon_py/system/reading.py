@@ -1,4 +1,4 @@
-"""The short ways to read a system table, the same for all kinds."""
+"""Shortcuts for reading a system table, the same for all kinds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class SystemReading(ABC):
-    """What system tables offer to read all of their rows, as `Table` does; `scan` does more."""
+    """Methods of system tables for reading all of their rows, as in `Table`; `scan` supports more."""
 
     @abstractmethod
     def scan(self) -> Rows:
@@ -34,9 +34,9 @@ class SystemReading(ABC):
         return self.scan().to_polars()
 
     def head(self, n: int = 5) -> pa.Table:
-        """Some `n` rows, fewer if there are fewer."""
+        """Up to `n` rows."""
         return self.scan().head(n)
 
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return sum(batch.num_rows for batch in self.scan().to_reader())

@@ -1,4 +1,4 @@
-"""`SystemTable`: what a user holds of a system table that shows rows of the table, and what tells such tables apart."""
+"""`SystemTable`: the user's object for a system table that shows rows of the table, and the kinds of such tables."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _SEQUENCE_NUMBERS = "table-read.sequence-number.enabled"
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """What a system table shows of a table, and of which files.
+    """The presentation of a table in a system table, and the files to read.
 
     Attributes:
-        name: what follows the `$`.
-        view: how rows are shown. A scan or a stream of the system table is one of the table with this view.
-        top_level: of tables with a primary key only files of the top level are read, whose rows need no merging; what
-            changed cannot be told from them.
+        name: the name after the `$`.
+        view: how rows are presented. A scan or a stream of the system table is one of the table with this view.
+        top_level: of tables with a primary key only files of the top level are read, whose rows need no merging; they
+            contain no information about changes.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     top_level: bool = False
 
     def files(self, schema: TableSchema) -> FileChoice | None:
-        """The files that are read, None for all."""
+        """The files to read; None for all."""
         if not self.top_level or not schema.primary_keys:
             return None
         options = Options(schema.options)
@@ -54,18 +54,18 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
         return FileChoice(level=levels - 1)
 
     def tells_changes(self, schema: TableSchema) -> bool:
-        """Whether changes can be read, and streamed."""
+        """Whether changes can be read and streamed."""
         return not self.top_level or not schema.primary_keys
 
 
 @with_location(lambda table: table._root.path, lambda table: table._root.schemas.latest())
 class SystemTable(SystemReading):
-    """A table seen in another way: read like a table, never written. Can be pickled; secrets are left out."""
+    """A table in another form: read like a table, never written. Can be pickled; secrets are omitted."""
 
     def __init__(self, root: TableRoot, schema: TableSchema, name: str, kind: Kind) -> None:
         """The system table `kind` of the table `name`.
 
-        Raises: UnsupportedError for a table whose columns clash with those of the system table, or that asks for
+        Raises: UnsupportedError for a table whose columns conflict with those of the system table, or that requests
             sequence numbers in it.
         """
         if not isinstance(kind.view, PlainRows):
@@ -78,12 +78,12 @@ class SystemTable(SystemReading):
 
     @property
     def name(self) -> str:
-        """The table's name, `$`, and what is shown."""
+        """The table's name, `$`, and the name of the kind."""
         return f"{self._name}${self._kind.name}"
 
     @property
     def schema(self) -> TableSchema:
-        """The columns that are shown. Rows of changes have no primary key."""
+        """The returned columns. Rows of changes have no primary key."""
         keys = self._schema.primary_keys if self._kind.top_level else ()
         return msgspec.structs.replace(self._shown, primary_keys=keys)
 
@@ -114,9 +114,9 @@ class SystemTable(SystemReading):
         limit: int | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Scan:
-        """A lazy read of the latest or an earlier state, or of changes that `options` name; as `Table.scan`.
+        """A lazy read of the latest or an earlier state, or of changes that `options` select; as `Table.scan`.
 
-        Raises: as `Table.scan`, and UsageError for changes of a system table that shows states alone.
+        Raises: as `Table.scan`, and UsageError for changes of a system table that only shows states.
         """
         check_readable(self._schema)
         if options and not isinstance(self._kind.view, PlainRows):
@@ -141,9 +141,9 @@ class SystemTable(SystemReading):
         mode: str = "auto",
         limit: int | None = None,
     ) -> Scan:
-        """What changed between two states, in the columns of the system table; as `Table.changes`.
+        """The changes between two states, in the columns of the system table; as `Table.changes`.
 
-        Raises: as `Table.changes`, and UsageError for a system table that shows states alone.
+        Raises: as `Table.changes`, and UsageError for a system table that only shows states.
         """
         check_readable(self._schema)
         self._require_changes()
@@ -164,7 +164,7 @@ class SystemTable(SystemReading):
     ) -> Stream:
         """Follow the changes of the table, in the columns of the system table; as `Table.stream`.
 
-        Raises: as `Table.stream`, and UsageError for a system table that shows states alone.
+        Raises: as `Table.stream`, and UsageError for a system table that only shows states.
         """
         from paimon_py.stream.stream import Stream
 
@@ -176,7 +176,7 @@ class SystemTable(SystemReading):
 
     def _require_changes(self) -> None:
         if not self._kind.tells_changes(self._schema):
-            raise UsageError(f"{self.name} shows states alone: read the changes of {self._name} itself")
+            raise UsageError(f"{self.name} only shows states: read the changes of {self._name} itself")
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._root, self._schema, self._name, self._kind)

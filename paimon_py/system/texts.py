@@ -1,4 +1,4 @@
-"""How Java's system tables print partitions, keys and bounds.
+"""Formats partitions, keys and bounds as Java's system tables do.
 
 Source: Java `RowToStringCastRule`, `Arrays.toString`, `FilesTable`, release 2.0; time zone UTC.
 """
@@ -24,7 +24,7 @@ _NULL = "null"
 
 
 def partition_row_texts(rows: pa.Array, schema: TableSchema) -> pa.Array:
-    """`{2024-01-01, x}` of serialized partitions; null for what is not a partition of this schema."""
+    """`{2024-01-01, x}` of serialized partitions; null for values that are not partitions of this schema."""
     fields = schema.partition_fields
     arity = len(fields).to_bytes(4, "big")
     fits = pc.fill_null(pc.starts_with(rows, arity), False)
@@ -35,7 +35,7 @@ def partition_row_texts(rows: pa.Array, schema: TableSchema) -> pa.Array:
 
 
 def partition_names(rows: pa.Array, schema: TableSchema, *, directory: bool) -> pa.Array:
-    """`p=2024-01-01/q=x` of serialized partitions; with `directory` in the words of their directories, not escaped."""
+    """`p=2024-01-01/q=x` of serialized partitions; with `directory` as in their directories, not escaped."""
     fields, options = schema.partition_fields, Options(schema.options)
     legacy, absent = options.get_bool("partition.legacy-name"), options.get_str("partition.default-name")
     texts = []
@@ -46,16 +46,16 @@ def partition_names(rows: pa.Array, schema: TableSchema, *, directory: bool) -> 
 
 
 def _or_default(texts: pa.Array, absent: str) -> pa.Array:
-    """The texts, `absent` for null and blank ones."""
+    """The texts, with `absent` in place of null and blank ones."""
     distinct = texts.dictionary_encode()
     shown = text_array([absent if is_blank(text) else text for text in distinct.dictionary.to_pylist()])
     return pc.fill_null(shown.take(distinct.indices), absent)
 
 
 def value_texts(column: pa.Array, kind: DataType) -> pa.Array:
-    """Values as Java holds them: a DATE as days, a TIMESTAMP as ISO text; `null` for null.
+    """Values as Java stores them: a DATE as days, a TIMESTAMP as ISO text; `null` for null.
 
-    Bytes are hexadecimal digits; Java prints where it holds them in memory.
+    Bytes are hexadecimal digits; Java prints their memory address.
     """
     if column.null_count == len(column):
         return pa.array([_NULL], pa.string()).take(pa.array([0] * len(column), pa.int64()))
@@ -70,7 +70,7 @@ def value_texts(column: pa.Array, kind: DataType) -> pa.Array:
 
 
 def key_texts(columns: Sequence[pa.Array], fields: Sequence[Field]) -> pa.Array:
-    """`[1, a]` of the columns of a key, at least one."""
+    """`[1, a]` of the columns of a key, of at least one column."""
     texts = [value_texts(column, field.type) for column, field in _pairs(columns, fields)]
     return _enclose("[", texts, "]", len(columns[0]))
 

@@ -1,4 +1,4 @@
-"""Made tables of all tables of a warehouse: those of the database `sys`.
+"""Metadata tables of all tables of a warehouse: those of the database `sys`.
 
 Source: Java `AllTablesTable`, `AllPartitionsTable`, `AllTableOptionsTable`, `CatalogOptionsTable`,
 `CatalogUtils.createGlobalSystemTable`, release 2.0.
@@ -26,27 +26,27 @@ from paimon_py.system.metadata_table import MadeTable
 from paimon_py.system.metadata_table_def import Asked, Columns, Made, chunks, exactly, fields_of
 from paimon_py.system.texts import partition_names
 
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the wall clock of whoever wrote the file
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the wall clock of the writer of the file
 
 
 class Warehouse(Protocol):
-    """What these tables ask of a catalog."""
+    """The catalog operations that these tables use."""
 
     @property
     def warehouse(self) -> str:
         """Directory or URL."""
 
     def options(self) -> Mapping[str, str]:
-        """What the catalog was opened with."""
+        """The options of the catalog."""
 
     def databases(self) -> list[str]:
-        """Names of all databases."""
+        """The names of all databases."""
 
     def tables(self, database: str) -> list[str]:
-        """Names of all tables of a database."""
+        """The names of all tables of a database."""
 
     def root(self, database: str, table: str) -> TableRoot:
-        """A table's metadata."""
+        """The metadata of a table."""
 
 
 class WarehouseSource(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class WarehouseSource(msgspec.Struct, frozen=True):
         return self.of.warehouse
 
     def find(self) -> Snapshot | None:
-        """No snapshot: every table has its own."""
+        """None: every table has its own snapshot."""
         return None
 
     def at(self, _snapshot: Snapshot | None) -> Warehouse:
@@ -91,7 +91,7 @@ _TABLES: Columns[_Found] = {
     "file_count BIGINT": lambda _one: None,
     "last_file_creation_time BIGINT": lambda _one: None,
 }
-"""Rows and sizes are what a catalog with versions of tables knows, such as REST; catalogs of files say NULL."""
+"""Row counts and sizes are known only to catalogs with versions of tables, such as REST; others return NULL."""
 
 _TABLE_OPTIONS: Columns[tuple[_Found, str, str]] = {
     "database_name STRING": lambda one: one[0].database,
@@ -147,7 +147,7 @@ def _partitions(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
 
 
 def _catalog_options(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
-    """What the catalog was opened with; `***` for values that may be secrets."""
+    """The options of the catalog; `***` for values that may be secrets."""
     options = {**shown_options(warehouse.options()), "warehouse": warehouse.warehouse}
     yield asked.rows(list(options.items()), _OPTIONS)
 
@@ -179,8 +179,8 @@ def _open(warehouse: Warehouse, names: Sequence[tuple[str, str]]) -> Iterator[_F
 
 
 def _leave_out(database: str, table: str, error: UnsupportedError) -> None:
-    """Go on without a table that a later release made."""
-    warn(f"{database}.{table} is left out: {error}")
+    """Continue without a table that a later release created."""
+    warn(f"{database}.{table} is omitted: {error}")
 
 
 def _partition(found: pa.Table) -> pa.Array:
@@ -212,7 +212,7 @@ WAREHOUSE_TABLES = {
 def warehouse_table(warehouse: Warehouse, name: str) -> MadeTable:
     """A table of the database `sys`.
 
-    Raises: UsageError if there is none of this name.
+    Raises: UsageError if there is none with this name.
     """
     made = WAREHOUSE_TABLES.get(name.lower())
     if made is None:

@@ -163,7 +163,7 @@ class TableCare(TableVerbs, ABC):
         except FileMissingError as error:
             reason = self._root.replacement_reason(task.bucket, error)
             raise SnapshotExpiredError(
-                f"{reason}; ask compaction_tasks() again", path=error.path, snapshot_id=task.base.id
+                f"{reason}; call compaction_tasks() again", path=error.path, snapshot_id=task.base.id
             ) from error
 
     def rewrite_file_index(

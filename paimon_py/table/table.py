@@ -101,7 +101,7 @@ class Table(
 
     @property
     def name(self) -> str:
-        """`database.table` in a catalog, else the name of the directory."""
+        """`database.table` in a catalog, otherwise the name of the directory."""
         return self._name
 
     @property
@@ -438,7 +438,7 @@ class Table(
             return self._lookup_by_scan(keys, columns, missing)
 
     def _lookup_by_scan(self, keys: object, columns: NameList | None, missing: str) -> pa.Table:
-        """The rows of keys that files do not have once, or not in the order of the key."""
+        """Look up keys that occur several times in a file, or in files that are not sorted by the key."""
         from paimon_py.lookup.keys import AskedKeys, check_missing
         from paimon_py.lookup.repeated import rows_by_scan
         from paimon_py.scan.projection import projection_of

@@ -89,7 +89,7 @@ class TableVerbs:
     def _newest(self) -> TableSchema:
         """The latest schema: maintenance uses it, whatever options the table object was opened with.
 
-        Cost: none after `guard`; else a list.
+        Cost: none after `guard`; otherwise a list.
         """
         return self._root.newest(self._schema)
 
@@ -100,8 +100,8 @@ class TableVerbs:
 
     @property
     def _rules(self) -> TableSchema:
-        """The schema for rewriting rows: the latest if its columns are those of this table object, else the object's
-        own.
+        """The schema for rewriting rows: the latest if its columns are those of this table object, otherwise the
+        object's own.
 
         Cost: as `_newest`
         """

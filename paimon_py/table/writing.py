@@ -47,14 +47,14 @@ def writer(
     check_writable(table.schema)
     if not isinstance(overwrite, bool):
         raise UsageError(
-            f"overwrite of a writer is True or False, not {overwrite!r}: commit(changes, overwrite=…) says what is"
+            f"overwrite of a writer is True or False, not {overwrite!r}: commit(changes, overwrite=…) sets what is"
             " replaced"
         )
     warn_of_idle_options(table.root, table.schema.options)
     part = read_keys = None
     if share is not None:
         if not (isinstance(share, tuple) and len(share) == 2):
-            raise UsageError(f"share is the number of a writer and the number of all, such as (2, 4), not {share!r}")
+            raise UsageError(f"share is the number of a writer and the total number, such as (2, 4), not {share!r}")
         from paimon_py.write.dynamic import Share
 
         part = Share.of(table.schema, *share)
@@ -144,7 +144,7 @@ def load(
                 session.write_arrow(batches)
         if replaces and not told.rows:
             raise UsageError(
-                f"the {len(found)} files hold no row, and overwrite={overwrite!r} would replace rows with nothing;"
+                f"the {len(found)} files contain no rows, and overwrite={overwrite!r} would replace rows with nothing;"
                 " drop_partitions and truncate do that"
             )
         told.end_reading()
@@ -201,8 +201,8 @@ def remove(
         if absent:
             shown = ", ".join(str(dict(spec)) for spec in absent)
             raise NotFoundError(
-                f"nothing was dropped: {table.root.path} has no partition {shown}; table.partitions() lists those"
-                " there are"
+                f"nothing was dropped: {table.root.path} has no partition {shown}; table.partitions() lists the"
+                " existing ones"
             )
 
     request = CommitRequest(

@@ -85,7 +85,7 @@ class Alignment:
 
     Raises:
         SchemaError: lists every column that does not fit, with both types and the fix.
-            UsageError: `_row_kind` in a table without row kinds.
+        UsageError: `_row_kind` in a table without row kinds.
     """
 
     def __init__(self, schema: TableSchema, given: pa.Schema, *, fills_nulls: bool = True) -> None:
@@ -119,8 +119,8 @@ class Alignment:
         Cost: columns that already have the right type are not copied; only bounded types need a length check.
         Raises:
             SchemaError: a NULL in a NOT NULL column, or a value that does not fit its type; the first one of each
-            column.
-                UsageError: an invalid row kind, or a kind that the table's merge engine can never merge.
+                column.
+            UsageError: an invalid row kind, or a kind that the table's merge engine can never merge.
         """
         arrays: list[pa.Array] = []
         misfits: list[Misfit] = []

@@ -43,7 +43,7 @@ def rows_of(items: Sequence[object], fields: Sequence[Field]) -> pa.Table:
 
     Raises:
         UsageError: an item is not a mapping from names.
-            SchemaError: a column cannot hold a value; the first one of each such column is named.
+        SchemaError: a column cannot hold a value; the first one of each such column is named.
     """
     names: dict[str, None] = {}
     for at, item in enumerate(items):

@@ -93,7 +93,7 @@ class LoadedFile(NamedTuple):
 
         Raises:
             UsageError: the file does not have its format.
-                SchemaError: it does not fit the table; raised again with its path, also for errors of the block.
+            SchemaError: it does not fit the table; raised again with its path, also for errors of the block.
         """
         form = how.format_of(self.path)
         with self.store.open_read(self.path) as source:

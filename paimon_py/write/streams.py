@@ -37,8 +37,8 @@ def open_stream(data: object, fields: Sequence[Field] = ()) -> pa.RecordBatchRea
 
     Raises:
         UsageError: `data` is not a supported source.
-            SchemaError: values of a column of mappings have incompatible types; or, while a dataset is read, one of its
-                files has a column that the dataset lacks.
+        SchemaError: values of a column of mappings have incompatible types; or, while a dataset is read, one of its
+            files has a column that the dataset lacks.
     """
     if isinstance(data, pa.RecordBatchReader):
         return data

@@ -106,6 +106,6 @@ def test_a_schema_that_was_rolled_back_and_replaced_is_not_written_with(tmp_path
     os.unlink(schema_path(other.location, 1))
     catalog_at(tmp_path).table("db.t").alter(AddColumn("longer", "STRING"))
     for late in (table, other):
-        with pytest.raises((TableNotFoundError, CommitConflictError), match="not what it was|has changed"):
+        with pytest.raises((TableNotFoundError, CommitConflictError), match="has changed"):
             late.write_arrow(data(2))
     assert catalog_at(tmp_path).table("db.t").schema.names == ("k", "v", "longer")

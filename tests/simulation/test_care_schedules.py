@@ -46,7 +46,7 @@ def test_schedules_cut_race_fail_and_end():
         _, run = care.play(script)
         seen |= {(call.what.split()[0], call.end) for call in run.calls} | {event.what for event in script.events}
         seen |= {"told" for actor in run.actors if actor.memory.get("told")}
-        seen |= {"cut off" for call in run.calls if "is at work" in str(call.error)}
+        seen |= {"cut off" for call in run.calls if "is in progress" in str(call.error)}
     verbs = {"write", "numbered", "rollback", "fast_forward", "create_branch", "delete_branch", "create_tag", "expire", "consume"}
     assert seen >= {(verb, "done") for verb in verbs}
     assert seen >= {("rollback", "failed"), ("fast_forward", "failed"), "to", "told", "cut off"}

@@ -176,13 +176,13 @@ def test_two_files_that_changed_places_are_noticed(broken):
     first, second = sorted(Path(broken.location).glob("snapshot/snapshot-?"))
     one, two = first.read_bytes(), second.read_bytes()
     first.write_bytes(two)
-    with refused(broken, CorruptionError, "snapshot-1 holds snapshot 2"):
+    with refused(broken, CorruptionError, "snapshot-1 contains snapshot 2"):
         reopened(broken).snapshots()
     first.write_bytes(one)
     schema = Path(broken.location) / "schema"
     reopened(broken).alter(AddColumn("x", "INT"))
     (schema / "schema-1").write_bytes((schema / "schema-0").read_bytes())
-    with refused(broken, CorruptionError, "schema-1 holds schema 0"):
+    with refused(broken, CorruptionError, "schema-1 contains schema 0"):
         reopened(broken)
 
 
@@ -327,7 +327,7 @@ def test_manifests_of_a_snapshot_that_expired_are_said_to_be_expired(expiring):
     for call in (manifests[0].entries, later.manifests):
         with refused(expiring, SnapshotExpiredError, "snapshot 1"):
             call()
-    with refused(expiring, CorruptionError, "snapshot 3 names", manifests[0].name, "does not exist"):
+    with refused(expiring, CorruptionError, "snapshot 3 references", manifests[0].name, "does not exist"):
         next(one for one in reopened(expiring).snapshot(3).manifests() if one.name == manifests[0].name).entries()
 
 

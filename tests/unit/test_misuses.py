@@ -198,7 +198,7 @@ OTHERS = {
     "scan.select": (lambda s: s.t.scan().select("k"), "write columns=[…] of table.scan"),
     "scan.plan_files": (lambda s: s.t.scan().plan_files(), "write splits() or explain()"),
     "scan.to_pylist": (lambda s: s.t.scan().to_pylist(), "write to_arrow().to_pylist()"),
-    "writer.commit": (lambda s: s.t.writer().commit(), "give that to table.commit(…)"),
+    "writer.commit": (lambda s: s.t.writer().commit(), "pass them to table.commit(…)"),
     "writer.prepare_commit": (lambda s: s.t.writer().prepare_commit(), "write changes()"),
     "stream.acknowledge": (lambda s: s.t.stream().acknowledge(), "write poll().acknowledge()"),
     "col.is_in": (lambda s: col("k").is_in([1]), "write isin([…])"),

@@ -73,9 +73,8 @@ class Steps(NamedTuple):
 class Waves(NamedTuple):
     """Groups by descending length, so that the groups that have a k-th row are the first ones.
 
-    `order`: numbers of the groups. `rows`: the first rows of all groups, the second rows of those that have one, and
-    so on, up to the length of the longest group or `WAVES`. `tails`: rows of longer groups beyond that: place in
-    `order`,
+    `order`: numbers of the groups. `rows`: the first rows of all groups, the second rows of those that have one, and so
+    on, up to the length of the longest group or `WAVES`. `tails`: rows of longer groups beyond that: place in `order`,
     start, end.
     """
 
@@ -185,10 +184,8 @@ class Pick:
 
     `rows` finds the position of that value in the fold's rows, -1 for null, so the values need to be gathered only
     once. Its third argument maps the fold's rows to the values; None if they are the same rows. `looks_at`: the part of
-    the
-    values that `rows` needs: "nothing" (pass any array), "nulls" (any array with the same nulls), "values". `newest`:
-    if
-    every row is an ADD and no value that it reads is null, the newest row is picked.
+    the values that `rows` needs: "nothing" (pass any array), "nulls" (any array with the same nulls), "values".
+    `newest`: if every row is an ADD and no value that it reads is null, the newest row is picked.
     """
 
     def __init__(self, rows: Rows, *, looks_at: LooksAt = "values", newest: bool = True) -> None:

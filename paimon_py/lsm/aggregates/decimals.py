@@ -31,8 +31,7 @@ def sum_decimals(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
     """The sum of decimals; retracted values are subtracted, also from an empty sum.
 
     Cost: 12 ns a row if no sum can exceed 64 bits given the size of the values, otherwise 60, and again for every
-        result
-        that was too large.
+        result that was too large.
     Raises: SchemaError if a sum of up to 9 digits needs more than 32 bits.
     """
     if not len(fold.filled_groups):

@@ -23,8 +23,7 @@ class Elements(NamedTuple):
     """The elements of all steps, one after the other.
 
     `rows`: their position in the child of the values. `steps`, `groups`: the step and group of each. `actions`: the
-    action
-    of its step; None if all are ADD.
+    action of its step; None if all are ADD.
     """
 
     rows: Ints

@@ -76,8 +76,7 @@ def first_non_null_value(values: pa.Array, fold: Fold, index: Ints | None = None
     """The first non-null value.
 
     As in Java, an older value replaces it, null or not, once a value was seen; the second value added as an older one
-    only
-    counts as seen.
+    only counts as seen.
     """
     valid = _present(values, index)
     if fold.only_adds:

@@ -34,8 +34,7 @@ def listagg(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
 
     A group without any non-blank string keeps the value of its last SET or older version.
     Cost: 60 ns a row; with `distinct`, additionally one dictionary of all tokens, or a loop over strings if the
-        delimiter
-        can merge with their ends.
+        delimiter can merge with their ends.
     """
     steps = fold.steps
     solid = validity_mask(values) & ~_blank(values)

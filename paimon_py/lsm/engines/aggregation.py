@@ -26,8 +26,7 @@ class Aggregation:
     """Fold the versions of every key, column by column.
 
     −U and −D rows are retracted. With `remove_on_delete` a −D row instead replaces the record by its own values, and
-    the
-    key is deleted if that row is the newest.
+    the key is deleted if that row is the newest.
     """
 
     def __init__(self, schema: TableSchema, *, remove_on_delete: bool) -> None:

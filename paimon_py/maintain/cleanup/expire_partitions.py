@@ -127,7 +127,7 @@ def expire_partitions(
     Cost: reads all manifests of the latest snapshot, which stay cached; one commit per batch.
     Raises:
         CommitConflictError, CommitRetriesExhaustedError, CommitUnknownError: see `commit`; earlier batches are dropped.
-            SnapshotExpiredError, CorruptionError, StorageError: this batch was not dropped.
+        SnapshotExpiredError, CorruptionError, StorageError: this batch was not dropped.
     """
     gone, ids = pa.array([], pa.binary()), []
     found = on_latest(table.root, lambda latest, _: _find_expired(table, expiry, latest), rounds=ROUNDS)

@@ -81,8 +81,8 @@ def remove_orphans(
       Memory: 8 bytes per name, and the largest directory.
     Raises:
         CorruptionError, StorageError: a file that may reference others cannot be read, or a directory cannot be listed;
-        files deleted before were orphans.
-            TableNotFoundError: the table does not exist (any more).
+            files deleted before were orphans.
+        TableNotFoundError: the table does not exist (any more).
     """
     schema = root.schemas.latest()
     lag = 0 if dry_run else store_lag(root)

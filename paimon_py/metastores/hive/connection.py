@@ -123,7 +123,7 @@ class Client:
 
         Raises:
             RefusedError: the server refuses.
-                MissingCallError: the server does not have the call.
+            MissingCallError: the server does not have the call.
             StorageError: no server can be reached, or the server failed; nothing was changed.
             StorageUnknownError: the answer to a change was lost.
         """

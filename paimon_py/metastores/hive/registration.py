@@ -113,7 +113,7 @@ class HiveRegistration:
 
         Raises:
             StorageError: the metastore refuses the schema; nothing was changed.
-                StorageUnknownError: the metastore did not report whether it accepted the schema.
+            StorageUnknownError: the metastore did not report whether it accepted the schema.
         """
         location = location_of(record)
         try:

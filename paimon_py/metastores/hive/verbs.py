@@ -111,7 +111,7 @@ class HiveVerbs:
 
         Raises:
             StorageUnknownError: the outcome is unknown; the table did not exist when it was checked.
-                StorageError: the metastore refuses the record.
+            StorageError: the metastore refuses the record.
         """
         try:
             self._call("create_table", (STRUCT, record), target=str(name))
@@ -149,7 +149,7 @@ class HiveVerbs:
 
         Raises:
             RefusedError: the metastore refuses.
-                StorageUnknownError: the outcome is unknown, and the current record is not the new one.
+            StorageUnknownError: the outcome is unknown, and the current record is not the new one.
         """
         context = (STRUCT, {1: thrift.of_mapping(settings)})
         new = TableName(thrift.text(record, 2) or "", thrift.text(record, 1) or "")

@@ -70,8 +70,8 @@ class SqlDatabase:
 
         Raises:
             TakenError: a row with the same key exists; nothing was done.
-                StorageUnknownError: the outcome of the statements is unknown.
-                StorageError: nothing was done.
+            StorageUnknownError: the outcome of the statements is unknown.
+            StorageError: nothing was done.
         """
         from sqlalchemy import text
 

@@ -78,7 +78,7 @@ class Transport:
 
         Raises:
             RestRefusedError: the server refuses; `unsure`: an earlier call may have been executed.
-                StorageUnknownError: the server may have executed it.
+            StorageUnknownError: the server may have executed it.
             UsageError, UnsupportedError, StorageError: nothing was changed.
         """
         changes, repeats = request.method != "GET", request.method != "POST"

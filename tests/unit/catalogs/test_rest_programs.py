@@ -139,7 +139,7 @@ def test_bad_input_is_refused(catalog, tmp_path):
     with_view(catalog)
     with pytest.raises(UsageError, match="at least one change"):
         catalog.alter_view("d.v")
-    with pytest.raises(UnsupportedError, match="keeps no views and functions"):
+    with pytest.raises(UnsupportedError, match="stores no views or functions"):
         Catalog.open(tmp_path / "w").views("d")
 
 

@@ -229,7 +229,7 @@ def with_log(**facts):
         ({"delete_row_count": 3}, "deletes"),
         ({"level": 77}, "level 77"),
         ({"schema_id": 9}, "schema 9"),
-        ({"name": "a"}, "holds rows of the table"),
+        ({"name": "a"}, "contains rows of the table"),
         ({"name": "../a"}, "nothing was committed"),
         ({"min_key": b"junk"}, "nothing was committed"),
     ],

@@ -152,6 +152,6 @@ def test_properties_of_paimon_py_are_not_for_callers(table):
     with table.writer() as writer:
         writer.write_arrow(ROWS)
         changes = writer.changes()
-    with pytest.raises(UsageError, match="'paimon-py.users' cannot be given"):
+    with pytest.raises(UsageError, match="'paimon-py.users' cannot be set"):
         table.commit(changes, properties={"paimon-py.users": "{}"})
     assert table.commit(changes, properties={"origin": "a test"}).snapshot_id == 2

@@ -53,8 +53,8 @@ def test_a_column_counts_in_its_newest_file():
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        ((0, "g", 2, 4, 2, None), "ranges that are the same: f has rows 0 to 3, g has rows 2 to 5"),
-        ((0, "g", 0, 3, 2, ("a",)), "ranges that are the same: g has rows 0 to 2, f has rows 0 to 3"),
+        ((0, "g", 2, 4, 2, None), "equal row id ranges: f has rows 0 to 3, g has rows 2 to 5"),
+        ((0, "g", 0, 3, 2, ("a",)), "equal row id ranges: g has rows 0 to 2, f has rows 0 to 3"),
         ((0, "g", None, 3, 2, None), "g of a table with data-evolution.enabled has no first row id"),
     ],
 )

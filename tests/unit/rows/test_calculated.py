@@ -89,7 +89,7 @@ BAD = [
     ("f", col("f") / col("v"), r"f: 2.5 / 0 \(row 1 of a batch\) divides by zero"),
     ("p", col("p") * 1.1, r'p: 22.055 \(row 1 of a batch\) does not fit DECIMAL\(10, 2\) without loss; .*sql\("round\(…, 2\)"\)'),
     ("n", col("s") + 1, r"n: \+ takes numbers, not string; texts are put together with concat"),
-    ("n", sql("upper(k)"), "n: upper takes texts, not int64"),
+    ("n", sql("upper(k)"), "n: upper takes strings, not int64"),
     ("n", sql("coalesce(s, 1)"), "n: int64 and string have no type in common"),
     ("n", sql("round(f, s)"), "n: round: only the first argument may be a column"),
     ("s", sql("k + 1"), "s: int64 given, STRING needed"),

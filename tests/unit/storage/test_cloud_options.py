@@ -110,7 +110,7 @@ def test_the_environment_never_sends_a_table_into_another_account(monkeypatch):
     assert system.service_client.primary_endpoint == f"https://{account}.blob.core.windows.net/" and system.account_key == "bWluZQ=="
     system = open_store(url, {"fs.azure.sas.fixed.token": "sv=1&sig=mine"})[0]._system()
     assert system.account_key is None and "sig=mine" in system.service_client.url
-    with pytest.raises(UsageError, match=f"account '{account}', and AZURE_STORAGE_CONNECTION_STRING .* account 'theirs'") as caught:
+    with pytest.raises(UsageError, match=f"account '{account}', but AZURE_STORAGE_CONNECTION_STRING .* account 'theirs'") as caught:
         open_store(url, {})[0].get(f"{url}/f")
     assert "c2VzYW1l" not in str(caught.value)
     for theirs in ("abfs://c/w", "abfss://c@theirs.dfs.core.windows.net/w"):

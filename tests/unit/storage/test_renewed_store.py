@@ -115,10 +115,10 @@ def test_credentials_that_cannot_be_renewed_yet_are_used_to_their_end(giver, pla
 
 
 def test_what_gives_no_credentials_is_refused(giver, place):
-    with pytest.raises(UsageError, match="gives Credentials"):
+    with pytest.raises(UsageError, match="must return Credentials"):
         open_renewed(*place, Env(credentials=lambda: {"fs.oss.accessKeyId": "k"}))
     giver.life = -5_000
-    with pytest.raises(StorageError, match="ended 5 s ago"):
+    with pytest.raises(StorageError, match="expired 5 s ago"):
         open_renewed(*place, Env(giver.clock, credentials=giver))
 
 

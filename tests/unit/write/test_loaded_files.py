@@ -126,7 +126,7 @@ def test_an_overwrite_replaces_and_files_without_rows_do_not_empty_the_table(tab
     table.load_files(inbox / "a.csv", overwrite={})
     assert ids(table) == [0]
     (inbox / "empty.csv").write_text("id,day,price\n")
-    with pytest.raises(UsageError, match="hold no row"):
+    with pytest.raises(UsageError, match="contain no rows"):
         table.load_files(inbox / "empty.csv", overwrite={})
     assert ids(table) == [0] and table.load_files(inbox / "empty.csv").row_count == 0
 
