@@ -210,7 +210,7 @@ class _Collector:
         for entry in entries:
             bucket = self._table.bucket(entry.partition, entry.bucket)
             if entry.file.external_path is not None:
-                _refuse_external(not entry.file.external_path.startswith(self._kept), self._root.path)
+                _refuse_external(not entry.file.external_path.startswith(self._roots_of_others), self._root.path)
                 continue
             first, *beside = bucket.paths(entry.file)
             self._add(first, entry.file.size_bytes)
@@ -218,7 +218,7 @@ class _Collector:
                 self._add(path)
 
     @property
-    def _kept(self) -> tuple[str, ...]:
+    def _roots_of_others(self) -> tuple[str, ...]:
         """Beginnings of URLs that are only referenced, and that no table deletes."""
         return tuple(f"{url}/" for url in self._referenced)
 

@@ -77,7 +77,7 @@ class UnfinishedClone:
         """
         files, target = self._contents.files, self._target
         tally = ProgressCounter(progress, len(files), "files")
-        there = self._listed()
+        there = self._files_there()
         for _ in target.env.io.map(lambda file: self._copy(file, there), files):
             tally.add(1)
         if self._is_taken():
@@ -175,7 +175,7 @@ class UnfinishedClone:
                 message = f"{file.source} has {size} bytes, its manifest says {file.size_bytes}"
                 raise CorruptionError(message, path=file.source)
 
-    def _listed(self) -> dict[str, FileStatus]:
+    def _files_there(self) -> dict[str, FileStatus]:
         """The files of an interrupted call, by path. Cost: one list per directory; for a new clone none exist."""
         directories = sorted({join(self._target.path, file.below).rpartition("/")[0] for file in self._contents.files})
         listed = self._target.env.io.map(self._target.store.list, directories)

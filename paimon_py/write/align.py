@@ -25,7 +25,7 @@ from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.write.convert import plan_part, require_values
-from paimon_py.write.intact import looking
+from paimon_py.write.intact import with_validation
 from paimon_py.write.misfits import ColumnPlace, Misfit, error_of, place_of
 from paimon_py.write.steps import Refusal, Step
 
@@ -205,7 +205,7 @@ def _column(field: Field, given: pa.Schema) -> _Column | str:
     if isinstance(step, Refusal):
         return str(step)
     fills_nulls = default is not None and field.type.nullable
-    return _Column(positions[0], looking(step, kind, place), default, arrow, fills_nulls)
+    return _Column(positions[0], with_validation(step, kind, place), default, arrow, fills_nulls)
 
 
 def _as_is(array: pa.Array) -> pa.Array:

@@ -39,7 +39,7 @@ from paimon_py.spec.types import (
 from paimon_py.write.convert_variant import WAY as VARIANT_WAY
 from paimon_py.write.convert_variant import variant_step
 from paimon_py.write.convert_vector import vector_step
-from paimon_py.write.intact import looking
+from paimon_py.write.intact import with_validation
 from paimon_py.write.misfits import WIDEN, ColumnPlace, Misfit, in_lists
 from paimon_py.write.steps import Refusal, Step, as_is, way_of_extension
 
@@ -62,7 +62,7 @@ def plan(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step | Re
     everywhere. It raises SchemaError.
     """
     part = plan_part(source, target, place)
-    if isinstance(part, Refusal) or (found := looking(part, source, place)) is as_is:
+    if isinstance(part, Refusal) or (found := with_validation(part, source, place)) is as_is:
         return part
 
     def convert(array: pa.Array) -> pa.Array:

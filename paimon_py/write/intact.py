@@ -1,7 +1,7 @@
-"""Refuses values that their own Arrow type does not allow, as other libraries pass them, before anything is written.
+"""Refuses values that their own Arrow type does not allow, which other libraries can pass, before they are written.
 
-Arrow looks at such values only when it is asked to: texts that are not UTF-8, decimals with more digits than their
-type, times outside the day, places outside of a dictionary or a list. Files with them could not be read any more.
+Arrow validates values only on request: strings that are not UTF-8, decimals with more digits than their type, times
+outside the day, indices outside a dictionary or list. Files that contain them could not be read.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from paimon_py.write.steps import Step, as_is
 _FIX = "; mend the values where they are made"
 
 
-def looking(step: Step, kind: pa.DataType, place: ColumnPlace) -> Step:
-    """The step, after a look at the values where values of their Arrow type can be broken.
+def with_validation(step: Step, kind: pa.DataType, place: ColumnPlace) -> Step:
+    """The step, preceded by a validation of the values if values of their Arrow type can be invalid.
 
-    Cost: 2-4 ns a text, a place in a dictionary and a decimal, less for times.
-    Raises: the step raises Misfit for the first value that is broken.
+    Cost: 2-4 ns per string, dictionary index and decimal, less for times.
+    Raises: the step raises Misfit for the first invalid value.
     """
     if not _can_break(kind):
         return step
@@ -29,7 +29,8 @@ def looking(step: Step, kind: pa.DataType, place: ColumnPlace) -> Step:
         try:
             _check(array)
         except pa.ArrowInvalid as error:
-            before = f" holds what is not a value of {array.type}: {error} ("
+            is_text = "UTF8" in str(error)
+            before = " contains bytes that are not UTF-8 (" if is_text else f" is not valid as {array.type}: {error} ("
             raise Misfit(place, _first_broken(array), before, f"){_FIX}") from error
         return array if step is as_is else step(array)
 
@@ -37,7 +38,7 @@ def looking(step: Step, kind: pa.DataType, place: ColumnPlace) -> Step:
 
 
 def _can_break(kind: pa.DataType) -> bool:
-    """Whether an array of a type may hold what is not a value of the type."""
+    """Whether an array of a type may contain values that are not valid for it."""
     types = pa.types
     if isinstance(kind, pa.BaseExtensionType):
         return _can_break(kind.storage_type)
@@ -53,7 +54,7 @@ def _can_break(kind: pa.DataType) -> bool:
 
 
 def _check(array: pa.Array) -> None:
-    """Look at the values of an array, and of what it holds as far as it is used.
+    """Validate the values of an array, and those of its children as far as they are used.
 
     Raises: ArrowInvalid
     """
@@ -83,7 +84,7 @@ def _check(array: pa.Array) -> None:
 
 
 def _first_broken(array: pa.Array) -> int:
-    """The first row that is broken, of an array with one."""
+    """The first invalid row of an array that has one."""
     first, end = 0, len(array)
     while end - first > 1:
         half = (first + end) // 2

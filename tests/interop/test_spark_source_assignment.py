@@ -13,7 +13,7 @@ from paimon_py import Catalog, Schema, SchemaError, UsageError
 pytest.importorskip("pyspark.sql.datasource", reason="Spark has data sources in Python from 4.0 on")
 from paimon_py.spark.assignment import assignable  # noqa: E402
 from paimon_py.spark.case_rule import CaseRule  # noqa: E402
-from paimon_py.spark.source.assigning import Assignment  # noqa: E402
+from paimon_py.spark.source.assigning import StoreAssignment  # noqa: E402
 
 pytestmark = [*MARKS, pytest.mark.full]
 
@@ -71,7 +71,7 @@ def unlike(df, schema):
 def assigned(column, batch):
     """What a task makes of a value, NULL where its type cannot hold it."""
     try:
-        made = Assignment([column], None)(batch, ZONE).column(0)
+        made = StoreAssignment([column], None)(batch, ZONE).column(0)
     except SchemaError:
         assert batch.column(0).null_count == 0
         return pa.nulls(1)
@@ -153,4 +153,4 @@ def test_a_zone_that_nobody_says_is_refused_where_it_matters(spark, catalog):
     df = spark.sql("SELECT DATE '2018-11-04' AS c0")
     batch = df.toArrow().to_batches()[0]
     with pytest.raises(UsageError, match="timeZone"):
-        Assignment(assignable(df.schema, table.schema, CaseRule()), None)(batch, None)
+        StoreAssignment(assignable(df.schema, table.schema, CaseRule()), None)(batch, None)

@@ -22,7 +22,7 @@ from paimon_py.spark.clocks import arrow_zone
 from paimon_py.spark.types import arrow_type
 
 
-class Assignment:
+class StoreAssignment:
     """Runs on an executor: rows in, the same with the columns that are cast.
 
     Args:
@@ -72,14 +72,14 @@ class _Caster:
         if given == wanted:
             return array
         if isinstance(wanted, (st.ArrayType, st.MapType)):
-            return self._nested(array, given, wanted)
+            return self._cast_elements(array, given, wanted)
         if isinstance(wanted, st.StringType):
             return self._text(array)
         if isinstance(wanted, st.NumericType):
             return _number(array, arrow_type(wanted))
         return self._time(array, wanted)
 
-    def _nested(self, array: pa.Array, given: st.DataType, wanted: st.DataType) -> pa.Array:
+    def _cast_elements(self, array: pa.Array, given: st.DataType, wanted: st.DataType) -> pa.Array:
         whole = array.take(pa.array(np.arange(len(array))))  # without an offset, and nothing under what is NULL
         is_null = np.append(np.asarray(whole.is_null()), False)
         offsets = pa.array(np.asarray(whole.offsets), pa.int32(), mask=is_null)

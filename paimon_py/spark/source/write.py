@@ -27,7 +27,7 @@ from paimon_py.spark.assignment import assignable
 from paimon_py.spark.case_rule import CASE, CaseRule
 from paimon_py.spark.meaning import ZONE as SESSION_ZONE
 from paimon_py.spark.replays import QUERY
-from paimon_py.spark.source.assigning import Assignment
+from paimon_py.spark.source.assigning import StoreAssignment
 from paimon_py.spark.source.creation import written_to
 from paimon_py.spark.source.opening import write_to
 from paimon_py.spark.source.options import (
@@ -74,7 +74,7 @@ def prepare_write(options: Mapping[str, str], schema: st.StructType, overwrites:
     writing = DistributedWrite(table, overwrite, sends=False)
     writing.check()
     names = CaseRule()
-    assignment = Assignment(assignable(schema, table.schema, names), asked.own.get(ZONE))
+    assignment = StoreAssignment(assignable(schema, table.schema, names), asked.own.get(ZONE))
     target = target_of(table.schema, assignment.types(schema), names)
     in_case = tuple(given for given, name in zip(schema.fieldNames(), target.names, strict=True) if given != name)
     return WriteTask(WriteRows(writing.part(target)), assignment, in_case)
@@ -87,7 +87,7 @@ class WriteTask:
         in_case: columns that are in the table in another case, which only the task can know to matter.
     """
 
-    def __init__(self, write: WriteRows, assignment: Assignment, in_case: Sequence[str]) -> None:
+    def __init__(self, write: WriteRows, assignment: StoreAssignment, in_case: Sequence[str]) -> None:
         self.write = write
         self.assignment = assignment
         self.in_case = in_case

@@ -168,7 +168,11 @@ def test_features_that_would_change_the_answer_are_refused_by_name(options, feat
             {"primary_keys": ("k",), "partition_keys": ("p",), "ignore-delete": "true"},
             "ignore-delete and keys that move between partitions",
         ),
-        ({"metadata.iceberg.storage": "hive-catalog"}, "metadata.iceberg.storage=hive-catalog"),
+        (
+            {"metadata.iceberg.storage": "hive-catalog"},
+            "TIMESTAMP(9) columns (metadata.iceberg.format-version=3 has them) in tables with "
+            "metadata.iceberg.storage=hive-catalog",
+        ),
         ({"columns": [("_row_kind", "STRING")]}, "a column called _row_kind"),
     ],
 )

@@ -73,7 +73,7 @@ def test_what_is_no_value_of_its_type_is_refused(catalog, what, door):
     kind, values = BROKEN[what]
     more, write = DOORS[door]
     table = catalog.create_table("db.t", Schema([("k", "INT NOT NULL"), ("c", kind)]), **more)
-    with pytest.raises(SchemaError, match="column c holds what is not a value of") as error:
+    with pytest.raises(SchemaError, match="column c (is not valid as|contains bytes that are not UTF-8)") as error:
         write(table, pa.table({"k": pa.array(range(3), pa.int32()), "c": values}))
     assert error.value.fields == ("c",)
     assert table.refresh().snapshot() is None
