@@ -93,8 +93,10 @@ class RestIcebergCatalog:
         return found
 
     def _load_or_drop(self, shown: CatalogedVersion) -> Mapping[str, Any] | None:
-        """As `_load`; an entry that is broken because its file in the directory of this table is gone is dropped: it
-        was of a table that stood here before.
+        """The metadata of the server's table, None if there is none.
+
+        An entry whose metadata file is missing from the directory of this table is dropped: it is of a table that was
+        here before.
         """
         try:
             return self._load()

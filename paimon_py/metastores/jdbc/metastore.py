@@ -136,7 +136,7 @@ class JdbcMetastore:
     def create_table(self, name: TableName, schema: TableSchema, before: BeforeCreation) -> TableRoot | None:
         """See `Metastore.create_table`."""
         self._names.options_of(schema)
-        with self._hold_lock(name):
+        with _hold(self._lock(name)):
             if self._names.has_table(name):
                 return None
             if self._names.has_view(name):
@@ -153,7 +153,7 @@ class JdbcMetastore:
             before(root)
             if not root.schemas.add(schema):
                 return None
-            self._name_new(name, OpenTable(root, schema))
+            _name_new(self._names, self._warehouse, name, OpenTable(root, schema))
             return root
 
     def new_location(self, name: TableName) -> TableRoot | None:
@@ -164,7 +164,7 @@ class JdbcMetastore:
 
     def adopt_table(self, name: TableName, root: TableRoot, publish: Callable[[], bool]) -> bool:  # noqa: ARG002
         """See `Metastore.adopt_table`."""
-        with self._hold_lock(name):
+        with _hold(self._lock(name)):
             if not publish():
                 return False
             self._take_up(name)
@@ -174,7 +174,7 @@ class JdbcMetastore:
         """See `Metastore.drop_table`. The row is deleted first."""
         root = self._root(name)
         if not self._names.drop_table(name):
-            return self._clear_remains(root)
+            return _clear_remains(root)
         delete_table(root, self._warehouse)
         return True
 
@@ -183,7 +183,7 @@ class JdbcMetastore:
         source, target = self._root(name).path, self._root(to).path
         with ExitStack() as locks:
             for each in sorted((name, to)):
-                locks.enter_context(self._hold_lock(each))
+                locks.enter_context(_hold(self._lock(each)))
             if not self._names.has_table(name):
                 raise TableNotFoundError(f"there is no table {str(name)!r}", path=source, table=str(name))
             if self._names.has_table(to) or self._store.stat(target) is not None:
@@ -223,31 +223,6 @@ class JdbcMetastore:
         names = self._names
         return JdbcLock(names.sql_database, names.catalog_key, name, self._locks, self._key_length, self._env)
 
-    def _hold_lock(self, name: TableName) -> AbstractContextManager[object]:
-        lock = self._lock(name)
-        return nullcontext() if lock is None else lock.hold(MAIN_BRANCH)
-
-    def _name_new(self, name: TableName, table: OpenTable) -> None:
-        """Register a table whose first schema was just published, or withdraw the schema."""
-        try:
-            self._names.add_table(name, table.schema)
-        except TakenError:
-            return
-        except StorageUnknownError:
-            if not self._names.has_table(name):
-                delete_table(table.root, self._warehouse)
-                raise
-        except PaimonError:
-            delete_table(table.root, self._warehouse)
-            raise
-
-    def _clear_remains(self, root: TableRoot) -> bool:
-        """Delete the remains of an interrupted drop or clone: a directory without schemas."""
-        if self._store.stat(root.path) is None or root.schemas.ids():
-            return False
-        self._store.delete_tree(root.path)
-        return True
-
     def _take_up(self, name: TableName) -> None:
         latest = self._root(name).schemas.latest()
         if self.database(name.database) is None:
@@ -265,6 +240,33 @@ def _reopen(
     sql_database: SqlDatabase, store: Store, warehouse: str, options: Mapping[str, str]
 ) -> JdbcMetastore:
     return JdbcMetastore(sql_database, store, warehouse, options, Env())
+
+
+def _hold(lock: JdbcLock | None) -> AbstractContextManager[object]:
+    return nullcontext() if lock is None else lock.hold(MAIN_BRANCH)
+
+
+def _name_new(names: Names, warehouse: str, name: TableName, table: OpenTable) -> None:
+    """Register a table whose first schema was just published, or withdraw the schema."""
+    try:
+        names.add_table(name, table.schema)
+    except TakenError:
+        return
+    except StorageUnknownError:
+        if not names.has_table(name):
+            delete_table(table.root, warehouse)
+            raise
+    except PaimonError:
+        delete_table(table.root, warehouse)
+        raise
+
+
+def _clear_remains(root: TableRoot) -> bool:
+    """Delete the remains of an interrupted drop or clone: a directory without schemas."""
+    if root.store.stat(root.path) is None or root.schemas.ids():
+        return False
+    root.store.delete_tree(root.path)
+    return True
 
 
 def _make_tables(sql_database: SqlDatabase, lock_length: int | None) -> None:

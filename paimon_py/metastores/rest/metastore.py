@@ -5,7 +5,7 @@ Source: Java `RESTCatalog`, `RESTApi`, main of August 2026.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from paimon_py.env import Env
@@ -223,18 +223,6 @@ class RestMetastore(RestServer):
         """The location of a table that does not exist yet; the server determines it later."""
         entry = RestRegistration(RestTable(self.client, name, None), is_external)
         return TableRoot(MemoryStore(), table_path("", name.database, name.table), self.client.env, registration=entry)
-
-    def new_location(self, name: TableName) -> TableRoot | None:
-        """See `Metastore.new_location`."""
-        raise UnsupportedError(
-            f"a REST server creates tables itself, and does not take over the files of {str(name)!r}; create the table"
-            " and write the rows",
-            feature="clone into a REST catalog",
-        )
-
-    def adopt_table(self, name: TableName, root: TableRoot, publish: Callable[[], bool]) -> bool:  # noqa: ARG002
-        """See `Metastore.adopt_table`."""
-        raise UnsupportedError(f"a REST server does not take over {root.path}", feature="clone into a REST catalog")
 
     def drop_table(self, name: TableName) -> bool:
         """See `Metastore.drop_table`. Cost: one request; the server deletes the data unless the table is external."""

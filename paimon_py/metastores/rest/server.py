@@ -6,7 +6,7 @@ Source: Java `RESTApi.getTableById`, `listPartitions`, `markDonePartitions`, `al
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from paimon_py.errors import DatabaseNotFoundError, StorageError, TableNotFoundError, UnsupportedError
 from paimon_py.metadata.root import TableRoot
@@ -95,6 +95,18 @@ class RestServer(ABC):
                 raise UnsupportedError(f"this server takes no tables: {refused}", feature="register_table") from refused
             raise
         return True
+
+    def new_location(self, name: TableName) -> TableRoot | None:
+        """See `Metastore.new_location`."""
+        raise UnsupportedError(
+            f"a REST server creates tables itself, and does not take over the files of {str(name)!r}; create the table"
+            " and write the rows",
+            feature="clone into a REST catalog",
+        )
+
+    def adopt_table(self, name: TableName, root: TableRoot, publish: Callable[[], bool]) -> bool:  # noqa: ARG002
+        """See `Metastore.adopt_table`."""
+        raise UnsupportedError(f"a REST server does not take over {root.path}", feature="clone into a REST catalog")
 
     def partitions(self, name: TableName) -> list[KeptPartition] | None:
         """See `ServerMetastore.partitions`."""
