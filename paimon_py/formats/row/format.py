@@ -156,6 +156,8 @@ class RowOpenFile:
         packed = self._source.read(int(self._sizes[number]))
         size, count = int(self._unpacked[number]), self._counts[number]
         try:
+            if zstandard.frame_content_size(packed) not in (-1, size):
+                raise ValueError("a block has another size than its index says")
             data = zstandard.ZstdDecompressor().decompress(packed, max_output_size=size)
         except zstandard.ZstdError as error:
             raise ValueError(f"a block cannot be unpacked: {error}") from error
