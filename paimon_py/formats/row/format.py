@@ -129,8 +129,11 @@ class RowOpenFile:
 
     def _index(self, size_bytes: int) -> tuple[int, Ints, Ints, Ints]:
         """Rows of the file; of each block its size, its size once unpacked, and its first row."""
-        self._source.seek(size_bytes - _FOOTER.size)
-        rows, blocks, offset, length, version, magic = _FOOTER.unpack(self._source.read(_FOOTER.size))
+        self._source.seek(max(0, size_bytes - _FOOTER.size))
+        footer = self._source.read(_FOOTER.size)
+        if len(footer) != _FOOTER.size:
+            raise ValueError("the file is shorter than its manifest entry says")
+        rows, blocks, offset, length, version, magic = _FOOTER.unpack(footer)
         if magic != _MAGIC:
             raise ValueError("the file does not end as one of the format row does")
         if version != _VERSION:
@@ -156,6 +159,8 @@ class RowOpenFile:
         packed = self._source.read(int(self._sizes[number]))
         size, count = int(self._unpacked[number]), self._counts[number]
         try:
+            if zstandard.frame_content_size(packed) not in (-1, size):
+                raise ValueError("a block has another size than its index says")
             data = zstandard.ZstdDecompressor().decompress(packed, max_output_size=size)
         except zstandard.ZstdError as error:
             raise ValueError(f"a block cannot be unpacked: {error}") from error
