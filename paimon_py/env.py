@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar
 from paimon_py.arguments import as_python
 from paimon_py.errors import UsageError
 from paimon_py.file_locks import FileLock, mark_in_use, remove_if_abandoned, system_lock
-from paimon_py.memory import MemoryShares, memory_limit
+from paimon_py.memory import UNLIMITED, MemoryShares, memory_limit
 from paimon_py.observers import Observer, Observers
 from paimon_py.parallel import Budget, run_streams
 
@@ -41,6 +41,7 @@ _REQUESTS_AT_ONCE = 64
 _OF_STREAMS = 4
 _SPILL_BUFFER_BYTES = 1 << 16
 _SPILL_PREFIX = "paimon-spill-"
+_SYSTEM_LOCK = system_lock()
 
 
 def environment() -> Mapping[str, str]:
@@ -225,7 +226,7 @@ class ThreadPool:
     """
 
     def __init__(
-        self, threads: int | None = None, calls: int | None = None, memory: MemoryShares = MemoryShares()
+        self, threads: int | None = None, calls: int | None = None, memory: MemoryShares = UNLIMITED
     ) -> None:
         self.threads = threads or memory.threads(usable_cores())
         self._memory = memory
@@ -340,7 +341,7 @@ class TemporarySpill:
     on a file in it, which the operating system releases with the process, marks it as in use.
     """
 
-    def __init__(self, directory: str | None = None, lock: FileLock | None = system_lock()) -> None:
+    def __init__(self, directory: str | None = None, lock: FileLock | None = _SYSTEM_LOCK) -> None:
         self._parent = directory
         self._lock = lock
         self._made: tuple[int, str] | None = None
@@ -427,7 +428,7 @@ class Env:
 
     __slots__ = ("clock", "credentials", "ids", "io", "memory", "observers", "pool", "spill")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self, clock: Clock | None = None, ids: Ids | None = None, pool: Pool | None = None,
         spill: SpillPlace | None = None, *,
         threads: int | None = None,
@@ -442,13 +443,8 @@ class Env:
 
         Raises: UsageError for a number below 1, and for threads of a pool that is given.
         """
-        memory_bytes = as_python(memory_bytes)
-        if memory_bytes is not None and (isinstance(memory_bytes, bool) or not isinstance(memory_bytes, int) or memory_bytes < 1):
-            raise UsageError(f"memory_bytes must be a whole number from 1, not {memory_bytes!r}")
+        memory_bytes, threads = _whole_number("memory_bytes", memory_bytes), _whole_number("threads", threads)
         self.memory = MemoryShares(memory_limit() if memory_bytes is None else memory_bytes)
-        threads = as_python(threads)
-        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-            raise UsageError(f"threads must be a whole number from 1, not {threads!r}")
         if threads is not None and pool is not None:
             raise UsageError("give threads or a pool, not both: a pool knows how many threads it has")
         self.clock: Clock = clock or SystemClock()
@@ -473,6 +469,14 @@ class Env:
 def is_distant(place: str) -> bool:
     """Whether requests to the store of a path take their time: whether the path is a URL."""
     return "://" in place
+
+
+def _whole_number(name: str, value: object) -> int | None:
+    """An argument that is a number from 1 if it is given."""
+    value = as_python(value)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise UsageError(f"{name} must be a whole number from 1, not {value!r}")
+    return value
 
 
 def _call(call: Callable[[], T]) -> T:

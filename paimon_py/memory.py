@@ -81,3 +81,7 @@ class MemoryShares(msgspec.Struct, frozen=True):
         if self.limit_bytes is None:
             return cores
         return max(1, min(cores, (self.limit_bytes - _BASE) // _OF_A_THREAD))
+
+
+UNLIMITED = MemoryShares()
+"""A process without a limit."""

@@ -31,14 +31,15 @@ _PYTHON = {
 _WITH_NUMBERS = {"DECIMAL128": "DECIMAL", "NUMBER": "DECIMAL", "VARCHAR2": "VARCHAR", "NVARCHAR": "VARCHAR"}
 _WITH_TYPES = {"STRUCT": "ROW", "RECORD": "ROW", "LIST": "ARRAY", "DICT": "MAP"}
 _OF_ARROW = re.compile(r"timestamp\[(s|ms|us|ns)(,\s*tz=[^\]]*)?\]", re.IGNORECASE)
+_ZONED = re.compile(r"\btimestamp(\s*\(\d+\))?\s+with\s+time\s+zone\b", re.IGNORECASE)
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _TYPE_NAME = re.compile(r"(?<![\w`])([A-Za-z]\w*)\b(?!\s*:)(?!\s+(?!NOT\b|NULL\b)[\w`])(\s*[(<])?", re.IGNORECASE)
 
 
 def meant_text(text: str) -> str:
-    """The text of a type with the names of other systems replaced: `struct<a:int>` is `ROW<a int>`. It may be no type."""
+    """A text with the names of types of other systems replaced: `struct<a:int>` is `ROW<a int>`. It may be no type."""
     found = _OF_ARROW.sub(_timestamp_of_arrow, text)
-    found = re.sub(r"\btimestamp(\s*\(\d+\))?\s+with\s+time\s+zone\b", r"TIMESTAMP\1 WITH LOCAL TIME ZONE", found, flags=re.I)
+    found = _ZONED.sub(r"TIMESTAMP\1 WITH LOCAL TIME ZONE", found)
     return re.sub(r"\s*:\s*", " ", _TYPE_NAME.sub(_our_name, found))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from paimon_py.lsm.spill import SpillSettings
-from paimon_py.memory import MemoryShares
+from paimon_py.memory import UNLIMITED, MemoryShares
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
@@ -32,7 +32,7 @@ class WriterSettings(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(
         cls, schema: TableSchema, *, buckets: int | None = None, compacts: bool | None = None,
-        memory: MemoryShares = MemoryShares(),
+        memory: MemoryShares = UNLIMITED,
     ) -> WriterSettings:  # fmt: skip
         """The settings of a table; what is given counts in place of its options `bucket` and `write-only`.
 
@@ -58,7 +58,7 @@ class WriterSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def in_one_run(
-        cls, schema: TableSchema, *, buckets: int | None = None, memory: MemoryShares = MemoryShares()
+        cls, schema: TableSchema, *, buckets: int | None = None, memory: MemoryShares = UNLIMITED
     ) -> WriterSettings:
         """The settings of writers that make one sorted run of all rows of a bucket, however much local disk that takes.
 
