@@ -11,9 +11,9 @@ from paimon_py.commit.changes import BucketChanges, Edit, KeyBase
 from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.env import Clock, Env, Ids, Pool, SerialPool, SpillFile, SpillPlace
 from paimon_py.executors import Executor, Job, NumberedTask, TaskResult
-from paimon_py.expr.calculation import Calculable
+from paimon_py.expr.calculation import Arithmetic, Calculable, Calculation, Case, FunctionCall, Negative
 from paimon_py.expr.column_list import ColumnList
-from paimon_py.expr.literal import BinaryValue, DateValue, DecimalValue, Lit, TimestampValue, TimeValue
+from paimon_py.expr.literal import BinaryValue, DateValue, DecimalValue, Lit, LiteralValue, TimestampValue, TimeValue
 from paimon_py.expr.predicate import (
     And,
     Column,
@@ -24,6 +24,7 @@ from paimon_py.expr.predicate import (
     IsNull,
     IsTrue,
     Not,
+    Operator,
     Or,
     Predicate,
     Ref,
@@ -67,7 +68,18 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind, SnapshotId
 from paimon_py.spec.snapshot import Snapshot as SnapshotValue
 from paimon_py.spec.statistics import ColumnStatistics, Statistics
-from paimon_py.spec.types import ArrayType, Atomic, Field, MapType, MultisetType, Root, RowType, VariantPart, VectorType
+from paimon_py.spec.types import (
+    ArrayType,
+    Atomic,
+    DataType,
+    Field,
+    MapType,
+    MultisetType,
+    Root,
+    RowType,
+    VariantPart,
+    VectorType,
+)
 from paimon_py.spec.users import UserCommit, Users
 from paimon_py.system.metadata_scan import MadeExplanation, MadeScan, MadeSplit
 from paimon_py.system.metadata_table import MadeTable
@@ -78,6 +90,7 @@ from paimon_py.write.session import Writer
 __all__ = [
     "Analysis",
     "And",
+    "Arithmetic",
     "ArrayType",
     "Atomic",
     "Base",
@@ -87,6 +100,8 @@ __all__ = [
     "BucketChanges",
     "Budget",
     "Calculable",
+    "Calculation",
+    "Case",
     "CatalogEvent",
     "Clock",
     "Clustering",
@@ -104,6 +119,7 @@ __all__ = [
     "Constant",
     "Credentials",
     "DataFile",
+    "DataType",
     "DateValue",
     "DecimalValue",
     "DeletionPlace",
@@ -119,6 +135,7 @@ __all__ = [
     "Field",
     "FileKind",
     "FileSource",
+    "FunctionCall",
     "GlobalIndex",
     "HistoryEntry",
     "IcebergState",
@@ -132,6 +149,7 @@ __all__ = [
     "KeptPartition",
     "KeyBase",
     "Lit",
+    "LiteralValue",
     "MadeExplanation",
     "MadeScan",
     "MadeSplit",
@@ -141,8 +159,10 @@ __all__ = [
     "MapType",
     "MultisetType",
     "NameList",
+    "Negative",
     "Not",
     "NumberedTask",
+    "Operator",
     "Or",
     "OrphanEvent",
     "Partition",

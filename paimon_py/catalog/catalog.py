@@ -349,7 +349,7 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
         for option in ("path", "auto-create"):
             if spec.options.get(option, "false") != "false" and (option, kind) not in _PLACED:
                 raise OptionError(f"option {option!r} is not allowed for tables of a catalog", option=option)
-        return first_schema(_as_schema(columns), spec, self._env.clock.millis())
+        return first_schema(as_schema(columns), spec, self._env.clock.millis())
 
     def _check_database(self, name: str) -> None:
         if check_name("database", name) == SYSTEM_DATABASE:
@@ -425,7 +425,8 @@ def _meant(name: str, known: Callable[[], list[str]], before: str = "") -> str:
     return f"; did you mean {' or '.join(repr(before + each) for each in near)}?" if near else ""
 
 
-def _as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
+def as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
+    """The columns that a caller gave for a new table. Raises: UsageError, SchemaError"""
     if isinstance(columns, Schema):
         return columns
     if isinstance(columns, pa.Schema):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from paimon_py.executors.error_data import error_bytes, error_from
 from paimon_py.executors.executor import Executor
 from paimon_py.executors.job import Job, NumberedTask, TaskResult
 from paimon_py.executors.local import LocalExecutor, TaskFailed
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Executor", "Job", "LocalExecutor", "NumberedTask", "ProcessExecutor", "SparkExecutor", "TaskFailed", "TaskResult",
+    "error_bytes", "error_from",
 ]  # fmt: skip
 
 

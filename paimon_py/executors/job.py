@@ -51,6 +51,7 @@ class TaskKind(msgspec.Struct, Generic[T, R], frozen=True, kw_only=True):
         run: does one task.
         discard: deletes the files that a result names and that nobody will commit.
         steps: how many steps a task counts of the progress that a caller is told.
+        counts: whether `run` counts these steps itself where the job has a tally; else they count when it has ended.
         budget: how much memory tasks take that run at the same time in one process; None: they run one after the
             other, and each does its calls to the store at once.
     """
@@ -60,6 +61,7 @@ class TaskKind(msgspec.Struct, Generic[T, R], frozen=True, kw_only=True):
     run: Callable[[Job[T, R], T], R]
     discard: Callable[[Job[T, R], R], None] = _nothing
     steps: Callable[[T], int] = lambda _: 0
+    counts: bool = True
     budget: Budget | None = None
 
     @property
@@ -167,7 +169,7 @@ class Job(Generic[T, R]):
     def carry_out(self, task: NumberedTask[T]) -> TaskResult[R]:
         """Run a task in the process that waits for it. Raises: whatever its function raises."""
         value = self.kind.run(self, task.task)
-        return TaskResult(self.kind.tag, task.number, value, is_counted=self.tally is not None)
+        return TaskResult(self.kind.tag, task.number, value, is_counted=self.tally is not None and self.kind.counts)
 
     def run_bytes(self, data: bytes) -> bytes:
         """Run a task that came as bytes; gives the bytes of its result.

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from paimon_py.arguments import with_location
 from paimon_py.errors import UsageError
-from paimon_py.queries.session import Parameters, Session
 from paimon_py.queries.statement import NamedTable, find_tables
 from paimon_py.queries.time_travel import VERSION, NamedState, with_states_in_names
 from paimon_py.scan import convert
@@ -18,6 +17,8 @@ from paimon_py.scan.rows import Rows, row_count
 if TYPE_CHECKING:
     import pandas
     import polars
+
+    from paimon_py.queries.session import Parameters, Session
 
 
 class TableOpener(Protocol):
@@ -106,6 +107,8 @@ class SqlQuery:
             yield from session.batches(self._text, self._parameters)
 
     def _session(self) -> Session:
+        from paimon_py.queries.session import Session
+
         session = Session(self._settings, self._spill)
         try:
             if self._database is not None:
@@ -128,6 +131,8 @@ def open_query(
 
     Raises: as `Catalog.sql`
     """
+    from paimon_py.queries.session import Session
+
     with Session(settings, spill) as session:
         tree = session.parse(with_states_in_names(text))
         tables, is_changed = find_tables(tree, database)

@@ -79,9 +79,7 @@ def run_by_tasks(
         tally = ProgressCounter(progress, sum(split.row_count for split in splits), "rows")
         job = Job(CHANGE_ROWS, table, (snapshot, verb), tally=tally)
         tasks = [RowsTask(splits=tuple(group)) for group in groups_of(table.schema, splits)]
-        found = evaluation_of(table, snapshot, run_tasks(executor, job, tasks))
-        tally.end()
-        return found
+        return evaluation_of(table, snapshot, run_tasks(executor, job, tasks))
 
     return run(table, verb.work(table.schema), evaluate, label=label)
 
@@ -147,5 +145,6 @@ CHANGE_ROWS = TaskKind(
     run=_change_rows,
     discard=_discard_rows,
     steps=lambda task: sum(split.row_count for split in task.splits),
+    counts=False,
     budget=compaction_budget(lambda task: sum(split.size_bytes for split in task.task.splits)),
 )

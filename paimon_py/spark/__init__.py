@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any, overload
 import pyarrow as pa
 
 from paimon_py import Catalog, CommitResult, ExpiredSnapshots, Predicate, RowsResult, Table
-from paimon_py.arguments import NameList
 from paimon_py.errors import UsageError
-from paimon_py.maintain.cleanup.expired import RemovedOrphans
-from paimon_py.spec.statistics import Statistics
+from paimon_py.types import NameList, RemovedOrphans, Statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -198,7 +196,7 @@ def merge_spark(  # noqa: PLR0913
 
     Returns, Raises: as `Table.merge`.
     """
-    from paimon_py.rows.clauses import MergeClauses
+    from paimon_py.distributed import MergeClauses
 
     asked = MergeClauses(
         matched_update=when_matched_update, matched_delete=when_matched_delete, insert=when_not_matched_insert,

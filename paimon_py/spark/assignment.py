@@ -17,15 +17,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
-from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.distributed import sql_type, takes_type, to_arrow_type
 from paimon_py.errors import SchemaError
 from paimon_py.spark.jobs import error_text
 from paimon_py.spark.types import arrow_type, spark_form
-from paimon_py.spec.type_text import sql_type
-from paimon_py.spec.types import Atomic, Field, Root
-from paimon_py.write.convert import plan
-from paimon_py.write.misfits import place_of
-from paimon_py.write.steps import Refusal
+from paimon_py.types import Atomic, Field, Root
 
 if TYPE_CHECKING:
     from paimon_py.spark.case_rule import CaseRule
@@ -76,7 +72,7 @@ def _unlike(given: st.StructType, schema: TableSchema, names: CaseRule) -> Itera
         if field is None or isinstance(column.dataType, st.NullType) or _is_time(field):
             continue
         wanted = to_arrow_type(field.type)
-        if isinstance(plan(arrow_type(column.dataType, wanted), field.type, place_of(name)), Refusal):
+        if not takes_type(field, arrow_type(column.dataType, wanted)):
             yield Unlike(place, field, column.dataType, _spark_type(wanted))
 
 

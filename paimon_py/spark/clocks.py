@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import NamedTuple
 
-from paimon_py.expr.literal import SECONDS_PER_DAY, DateValue, TimestampValue
-from paimon_py.maintain.zones import zone_rules
+from paimon_py.distributed import zone_rules
+from paimon_py.types import DateValue, TimestampValue
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _FIRST, _LAST = -62_135_510_400, 253_402_214_400
 """A day after the year 1 begins, and a day before the year 9999 ends: beyond, the offsets stay what they are."""
+_DAY = 86_400
 _LONGEST = 26 * 3600
 """Seconds: no zone turns its clocks further, or twice within."""
 
@@ -77,7 +78,7 @@ class Clocks:
 
     def start(self, day: int) -> int:
         """The first instant of a day."""
-        wall = day * SECONDS_PER_DAY
+        wall = day * _DAY
         first, second = self._of_wall(wall, 0), self._of_wall(wall, 1)
         if first >= second:
             return wall - first
@@ -86,7 +87,7 @@ class Clocks:
 
     def days_from(self, instant: TimestampValue) -> tuple[DateValue, DateValue]:
         """The first day that begins at an instant or later, and the first one that begins later."""
-        near = (instant.seconds + self.ahead(instant.seconds)) // SECONDS_PER_DAY
+        near = (instant.seconds + self.ahead(instant.seconds)) // _DAY
         exact = (instant.seconds, instant.nanos)
         starts = [(day, (self.start(day), 0)) for day in range(near - 2, near + 4)]
         return (

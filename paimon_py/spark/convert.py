@@ -10,17 +10,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from paimon_py import Predicate, Scan, Step, Table
-from paimon_py.codec.row_size import row_bytes
+from paimon_py.distributed import condition_of, row_bytes, with_meaning
 from paimon_py.errors import UsageError
-from paimon_py.scan.split import Split
 from paimon_py.spark.handing import hand_out
 from paimon_py.spark.jobs import TellingErrors, errors_as_ours, map_batches, new_job
 from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.session import session
 from paimon_py.spark.split_groups import shares
 from paimon_py.spark.types import arrow_schema, spark_schemas
-from paimon_py.system.metadata_table import MadeTable
-from paimon_py.system.table import SystemTable
+from paimon_py.types import MadeTable, SystemTable
 
 _ROWS_PER_BATCH = 65_536
 _BLOB_BYTES = 16 << 20
@@ -37,7 +35,7 @@ def frame_of(
     elif where is not None:
         raise UsageError("where= goes with a table: give a scan or a stream its own where")
     elif isinstance(source, Scan):
-        source = source._read_as(Meaning.of(session(spark)).condition)
+        source = with_meaning(source, Meaning.of(session(spark)).condition)
     elif isinstance(source, Step):
         _require_plain(source, Meaning.of(session(spark)))
     if isinstance(source, Step) or (isinstance(source, Scan) and not source.is_ordered):
@@ -55,8 +53,8 @@ def _require_plain(step: Step, meaning: Meaning) -> None:
 
     Raises: UsageError
     """
-    where = step._reading._where
-    if where is not None and meaning.condition(where, step._reading._table_schema.fields) != where:
+    where, fields = condition_of(step)
+    if where is not None and meaning.condition(where, fields) != where:
         raise UsageError(
             f"the stream's condition {where} chooses other rows in this session of Spark: write times with their zone "
             "(TIMESTAMP '2024-07-01 00:00:00Z') and names as they are, or filter the DataFrame"
@@ -165,7 +163,7 @@ class _ReadSplits:
     def __call__(self, items: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
         for item in items:
             for split in msgspec.msgpack.decode(item, type=list[bytes]):
-                for part in self.scan.read(Split.from_bytes(split)):
+                for part in self.scan.read(split):
                     yield from fit(part, self.target, self.truncate_nanos)
 
 

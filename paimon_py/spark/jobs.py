@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from paimon_py.env import Env
 from paimon_py.errors import PaimonError, ResourceError, StorageError, UsageError
-from paimon_py.executors.error_data import error_bytes, error_from
+from paimon_py.executors import error_bytes, error_from
 from paimon_py.spark.entry import Work, travelling
 
 _RESULT = pa.schema([pa.field("failed", pa.bool_(), False), pa.field("data", pa.binary(), False)])

@@ -9,10 +9,11 @@ Source: Spark `TypeCoercion`, `AnsiTypeCoercion`, `Cast`, `OrderingUtil`.
 
 from __future__ import annotations
 
+import operator as operators
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Union, cast, get_args
 
 import msgspec
@@ -20,40 +21,40 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py import Predicate
-from paimon_py.codec.arrow_types import from_arrow_type
+from paimon_py.distributed import MergeClauses, from_arrow_type, parse_timestamp, predicate_of, to_literal
 from paimon_py.errors import SchemaError, UsageError
-from paimon_py.expr.bind import predicate_of
-from paimon_py.expr.calculation import Arithmetic, Calculation, Case, FunctionCall, Negative
-from paimon_py.expr.literal import (
-    DateValue,
-    DecimalValue,
-    Lit,
-    LiteralValue,
-    TimestampValue,
-    parse_timestamp,
-    to_literal,
-)
-from paimon_py.expr.predicate import (
+from paimon_py.spark.case_rule import CaseRule
+from paimon_py.spark.clocks import Clocks
+from paimon_py.types import (
     And,
+    Arithmetic,
+    Atomic,
+    Calculation,
+    Case,
     Column,
     Compare,
     CompareColumns,
     Constant,
+    DataType,
+    DateValue,
+    DecimalValue,
+    Field,
+    FunctionCall,
     In,
     IsNull,
     IsTrue,
+    Lit,
+    LiteralValue,
+    Negative,
     Not,
     Operator,
     Or,
     Ref,
+    Root,
+    RowType,
     TextMatch,
-    join_predicates,
+    TimestampValue,
 )
-from paimon_py.rows.clauses import MergeClauses
-from paimon_py.rows.values import SOURCE, TARGET
-from paimon_py.spark.case_rule import CaseRule
-from paimon_py.spark.clocks import Clocks
-from paimon_py.spec.types import Atomic, DataType, Field, Root, RowType
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,6 +64,8 @@ _LITERALS = "spark.sql.timestampType"
 _ANSI = "spark.sql.ansi.enabled"
 
 _TIMES = frozenset((Root.DATE, Root.TIMESTAMP, Root.TIMESTAMP_LTZ))
+SOURCE, TARGET = "source", "target"
+"""What conditions and values of a merge call its two sides."""
 _DAY_OF_TEXT = re.compile(r"\s*(\d{4}-\d{2}-\d{2})[ T]", re.ASCII)
 Kinds = Mapping[tuple[str, ...], Union[DataType, None]]
 
@@ -273,7 +276,7 @@ class _Reader:
             literals = tuple(part.literal for part in parts if isinstance(part, Compare))
             return msgspec.structs.replace(found, column=column, literals=literals)
         rest = [In(column, (), has_null=True)] if found.has_null else []
-        either = join_predicates(Or, [*parts, *rest])
+        either: Predicate = reduce(operators.or_, [*parts, *rest])
         return Not(either) if found.negated else either
 
     def _compare(

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from paimon_py.codec.binary_row.hash import hash_words
+from paimon_py.distributed import hash_words
 
 _AT_ONCE = 1 << 16
 

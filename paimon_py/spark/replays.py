@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from paimon_py.distributed import CommitLabel
 from paimon_py.errors import UsageError
-from paimon_py.spec.commit_label import CommitLabel
 
 if TYPE_CHECKING:
     from paimon_py import Table

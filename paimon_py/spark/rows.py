@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Any, Union
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from paimon_py.distributed import DistributedMerge, MergePart, run_once
+from paimon_py.distributed import BucketRouting, CommitLabel, DistributedMerge, MergeClauses, MergePart, run_once
 from paimon_py.errors import UsageError
-from paimon_py.rows.clauses import MergeClauses
-from paimon_py.scan.split import Split
 from paimon_py.spark.assignment import assign_types
 from paimon_py.spark.care import require_table
 from paimon_py.spark.executor import SparkExecutor
 from paimon_py.spark.jobs import Failed, Results, gather, new_job
 from paimon_py.spark.meaning import Meaning
-from paimon_py.spark.partitioner import TaskNumbers, send_to_tasks, tasks_of
+from paimon_py.spark.partitioner import send_to_tasks
 from paimon_py.spark.replays import label_of
 from paimon_py.spark.session import session, shuffle_tasks
 from paimon_py.spark.shuffle import open_parcels
@@ -28,7 +26,7 @@ from paimon_py.spark.write import target_of
 
 if TYPE_CHECKING:
     from paimon_py import Predicate, RowsResult, Table
-    from paimon_py.spec.commit_label import CommitLabel
+    from paimon_py.types import Split
 
 Asked = tuple[Union[str, None], Union[int, None]]
 """The user and identifier that a call names."""
@@ -79,15 +77,14 @@ def _merge(
     target = target_of(schema, source.schema, meaning.names)
     on = meaning.keys(on, schema.names, target.names)
     merging = DistributedMerge("merge_spark", table, target, on, meaning.clauses(asked, schema.fields, target))
-    wanted = tasks or shuffle_tasks(source.sparkSession)
-    slots = TaskNumbers(schema, tasks_of(schema, wanted) if merging.is_routed else 1)
+    routing = BucketRouting(schema, merging.parts(tasks or shuffle_tasks(source.sparkSession)))
     plain = source.toDF(*map(str, range(len(target))))
     renamed = pa.schema([field.with_name(merging.keys.get(field.name, f"source.{field.name}")) for field in target])
 
     def run_parts(part: MergePart, splits: Sequence[Split]) -> list[bytes]:
-        homes = [slots.of_bucket(one.partition, one.bucket) if slots.tasks > 1 else 0 for one in splits]
+        homes = [routing.of_bucket(one.partition, one.bucket) for one in splits]
         given = list(zip(homes, map(bytes, splits), strict=True))
-        rows = send_to_tasks(plain, schema, renamed, slots.tasks, job, work=given)
+        rows = send_to_tasks(plain, schema, renamed, routing.processes, job, work=given)
         try:
             return gather(rows, _MergeRows(part), job)
         except Failed as failed:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_py.codec.row_size import row_bytes
+from paimon_py.distributed import row_bytes
 from paimon_py.spark.convert import fit
 
-if TYPE_CHECKING:
-    from paimon_py.arrays import Ints
+Numbers = npt.NDArray[Any]
 
 _WORK = b"work"
 """What a parcel without rows begins with; one with rows begins with four bytes of ones, as Arrow's messages do."""
@@ -43,7 +43,7 @@ class Parcels:
     """
 
     def __init__(
-        self, target: pa.Schema, number: Callable[[pa.RecordBatch], Ints], places: Ints, at_once: int
+        self, target: pa.Schema, number: Callable[[pa.RecordBatch], Numbers], places: Numbers, at_once: int
     ) -> None:
         self.target = target
         self.number = number

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from paimon_py.distributed import parse_size
 from paimon_py.env import usable_cores
 from paimon_py.spark.session import shuffle_tasks
-from paimon_py.spec.options import parse_size
 
 if TYPE_CHECKING:
     from paimon_py.types import Split

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
 from paimon_py import Catalog, Predicate, Table
-from paimon_py.arguments import as_list
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.spark.convert import frame_of
 from paimon_py.spark.meaning import Meaning
@@ -28,7 +28,9 @@ class SparkCatalog:
     def __init__(self, spark: SparkSession, catalog: Catalog, databases: Sequence[str] | None) -> None:
         self._spark = spark
         self._catalog = catalog
-        self._databases = None if databases is None else as_list("databases are names", databases)
+        if databases is not None and (isinstance(databases, (str, bytes)) or not np.iterable(databases)):
+            raise UsageError(f"databases are names, not {type(databases).__name__}: {databases!r}")
+        self._databases = None if databases is None else list(databases)
         self.sys = Procedures(catalog, spark)
         self.refresh()
 

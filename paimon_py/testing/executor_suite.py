@@ -10,13 +10,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 import pyarrow as pa
 
 from paimon_py import Catalog, Schema, Table
-from paimon_py.errors import CorruptionError, PaimonError, UsageError
+from paimon_py.errors import CorruptionError, PaimonError, StorageError, UsageError
 from paimon_py.executors import Executor, Job, NumberedTask, TaskResult
+from paimon_py.executors.job import HOMES
 
 _COLUMNS = Schema([("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL"), ("v", "STRING")])
 _PARTS, _ROWS = 3, 40
@@ -108,13 +109,32 @@ class ExecutorSuite:
                 raise AssertionError("a damaged file was read")
             assert _files(table) == before
 
-    def test_a_task_that_runs_twice_counts_once(self, executor: Executor, warehouse: str) -> None:
+    def test_a_task_of_any_kind_that_fails_ends_the_call_and_the_next_call_does_it_all(
+        self, executor: Executor, warehouse: str
+    ) -> None:
+        table, other = _keyed_table(warehouse, "here", bucket="2"), _keyed_table(warehouse, "there", bucket="2")
+        _leave_orphans(table)
+        _leave_orphans(other)
+        for verb in _VERBS.values():
+            expected, before, rows = verb(table, None), _data_files(other), _rows(other)
+            try:
+                verb(other, _Failing(executor))
+            except StorageError as error:
+                assert str(error) == "the first task failed"
+            else:
+                raise AssertionError("a task failed")
+            assert (_data_files(other), _rows(other)) == (before, rows)
+            assert verb(other, executor) == expected
+        assert _rows(other) == _rows(table)
+
+    def test_a_task_of_any_kind_that_runs_twice_counts_once(self, executor: Executor, warehouse: str) -> None:
         table, other = _keyed_table(warehouse, "here", bucket="2"), _keyed_table(warehouse, "there", bucket="2")
         twice = _Twice(executor)
-        for one, runner in ((table, None), (other, twice)):
-            one.compact(full=True, executor=runner)
-            one.update("k >= 30", {"v": "new"}, executor=runner or executor)
-            one.rescale(4, executor=runner)
+        _leave_orphans(table)
+        _leave_orphans(other)
+        for verb in _VERBS.values():
+            assert verb(other, twice) == verb(table, None)
+        assert twice.tags == set(HOMES)
         assert _rows(other) == _rows(table)
         assert len(_files(other)) == len(_files(table))
 
@@ -125,10 +145,16 @@ class ExecutorSuite:
         def cancel(*_: object) -> None:
             raise KeyboardInterrupt
 
-        for verb in (table.compact, table.rescale):
-            arguments: dict[str, Any] = {"full": True} if verb == table.compact else {"buckets": 3}
+        verbs: list[Callable[[], object]] = [
+            lambda: table.compact(full=True, progress=cancel, executor=executor),
+            lambda: table.update("k >= 0", {"v": "x"}, progress=cancel, executor=executor),
+            lambda: table.analyze(["v"], progress=cancel, executor=executor),
+            lambda: table.remove_orphans(progress=cancel, executor=executor),
+            lambda: table.rescale(3, progress=cancel, executor=executor),
+        ]
+        for verb in verbs:
             try:
-                verb(**arguments, progress=cancel, executor=executor)
+                verb()
             except KeyboardInterrupt:
                 pass
             else:
@@ -161,13 +187,28 @@ class ExecutorSuite:
 
 
 class _Twice:
-    """Every task runs twice, and both results are given."""
+    """Every task runs twice, and both results are given. `tags`: of the kinds of tasks that ran."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self.tags: set[str] = set()
+
+    def run(self, job: Job[Any, Any], tasks: Iterable[NumberedTask[Any]]) -> Iterator[TaskResult[Any]]:
+        self.tags.add(job.kind.tag)
+        return self._executor.run(job, (task for one in tasks for task in (one, one)))
+
+
+class _Failing:
+    """The first task of each job fails, the others run."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
 
     def run(self, job: Job[Any, Any], tasks: Iterable[NumberedTask[Any]]) -> Iterator[TaskResult[Any]]:
-        return self._executor.run(job, (task for one in tasks for task in (one, one)))
+        first, *others = tasks
+        yield from self._executor.run(job, others)
+        error = StorageError("the first task failed", operation="get")
+        yield TaskResult(job.kind.tag, first.number, None, error)
 
 
 class _Losing:
@@ -178,6 +219,31 @@ class _Losing:
 
     def run(self, job: Job[Any, Any], tasks: Iterable[NumberedTask[Any]]) -> Iterator[TaskResult[Any]]:
         yield from list(self._executor.run(job, tasks))[:-1]
+
+
+def _update(table: Table, executor: Executor | None) -> object:
+    done = table.update("k >= 30", {"v": "new"}, executor=executor)
+    return done.updated, done.deleted
+
+
+def _analyze(table: Table, executor: Executor | None) -> object:
+    found = table.analyze(all_columns=True, executor=executor)
+    return None if found is None else (found.columns, found.merged_record_count)
+
+
+def _remove_orphans(table: Table, executor: Executor | None) -> object:
+    done = table.remove_orphans(older_than=_MONTH, dry_run=False, executor=executor)
+    return done.files, done.left_files
+
+
+_VERBS: dict[str, Callable[[Table, Union[Executor, None]], object]] = {
+    "analyze": _analyze,
+    "update": _update,
+    "compact": lambda table, executor: table.compact(full=True, executor=executor).row_count,
+    "rescale": lambda table, executor: table.rescale(4, executor=executor).row_count,
+    "remove_orphans": _remove_orphans,
+}
+"""Verbs that together run every kind of task, with what came of them."""
 
 
 def _keyed_table(warehouse: str, name: str, bucket: str = "1") -> Table:

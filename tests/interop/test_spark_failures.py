@@ -369,13 +369,13 @@ from paimon_py.storage.local_store import LocalStore
 
 place, start, identifier, when = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
-gathered, put_new = write.gathered, LocalStore.put_new
+gather, put_new = write.gather, LocalStore.put_new
 
 def die():
     os.killpg(0, signal.SIGKILL)
 
-def dying_gathered(*given):
-    done = gathered(*given)
+def dying_gather(*given):
+    done = gather(*given)
     assert done
     die()
 
@@ -388,7 +388,7 @@ def dying_put_new(self, path, data, *, within=None):
     return done
 
 if when == "collected":
-    write.gathered = dying_gathered
+    write.gather = dying_gather
 elif when in ("before", "after"):
     LocalStore.put_new = dying_put_new
 df = spark.range(start, start + 20, 1, 3).selectExpr("cast(id % 2 as int) p", "id k", "concat('v', id) v")

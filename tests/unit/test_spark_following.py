@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 
 from paimon_py import Catalog, OptionError, Schema, SnapshotExpiredError, UsageError
-from paimon_py.spark.source.following import Follower
-from paimon_py.spark.source.limits import BYTES, DELAY, FILES, LEAST, ROWS, BatchLimits, Size
-from paimon_py.spark.source.offsets import Offset
+from paimon_py.distributed import BatchLimits, Offset
+from paimon_py.distributed.batch_limits import Size
+from paimon_py.spark.source.limits import BYTES, DELAY, FILES, LEAST, ROWS, limits_of
+from paimon_py.spark.source.opening import NEW_CHECKPOINT, batches_of
 from paimon_py.spark.source.options import asked_of
 
 ALL = BatchLimits()
@@ -30,7 +31,7 @@ def put(table, start, end):
 
 def following(table, **options):
     named = {name.replace("_", "-", 9).replace("scan-", "scan."): text for name, text in options.items()}
-    return Follower(asked_of({"path": table.location, **named}))
+    return batches_of(asked_of({"path": table.location, **named}))
 
 
 def keys(query, splits):
@@ -39,7 +40,7 @@ def keys(query, splits):
 
 def sent(offset):
     """As Spark keeps it."""
-    return Offset.of(json.loads(json.dumps(offset.as_json())))
+    return Offset.of(json.loads(json.dumps(offset.as_json())), NEW_CHECKPOINT)
 
 
 def follow(table, start, limits=ALL, **options):
@@ -201,7 +202,7 @@ def test_a_query_stops_at_what_was_there(table):
     query = following(table)
     until = query.now()
     put(table, 1, 2)
-    start = Offset.of(query.beginning().as_json())
+    start = Offset.of(query.beginning().as_json(), NEW_CHECKPOINT)
     assert query.following(start, ALL, until).splits == []
     query = following(table, scan_mode="from-snapshot", scan_snapshot_id="1")
     batch = query.following(query.beginning(), ALL, until)
@@ -221,16 +222,16 @@ def test_few_rows_are_waited_for(table):
 @pytest.mark.parametrize("value", [{}, {"edition": 2}, {"edition": 1, "snapshotId": 3}, {"edition": 1, "taken": "x"}], ids=str)
 def test_offsets_of_others_are_refused(value):
     with pytest.raises(UsageError, match="new checkpointLocation"):
-        Offset.of(value)
+        Offset.of(value, NEW_CHECKPOINT)
 
 
 def test_limits_are_numbers_and_belong_together():
     own = {FILES: "1", BYTES: "2", ROWS: "3", LEAST: "4", DELAY: "5"}
-    limits = BatchLimits.of(own)
+    limits = limits_of(own)
     assert limits == BatchLimits(files=1, bytes=2, rows=3, least=4, delay_millis=5)
     assert [limits.is_full(size) for size in (Size(), Size(1), Size(0, 2), Size(0, 1, 3))] == [False, True, True, True]
     assert [limits.is_enough(Size(0, 0, 4), 0), limits.is_enough(Size(), 5), limits.is_enough(Size(), 6)] == [True, False, True]
     with pytest.raises(OptionError, match="maxFilesPerTrigger"):
-        BatchLimits.of({FILES: "0"})
+        limits_of({FILES: "0"})
     with pytest.raises(UsageError, match="belong together"):
-        BatchLimits.of({LEAST: "3"})
+        limits_of({LEAST: "3"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paimon_py import AddColumn, SchemaError, UpdateColumnType
-from paimon_py.spark.source.merging import SchemaMerging, merge_columns
+from paimon_py.distributed import SchemaMerging, merge_columns
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
 

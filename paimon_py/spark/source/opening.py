@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Union, cast
 
-import msgspec
 import pyarrow as pa
 
 from paimon_py import Catalog, Table
+from paimon_py.distributed import StreamBatches, with_options
 from paimon_py.errors import OptionError, UsageError
 from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.source.options import BRANCH, CHANGELOG, ZONE, SourceOptions, place_of
-from paimon_py.spec.option_changes import check_dynamic
-from paimon_py.system.metadata_table import MadeTable
-from paimon_py.system.table import SystemTable
+from paimon_py.types import MadeTable, SystemTable
 
 if TYPE_CHECKING:
     from paimon_py import Predicate
 
+NEW_CHECKPOINT = "start the query with a new checkpointLocation"
 _PRIMARY_KEY, _PARTITION = "primary-key", "partition"
 
 Source = Union[Table, SystemTable, MadeTable]
@@ -69,6 +68,15 @@ def where_of(asked: SourceOptions, schema: pa.Schema) -> Predicate | None:
     return None if asked.where is None else Meaning(asked.own.get(ZONE)).condition_on(asked.where, schema)
 
 
+def batches_of(asked: SourceOptions) -> StreamBatches:
+    """The table that options name as one query follows it.
+
+    Raises: as `read_from` and `where_of`, and UsageError for a table that nobody can follow.
+    """
+    source = read_from(asked)
+    return StreamBatches(source, where_of(asked, source.scan().schema), asked.table, NEW_CHECKPOINT)
+
+
 def write_to(asked: SourceOptions) -> Table:
     """The table to write to, with the options that count for this write.
 
@@ -94,14 +102,3 @@ def _without_keys(table: Table, options: Mapping[str, str]) -> Mapping[str, str]
                 option=name, value=given,
             )  # fmt: skip
     return {name: text for name, text in options.items() if name not in there}
-
-
-def with_options(table: Table, options: Mapping[str, str]) -> Table:
-    """The table with other options, which are not stored.
-
-    Raises: OptionError
-    """
-    for name, text in options.items():
-        check_dynamic(table.schema, name, text)
-    schema = msgspec.structs.replace(table.schema, options={**table.schema.options, **options})
-    return Table(table._root, schema, table.name)

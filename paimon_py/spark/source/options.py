@@ -1,23 +1,20 @@
 """Options that a user gives to Spark's reader or writer, sorted by what they are for. Pure, without Spark.
 
-Source: Java `SparkConnectorOptions`, `SparkSource`, `CatalogOptions`, `CoreOptions`.
+Source: Java `SparkConnectorOptions`, `SparkSource`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
-from paimon_py.errors import OptionError, UnsupportedError, UsageError
-from paimon_py.metastores.options import METASTORE, OF_ALL, OF_KINDS, WAREHOUSE
+from paimon_py.distributed import OptionGroups, group_options
+from paimon_py.errors import OptionError, UsageError
 from paimon_py.spark.source.limits import LIMITS
-from paimon_py.spec.idle_options import idle_options
-from paimon_py.spec.option_names import FALLBACKS, FIELDS_PREFIX, nearest
-from paimon_py.spec.options import OPTIONS
-from paimon_py.storage.store_options import FAMILIES
 
+METASTORE, WAREHOUSE = "metastore", "warehouse"
 PATH, TABLE, BRANCH = "path", "table", "branch"
 COLUMNS, WHERE, TRUNCATE, ZONE = "columns", "where", "truncate-nanos", "timeZone"
 CHANGELOG, KINDS = "read.changelog", "read.row-kinds"
@@ -46,36 +43,10 @@ _ELSEWHERE = {
     "paths": "one table at a time is loaded: give one path",
     "type": "the type of a table cannot change",
 }
-_STORES = ("dfs.", "fs.", "gs.", "hadoop.", "oss.", "s3.", *(one for family in FAMILIES for one in family.prefixes))
-_FORMATS = ("avro.", "csv.", "json.", "orc.", "parquet.", FIELDS_PREFIX, "file-index.")
 
 
-def _by_lower(names: Iterable[str]) -> dict[str, str]:
-    return {name.lower(): name for name in names}
-
-
-_OWN = _by_lower(name for names in (_PLACE, *USES.values()) for name in names)
-_CATALOG = _by_lower({*OF_ALL, *(name for names in OF_KINDS.values() for name in names)})
-_OF_TABLES = _by_lower({*OPTIONS, *(name for names in FALLBACKS.values() for name in names)} - {"path", "type"})
-_OF_STORES = _by_lower(
-    name for family in FAMILIES for prefix in family.prefixes for name in family.full_names(prefix)
-)
-
-
-class SourceOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What options ask for.
-
-    Attributes:
-        own: our own options, by their names: where the table is, and what is read or written how.
-        catalog: options of the catalog.
-        store: options of the store.
-        table: options of the table, for this read or write alone.
-    """
-
-    own: Mapping[str, str]
-    catalog: Mapping[str, str]
-    store: Mapping[str, str]
-    table: Mapping[str, str]
+class SourceOptions(OptionGroups, frozen=True, kw_only=True):
+    """What options ask for."""
 
     def flag(self, name: str) -> bool:
         """Whether an option of our own is true; not given, it is false.
@@ -136,40 +107,11 @@ class SourceOptions(msgspec.Struct, frozen=True, kw_only=True):
 def asked_of(options: Mapping[str, str]) -> SourceOptions:
     """What some options ask for.
 
-    Raises:
-        OptionError: an option that nobody knows; names the one that was probably meant.
-        UnsupportedError: an option that paimon_py does nothing for yet.
+    Raises: as `group_options`
     """
-    own, catalog, store, table = dict[str, str](), dict[str, str](), dict[str, str](), dict[str, str]()
-    for given, text in options.items():
-        name = given.lower()
-        if name in _OF_SPARK:
-            continue
-        if name in _ELSEWHERE:
-            raise OptionError(f"option {given!r}: {_ELSEWHERE[name]}", option=given, value=text)
-        if name in _OWN:
-            own[_OWN[name]] = text
-        elif name.startswith(_STORES):
-            store[_OF_STORES.get(name, given)] = text
-        elif name in _CATALOG:
-            catalog[_CATALOG[name]] = text
-        elif name in _OF_TABLES:
-            table[_OF_TABLES[name]] = text
-        elif name.startswith(_FORMATS):
-            table[given] = text
-        else:
-            raise _unknown(given, name)
-    idle = idle_options(table)
-    if idle:
-        raise UnsupportedError(f"options that do nothing yet are given: {idle}", feature=next(iter(idle)))
-    return SourceOptions(own=own, catalog=catalog, store=store, table=table)
-
-
-def _unknown(given: str, name: str) -> OptionError:
-    known = {**_OWN, **_CATALOG, **_OF_TABLES}
-    meant = nearest(name, frozenset(known))
-    hint = "" if meant is None else f"; did you mean {known[meant]!r}?"
-    return OptionError(f"there is no option {given!r} of the data source{hint}", option=given)
+    own = {name for names in (_PLACE, *USES.values()) for name in names}
+    given = {name: text for name, text in options.items() if name.lower() not in _OF_SPARK}
+    return SourceOptions(**msgspec.structs.asdict(group_options(given, own, _ELSEWHERE)))
 
 
 def place_of(asked: SourceOptions) -> tuple[str | None, str]:

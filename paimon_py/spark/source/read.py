@@ -9,14 +9,14 @@ import pyarrow as pa
 from pyspark.sql import types as st
 
 from paimon_py import Scan
+from paimon_py.distributed import ROW_KIND_COLUMN
 from paimon_py.errors import SchemaError, SnapshotNotFoundError, UsageError
-from paimon_py.scan.row_kinds import ROW_KIND_FIELD
 from paimon_py.spark.convert import fit
 from paimon_py.spark.source.opening import Source, read_from, where_of
 from paimon_py.spark.source.options import BATCH_READS, COLUMNS, KINDS, TRUNCATE, SourceOptions, asked_of
 from paimon_py.spark.split_groups import shares_of_source
 from paimon_py.spark.types import arrow_schema, spark_schemas
-from paimon_py.system.metadata_scan import MadeScan
+from paimon_py.types import MadeScan
 
 Readable = Union[Scan, MadeScan]
 
@@ -30,7 +30,7 @@ def columns(options: Mapping[str, str]) -> st.StructType:
     except SnapshotNotFoundError:  # a stream that goes on may name a state that is gone; a batch read is told by `plan`
         found = source.scan(columns=asked.columns).schema
     if asked.flag(KINDS):
-        found = found.append(ROW_KIND_FIELD)
+        found = found.append(pa.field(ROW_KIND_COLUMN, pa.string(), nullable=False))
     return spark_schemas(found, None)[1]
 
 

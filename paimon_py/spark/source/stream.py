@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as st
 
+from paimon_py.distributed import ROW_KIND_COLUMN, BatchLimits, Offset, Reading
 from paimon_py.errors import UsageError
 from paimon_py.spark.convert import fit
 from paimon_py.spark.entry import travelling
-from paimon_py.spark.source.following import Follower
-from paimon_py.spark.source.limits import LIMITS, BatchLimits
-from paimon_py.spark.source.offsets import Offset
+from paimon_py.spark.source.limits import LIMITS, limits_of
+from paimon_py.spark.source.opening import NEW_CHECKPOINT, batches_of
 from paimon_py.spark.source.options import CHANGELOG, KINDS, STREAMS, TRUNCATE, asked_of
 from paimon_py.spark.source.read import projection
 from paimon_py.spark.split_groups import shares_of_source
 from paimon_py.spark.types import arrow_schema
-from paimon_py.spec.schema import ROW_KIND_COLUMN
-
-if TYPE_CHECKING:
-    from paimon_py.stream.reading import Reading
 
 Json = dict[str, Any]
 Part = tuple[Callable[[Sequence[bytes]], Iterator[pa.RecordBatch]], list[bytes]]
@@ -44,15 +40,15 @@ class Query:
             UsageError: limits where Spark has none.
         """
         asked = asked_of(options).only_for(STREAMS)
-        self._limits = BatchLimits.of(asked.own)
+        self._limits = limits_of(asked.own)
         if not limited and self.has_limits:
             given = ", ".join(name for name in LIMITS if name in asked.own)
             raise UsageError(f"{given}: sources in Python can limit a batch from Spark 4.2 on")
-        self._following = Follower(asked)
-        names = projection(self._following.reading.schema, wanted)
+        self._batches = batches_of(asked)
+        names = projection(self._batches.reading.schema, wanted)
         columns = [name for name in names if name != ROW_KIND_COLUMN]
-        self._following.columns = columns or None
-        self._read = ReadChanges(self._following.reading, wanted, asked.flag(TRUNCATE))
+        self._batches.columns = columns or None
+        self._read = ReadChanges(self._batches.reading, wanted, asked.flag(TRUNCATE))
         self._until: int | None = None
 
     @property
@@ -62,7 +58,7 @@ class Query:
 
     def initial(self) -> Json:
         """Where a new query begins."""
-        return self._following.beginning().as_json()
+        return self._batches.beginning().as_json()
 
     def latest(self, start: Json | None, everything: bool) -> Json:
         """How far the next batch goes.
@@ -72,23 +68,27 @@ class Query:
             everything: whether limits do not count.
         """
         if start is None:
-            return self._following.latest().as_json()
+            return self._batches.latest().as_json()
         limits = BatchLimits() if everything else self._limits
-        return self._following.following(Offset.of(start), limits, self._until).end.as_json()
+        return self._batches.following(_offset(start), limits, self._until).end.as_json()
 
     def stop_at_what_is_there(self) -> None:
         """Let the query end with the snapshot that is the latest now."""
-        self._until = self._following.now()
+        self._until = self._batches.now()
 
     def parts(self, start: Json, end: Json) -> list[Part]:
         """What tasks read of a batch: the function that reads, and the splits that it takes."""
-        splits = self._following.between(Offset.of(start), Offset.of(end))
+        splits = self._batches.between(_offset(start), _offset(end))
         read = travelling(self._read)
         return [(read, list(map(bytes, share))) for share in shares_of_source(splits)]
 
     def on_done(self, end: Json) -> None:
         """Note for the consumer that a batch is done."""
-        self._following.acknowledge(Offset.of(end))
+        self._batches.acknowledge(_offset(end))
+
+
+def _offset(value: Json) -> Offset:
+    return Offset.of(value, NEW_CHECKPOINT)
 
 
 class ReadChanges:

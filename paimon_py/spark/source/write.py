@@ -10,15 +10,23 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import types as st
 
-from paimon_py import Changes
-from paimon_py.codec.arrow_types import from_arrow_type
-from paimon_py.distributed import commit_changes, commit_of, discard_changes
+from paimon_py.distributed import (
+    ROW_KIND_COLUMN,
+    CommitLabel,
+    DistributedWrite,
+    Overwrite,
+    SchemaMerging,
+    commit_of,
+    discard_changes,
+    from_arrow_type,
+    merge_columns,
+    with_options,
+)
 from paimon_py.errors import OptionError, PaimonError, UsageError
 from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.replays import QUERY
 from paimon_py.spark.source.creation import written_to
-from paimon_py.spark.source.merging import SchemaMerging, merge_columns
-from paimon_py.spark.source.opening import with_options, write_to
+from paimon_py.spark.source.opening import write_to
 from paimon_py.spark.source.options import (
     BATCH_WRITES,
     CAST,
@@ -31,10 +39,7 @@ from paimon_py.spark.source.options import (
     SourceOptions,
     asked_of,
 )  # fmt: skip
-from paimon_py.spark.source.staging import place, stage, waits
-from paimon_py.spark.write import Overwrite, WriteRows, nothing, taken_columns, target_of
-from paimon_py.spec.commit_label import CommitLabel
-from paimon_py.spec.schema import ROW_KIND_COLUMN
+from paimon_py.spark.write import WriteRows, target_of
 
 if TYPE_CHECKING:
     from paimon_py import Table
@@ -62,7 +67,9 @@ def prepare_write(options: Mapping[str, str], schema: st.StructType, overwrites:
         table = _evolve(table, asked, schema)
     elif asked.flag(WIDEN) or asked.flag(CAST):
         raise UsageError(f"{WIDEN} and {CAST} say how schemas are merged: set {MERGE} as well")
-    return WriteTask(WriteRows(stage(table), taken_columns(table.schema, schema, overwrite, CaseRule()), overwrite, 0))
+    writing = DistributedWrite(table, overwrite, sends=False)
+    writing.check()
+    return WriteTask(WriteRows(writing.part(target_of(table.schema, schema, CaseRule()))))
 
 
 class WriteTask:
@@ -93,7 +100,7 @@ def publish(
     asked = asked_of(options)
     table, overwrite = write_to(asked), _overwrite(asked, overwrites)
     handed = [msgspec.json.decode(message, type=Handed) for message in messages]
-    written = [Changes.from_bytes(one.changes) for one in handed if one.changes is not None]
+    written = [one.changes for one in handed if one.changes is not None]
     try:
         label = _label_of(asked) if batch is None else CommitLabel(_user_of(asked, handed), batch)
         known = commit_of(table, label)
@@ -103,8 +110,7 @@ def publish(
     if known is not None:
         discard_changes(table, written)
         return
-    changes = _changes(table, written, overwrite)
-    commit_changes(table, changes, label, overwrite)
+    DistributedWrite(table, overwrite, sends=False).commit(written, label)
 
 
 def abandon(options: Mapping[str, str], messages: Sequence[bytes | None]) -> None:
@@ -160,19 +166,6 @@ def _user_of(asked: SourceOptions, handed: Sequence[Handed]) -> str:
     if user is None:
         raise UsageError(f"Spark does not say which streaming query this is: give {USER}, a name of its own")
     return user
-
-
-def _changes(table: Table, written: Sequence[Changes], overwrite: Overwrite) -> Changes:
-    """What is committed of what tasks wrote.
-
-    Raises: as `placed`; then no file is left.
-    """
-    if not waits(table):
-        return Changes.concat(written or [nothing(table, overwrite)])
-    try:
-        return place(table, written, overwrite)
-    finally:
-        discard_changes(table, written)
 
 
 def _evolve(table: Table, asked: SourceOptions, given: st.StructType) -> Table:

@@ -1,4 +1,4 @@
-"""Follow a table for a streaming query: offsets → splits. Without Spark.
+"""A stream in batches, for engines that keep offsets in checkpoints: offsets -> splits.
 
 All that a batch reads is said by its two offsets, so that a batch can be run again in another process: each is planned
 anew from the table, by `Table.stream`.
@@ -8,29 +8,29 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from paimon_py import Consumer, Table
+from paimon_py.distributed.batch_limits import BatchLimits, Size
+from paimon_py.distributed.offsets import Offset, all_of, mark_of
 from paimon_py.errors import SnapshotExpiredError, SnapshotNotFoundError, UsageError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.metadata.consumers import Consumer
 from paimon_py.scan.split import Split
-from paimon_py.spark.source.limits import BatchLimits, Size
-from paimon_py.spark.source.offsets import NEW_CHECKPOINT, Offset, all_of, mark_of
-from paimon_py.spark.source.opening import read_from, where_of
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.options import Options
 from paimon_py.spec.snapshot import Base
 from paimon_py.stream.begin import follows, whole
 from paimon_py.stream.end import End
 from paimon_py.stream.position import Position, parse_position, table_of
+from paimon_py.stream.reading import Reading
 from paimon_py.stream.start import Compacted, FromSnapshot, Full, start_of
+from paimon_py.stream.step import Step
+from paimon_py.stream.stream import Stream
 from paimon_py.system.metadata_table import MadeTable
 from paimon_py.system.table import SystemTable
-
-if TYPE_CHECKING:
-    from paimon_py import Step, Stream
-    from paimon_py.spark.source.options import SourceOptions
+from paimon_py.table.table import Table
 
 _STARTS = (
     "scan.mode", "scan.snapshot-id", "scan.timestamp-millis", "scan.timestamp", "consumer-id", "consumer.mode",
@@ -45,25 +45,33 @@ class SplitBatch(NamedTuple):
     end: Offset
 
 
-class Follower:
-    """A table as one streaming query follows it. What was planned last is kept, since Spark asks twice."""
+class StreamBatches:
+    """A table as one query follows it, batch by batch. What was planned last is kept, since engines ask twice.
 
-    def __init__(self, asked: SourceOptions) -> None:
-        """Open the table.
+    Args:
+        source: the table, or a system table that shows its changes.
+        where: the rows that are read; None: all.
+        options: of the table, for this query alone.
+        restart: how a query starts again without its checkpoint, for errors.
 
-        Raises: as `opened`, and UsageError for a table that nobody can follow.
-        """
-        source = read_from(asked)
+    Raises: UsageError for a table that nobody can follow.
+    """
+
+    def __init__(
+        self, source: Table | SystemTable | MadeTable, where: Predicate | None, options: Mapping[str, str],
+        restart: str,
+    ) -> None:  # fmt: skip
         if isinstance(source, MadeTable):
             raise UsageError(f"{source.name} cannot be followed: read it as a batch")
         self._root = source._root
         self._schema = source._schema
         self._source = _without_consumer(source)
-        self._asked = asked
-        self._where = where_of(asked, source.scan().schema)
+        self._where = where
+        self._options = options
+        self._restart = restart
         self.columns: Sequence[str] | None = None
         """Columns of the table that are read, None: all. Their kinds come with them."""
-        stored = Options({**self._schema.options, **asked.table})
+        stored = Options({**self._schema.options, **options})
         name = stored.find_str("consumer-id")
         self._consumer = None if name is None else check_name("consumer", name)
         self._resumes = not stored.get_bool("consumer.ignore-progress")
@@ -72,7 +80,7 @@ class Follower:
         self._recorded = self._last_millis = 0
 
     @property
-    def reading(self) -> Any:
+    def reading(self) -> Reading:
         """What reads the splits, in any process."""
         return self._stream(from_="earliest")._reading
 
@@ -85,7 +93,7 @@ class Follower:
         """
         if self._begun is not None:
             return self._begun
-        start = start_of(None, self._asked.table, self._schema)
+        start = start_of(None, self._options, self._schema)
         if self._consumer is not None and self._resumes:
             found = self._root.consumers.find(self._consumer)
             start = start if found is None else FromSnapshot(max(found.next_snapshot_id, 1), self._consumer)
@@ -103,7 +111,7 @@ class Follower:
         return self._root.snapshots.latest_id() or 0
 
     def latest(self) -> Offset:
-        """The offset after all that there is, for a Spark that does not say where a batch begins.
+        """The offset after all that there is, for an engine that does not say where a batch begins.
 
         The offset says where a new query would begin, as this may be one. If there is no such place, a query that goes
         on needs none, and a new one is told when it asks.
@@ -122,7 +130,7 @@ class Follower:
         Cost: a plan for each snapshot. Holds the splits of one batch.
         Raises: SnapshotExpiredError, which says what to do
         """
-        with _advice():
+        with self._advice():
             batch, size = self._following(self._decide_start(start), limits, until)
         now = self._root.env.clock.millis()
         if until is None and batch.splits and not limits.is_enough(size, now - self._last_millis):
@@ -142,7 +150,7 @@ class Follower:
             start = Offset(began=end.began)
         if start.waits and end.position is not None:
             start = all_of(end.position.base.id) if end.position.base.id else end
-        with _advice():
+        with self._advice():
             return self._between(start, end) if start != end else []
 
     def acknowledge(self, end: Offset) -> None:
@@ -154,6 +162,19 @@ class Follower:
         if number > self._recorded:
             self._root.consumers.put(Consumer(self._consumer, number))
             self._recorded = number
+
+    @contextlib.contextmanager
+    def _advice(self) -> Iterator[None]:
+        """Say what to do where a query wants rows that are gone."""
+        try:
+            yield
+        except (SnapshotExpiredError, SnapshotNotFoundError) as error:
+            raise SnapshotExpiredError(
+                f"{error}. The checkpoint of the query is older than what the table keeps, and rows in between may be"
+                f" lost to it: {self._restart}, with scan.mode=latest-full for all rows, or scan.mode=from-snapshot and"
+                " scan.snapshot-id for those that are left; the option consumer-id keeps what the query has still to"
+                " read", path=error.path, snapshot_id=error.snapshot_id,
+            ) from error  # fmt: skip
 
     # -- how it is found ----------------------------------------------------------------------------------------------
 
@@ -177,7 +198,7 @@ class Follower:
                 if position is not None and not end.taken and position != (end.after or end.began):
                     end = Offset(began=end.began, after=position)
                 break
-            there = _check(step, end)
+            there = self._check(step, end)
             for number, split in enumerate(there[end.taken :], end.taken + 1):
                 if limits.is_full(size):
                     break
@@ -194,9 +215,9 @@ class Follower:
         last = 0 if end.position is None else end.position.base.id
         stream, splits, at = self._from(start, end.step if end.taken else last), list[Split](), start
         while (step := stream.poll()) is not None:
-            there = _check(step, at)[at.taken :]
+            there = self._check(step, at)[at.taken :]
             if end.taken and step.snapshot_id == end.step:
-                _check(step, end)
+                self._check(step, end)
                 return splits + there[: end.taken - at.taken]
             splits += there
             at = Offset(after=step.position)
@@ -215,11 +236,27 @@ class Follower:
     def _stream(
         self, *, from_: str | None = None, options: Mapping[str, str] | None = None, until: int | None = None
     ) -> Stream:
-        others = {name: text for name, text in self._asked.table.items() if name not in _STARTS}
+        others = {name: text for name, text in self._options.items() if name not in _STARTS}
         return self._source.stream(
             from_=from_, columns=self.columns, where=self._where, until=until,
             options={**others, **(options or {})},
         )  # fmt: skip
+
+
+    def _check(self, step: Step, at: Offset) -> list[Split]:
+        """The splits of a step of which an offset took some.
+
+        Raises: UsageError where they are not the same any more.
+        """
+        there = step.splits()
+        if not at.taken:
+            return there
+        if step.snapshot_id != at.step or at.taken > len(there) or mark_of(there[: at.taken]) != at.mark:
+            raise UsageError(
+                f"the checkpoint says that {at.taken} splits of snapshot {at.step} were read, and they are cut in"
+                f" another way now: give the options that the query had, or {self._restart}"
+            )
+        return there
 
 
 def _without_consumer(source: Table | SystemTable) -> Table | SystemTable:
@@ -229,22 +266,6 @@ def _without_consumer(source: Table | SystemTable) -> Table | SystemTable:
     if isinstance(source, Table):
         return Table(source._root, schema, source.name)
     return SystemTable(source._root, schema, source._name, source._kind)
-
-
-def _check(step: Step, at: Offset) -> list[Split]:
-    """The splits of a step of which an offset took some.
-
-    Raises: UsageError where they are not the same any more.
-    """
-    there = step.splits()
-    if not at.taken:
-        return there
-    if step.snapshot_id != at.step or at.taken > len(there) or mark_of(there[: at.taken]) != at.mark:
-        raise UsageError(
-            f"the checkpoint says that {at.taken} splits of snapshot {at.step} were read, and they are cut in another"
-            f" way now: give the options that the query had, or {NEW_CHECKPOINT}"
-        )
-    return there
 
 
 def _require_same(at: Offset, end: Offset) -> None:
@@ -258,17 +279,3 @@ def _expired_error(path: str, end: Offset) -> SnapshotExpiredError:
     number = end.step if end.taken or end.position is None else end.position.base.id
     message = f"snapshot {number} of {path}, with which a batch of the query ends, is gone: the table was rolled back"
     return SnapshotExpiredError(message, snapshot_id=number)
-
-
-@contextlib.contextmanager
-def _advice() -> Iterator[None]:
-    """Say what to do where a query wants rows that are gone."""
-    try:
-        yield
-    except (SnapshotExpiredError, SnapshotNotFoundError) as error:
-        raise SnapshotExpiredError(
-            f"{error}. The checkpoint of the query is older than what the table keeps, and rows in between may be lost"
-            f" to it: {NEW_CHECKPOINT}, with scan.mode=latest-full for all rows, or scan.mode=from-snapshot and "
-            "scan.snapshot-id for those that are left; the option consumer-id keeps what the query has still to read",
-            path=error.path, snapshot_id=error.snapshot_id,
-        ) from error

@@ -1,4 +1,4 @@
-"""Which schema changes `write.merge-schema` asks of a table: pure.
+"""Which schema changes the option `write.merge-schema` asks of a table. Pure.
 
 Source: Java `SchemaMergingUtils`, main of August 2026.
 """
@@ -10,11 +10,11 @@ from typing import Union
 
 import msgspec
 
-from paimon_py import AddColumn, UpdateColumnType
-from paimon_py.cdc.evolve import wider
 from paimon_py.errors import SchemaError
+from paimon_py.spec.schema_changes import AddColumn, UpdateColumnType
 from paimon_py.spec.type_text import sql_type, with_nullability
 from paimon_py.spec.types import DataType, Field, RowType
+from paimon_py.spec.wider_types import wider
 
 Change = Union[AddColumn, UpdateColumnType]
 Named = tuple[str, DataType]

@@ -1,22 +1,14 @@
-"""Writes and merges whose rows are in other processes: the functions that engine adapters call, besides executors.
-
-An engine that moves rows to processes by itself lets each write or merge its rows there, and takes the bytes of the
-results to the process that commits them once.
-"""
+"""Merges of rows that other processes have: each merges its share, and one commit has all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 import pyarrow as pa
 
-from paimon_py.commit.changes import Changes
-from paimon_py.commit.commit import committed_before
-from paimon_py.commit.result import CommitResult
-from paimon_py.commit.uncommitted import discarding_on_failure
-from paimon_py.maintain.auto_maintenance import run_auto_maintenance
-from paimon_py.maintain.observers import observed_again
+from paimon_py.distributed.commits import discard_changes
+from paimon_py.distributed.routing import writers_of
 from paimon_py.rows import verbs
 from paimon_py.rows.clauses import MergeClauses, join_keys
 from paimon_py.rows.evaluation import Evaluated
@@ -28,27 +20,6 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.table.table import Table
-from paimon_py.table.writing import discard
-
-
-def commit_of(table: Table, label: CommitLabel) -> CommitResult | None:
-    """The commit that a user made under a number before; None if there is none. Raises: as `committed_before`"""
-    return committed_before(table._open_table, label)
-
-
-def discard_changes(table: Table, written: Iterable[Changes | bytes]) -> None:
-    """Delete the files of changes that nobody will commit, whose writers are gone."""
-    for one in written:
-        discard(table._open_table, Changes.from_bytes(one) if isinstance(one, bytes) else one)
-
-
-def commit_changes(
-    table: Table, changes: Changes, label: CommitLabel, overwrite: Mapping[str, object] | str | None
-) -> CommitResult:
-    """Commit what other processes wrote, as `Table.commit` does; the files go if the commit certainly failed."""
-    with discarding_on_failure(lambda: discard_changes(table, [changes])):
-        return table.commit(changes, user=label.user, identifier=label.identifier, overwrite=overwrite)
-
 
 Gather = Callable[["MergePart", Sequence[Split]], list[bytes]]
 """Runs a part in each process that has rows of the source, or splits to look at; gives the bytes of all results."""
@@ -64,8 +35,6 @@ class DistributedMerge:
 
     Attributes:
         keys: the column of the source for each column of the table that rows are found by.
-        is_routed: each bucket may be merged by a process of its own, which has the rows of the source that belong to
-            the bucket; if not, one process has to merge all.
 
     Raises: UnsupportedError where files of the same rows must come from one process.
     """
@@ -77,8 +46,14 @@ class DistributedMerge:
         self._on = on
         self._clauses = clauses
         self.keys = {key: field.name for key, field in join_keys(table.schema, on)}
-        fixed = bucket_mode(table.schema) is BucketMode.FIXED
-        self.is_routed = fixed and set(self.keys.values()) == set(table.schema.primary_keys)
+
+    def parts(self, wanted: int) -> int:
+        """How many processes merge, at most `wanted`: each bucket is merged by the process that has the rows of the
+        source that belong to the bucket. One merges all where these are not known.
+        """
+        schema = self._table.schema
+        is_routed = bucket_mode(schema) is BucketMode.FIXED and set(self.keys.values()) == set(schema.primary_keys)
+        return writers_of(schema, wanted) if is_routed else 1
 
     def run(self, label: CommitLabel, gather: Gather) -> RowsResult:
         """Merge and commit; if others were faster, all is done anew.
@@ -98,14 +73,6 @@ class DistributedMerge:
     def discard(self, done: Iterable[bytes]) -> None:
         """Delete what parts wrote whose merge failed."""
         discard_changes(self._table, [RowTaskResult.from_bytes(one).changes for one in done])
-
-
-def run_once(table: Table, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
-    """Carry a verb out, unless its number was committed before; and then the care that the table asks for."""
-    done = verbs.once(table._open_table, label, verb)
-    if done.already_committed:
-        return observed_again(table._open_table, done)
-    return run_auto_maintenance(table._open_table, done, of_batch=True)
 
 
 class MergePart:

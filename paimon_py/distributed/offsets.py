@@ -1,4 +1,4 @@
-"""Places in a stream as Spark keeps them in its checkpoints: pure, without Spark.
+"""Places in a stream of batches, as an engine keeps them in its checkpoints. Pure.
 
 Source: Java `PaimonSourceOffset` (which has other names).
 """
@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from paimon_py.errors import UsageError
+from paimon_py.scan.split import Split
 from paimon_py.stream.position import Position, parse_position
-
-if TYPE_CHECKING:
-    from paimon_py.types import Split
 
 _EDITION = 1
 _ALL = "all"
@@ -27,7 +25,7 @@ class Offset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         edition: of this form.
         began: where the stream began: a position; `all:5`, with all rows of snapshot 5; `all`, with all rows of the
-            first snapshot that there will be; None where that is not known any more. Spark asks for the beginning
+            first snapshot that there will be; None where that is not known any more. An engine asks for the beginning
             again when the first batch is run again: what the end of that batch says counts.
         after: the position after the last step that was read as a whole, None if the stream is still at its beginning.
         taken: how many splits were read of the step after that.
@@ -43,21 +41,24 @@ class Offset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mark: int | None = None
 
     @classmethod
-    def of(cls, value: Mapping[str, Any]) -> Offset:
-        """The offset that Spark gives back.
+    def of(cls, value: Mapping[str, Any], restart: str) -> Offset:
+        """The offset that an engine gives back.
+
+        Args:
+            restart: how a query starts again without its checkpoint, for errors.
 
         Raises: UsageError for what is none, such as an offset of Java's connector.
         """
         try:
             found = msgspec.convert(dict(value), cls)
         except msgspec.ValidationError as error:
-            raise UsageError(f"{value!r} is not an offset of paimon_py: {error}; {NEW_CHECKPOINT}") from error
+            raise UsageError(f"{value!r} is not an offset of paimon_py: {error}; {restart}") from error
         if value.get("edition") != _EDITION or set(value) - set(cls.__struct_fields__):
-            raise UsageError(f"{value!r} is an offset of another paimon_py, or of Java's connector; {NEW_CHECKPOINT}")
+            raise UsageError(f"{value!r} is an offset of another paimon_py, or of Java's connector; {restart}")
         return found
 
     def as_json(self) -> dict[str, Any]:
-        """The offset as Spark takes it."""
+        """The offset as values of JSON."""
         return {"edition": self.edition, **msgspec.to_builtins(self)}
 
     @property
@@ -81,9 +82,6 @@ class Offset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def is_beginning(self) -> bool:
         """Whether nothing was read."""
         return self.after is None and not self.taken
-
-
-NEW_CHECKPOINT = "start the query with a new checkpointLocation"
 
 
 def all_of(snapshot_id: int | None) -> Offset:

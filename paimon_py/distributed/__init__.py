@@ -1,0 +1,83 @@
+"""What adapters of engines call besides executors: rows that an engine moves, streams that it reads batch by batch.
+
+An executor runs the tasks of a verb; here are the verbs whose rows an engine has in its own processes. Each verb is cut
+into a *part*, a value that is pickled once and runs in every process, and what the parts give goes to the process that
+commits once:
+
+- `DistributedWrite`, `WritePart`: rows are written where they are, or where `RowRouting` sends them;
+- `DistributedMerge`, `MergePart`: rows of a source are merged, each bucket by one process;
+- `LookupPart`: rows are found by their keys;
+- `StreamBatches`: a stream as offsets and splits, for engines with checkpoints of their own.
+
+The rest serves a connector: options in one mapping (`group_options`), a table that a write makes (`create_table_at`),
+types and conditions of the engine beside those of a table.
+"""
+
+from __future__ import annotations
+
+from paimon_py.codec.arrow_types import from_arrow_type, to_arrow_schema, to_arrow_type
+from paimon_py.codec.binary_row.hash import hash_words
+from paimon_py.codec.row_size import row_bytes
+from paimon_py.distributed.batch_limits import BatchLimits
+from paimon_py.distributed.columns import takes_type
+from paimon_py.distributed.commits import commit_of, discard_changes, run_once
+from paimon_py.distributed.conditions import condition_of, with_meaning
+from paimon_py.distributed.lookup import LookupPart
+from paimon_py.distributed.merge import DistributedMerge, MergePart
+from paimon_py.distributed.offsets import Offset
+from paimon_py.distributed.option_groups import OptionGroups, group_options
+from paimon_py.distributed.routing import BucketRouting, RowRouting
+from paimon_py.distributed.schema_merging import SchemaMerging, merge_columns
+from paimon_py.distributed.stream_batches import StreamBatches
+from paimon_py.distributed.tables import create_table_at, with_options
+from paimon_py.distributed.write import DistributedWrite, Overwrite, WritePart
+from paimon_py.expr.bind import predicate_of
+from paimon_py.expr.literal import parse_timestamp, to_literal
+from paimon_py.maintain.zones import zone_rules
+from paimon_py.rows.clauses import MergeClauses
+from paimon_py.spec.commit_label import CommitLabel
+from paimon_py.spec.options import parse_size
+from paimon_py.spec.schema import ROW_KIND_COLUMN
+from paimon_py.spec.type_text import sql_type
+from paimon_py.stream.reading import Reading
+
+__all__ = [
+    "ROW_KIND_COLUMN",
+    "BatchLimits",
+    "BucketRouting",
+    "CommitLabel",
+    "DistributedMerge",
+    "DistributedWrite",
+    "LookupPart",
+    "MergeClauses",
+    "MergePart",
+    "Offset",
+    "OptionGroups",
+    "Overwrite",
+    "Reading",
+    "RowRouting",
+    "SchemaMerging",
+    "StreamBatches",
+    "WritePart",
+    "commit_of",
+    "condition_of",
+    "create_table_at",
+    "discard_changes",
+    "from_arrow_type",
+    "group_options",
+    "hash_words",
+    "merge_columns",
+    "parse_size",
+    "parse_timestamp",
+    "predicate_of",
+    "row_bytes",
+    "run_once",
+    "sql_type",
+    "takes_type",
+    "to_arrow_schema",
+    "to_arrow_type",
+    "to_literal",
+    "with_meaning",
+    "with_options",
+    "zone_rules",
+]

@@ -1,0 +1,20 @@
+"""Conditions of scans and streams as the session of an engine means them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from paimon_py.expr.predicate import Predicate
+from paimon_py.scan.scan import Scan
+from paimon_py.spec.types import Field
+from paimon_py.stream.step import Step
+
+
+def with_meaning(scan: Scan, meaning: Callable[[Predicate, Sequence[Field]], Predicate]) -> Scan:
+    """A scan whose condition `meaning` has read anew for the columns that the condition may name."""
+    return scan._read_as(meaning)
+
+
+def condition_of(step: Step) -> tuple[Predicate | None, Sequence[Field]]:
+    """The condition that chose the rows of a step, and the columns that it may name."""
+    return step._reading._where, step._reading._table_schema.fields

@@ -1,0 +1,102 @@
+"""Which process writes a row: all rows of a partition and bucket come to one, as Java's writers share them out.
+
+Source: Java `ChannelComputer`, `RowAssignerChannelComputer`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.binary_row.hash import hash_row
+from paimon_py.codec.buckets import bucket_numbers
+from paimon_py.codec.columns import Int32s, Ints, numpy_values
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Field
+from paimon_py.write.align import Alignment
+from paimon_py.write.dynamic import writer_numbers
+from paimon_py.write.route import partition_codes
+
+_OPTIONS = ("bucket", "dynamic-bucket")
+
+
+def writers_of(schema: TableSchema, wanted: int) -> int:
+    """How many processes write rows that were sent to them: `wanted`, but no more than there can be buckets; 0 where
+    rows need not be sent anywhere.
+
+    Rows whose keys move between partitions are written by one process, since a writer has to know where all keys are.
+    """
+    mode = bucket_mode(schema)
+    if mode in (BucketMode.NONE, BucketMode.POSTPONED):
+        return 0
+    if mode is BucketMode.CROSS_PARTITION:
+        return 1
+    if mode is BucketMode.FIXED and not schema.partition_keys:
+        return min(wanted, int(Options(schema.options).get_int("bucket")))
+    return wanted
+
+
+class BucketRouting:
+    """The number of the process that writes each partition and bucket. Can be pickled."""
+
+    def __init__(self, schema: TableSchema, processes: int) -> None:
+        keys = {*schema.partition_keys, *schema.primary_keys, *schema.bucket_keys}
+        options = {name: text for name, text in schema.options.items() if name.startswith(_OPTIONS)}
+        fields = tuple(_loose(field) for field in schema.fields if field.name in keys)
+        self._schema = msgspec.structs.replace(schema, fields=fields, options=options)
+        self.processes = processes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that determine the bucket of a row."""
+        return self._schema.names
+
+    def of_bucket(self, partition: bytes, bucket: int) -> int:
+        """The process of a bucket."""
+        return (abs(int(np.fmod(hash_row(partition), self.processes))) + bucket) % self.processes
+
+    def of_rows(self, rows: pa.RecordBatch) -> Ints:
+        """The process of each row; `rows` has the columns `names`."""
+        if bucket_mode(self._schema) is BucketMode.DYNAMIC:
+            return numpy_values(writer_numbers(self._schema, rows, self.processes))
+        rows = Alignment(self._schema, rows.schema).apply(rows).batch
+        codes, partitions = partition_codes(rows, self._schema.partition_fields)
+        starts = np.array([self.of_bucket(one, 0) for one in partitions], np.int64)
+        own = starts[0] if codes is None else starts[codes]
+        return np.asarray((own + self._buckets(rows)) % self.processes)
+
+    def _buckets(self, rows: pa.RecordBatch) -> Int32s:
+        options = Options(self._schema.options)
+        fields = [self._schema.field(name) for name in self._schema.bucket_keys]
+        return bucket_numbers(
+            [rows.column(field.name) for field in fields], [field.type for field in fields],
+            options.get_int("bucket"), options.get_enum("bucket-function.type"),
+        )  # fmt: skip
+
+
+class RowRouting:
+    """Runs in any process: rows in, the number of the process that writes each out. Can be pickled.
+
+    Args:
+        target: the columns of the rows by the names and types that the table knows them by; of those that the table has
+            not, the types matter alone.
+    """
+
+    def __init__(self, schema: TableSchema, target: pa.Schema, processes: int) -> None:
+        self._buckets = BucketRouting(schema, processes)
+        self._columns = [at for at, name in enumerate(target.names) if name in self._buckets.names]
+        self._names = [target.names[at] for at in self._columns]
+
+    def __call__(self, rows: pa.RecordBatch) -> Ints:
+        if self._buckets.processes == 1:
+            return np.zeros(rows.num_rows, np.int64)
+        own = [rows.column(at) for at in self._columns]
+        return self._buckets.of_rows(pa.RecordBatch.from_arrays(own, names=self._names)).astype(np.int64)
+
+
+def _loose(field: Field) -> Field:
+    """A column that may be NULL: whoever takes the row says whether that is right."""
+    return msgspec.structs.replace(field, type=msgspec.structs.replace(field.type, nullable=True), default=None)

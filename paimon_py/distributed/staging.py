@@ -1,0 +1,71 @@
+"""Rows that one writer has to place, from several processes: they wait in files, as postponed ones do.
+
+Where a writer has to know all keys (dynamic buckets, keys that move between partitions) and rows cannot be sent to it,
+processes write their rows as they come, and the one that commits puts them into their buckets, process by process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from paimon_py.codec.columns import numpy_values
+from paimon_py.commit.changes import Changes
+from paimon_py.errors import CommitConflictError
+from paimon_py.files.physical import KIND_FIELD
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.schema import VALUE_KIND
+from paimon_py.table.table import Table
+from paimon_py.write.session import Writer
+
+
+def is_staged(table: Table) -> bool:
+    """Whether rows of several processes have to wait for one writer."""
+    return bucket_mode(table.schema) in (BucketMode.DYNAMIC, BucketMode.CROSS_PARTITION)
+
+
+def stage(table: Table) -> Table:
+    """The table as processes write rows to it that wait."""
+    options = {**table.schema.options, "bucket": str(POSTPONE_BUCKET)}
+    return Table(table._root, msgspec.structs.replace(table.schema, options=options), table.name)
+
+
+@contextmanager
+def writing(
+    table: Table, overwrite: Mapping[str, object] | str | None, share: tuple[int, int] | None = None
+) -> Iterator[Writer]:
+    """A writer, for as long as the block lasts; of one partition if that is what is replaced."""
+    with table.writer(overwrite=overwrite is not None, share=share) as writer:
+        if overwrite and isinstance(overwrite, Mapping):
+            writer.restrict(overwrite)
+        yield writer
+
+
+def place_rows(table: Table, written: Sequence[Changes], overwrite: Mapping[str, object] | str | None) -> Changes:
+    """What becomes of rows that wait: written anew, in the order of their processes.
+
+    Cost: all rows are read and written by this process.
+    Raises: CommitConflictError for rows of another schema.
+    """
+    with writing(table, overwrite) as writer:
+        for changes in written:
+            if changes.schema_id != table.schema.id:
+                raise CommitConflictError(
+                    f"the schema of {table.name} changed while rows were written: write them again",
+                    table=table._root.path,
+                )
+            _replay(table, changes, writer)
+        return writer.changes()
+
+
+def _replay(table: Table, changes: Changes, writer: Writer) -> None:
+    fields = (KIND_FIELD, *table.schema.fields)
+    for bucket in changes.buckets:
+        of_bucket = table._open_table.bucket(bucket.partition, bucket.bucket)
+        for file in bucket.written.added:
+            for batch in of_bucket.stored_rows(file, fields):
+                kinds = batch.column(VALUE_KIND)
+                writer.write_rows(batch.drop_columns([VALUE_KIND]), kinds if numpy_values(kinds).any() else None)

@@ -1,0 +1,51 @@
+"""Tables as an engine's connector has them: made at a path, and with options for one read or write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.catalog.catalog import as_schema, check_new, first_schema
+from paimon_py.env import env_of
+from paimon_py.errors import AlreadyExistsError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.layout import branch_directory, snapshot_directory
+from paimon_py.spec.new_schema import Schema, TableSpec
+from paimon_py.spec.option_changes import check_dynamic
+from paimon_py.storage.refreshing_store import open_renewed
+from paimon_py.table.table import Table
+
+
+def create_table_at(
+    path: str, columns: Schema | pa.Schema | Iterable[object], options: Mapping[str, str], store: Mapping[str, str]
+) -> None:
+    """Make a table in a directory, without a catalog; of several creators one succeeds, and the others find its table.
+
+    Args:
+        columns: as in `Catalog.create_table`.
+        options: of the table; its keys are among them.
+        store: options of the store.
+
+    Raises: AlreadyExistsError if what is left of another table is there; as `Catalog.create_table`.
+    """
+    used = env_of(None)
+    opened, location = open_renewed(path, store, used)
+    root = TableRoot(opened, location, used, store)
+    schema = first_schema(as_schema(columns), TableSpec(options=options), used.clock.millis())
+    if any(opened.list(directory) for directory in (snapshot_directory(location), branch_directory(location))):
+        raise AlreadyExistsError(f"{location} holds the remains of another table: delete them, or name another place")
+    check_new(schema, root)
+    root.schemas.add(schema)
+
+
+def with_options(table: Table, options: Mapping[str, str]) -> Table:
+    """The table with other options, which are not stored.
+
+    Raises: OptionError for an option that the data have fixed.
+    """
+    for name, text in options.items():
+        check_dynamic(table.schema, name, text)
+    schema = msgspec.structs.replace(table.schema, options={**table.schema.options, **options})
+    return Table(table._root, schema, table.name)

@@ -1,0 +1,126 @@
+"""Writes of rows that other processes have: each writes its share, and one commit has all of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Union
+
+import pyarrow as pa
+
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.overwrite import overwrite_of
+from paimon_py.commit.result import CommitResult
+from paimon_py.commit.uncommitted import discarding_on_failure
+from paimon_py.distributed.commits import discard_changes
+from paimon_py.distributed.routing import writers_of
+from paimon_py.distributed.staging import is_staged, place_rows, stage, writing
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.commit_label import CommitLabel
+from paimon_py.spec.supported import check_writable
+from paimon_py.table.table import Table
+from paimon_py.write.align import Alignment
+from paimon_py.write.session import Writer
+
+Overwrite = Union[Mapping[str, object], str, None]
+"""What a write replaces, as in `Table.write_arrow`."""
+
+
+class DistributedWrite:
+    """A write of rows that several processes have.
+
+    Args:
+        overwrite: as in `Table.write_arrow`.
+        sends: whether the engine sends rows to the process that writes their bucket. Where it does not, and one writer
+            has to know all keys (dynamic buckets, keys that move between partitions), rows wait in files for the
+            process that commits.
+    """
+
+    def __init__(self, table: Table, overwrite: Overwrite = None, *, sends: bool = True) -> None:
+        self._table = table
+        self._overwrite = overwrite
+        self._is_staged = not sends and is_staged(table)
+
+    def check(self) -> None:
+        """Refuse what no rows can change. Raises: UsageError, UnsupportedError"""
+        check_writable(self._table.schema)
+        overwrite_of(self._table.schema, self._overwrite)
+
+    def writers(self, wanted: int) -> int:
+        """How many processes write rows that are sent to them, at most `wanted`; 0: rows are sent nowhere."""
+        return writers_of(self._table.schema, wanted)
+
+    def part(self, target: pa.Schema, writers: int = 0) -> WritePart:
+        """What each process runs.
+
+        Args:
+            target: the columns of the rows.
+            writers: how many processes rows are sent to, by `RowRouting`; 0: rows are sent nowhere.
+
+        Raises: SchemaError that lists the columns that do not fit.
+        """
+        Alignment(self._table.schema, target)
+        table = stage(self._table) if self._is_staged else self._table
+        return WritePart(table, target, self._overwrite, writers)
+
+    def commit(self, written: Sequence[Changes | bytes], label: CommitLabel) -> CommitResult:
+        """Commit what all processes wrote, once; the files go if the commit certainly failed.
+
+        Raises: as `Table.commit`; CommitConflictError for staged rows of another schema.
+        """
+        changes = self._changes(written)
+        with discarding_on_failure(lambda: self.discard([changes])):
+            return self._table.commit(
+                changes, user=label.user, identifier=label.identifier, overwrite=self._overwrite
+            )
+
+    def discard(self, written: Iterable[Changes | bytes]) -> None:
+        """Delete what processes wrote that nobody will commit."""
+        discard_changes(self._table, written)
+
+    def _changes(self, written: Sequence[Changes | bytes]) -> Changes:
+        found = [Changes.from_bytes(one) if isinstance(one, bytes) else one for one in written]
+        if self._is_staged:
+            try:
+                return place_rows(self._table, found, self._overwrite)
+            finally:
+                self.discard(found)
+        if found:
+            return Changes.concat(found)
+        with self._table.writer(overwrite=self._overwrite is not None) as writer:
+            return writer.changes()
+
+
+class WritePart:
+    """Runs in another process: rows in, the bytes of what was written out. Can be pickled.
+
+    Attributes:
+        target: the columns of the rows.
+        writers: how many processes rows were sent to, 0 if none were.
+    """
+
+    def __init__(self, table: Table, target: pa.Schema, overwrite: Overwrite, writers: int) -> None:
+        self.target = target
+        self.writers = writers
+        self._table = table
+        self._overwrite = overwrite
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether several processes fill dynamic buckets, so that each has to know which of them are its own."""
+        return self.writers > 1 and bucket_mode(self._table.schema) is BucketMode.DYNAMIC
+
+    def __call__(self, rows: Iterable[tuple[int | None, pa.RecordBatch]]) -> Iterator[bytes]:
+        """Write rows, each batch with the number that `RowRouting` gave its rows; None is allowed if none were sent."""
+        with contextlib.ExitStack() as used:
+            writers: dict[int | None, Writer] = {}
+            for number, batch in rows:
+                share = number if self.has_shares else None
+                if share not in writers:
+                    writers[share] = used.enter_context(self._writer(share))
+                writers[share].write_arrow(batch)
+            for writer in writers.values():
+                yield bytes(writer.changes())
+
+    def _writer(self, share: int | None) -> contextlib.AbstractContextManager[Writer]:
+        return writing(self._table, self._overwrite, share=None if share is None else (share, self.writers))
