@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ import msgspec
 import pyarrow as pa
 
 from benchmarks import system_tables
+from benchmarks.child import resident_mb
 from paimon_py import Catalog, Table
 from paimon_py.env import Env
 from paimon_py.metadata.root import TableRoot
@@ -107,7 +107,7 @@ def measure(directory: str, kind: str, count: int) -> Line:
     store = CountingStore(table._root.store)
     opened: Any = Listed(store, count) if kind == "orphans, listed" else store
     table = Table(TableRoot(opened, table.location, Env()), table.schema, "db.t")
-    had = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    had = resident_mb("VmHWM")
     start = time.process_time()
     if kind == "expiry":
         done = table.expire_snapshots(retain_min=1, retain_max=1, older_than=timedelta(0), max_deletes=count)
@@ -118,8 +118,8 @@ def measure(directory: str, kind: str, count: int) -> Line:
         assert found.left_files == 0
         went = found.files
     seconds = time.process_time() - start
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - had
-    return Line(f"{kind}, {count:,}", went, seconds, sum(store.calls.values()), grown / 1024)
+    grown = resident_mb("VmHWM") - had
+    return Line(f"{kind}, {count:,}", went, seconds, sum(store.calls.values()), grown)
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Line]:

@@ -26,6 +26,7 @@ import msgspec
 import numpy as np
 
 from benchmarks import data
+from benchmarks.child import resident_mb
 from paimon_py import Catalog, Changes, Table
 from paimon_py.commit.changes import BucketChanges, Edit
 from paimon_py.env import Env
@@ -129,7 +130,7 @@ def measure(directory: str, tasks: int, buckets: int, files: int, step: str) -> 
     assert done.snapshot_id is not None
     manifests = table.system("manifests").scan(columns=["file_size"]).to_arrow()["file_size"].to_pylist()
     count = tasks * buckets * (files if step != "replaced" else 2 * files + 1)
-    grown = max(0.0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - had)
+    grown = max(0.0, resident_mb("VmHWM") - had)
     return Line(step, count, sum(sizes), seconds, grown, calls, len(manifests), sum(manifests))
 
 

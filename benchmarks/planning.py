@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from benchmarks.child import resident_mb
 from paimon_py import Catalog, col
 from paimon_py.expr.predicate import Predicate
 from paimon_py.testing.named_files import name_files
@@ -28,6 +28,8 @@ CONDITIONS: dict[str, Predicate | None] = {
     "no key": col("k") == -1,
     "no value": col("v") == "none",
 }
+ONE_BY_ONE = "everything, one by one"
+"""All splits, by `iter_splits`, none of which is kept."""
 
 
 class Line(NamedTuple):
@@ -55,12 +57,15 @@ def make(directory: str, files: int) -> None:
 def measure(directory: str, table: str, condition: str) -> Line:
     """One plan in this process."""
     opened = Catalog.open(directory).table(f"db.{table}")
-    had = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    had = resident_mb("VmHWM")
     start = time.process_time()
-    splits = opened.scan(where=CONDITIONS[condition]).splits()
+    if condition == ONE_BY_ONE:
+        count = sum(1 for _ in opened.scan().iter_splits())
+    else:
+        count = len(opened.scan(where=CONDITIONS[condition]).splits())
     seconds = time.process_time() - start
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - had
-    return Line(f"{table}, {condition}", len(splits), seconds, grown / 1024)
+    grown = resident_mb("VmHWM") - had
+    return Line(f"{table}, {condition}", count, seconds, grown)
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Line]:
@@ -78,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Line]:
         make(directory, given.files)
         print(f"{'plan':<32}{'splits':>10}{'CPU':>12}{'memory':>12}")
         for table in ("append", "keyed"):
-            for condition in CONDITIONS:
+            for condition in (*CONDITIONS, ONE_BY_ONE):
                 command = [sys.executable, "-m", "benchmarks.planning", "--measure", directory, table, condition]
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 line = Line(*json.loads(done.stdout.splitlines()[-1]))

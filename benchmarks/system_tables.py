@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from benchmarks.child import resident_mb
 from paimon_py import Catalog, Table
 from paimon_py.env import Env
 from paimon_py.metadata.root import TableRoot
@@ -72,13 +72,13 @@ def measure(directory: str, number: int) -> Line:
     table = Catalog.open(directory).table("db.t")
     store = CountingStore(table._root.store)
     table = Table(TableRoot(store, table.location, Env()), table.schema, "db.t")
-    had = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    had = resident_mb("VmHWM")
     start = time.process_time()
     rows = sum(batch.num_rows for batch in table.system(name).scan(columns=columns, where=where).to_reader())
     seconds = time.process_time() - start
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - had
+    grown = resident_mb("VmHWM") - had
     label = f"${name}" + (f", {len(columns)} columns" if columns else "") + (f", {where}" if where else "")
-    return Line(label, rows, seconds, sum(store.calls.values()), grown / 1024)
+    return Line(label, rows, seconds, sum(store.calls.values()), grown)
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Line]:

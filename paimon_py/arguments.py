@@ -99,7 +99,7 @@ def as_mapping(what: str, given: object) -> dict[str, Any]:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         names = " with names that are not texts" if isinstance(given, Mapping) else ""
-        raise UsageError(f"{what} map names to texts, got a {type(given).__name__}{names}")
+        raise UsageError(f"{what} map names to strings, got a {type(given).__name__}{names}")
     return dict(given)
 
 

@@ -338,7 +338,7 @@ class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, Catal
         comment: str | None,
     ) -> TableSchema:
         if options is not None and not isinstance(options, Mapping):
-            raise UsageError(f"options map names to texts, got a {type(options).__name__}")
+            raise UsageError(f"options map names to strings, got a {type(options).__name__}")
         spec = TableSpec(
             primary_keys=_names("primary_key", primary_key),
             partition_keys=_names("partition_by", partition_by),

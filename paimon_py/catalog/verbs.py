@@ -1,4 +1,4 @@
-"""What the classes with the methods of `Catalog` have in common: its state, and methods of each other."""
+"""The shared base of the classes with methods of `Catalog`: its state, and methods of each other."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Change events of databases into Arrow batches with row kinds and schema changes, without Spark.
+"""Converts database change events to Arrow batches with row kinds and to schema changes, without Spark.
 
-`Sink` writes events into a catalog; `debezium.decode`, `canal.decode` and `maxwell.decode` are the pure decoders;
-`rows_of` makes Arrow of changes.
+`Sink` writes events to a catalog; `debezium.decode`, `canal.decode` and `maxwell.decode` are pure decoders; `rows_of`
+converts changes to Arrow.
 """
 
 from __future__ import annotations

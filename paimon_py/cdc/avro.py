@@ -1,4 +1,4 @@
-"""Debezium's events in Avro, as Confluent's converter writes them: a zero, the number of a schema, a record.
+"""Decodes Debezium events in Avro, as written by Confluent's converter: a zero byte, a schema id, a record.
 
 Source: Confluent's documentation of its wire format and its registry; Java `DebeziumAvroRecordParser`.
 """
@@ -22,7 +22,7 @@ from paimon_py.codec.avro.data_files import readable, record_of
 from paimon_py.errors import CorruptionError, StorageError, UsageError
 
 Schemas = Callable[[int], "str | None"]
-"""The text of the schema with a number, None where there is none."""
+"""Returns the schema with an id as JSON, None if it does not exist."""
 
 Send = Callable[[str, Mapping[str, str]], "bytes | None"]
 _HEAD = 5
@@ -39,25 +39,24 @@ _LOGICAL = {
 
 
 class _Shape(msgspec.Struct, frozen=True):
-    """A schema as it is read, and the columns of the rows in it: its own, or those of its field `after`."""
+    """A parsed schema, and the columns of the rows in it: its own, or those of its field `after`."""
 
     schema: Any
     columns: tuple[SourceColumn, ...]
 
 
 def avro_decoder(schemas: Schemas) -> Callable[[Event], Decoded]:
-    """A decoder of Debezium's events in Avro, for the `format` of a `Sink`.
+    """A decoder of Debezium events in Avro, for the `format` of a `Sink`.
 
     Args:
-        schemas: gives the text of a schema by its number, None where there is none: see `registry`. It is asked once
-            for each number.
-    Raises: what `schemas` raises, when an event is decoded; an event whose schema is not there is a dead letter.
+        schemas: returns the schema with an id as JSON, None if it does not exist: see `registry`. Called once per id.
+    Raises: the errors of `schemas`, when an event is decoded; an event without a known schema is a dead letter.
     """
     shapes: dict[tuple[int, bool], _Shape] = {}
 
     def open_message(data: bytes, *, is_key: bool) -> tuple[Any, tuple[SourceColumn, ...]]:
         if len(data) < _HEAD or data[0] != 0:
-            raise Damaged("no event in Confluent's form: it begins with a zero and the number of a schema")
+            raise Damaged("not in Confluent's format, which begins with a zero byte and a schema id")
         number = int.from_bytes(data[1:_HEAD], "big")
         shape = shapes.get((number, is_key))
         if shape is None:
@@ -65,7 +64,7 @@ def avro_decoder(schemas: Schemas) -> Callable[[Event], Decoded]:
         try:
             return _plain(record_of(data[_HEAD:], shape.schema)), shape.columns
         except CorruptionError as error:
-            raise Damaged(f"no record of schema {number}: {error}") from error
+            raise Damaged(f"not a record of schema {number}: {error}") from error
 
     @decoder
     def decode(event: Event) -> Decoded:
@@ -89,13 +88,13 @@ def avro_decoder(schemas: Schemas) -> Callable[[Event], Decoded]:
 def registry(
     url: str, *, headers: Mapping[str, str] | None = None, send: Send | None = None
 ) -> Schemas:
-    """The schemas of a registry with Confluent's interface, such as `http://localhost:8081`.
+    """The schemas in a registry with Confluent's API, such as `http://localhost:8081`.
 
     Args:
         headers: sent with each request, such as `Authorization`.
-        send: fetches an address, None where the server has nothing there; None asks over HTTP. It raises OSError
-            where the server cannot be asked.
-    Raises: UsageError for another address. The function raises StorageError where the registry does not answer.
+        send: fetches a URL, returns None for a missing resource; None uses HTTP. It raises OSError if the server cannot
+            be reached.
+    Raises: UsageError for an invalid URL. The function raises StorageError if the registry does not respond.
     """
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
         raise UsageError(f"a registry has an address such as http://localhost:8081, not {url!r}")
@@ -106,7 +105,7 @@ def registry(
         try:
             body = fetch(address, sent)
         except OSError as error:
-            message = f"the registry does not give schema {number} at {address}: {error}"
+            message = f"the registry does not return schema {number} at {address}: {error}"
             raise StorageError(message, path=address, operation="get", transient=True) from error
         if body is None:
             return None
@@ -115,7 +114,7 @@ def registry(
         except msgspec.DecodeError as error:
             raise StorageError(f"{address} is not a registry: {error}", path=address, operation="get") from error
         if answer.schema_type != "AVRO" or answer.references:
-            raise Damaged(f"schema {number} is not a schema of Avro that stands by itself")
+            raise Damaged(f"schema {number} is not a self-contained Avro schema")
         return answer.schema
 
     return schema
@@ -166,7 +165,7 @@ def _fields(declared: Any) -> list[dict[str, Any]]:
 
 
 def _collect(declared: Any, space: str, names: dict[str, Any]) -> None:
-    """All named types, by their names as they are called: within a namespace the short name does, too."""
+    """All named types by their full names, and by their short names inside their namespace."""
     if isinstance(declared, list):
         for one in declared:
             _collect(one, space, names)
@@ -185,7 +184,7 @@ def _collect(declared: Any, space: str, names: dict[str, Any]) -> None:
 
 
 def _resolve(kind: Any, names: dict[str, Any]) -> Any:
-    """The type without NULL and without names of other types."""
+    """The type without NULL, with references to named types resolved."""
     if isinstance(kind, list):
         rest = [one for one in kind if one != "null"]
         return _resolve(rest[0], names) if len(rest) == 1 else {"type": "map"}
@@ -209,7 +208,7 @@ def _column(field: dict[str, Any], names: dict[str, Any]) -> SourceColumn:
 
 
 def _bare(declared: Any) -> Any:
-    """The schema without logical types: values come as they are stored."""
+    """The schema without logical types: values are returned as stored."""
     if isinstance(declared, list):
         return [_bare(one) for one in declared]
     if isinstance(declared, dict):
@@ -218,7 +217,7 @@ def _bare(declared: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value of Avro as JSON would hold it."""
+    """An Avro value in the form that JSON would have."""
     change = _PLAINLY.get(type(value))
     return change(value) if change else value
 

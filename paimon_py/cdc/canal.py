@@ -1,4 +1,4 @@
-"""Canal's JSON change events into changes, with the types of MySQL that they name.
+"""Decodes Canal's JSON change events, with their MySQL types.
 
 Source: Java `CanalRecordParser`, `MySqlTypeUtils`.
 """
@@ -43,17 +43,17 @@ _BLOBS = ("tinyblob", "blob", "mediumblob", "longblob")
 
 
 def decode(event: Event) -> Decoded:
-    """One event → the change it tells of, or why it is none. Never raises for what an event holds."""
+    """Decode one event to a change, or to the reason why it is none. Never raises for the content of an event."""
     return whole(decode_parts(event))
 
 
 @decoder
 def decode_parts(event: Event) -> Decoded:
-    """What `decode` tells, also of events with columns that cannot be taken, which routes may leave out."""
+    """Like `decode`, but accepts columns of unsupported types, which routes may exclude."""
     root = as_object(ANY.decode(event.value or b""), "the event")
     kind = root.get("type")
     if kind == "TRUNCATE":
-        raise Damaged("the source truncated a table: truncate the table here, too, where that is wanted")
+        raise Damaged("the source truncated a table: truncate the table in the catalog too if wanted")
     if root.get("isDdl") is True:
         return NoChange("schema change")
     database, table = table_of(root)
@@ -91,13 +91,13 @@ def _rows(kind: Any, data: list[dict[str, Any]], root: dict[str, Any], keys: tup
 
 @functools.lru_cache(maxsize=4096)
 def _column(name: str, text: Any) -> SourceColumn:
-    """The column of a MySQL type, such as `decimal(10,2) unsigned`.
+    """The column for a MySQL type, such as `decimal(10,2) unsigned`.
 
-    A type that is not taken makes a column that is refused.
+    An unsupported type produces a column that is refused.
     """
     match = _TYPE.fullmatch(text) if isinstance(text, str) else None
     if match is None:
-        return SourceColumn(name, STRING, "string", refused=f"column {name!r} has no type of MySQL: {text!r}")
+        return SourceColumn(name, STRING, "string", refused=f"column {name!r} does not have a MySQL type: {text!r}")
     base, inner, unsigned = match[1].lower(), match[2], "unsigned" in match[3].lower()
     base = base.removesuffix(" precision")
     if base in ("enum", "set"):
@@ -107,7 +107,7 @@ def _column(name: str, text: Any) -> SourceColumn:
     numbers = [int(part) for part in (inner or "").split(",") if part.strip().isdecimal()]
     found = _number(base, numbers, unsigned) or _other(base, numbers)
     if found is None:
-        reason = f"column {name!r} has the type {text!r}, which is not taken"
+        reason = f"column {name!r} has the type {text!r}, which is not supported"
         return SourceColumn(name, STRING, "string", refused=reason)
     return SourceColumn(name, *found, declared=f"{base} unsigned" if unsigned else base)
 

@@ -1,4 +1,4 @@
-"""JSON values of one column → an Arrow array, exactly, or an error that says which value has no place in the type.
+"""Converts the JSON values of one column to an Arrow array, exactly; errors name the value that does not fit.
 
 Source: Java `DebeziumSchemaUtils.transformRawValue`; Debezium's documentation of data types.
 """
@@ -25,7 +25,7 @@ from paimon_py.files.casts.cast import cast
 from paimon_py.spec.types import MAX_LENGTH
 
 MISFITS = (ValueError, TypeError, ArithmeticError, RecursionError, binascii.Error, pa.ArrowException)
-"""What the parts of Python and Arrow raise for a value that is not what its column says."""
+"""The exceptions of Python and Arrow for a value that does not match its column."""
 
 _CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6}))?", re.ASCII)
 _DIGITS = re.compile(r"-?[0-9]{1,30}", re.ASCII)
@@ -37,7 +37,7 @@ _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def build(column: SourceColumn, raw: Sequence[Any]) -> pa.Array:
-    """Values of a column as decoded from JSON (floats as `Decimal`) in the column's type.
+    """Convert decoded JSON values (floats as `Decimal`) to the column's type.
 
     Raises: one of `MISFITS` if any value does not fit exactly.
     """
@@ -46,7 +46,7 @@ def build(column: SourceColumn, raw: Sequence[Any]) -> pa.Array:
     if column.read_as is not None:
         inner = build(msgspec.structs.replace(column, type=column.read_as, read_as=None), raw)
         if pa.types.is_binary(inner.type):
-            return inner.cast(pa.string())  # which refuses what is not text; the cast of tables replaces it
+            return inner.cast(pa.string())  # refuses invalid UTF-8; the cast of tables replaces it
         return cast(inner, column.read_as, column.type, column=column.name)
     convert = _VALUES.get(column.encoding)
     values = [None if value is None else convert(value, column) for value in raw] if convert else list(raw)
@@ -111,7 +111,7 @@ def _text(value: Any, column: SourceColumn) -> str:
 
 def _string(value: Any, column: SourceColumn) -> str:
     if isinstance(value, (bool, int, Decimal)):
-        raise TypeError("expected a text")
+        raise TypeError("expected a string")
     return _text(value, column)
 
 
@@ -137,7 +137,7 @@ def _bits(value: Any, column: SourceColumn) -> bytes:
 
 
 def _decimal(value: Any, column: SourceColumn) -> Decimal:
-    """Unscaled bytes as base64, as Debezium's default mode has them, or a JSON number."""
+    """Unscaled bytes as base64, Debezium's default, or a JSON number."""
     if isinstance(value, bool) or not isinstance(value, (str, int, Decimal)):
         raise TypeError("expected base64 text or a number")
     if isinstance(value, str):
@@ -198,12 +198,12 @@ def _instant(value: Any, column: SourceColumn) -> str:
 
 
 def is_finer_than_micros(value: Any) -> bool:
-    """Whether the text of an instant has parts of a microsecond."""
+    """Whether the string of an instant has fractions of a microsecond."""
     return isinstance(value, str) and _FINE.search(value) is not None
 
 
 def _enum_text(value: Any, column: SourceColumn) -> str:
-    """The name, where the log has its number."""
+    """The name of an enumeration value, if the log contains its number."""
     text = _string(value, column)
     if text not in column.choices and _DIGITS.fullmatch(text) and 0 < int(text) <= len(column.choices):
         return column.choices[int(text) - 1]
@@ -211,7 +211,7 @@ def _enum_text(value: Any, column: SourceColumn) -> str:
 
 
 def _set_text(value: Any, column: SourceColumn) -> list[str]:
-    """The names of a set, of which the log has the number whose bits they are."""
+    """The names in a set, if the log contains a number with a bit per name."""
     text = _string(value, column)
     if _DIGITS.fullmatch(text):
         number = int(text)
@@ -229,7 +229,7 @@ def _set_as_text(value: Any, column: SourceColumn) -> str:
 
 
 def _bit_number(value: Any, column: SourceColumn) -> bytes:
-    """Bits of which the log has the number; base64, as Java reads them, where it is none."""
+    """The bits of a number from the log; base64 otherwise, as in Java."""
     text = _string(value, column)
     length = getattr(column.type, "length", 0) or 0
     if _DIGITS.fullmatch(text):

@@ -1,4 +1,4 @@
-"""Columns that are computed from columns of the source, a column at a time, in Java's words: `y=year(at)`.
+"""Columns that are computed from source columns, in Java's syntax: `y=year(at)`.
 
 Source: Java `ComputedColumnUtils`, `Expression`.
 """
@@ -39,9 +39,9 @@ _BLANKS = "".join(map(chr, range(33)))
 
 
 class Computed(msgspec.Struct, frozen=True):
-    """A column `name` of `table` (empty: of every table that has `field`) and how it is computed.
+    """A column `name` of `table` (empty: of every table that has `field`), and the function that computes it.
 
-    `field` is empty for what depends on no column.
+    `field` is empty for functions that use no column.
     """
 
     table: str
@@ -58,7 +58,7 @@ class Computed(msgspec.Struct, frozen=True):
 def parse(text: str) -> Computed:
     """`y=year(at)` or `orders.y=year(at)`, with Java's functions and arguments.
 
-    Raises: UsageError for another form, an unknown function or wrong arguments.
+    Raises: UsageError for invalid syntax, an unknown function or invalid arguments.
     """
     found = _FORM.fullmatch(text) if isinstance(text, str) else None
     if found is None:
@@ -72,23 +72,23 @@ def parse(text: str) -> Computed:
     few, many = _FUNCTIONS[function][1:]
     if (function != "cast" and not field) or not few <= len(given) <= many:
         raise UsageError(f"{text!r}: {function!r} takes a column and {few} to {many} arguments")
-    _FUNCTIONS[function][0](made, pa.nulls(1, pa.string()), STRING)  # says what is wrong with the arguments
+    _FUNCTIONS[function][0](made, pa.nulls(1, pa.string()), STRING)  # reports invalid arguments
     return made
 
 
 def type_of(column: Computed, source: DataType) -> DataType:
-    """The type of the column, computed from one of type `source`.
+    """The type of the column if it is computed from one of type `source`.
 
-    Raises: UsageError if the function has no meaning for the type.
+    Raises: UsageError if the function does not support the type.
     """
     return compute(column, pa.nulls(0, to_arrow_type(source)), source)[1]
 
 
 def compute(column: Computed, array: pa.Array, source: DataType) -> tuple[pa.Array, DataType]:
-    """The values and their type; NULL from NULL.
+    """The values and their type; NULL for NULL.
 
-    Cost: columns at a time; case is changed once per distinct text.
-    Raises: UsageError if the function has no meaning for the type or a value.
+    Cost: whole columns; case is changed once per distinct string.
+    Raises: UsageError if the function does not support the type or a value.
     """
     return _FUNCTIONS[column.function][0](column, array, source)
 
@@ -98,7 +98,7 @@ def _root(source: DataType) -> Root | None:
 
 
 def _refusal(column: Computed, source: DataType) -> UsageError:
-    return UsageError(f"computed column {column}: {column.function} has no meaning for {sql_type(source)}")
+    return UsageError(f"computed column {column}: {column.function} does not support {sql_type(source)}")
 
 
 def _number(column: Computed, text: str) -> int:
@@ -109,11 +109,11 @@ def _number(column: Computed, text: str) -> int:
 
 
 def _moments(column: Computed, array: pa.Array, source: DataType, precision: str | None) -> pa.Array:
-    """Timestamps of the years 1 to 9999, from dates, timestamps, texts of them, and numbers since 1970."""
+    """Timestamps of the years 1 to 9999, from dates, timestamps, strings, and numbers since 1970."""
     found = _read_moments(column, array, source, precision)
     span = pc.min_max(found.cast(pa.int64())).as_py()
     if span["min"] is not None and not _FIRST <= span["min"] <= span["max"] <= _LAST:
-        raise UsageError(f"computed column {column}: a time is out of the years 1 to 9999")
+        raise UsageError(f"computed column {column}: a time is outside the years 1 to 9999")
     return found
 
 
@@ -184,7 +184,7 @@ def _substring(column: Computed, array: pa.Array, source: DataType) -> tuple[pa.
         raise UsageError(f"computed column {column}: begin is 0 or more, and end comes after begin")
     text = cast(array, source, STRING, column=column.name)
     if (pc.min(pc.utf8_length(text)).as_py() or 0) < (begin if end is None else end) and text.null_count < len(text):
-        raise UsageError(f"computed column {column}: a text is shorter than that")
+        raise UsageError(f"computed column {column}: a string is shorter than that")
     return pc.utf8_slice_codeunits(text, begin, end), STRING
 
 
@@ -194,7 +194,7 @@ def _truncate(column: Computed, array: pa.Array, source: DataType) -> tuple[pa.A
         raise UsageError(f"computed column {column}: the width is 1 or more, not {width}")
     if root in STRINGS:
         if (pc.min(pc.utf8_length(array)).as_py() or 0) < width and array.null_count < len(array):
-            raise UsageError(f"computed column {column}: a text is shorter than that")
+            raise UsageError(f"computed column {column}: a string is shorter than that")
         return pc.utf8_slice_codeunits(array, 0, width), source
     if root in _WHOLE:
         values = np.asarray(array.cast(pa.int64()).fill_null(0))
@@ -206,7 +206,7 @@ def _truncate(column: Computed, array: pa.Array, source: DataType) -> tuple[pa.A
 
 
 def _truncated_decimals(array: pa.Array, width: int) -> pa.Array:
-    """Digits of decimals down to a multiple of `width`, once per distinct value."""
+    """Digits of decimals rounded down to a multiple of `width`, once per distinct value."""
     encoded, scale = array.dictionary_encode(), array.type.scale
     unscaled = [int(value.scaleb(scale, _WIDE)) for value in encoded.dictionary.to_pylist()]
     cut = [Decimal(number - number % width).scaleb(-scale, _WIDE) for number in unscaled]
@@ -237,4 +237,4 @@ _FUNCTIONS: dict[str, tuple[_Function, int, int]] = {
     "date_format": (_date_format, 1, 2), "substring": (_substring, 1, 2), "truncate": (_truncate, 1, 1),
     "cast": (_constant, 1, 2), **dict.fromkeys(("upper", "lower", "trim"), (_changed_text, 0, 0)),
 }  # fmt: skip
-"""The functions by name, and how many arguments come after the column."""
+"""The functions by name, with their minimum and maximum number of arguments after the column."""

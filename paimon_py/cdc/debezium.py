@@ -1,4 +1,4 @@
-"""Debezium's JSON change events, with and without a schema beside the payload, into changes.
+"""Decodes Debezium's JSON change events, with or without a schema next to the payload.
 
 Source: Java `DebeziumJsonRecordParser`, `DebeziumSchemaUtils`; Debezium's documentation of its data types.
 """
@@ -44,18 +44,18 @@ _ENVELOPE = msgspec.json.Decoder(_Envelope, float_hook=Decimal)
 
 
 def decode(event: Event) -> Decoded:
-    """One event → the change it tells of, or why it is none. Never raises for what an event holds.
+    """Decode one event to a change, or to the reason why it is none. Never raises for the content of an event.
 
-    Updates become -U (where the event holds the row before) and +U; where the key moved, -D and +I.
-    Cost: JSON is decoded once; a schema that was seen before is not read again.
-    Source: Java emits -D and +I for every update, and fails without a row before.
+    Updates become -U (if the event contains the old row) and +U; if the key changed, -D and +I.
+    Cost: JSON is parsed once; known schemas are cached.
+    Source: Java emits -D and +I for every update, and fails without the old row.
     """
     return whole(decode_parts(event))
 
 
 @decoder
 def decode_parts(event: Event) -> Decoded:
-    """What `decode` tells, also of events with columns that cannot be taken, which routes may leave out."""
+    """Like `decode`, but accepts columns of unsupported types, which routes may exclude."""
     if event.topic.startswith("__debezium-heartbeat"):
         return NoChange("heartbeat")
     payload, schema = _open_message(event.value or b"")
@@ -65,7 +65,7 @@ def decode_parts(event: Event) -> Decoded:
 
 
 def _open_message(text: bytes) -> tuple[Any, bytes]:
-    """The payload and the raw schema, empty where there is none."""
+    """The payload and the raw schema, which may be empty."""
     if text.strip() == b"null":
         return None, b""
     envelope = _ENVELOPE.decode(text)
@@ -78,11 +78,11 @@ def _open_message(text: bytes) -> tuple[Any, bytes]:
 def change_of(
     payload: Any, declared: Callable[[], tuple[SourceColumn, ...]] | None, key_of: Callable[[], KeyOf]
 ) -> Decoded:
-    """What a payload tells of.
+    """Decode a payload.
 
     Args:
-        declared: gives the columns of rows; None where nobody declares any.
-        key_of: gives the key of the event and its columns.
+        declared: returns the columns of rows; None if they are not declared.
+        key_of: returns the key of the event and its columns.
     Raises: Damaged.
     """
     if not isinstance(payload, dict):
@@ -95,7 +95,7 @@ def change_of(
     source: Any = payload.get("source")
     table, database = _names(source)
     if kind == "t":
-        raise Damaged(f"the source truncated {table!r}: truncate the table here, too, where that is wanted")
+        raise Damaged(f"the source truncated {table!r}: truncate the table in the catalog too if wanted")
     if kind not in ("c", "r", "u", "d"):
         raise Damaged(f"unknown operation {kind!r}")
     key, key_columns = key_of()
@@ -115,7 +115,7 @@ def change_of(
 
 
 def _instant_column(column: SourceColumn, rows: KindedRows) -> SourceColumn:
-    """The column with nanoseconds where a row has them: the schema of Connect does not tell."""
+    """The column with nanosecond precision if a row has nanoseconds, which Connect's schema does not show."""
     if column.encoding == "instant" and any(is_finer_than_micros(row[column.name]) for _, row in rows):
         return msgspec.structs.replace(column, type=Atomic(Root.TIMESTAMP, precision=9))
     return column
@@ -128,7 +128,7 @@ def _without_operation(payload: dict[str, Any]) -> Decoded:
         return NoChange("transaction")
     if set(payload) == {"ts_ms"}:
         return NoChange("heartbeat")
-    raise Damaged("there is no 'op': not an event of Debezium, or one that was flattened")
+    raise Damaged("there is no 'op': not a Debezium event, or a flattened one")
 
 
 def _names(source: Any) -> tuple[str, str]:
@@ -149,11 +149,11 @@ def _rows(
     kind: str, before: dict[str, Any] | None, after: dict[str, Any] | None, key: dict[str, Any],
     lacking: dict[str, str],
 ) -> KindedRows:  # fmt: skip
-    """The rows with their kinds; `lacking` gets the columns whose values the event does not hold."""
+    """The rows with their kinds; columns with missing values are added to `lacking`."""
     if kind == "d":
         gone = before if before is not None else key
         if not gone:
-            raise Damaged("a delete without the row before and without a key")
+            raise Damaged("a delete without the old row and without a key")
         return (("-D", gone),)
     if after is None:
         raise Damaged("'after' is missing")
@@ -165,12 +165,12 @@ def _rows(
     for name, value in before.items():
         if _is_unavailable(value):
             before = {**before, name: None}
-            lacking.setdefault(name, f"the row before lacks the large value of {name!r}")
+            lacking.setdefault(name, f"the old row lacks the large value of {name!r}")
     return update_rows_of(before, after, key)
 
 
 def _available(after: dict[str, Any], before: dict[str, Any] | None, lacking: dict[str, str]) -> dict[str, Any]:
-    """The row with large values that did not change taken from the row before."""
+    """The row with unchanged large values copied from the old row."""
     lost = [name for name, value in after.items() if _is_unavailable(value)]
     if not lost:
         return after
@@ -210,7 +210,7 @@ def _row_columns(schema: bytes) -> tuple[SourceColumn, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def _fields(schema: bytes, part: str | None) -> tuple[SourceColumn, ...]:
-    """The columns of a schema, or of the field of a schema that holds rows."""
+    """The columns of a schema, or of the schema's field that contains rows."""
     declared = ANY.decode(schema)
     fields = _schema_fields(declared)
     if part is not None:
@@ -256,7 +256,7 @@ _PLAIN: dict[str, tuple[str, Atomic]] = {
 
 
 def column_of(field: dict[str, Any]) -> SourceColumn:
-    """The column that a field of a schema of Connect declares, refused where its type is not known.
+    """The column for a field of a Connect schema; refused if its type is unknown.
 
     Raises: Damaged for a field without a name.
     """
@@ -291,7 +291,7 @@ def _decimal_column(name: str, field: dict[str, Any]) -> SourceColumn:
 
 
 def _parameter(field: dict[str, Any], name: str) -> int:
-    """A whole number among the parameters of a field."""
+    """An integer parameter of a field."""
     parameters = field.get("parameters")
     text = parameters.get(name) if isinstance(parameters, dict) else None
     try:

@@ -1,4 +1,4 @@
-"""What comes in and what it means: values that decoders and the sink share."""
+"""Values that decoders and the sink share: events, columns and changes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from paimon_py.spec.types import DataType
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One record of a topic as it came. `position`: what finds the record again, such as `partition:offset`.
+    """One record of a topic. `position`: identifies the record, such as `partition:offset`.
 
-    `timestamp`: when the record was made, in milliseconds since 1970.
+    `timestamp`: the creation time of the record, in milliseconds since 1970.
     """
 
     value: bytes | None
@@ -29,15 +29,15 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class SourceColumn(msgspec.Struct, frozen=True):
-    """A column as an event declares it; `encoding` names how `columns.build` reads its JSON values.
+    """A column as an event declares it; `encoding` selects how `columns.build` converts its JSON values.
 
     Attributes:
-        declared: the type that the source names, where its name decides what a mapping makes of the column.
-        read_as: the type that values are decoded to before they become those of `type`; None for `type` itself.
-        computed: how the values come from those of another column; None for a column of the source.
-        choices: the names of an enumeration or a set, in their order.
-        refused: why the column cannot be taken; empty where it can. An event with it is a dead letter, unless routes
-            leave the column out.
+        declared: the source's type name, if type mappings depend on it.
+        read_as: the type to which values are decoded before they are converted to `type`; None for `type` itself.
+        computed: computes the values from another column; None for a column of the source.
+        choices: the names of an enumeration or a set, in order.
+        refused: the reason why the column is not supported, or empty. An event with it is a dead letter, unless routes
+            exclude the column.
     """
 
     name: str
@@ -52,11 +52,11 @@ class SourceColumn(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What one event did to one table: rows with their kinds, in order.
+    """The changes of one event to one table: rows with their kinds, in order.
 
-    `keys`: the primary key that the event declares, empty where there is none. A row of kind -D may hold keys only.
-    `origin`: what the event says of itself, by the names of metadata columns, as far as it does. `lacking`: columns
-    whose values the event does not hold, and why; NULL in the rows, which are not to be written with these columns.
+    `keys`: the primary key that the event declares, or empty. A row of kind -D may contain only keys. `origin`: the
+    event's metadata, by the names of metadata columns. `lacking`: columns whose values the event does not contain, and
+    the reason; their values are NULL in the rows, and must not be written.
     """
 
     database: str
@@ -69,13 +69,13 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Bad(msgspec.Struct, frozen=True):
-    """An event that cannot be applied, and why: it goes to the dead letters."""
+    """An event that cannot be applied, and the reason; it becomes a dead letter."""
 
     reason: str
 
 
 class NoChange(msgspec.Struct, frozen=True):
-    """An event that changes no row of a table asked for, such as a tombstone or a heartbeat: it is counted."""
+    """An event that changes no row of a selected table, such as a tombstone or a heartbeat; it is counted."""
 
     reason: str
 
@@ -84,13 +84,13 @@ Decoded = Union[Change, Bad, NoChange]
 
 
 def events_of(data: object) -> Iterator[Event]:
-    """Whatever holds events → events.
+    """Convert any source of events to events.
 
     Args:
-        data: events; texts, bytes or None as values; an Arrow array of them; or an Arrow table, batch or reader with a
-            column `value` and, where they are known, `key`, `topic`, `partition`, `offset`, `timestamp`, as Spark's
-            Kafka source has them: its rows are taken in the order of topics, partitions and offsets.
-    Raises: UsageError for anything else.
+        data: events; strings, bytes or None as values; an Arrow array of them; or an Arrow table, batch or reader with
+            a column `value` and optionally `key`, `topic`, `partition`, `offset`, `timestamp`, as from Spark's Kafka
+            source: its rows are ordered by topic, partition and offset.
+    Raises: UsageError for other types.
     """
     if isinstance(data, pa.RecordBatchReader):
         data = data.read_all()
@@ -101,13 +101,13 @@ def events_of(data: object) -> Iterator[Event]:
         data = data.to_pylist()
     if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
         given = type(data).__name__
-        raise UsageError(f"events are a list of events, texts or bytes, or an Arrow column of them, not {given}")
+        raise UsageError(f"events are a list of events, strings or bytes, or an Arrow column of them, not {given}")
     for number, item in enumerate(data):
         yield item if isinstance(item, Event) else Event(value=_bytes(item), position=str(number))
 
 
 def of_lines(lines: Iterable[str]) -> Iterator[Event]:
-    """Lines `topic TAB key TAB value`, where `null` stands for no key or no value; positions are numbers of lines."""
+    """Parse lines `topic TAB key TAB value`, where `null` stands for a missing key or value; positions are lines."""
     for number, line in enumerate(lines):
         topic, _, rest = line.rstrip("\r\n").partition("\t")
         key, _, value = rest.partition("\t")
@@ -146,4 +146,4 @@ def _bytes(value: object) -> bytes | None:
         return value
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
-    raise UsageError(f"an event is text, bytes or None, not {type(value).__name__}")
+    raise UsageError(f"an event is a string, bytes or None, not {type(value).__name__}")

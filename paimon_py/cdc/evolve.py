@@ -1,4 +1,4 @@
-"""Which schema changes an event asks of a table: add columns, widen types, refuse the rest. Pure.
+"""Derives schema changes from events: adds columns, widens types, refuses the rest. Pure.
 
 Source: Java `UpdatedDataFieldsProcessFunctionBase` (`extractSchemaChanges`, `canConvert`).
 """
@@ -18,11 +18,11 @@ from paimon_py.spec.wider_types import wider
 def changes_for(
     fields: Sequence[Field], columns: Iterable[SourceColumn], modes: Collection[str] = ()
 ) -> tuple[AddColumn | UpdateColumnType, ...] | Bad:  # fmt: skip
-    """The changes after which a table with these fields holds every value of the columns, or why there are none such.
+    """The changes that let a table with these fields store every value of the columns, or why that is impossible.
 
-    Columns that a table has and an event lacks stay, as in Java. `modes`: those of type mappings; with
-    `decimal-no-change` decimals stay as they are, with `allow-non-string-to-string` a STRING takes whatever the other
-    type is (in Java only a column that becomes STRING does).
+    Columns that are missing in the event are kept, as in Java. `modes`: those of type mappings; with
+    `decimal-no-change`, decimals are not changed; with `allow-non-string-to-string`, a STRING accepts any other type
+    (in Java, only a column that becomes STRING does).
     """
     known = {field.name: field.type for field in fields}
     found: list[AddColumn | UpdateColumnType] = []
@@ -47,7 +47,7 @@ def changes_for(
 
 
 def to_nanoseconds(fields: Sequence[Field], changes: Iterable[AddColumn | UpdateColumnType]) -> tuple[str, ...]:
-    """The columns that become finer than microseconds, and hold fewer years then."""
+    """The columns that become finer than microseconds, and therefore cover fewer years."""
     known = {field.name: field.type for field in fields}
     return tuple(
         str(change.column)

@@ -1,4 +1,4 @@
-"""Which changes a table accepts: its own keys, row kinds that its engine merges, deletes that win. Pure.
+"""Checks that a table accepts changes: its own keys, row kinds that its engine merges, deletes that win. Pure.
 
 Source: Java `PartialUpdateMergeFunction`, `SequenceGenerator`; Java loses or merges such rows silently.
 """
@@ -13,22 +13,25 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_py.cdc.event import Change
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import removing_fields, sequence_groups
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KINDS, TableSchema
 from paimon_py.write.align import KindRules, kind_rules
 
+_REMOVING = ("partial-update", "aggregation")
 BRINGS_BEFORE = "the row before brings it: ALTER TABLE … REPLICA IDENTITY FULL, or binlog_row_image=FULL, in the source"
 
 
 class Fitting(msgspec.Struct, frozen=True):
-    """What a keyed table asks of changes.
+    """The requirements of a primary-key table on changes.
 
     Attributes:
-        rules: which kinds of rows its merge engine takes.
+        rules: the row kinds that its merge engine accepts.
         keys: its primary key.
         all_of: columns of which none may be NULL in rows of the kinds `losing`: such a row is older than all others.
         any_of: columns of which one may not be NULL in rows of kind -D, which would change nothing.
+        completes: kinds of rows for which the newest row of their key may stand, where they bring too little.
     """
 
     rules: KindRules
@@ -36,21 +39,26 @@ class Fitting(msgspec.Struct, frozen=True):
     all_of: tuple[str, ...] = ()
     losing: tuple[str, ...] = ()
     any_of: tuple[str, ...] = ()
+    completes: tuple[str, ...] = ()
+
+    def may_complete(self, kind: str, lacking: str | None = None) -> bool:
+        """Whether a row of a kind that lacks a column, or its sequence, is taken for the newest row of its key."""
+        return kind in self.completes and lacking not in self.keys
 
     def refusal(self, change: Change) -> str | None:
-        """Why the table takes no row of the change; None: it does."""
+        """The reason why the table accepts no row of the change; None if it does."""
         if set(change.keys) != self.keys:
             said = f"has the key {sorted(change.keys)}" if change.keys else "has no key"
             return (
                 f"the event {said} and the table {sorted(self.keys)}: rows that the source tells apart could become"
-                f" one. Where the table's key is right, name it as Routes(keys={{{change.table!r}: (…)}}); else copy"
+                f" one. If the table's key is right, pass it as Routes(keys={{{change.table!r}: (…)}}); else copy"
                 " the table into one with the key of the source"
             )
         takes_back = {1, 3} & {ROW_KINDS.index(kind) for kind, _ in change.rows}
         return self.rules.refused if takes_back - set(self.rules.dropped) else None
 
     def find_lost(self, kinds: Collection[str], columns: dict[str, pa.Array]) -> dict[int, str]:
-        """The rows that would do nothing or come too early, by their places, and why."""
+        """The rows that would have no effect or sort too early, by position, with the reason."""
         found: dict[int, str] = {}
         kind = np.array(list(kinds), dtype=object)
         for name in self.all_of:
@@ -66,7 +74,7 @@ class Fitting(msgspec.Struct, frozen=True):
 
 
 def fitting(schema: TableSchema) -> Fitting | None:
-    """What the table asks; None for one without a primary key, which merges nothing."""
+    """The requirements of a table; None for one without a primary key, which accepts all rows."""
     if not schema.primary_keys:
         return None
     options, rules = Options(schema.options), kind_rules(schema)
@@ -78,8 +86,19 @@ def fitting(schema: TableSchema) -> Fitting | None:
     asked = [group for group in groups if not removing or set(group.fields) & set(removing)]
     return Fitting(
         rules, frozenset(schema.primary_keys), sequence, tuple(kind for kind in losing if kind not in dropped),
-        tuple(name for group in asked for name in group.fields),
+        tuple(name for group in asked for name in group.fields), _completes(schema, options),
     )  # fmt: skip
+
+
+def _completes(schema: TableSchema, options: Options) -> tuple[str, ...]:
+    """Rows of postponed buckets are not seen before they are published: nobody knows which row would be meant."""
+    engine = options.get_enum("merge-engine")
+    if bucket_mode(schema) is BucketMode.POSTPONED:
+        return ()
+    if engine == "deduplicate":
+        return ("-U", "-D")
+    is_removed = engine in _REMOVING and options.get_bool(f"{engine}.remove-record-on-delete")
+    return ("-D",) if is_removed else ()
 
 
 def _null(column: pa.Array) -> npt.NDArray[np.bool_]:

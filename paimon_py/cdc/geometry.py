@@ -1,6 +1,6 @@
-"""Geometries as databases store them (WKB, EWKB) → GeoJSON texts. Pure.
+"""Converts geometries as databases store them (WKB, EWKB) to GeoJSON. Pure.
 
-Source: Java `MySqlTypeUtils.convertWkbArray`, whose form of text this is; OGC 06-103r4, and PostGIS for the flags.
+Source: Java `MySqlTypeUtils.convertWkbArray`, whose output format this is; OGC 06-103r4, and PostGIS for the flags.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _DEEPEST = 32
 
 
 def geo_json(data: bytes, srid: int = 0) -> str:
-    """The geometry as text, with the number of its reference system where the bytes or the caller know one, else 0.
+    """The geometry as GeoJSON, with the id of its reference system from the bytes or the caller, else 0.
 
-    Raises: ValueError for bytes that are not a geometry, and for geometries with measures, which GeoJSON cannot tell.
+    Raises: ValueError for invalid bytes, and for geometries with measures, which GeoJSON cannot represent.
     """
     reader = _Reader(data)
     shape, said = reader.shape(0)
@@ -30,9 +30,9 @@ def geo_json(data: bytes, srid: int = 0) -> str:
 
 
 def of_mysql(data: bytes) -> str:
-    """The text of a geometry in MySQL's own form: the number of the reference system, then WKB."""
+    """Convert a geometry in MySQL's own format: the id of the reference system, then WKB."""
     if len(data) < 4:
-        raise ValueError("no geometry of MySQL")
+        raise ValueError("not a MySQL geometry")
     return geo_json(data[4:], int.from_bytes(data[:4], "little"))
 
 
@@ -53,17 +53,17 @@ class _Reader:
         return found
 
     def shape(self, depth: int) -> tuple[dict[str, Any], int]:
-        """The next geometry, as an object of GeoJSON, and its reference system, 0 for none."""
+        """The next geometry as a GeoJSON object, and its reference system, 0 for none."""
         order = self._take("B")[0]
         if order > 1 or depth > _DEEPEST:
-            raise ValueError("no geometry in WKB")
+            raise ValueError("not a geometry in WKB")
         self._order = "<" if order else ">"
         code = self._count()
         srid = self._count() if code & _HAS_SRID else 0
         plain = code & ~(_HAS_Z | _HAS_M | _HAS_SRID)
         family, kind = divmod(plain, 1000)
         if code & _HAS_M or family > 1 or not 1 <= kind <= len(_KINDS):
-            raise ValueError(f"a geometry of kind {code} has no form in GeoJSON")
+            raise ValueError(f"a geometry of kind {code} cannot be represented in GeoJSON")
         width = 3 if code & _HAS_Z or family else 2
         name = _KINDS[kind - 1]
         if name == "GeometryCollection":

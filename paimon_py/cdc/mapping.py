@@ -1,4 +1,4 @@
-"""What a type of the source becomes where the mapping says so, in Java's words. Pure.
+"""Type mappings of the source, with Java's names. Pure.
 
 Source: Java `TypeMapping`, `MySqlTypeUtils.toDataType`.
 """
@@ -16,22 +16,22 @@ from paimon_py.spec.types import BYTES, STRING, Atomic, Root
 
 MODES = {
     "tinyint1-not-bool": "MySQL's TINYINT(1) is TINYINT, not BOOLEAN",
-    "to-nullable": "columns may be NULL whatever the source says: always so, but for primary keys",
+    "to-nullable": "columns are nullable whatever the source declares; always on, except for primary keys",
     "to-string": "all columns are STRING",
     "char-to-string": "CHAR(n) and VARCHAR(n) are STRING",
     "longtext-to-bytes": "MySQL's LONGTEXT is BYTES",
     "bigint-unsigned-to-bigint": "MySQL's BIGINT UNSIGNED is BIGINT; values that are larger are dead letters",
     "decimal-no-change": "decimals of tables stay as they are; values that do not fit are dead letters",
-    "allow-non-string-to-string": "a column becomes STRING where the source makes it one",
+    "allow-non-string-to-string": "a column becomes STRING if it does in the source",
 }
-"""The modes and what they mean."""
+"""The modes and their meaning."""
 
 _PRINTED = ("boolean text", "whole text", "number text", "float text", "time text", "clock text")
 
 
 def check_modes(modes: Collection[str]) -> None:
     """
-    Raises: UsageError for a mode that is not there.
+    Raises: UsageError for an unknown mode.
     """
     unknown = [mode for mode in modes if mode not in MODES]
     if isinstance(modes, str) or unknown:
@@ -39,7 +39,7 @@ def check_modes(modes: Collection[str]) -> None:
 
 
 def map_column(column: SourceColumn, modes: Collection[str]) -> SourceColumn:
-    """The column as the modes have it."""
+    """The column after applying the modes."""
     root = column.type.root if isinstance(column.type, Atomic) else None
     if "to-string" in modes:
         return _as_text(column)

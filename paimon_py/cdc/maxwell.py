@@ -1,4 +1,4 @@
-"""Maxwell's JSON change events into changes; all columns are STRING, as in Java, since the events declare no types.
+"""Decodes Maxwell's JSON change events; all columns are STRING, as in Java, since the events declare no types.
 
 Source: Java `MaxwellRecordParser`; Maxwell's documentation of its data format.
 """
@@ -25,7 +25,7 @@ _OF_SCHEMAS = ("table-create", "table-alter", "table-drop", "database-create", "
 
 @decoder
 def decode(event: Event) -> Decoded:
-    """One event → the change it tells of, or why it is none. Never raises for what an event holds."""
+    """Decode one event to a change, or to the reason why it is none. Never raises for the content of an event."""
     root = as_object(ANY.decode(event.value or b""), "the event")
     kind = root.get("type")
     if kind in _OF_SCHEMAS:

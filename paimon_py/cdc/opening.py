@@ -1,4 +1,4 @@
-"""What the decoders have in common: JSON with exact numbers, rows before and after, and damage as a value."""
+"""Shared code of the decoders: JSON with exact numbers, old and new rows, and damage as a value."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ KindedRows = tuple[tuple[str, dict[str, Any]], ...]
 
 
 class Damaged(Exception):
-    """What is wrong with an event; becomes `Bad`."""
+    """The reason why an event is damaged; becomes `Bad`."""
 
 
 def decoder(read: Callable[[Event], Decoded]) -> Callable[[Event], Decoded]:
-    """A decoder that never raises for what an event holds, and knows tombstones."""
+    """Wrap a decoder so that it never raises for the content of an event, and handles tombstones."""
 
     @functools.wraps(read)
     def decode(event: Event) -> Decoded:
@@ -41,7 +41,7 @@ def decoder(read: Callable[[Event], Decoded]) -> Callable[[Event], Decoded]:
 
 
 def whole(decoded: Decoded) -> Decoded:
-    """A change whose columns can all be taken; else why not."""
+    """The change if all its columns are supported; else the reason."""
     if not isinstance(decoded, Change):
         return decoded
     lost = [*decoded.lacking.values(), *(column.refused for column in decoded.columns if column.refused)]
@@ -49,19 +49,19 @@ def whole(decoded: Decoded) -> Decoded:
 
 
 def update_rows_of(before: dict[str, Any], after: dict[str, Any], keys: Iterable[str]) -> KindedRows:
-    """The two rows of an update: -U and +U, or -D and +I where the key moved."""
+    """The two rows of an update: -U and +U, or -D and +I if the key changed."""
     moved = any(before.get(name) != after.get(name) for name in keys)
     return (("-D" if moved else "-U", before), ("+I" if moved else "+U", after))
 
 
 def text_columns(rows: KindedRows) -> tuple[SourceColumn, ...]:
-    """The columns of rows whose types nobody declares: all STRING, as in Java."""
+    """The columns of rows without declared types: all STRING, as in Java."""
     names = dict.fromkeys(name for _, row in rows for name in row)
     return tuple(SourceColumn(name, STRING, "any text") for name in names)
 
 
 def check_names(rows: KindedRows, columns: tuple[SourceColumn, ...]) -> None:
-    """Refuse rows that lack columns or have others than those declared.
+    """Refuse rows whose columns differ from those declared.
 
     Raises: Damaged.
     """
@@ -72,14 +72,14 @@ def check_names(rows: KindedRows, columns: tuple[SourceColumn, ...]) -> None:
 
 
 def origin_of(database: Any, table: str, millis: Any, schema: Any = None) -> dict[str, Any]:
-    """What an event says of itself, by the names of metadata columns, with values as they came."""
+    """The event's metadata, by the names of metadata columns, with unconverted values."""
     return {"database_name": database or None, "schema_name": schema, "table_name": table, "op_ts": millis}
 
 
 def as_object(value: Any, what: str) -> dict[str, Any]:
     """An object of the event.
 
-    Raises: Damaged if the value is another one.
+    Raises: Damaged for other values.
     """
     if not isinstance(value, dict):
         raise Damaged(f"{what} is not an object")
@@ -87,7 +87,7 @@ def as_object(value: Any, what: str) -> dict[str, Any]:
 
 
 def table_of(root: dict[str, Any]) -> tuple[str, str]:
-    """The database and the table that an event of Canal or Maxwell names."""
+    """The database and table names in an event of Canal or Maxwell."""
     database, table = root.get("database"), root.get("table")
     if not isinstance(table, str) or not table or not isinstance(database, (str, type(None))):
         raise Damaged("'table' names no table")
@@ -95,9 +95,9 @@ def table_of(root: dict[str, Any]) -> tuple[str, str]:
 
 
 def key_names(value: Any) -> tuple[str, ...]:
-    """The names of key columns, none where nothing is declared."""
+    """The names of key columns, empty if not declared."""
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise Damaged("the names of key columns are not a list of texts")
+        raise Damaged("the names of key columns are not a list of strings")
     return tuple(value)

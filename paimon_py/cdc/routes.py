@@ -1,4 +1,4 @@
-"""Which tables and columns of the sources are taken, what the tables are called here, and what they have besides. Pure.
+"""Selects source tables and columns, names the target tables, and adds columns. Pure.
 
 Source: Java `TableNameConverter`, `CdcMetadataProcessor`; options `including_tables`, `excluding_tables`,
 `table_prefix`, `table_suffix`, `table_mapping`, `merge_shards`, `computed_column`, `metadata_column`, `type_mapping`,
@@ -25,30 +25,30 @@ METADATA: Mapping[str, tuple[DataType, str]] = {
     "database_name": _TEXT, "schema_name": _TEXT, "table_name": _TEXT, "op_ts": _MOMENT, "topic": _TEXT,
     "partition": (Atomic(Root.INT), "int32"), "offset": (Atomic(Root.BIGINT), "int64"), "timestamp": _MOMENT,
 }  # fmt: skip
-"""What an event tells of itself, with the type and the encoding of its column."""
+"""The metadata of an event, with the type and encoding of its column."""
 
 
 class Routes(msgspec.Struct, frozen=True):
-    """How source tables become tables of a catalog.
+    """How source tables map to tables of a catalog.
 
     Attributes:
-        including, excluding: patterns that the whole name of a source table matches, as in Java; excluding wins.
-        databases: a pattern that the whole name of the database matches (in PostgreSQL: of the schema).
-        merge_shards: tables of one name in several databases are one table here; else each has its database before
-            its name, as `database_table`.
-        prefix, suffix: what stands before and after the name of every table here.
-        names: names of tables here by names of source tables; prefix and suffix do not apply to them.
-        keys: primary keys by names of source tables, instead of those that events declare.
-        partitions: partition keys of tables that are created, by names of source tables.
-        only: columns to take of the tables that are named, as `table.column`.
-        without: columns to leave out, as `table.column` or `column`.
+        including, excluding: patterns for full source table names, as in Java; excluding takes precedence.
+        databases: a pattern for full database names (in PostgreSQL: of schemas).
+        merge_shards: tables with the same name in several databases become one target table; otherwise target names are
+            prefixed with the database, as in `database_table`.
+        prefix, suffix: added to the name of every target table.
+        names: target names by source table name; prefix and suffix do not apply to them.
+        keys: primary keys by source table name, instead of those that events declare.
+        partitions: partition keys of created tables, by source table name.
+        only: columns to include for the named tables, as `table.column`.
+        without: columns to exclude, as `table.column` or `column`.
         types: modes of the type mapping, with Java's names: `tinyint1-not-bool`, `to-string`, `char-to-string`,
             `longtext-to-bytes`, `bigint-unsigned-to-bigint`, `decimal-no-change`, `allow-non-string-to-string`.
         computed: columns to compute, as `y=year(at)` for all tables that have the column, or `orders.y=year(at)`.
-        metadata: names of columns by what the columns tell of the event: `database_name`, `schema_name`, `table_name`,
-            `op_ts`, `topic`, `partition`, `offset` or `timestamp`.
-        case_sensitive: whether names that differ in case alone are two; False: tables and columns here have their names
-            in lower case, as in Java's catalogs with `case-sensitive` = `false`.
+        metadata: column names by event metadata: `database_name`, `schema_name`, `table_name`, `op_ts`, `topic`,
+            `partition`, `offset` or `timestamp`.
+        case_sensitive: whether names that differ only in case are different; False: target tables and columns have
+            lower-case names, as in Java's catalogs with `case-sensitive` = `false`.
     """
 
     including: str = ".*"
@@ -86,7 +86,7 @@ class Routes(msgspec.Struct, frozen=True):
             raise UsageError(f"metadata={unknown} is not there, but {sorted(METADATA)}")
 
     def target(self, table: str, database: str = "") -> str | None:
-        """The name of the table here, or None if the source table is not taken."""
+        """The name of the target table; None if the source table is not included."""
         if not re.fullmatch(self.including, table) or (self.excluding and re.fullmatch(self.excluding, table)):
             return None
         if not re.fullmatch(self.databases, database):
@@ -95,7 +95,7 @@ class Routes(msgspec.Struct, frozen=True):
         return self.name_here(self.names.get(name, f"{self.prefix}{name}{self.suffix}"))
 
     def name_here(self, name: str) -> str:
-        """The name here of a table or column, by the rule for case."""
+        """The target name of a table or column, in the configured case."""
         return name if self.case_sensitive else name.lower()
 
     def keys_of(self, change: Change) -> tuple[str, ...]:
@@ -103,14 +103,14 @@ class Routes(msgspec.Struct, frozen=True):
         return tuple(self.keys.get(change.table, change.keys))
 
     def left_out(self, table: str, columns: Iterable[str]) -> frozenset[str]:
-        """Which of the columns are left out."""
+        """The columns that are excluded."""
         without = {name for name in self.without if "." not in name} | _of_table(self.without, table)
         kept = _of_table(self.only, table)
         return frozenset(name for name in columns if name in without or (kept and name not in kept))
 
     @property
     def computations(self) -> tuple[Computed, ...]:
-        """What is to be computed."""
+        """The computed columns."""
         return _parse_computed(tuple(self.computed))
 
 

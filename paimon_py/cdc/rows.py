@@ -1,4 +1,4 @@
-"""Changes of one table, in order → one Arrow table with the table's columns and `_row_kind`, and what does not fit."""
+"""Converts the ordered changes of one table to one Arrow table with its columns and `_row_kind`; reports misfits."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from paimon_py.cdc.computed import compute
 from paimon_py.cdc.event import Change, SourceColumn
 from paimon_py.cdc.fitting import BRINGS_BEFORE, Fitting
 from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.codec.columns import Mask
 from paimon_py.files.casts.cast import cast
 from paimon_py.spec.cast_rules import is_text
 from paimon_py.spec.schema import ROW_KIND_COLUMN
@@ -21,41 +22,51 @@ from paimon_py.spec.types import DataType, Field
 
 
 class ChangedRows(NamedTuple):
-    """`data`: rows in the order of the changes. `bad`: reasons by the number of a change, which brings no row then."""
+    """Rows of changes.
+
+    Attributes:
+        data: the rows, in the order of the changes.
+        bad: reasons by the number of a change, which brings no row then.
+        by_key: which rows of `data` bring too little beside their key: `fill_deletes` says what stands for them.
+    """
 
     data: pa.Table
     bad: dict[int, str]
+    by_key: Mask
 
 
 def rows_of(fields: Sequence[Field], changes: Sequence[Change]) -> ChangedRows:
-    """The rows of changes, whose columns the table has in types that hold theirs.
+    """The rows of changes; the table has all their columns, in types that can hold them.
 
-    A change with a value that does not fit, or with NULL in a NOT NULL column, brings none of its rows.
+    A change with a value that does not fit, or with NULL in a NOT NULL column, contributes no rows.
     """
     return rows_for(fields, changes, None)
 
 
 def rows_for(fields: Sequence[Field], changes: Sequence[Change], asks: Fitting | None) -> ChangedRows:
-    """The rows as `rows_of` makes them, and none of a change with a row that the table would lose."""
+    """The rows as in `rows_of`, without changes that contain a row which the table would lose."""
     schema = to_arrow_schema(fields)
     schema = schema.append(pa.field(ROW_KIND_COLUMN, pa.string()))
     shapes: dict[tuple[SourceColumn, ...], list[int]] = {}
     for number, change in enumerate(changes):
         shapes.setdefault(change.columns, []).append(number)
     bad = {number: next(iter(change.lacking.values())) for number, change in enumerate(changes) if change.lacking}
-    tables, orders = [], []
+    tables, orders, lacking = [], [], []
     for columns, numbers in shapes.items():
         owners = [number for number in numbers for _ in changes[number].rows]
         rows = [row for number in numbers for row in changes[number].rows]
-        part = _part(_Values(columns, rows, owners, bad), {field.name: field.type for field in fields}, schema, asks)
-        tables.append(part)
+        values = _Values(columns, rows, owners, bad)
+        tables.append(_part(values, {field.name: field.type for field in fields}, schema, asks))
         orders.extend(owners)
+        lacking.append(values.by_key)
     joined = pa.concat_tables(tables) if tables else schema.empty_table()
-    return ChangedRows(_in_order(joined, np.array(orders, dtype=np.int64), bad), bad)
+    order = _in_order(np.array(orders, dtype=np.int64), bad)
+    by_key = np.concatenate(lacking)[order] if lacking else np.zeros(0, dtype=bool)
+    return ChangedRows(joined.take(pa.array(order)), bad, by_key)
 
 
 class _Values:
-    """The columns of rows of one shape; what does not fit becomes NULL, and makes the change of the row a bad one."""
+    """The columns of rows of one shape; a value that does not fit becomes NULL and marks its change as bad."""
 
     def __init__(
         self, columns: tuple[SourceColumn, ...], rows: list[tuple[str, dict[str, Any]]], owners: list[int],
@@ -64,16 +75,17 @@ class _Values:
         self.columns = {column.name: column for column in columns}
         self.rows, self._owners, self._bad = rows, owners, bad
         self._built: dict[str, pa.Array] = {}
+        self.by_key: Mask = np.zeros(len(rows), dtype=bool)
 
     def of(self, name: str) -> pa.Array:
-        """The values in the type that the column has in the event."""
+        """The values in the column's type in the event."""
         if name not in self._built:
             column = self.columns[name]
             self._built[name] = self._compute(column) if column.computed else self._raw(column)
         return self._built[name]
 
     def fit(self, name: str, kind: DataType, arrow: pa.DataType) -> pa.Array:
-        """The values in the type that the column has in the table."""
+        """The values in the column's type in the table."""
         given, values = self.columns[name].type, self.of(name)
         if values.type == arrow:
             return values
@@ -82,7 +94,7 @@ class _Values:
         return self._each(lambda part: part.cast(arrow), values, name)
 
     def refuse(self, place: int, reason: str) -> None:
-        """The change of the row brings no rows."""
+        """Mark the change of the row as bad."""
         self._bad.setdefault(self._owners[place], reason)
 
     def _raw(self, column: SourceColumn) -> pa.Array:
@@ -129,19 +141,23 @@ def _part(values: _Values, types: dict[str, DataType], schema: pa.Schema, asks: 
             array = pa.nulls(len(values.rows), field.type)
         if not field.nullable and array.null_count:
             for place in np.flatnonzero(np.asarray(array.is_null())).tolist():
+                if asks is not None and asks.may_complete(kinds[place], field.name):
+                    values.by_key[place] = True
+                    continue
                 way = f"; {BRINGS_BEFORE}" if kinds[place] in ("-D", "-U") else ""
                 values.refuse(place, f"column {field.name!r} is NOT NULL and the event has no value for it{way}")
         arrays.append(array)
     if asks is not None:
         for place, reason in asks.find_lost(kinds, dict(zip(schema.names, arrays, strict=True))).items():
-            values.refuse(place, reason)
+            if asks.may_complete(kinds[place]):
+                values.by_key[place] = True
+            else:
+                values.refuse(place, reason)
     loose = pa.schema([field.with_nullable(True) for field in schema])
     return pa.Table.from_arrays(arrays, schema=loose)
 
 
-def _in_order(joined: pa.Table, owners: Any, bad: dict[int, str]) -> pa.Table:
-    """ChangedRows by the number of their change (rows of one change keep their order), without those of bad changes."""
+def _in_order(owners: Any, bad: dict[int, str]) -> Any:
+    """Rows by the number of their change (rows of one change keep their order), without those of bad changes."""
     order = np.argsort(owners, kind="stable")
-    if bad:
-        order = order[~np.isin(owners[order], list(bad))]
-    return joined.take(pa.array(order))
+    return order[~np.isin(owners[order], list(bad))] if bad else order

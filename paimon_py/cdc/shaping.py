@@ -20,10 +20,9 @@ _OF_EVENTS = ("topic", "partition", "offset", "timestamp")
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """What becomes of all changes of one shape.
+    """The transformation for all changes of one shape.
 
-    `added`: metadata by the names of their columns. `renamed`: the names here of columns that have others.
-    `same`: nothing.
+    `added`: metadata by column name. `renamed`: target names of columns that are renamed. `same`: no change needed.
     """
 
     columns: tuple[SourceColumn, ...]
@@ -34,16 +33,16 @@ class _Plan(msgspec.Struct, frozen=True):
 
 
 class Shaping:
-    """Applies routes to changes; each shape of change is thought through once."""
+    """Applies routes to changes; the plan for each shape of change is cached."""
 
     def __init__(self, routes: Routes) -> None:
         self._routes = routes
         self._plans: dict[tuple[object, ...], Union[_Plan, Bad]] = {}
 
     def shape(self, change: Change, event: Event) -> Change | Bad:
-        """The change as the table gets it, or why it gets none.
+        """The change for the table, or the reason why there is none.
 
-        Raises: UsageError if a column of the primary key is left out.
+        Raises: UsageError if a column of the primary key is excluded.
         """
         keys = self._routes.keys_of(change)
         is_delete = change.rows[-1][0] == "-D"
@@ -76,7 +75,7 @@ class Shaping:
         routes = self._routes
         gone = routes.left_out(change.table, [column.name for column in change.columns])
         if not gone.isdisjoint(keys):
-            raise UsageError(f"table {change.table!r} has its primary key {list(keys)} left out in part")
+            raise UsageError(f"table {change.table!r} has columns of its primary key {list(keys)} excluded")
         modes = frozenset(routes.types)
         columns = [map_column(column, modes) for column in change.columns if column.name not in gone]
         refused = [column for column in columns if column.refused]
@@ -94,16 +93,16 @@ class Shaping:
         names = [column.name for column in columns]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            return Bad(f"columns {twice} are there twice: in the source (in another case), computed or as metadata")
+            return Bad(f"columns {twice} occur twice: in the source (in another case), computed or as metadata")
         renamed = {name: here for name, here in renamed.items() if name != here}
         same = tuple(columns) == change.columns and keys == change.keys
         return _Plan(tuple(columns), gone, added, renamed, same)
 
 
 def _computed_columns(routes: Routes, table: str, columns: list[SourceColumn], is_delete: bool) -> list[SourceColumn]:
-    """The computed columns, each after those that it is computed from.
+    """The computed columns, each after those that it depends on.
 
-    Raises: UsageError for a column that a row has to have and lacks, and for a type that the function does not take.
+    Raises: UsageError if a required column is missing, and for a type that the function does not support.
     """
     known = {column.name: column for column in columns}
     waiting = [
@@ -126,7 +125,7 @@ def _computed_columns(routes: Routes, table: str, columns: list[SourceColumn], i
 
 
 def _split_moves(rows: KindedRows, keys: tuple[str, ...]) -> KindedRows:
-    """Updates as a delete and an insert where they move the key of the table, which is not that of the event."""
+    """Updates as a delete and an insert if they change the table's key, which differs from the event's."""
     found = list(rows)
     for place in range(len(rows) - 1):
         (first, before), (second, after) = rows[place : place + 2]

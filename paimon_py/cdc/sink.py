@@ -1,4 +1,4 @@
-"""Events of several tables into the tables of one catalog, exactly once.
+"""Writes events of several tables to the tables of one catalog, exactly once.
 
 Source: Java `FlinkCdcMultiTableSink`, `RichCdcMultiplexRecordEventParser`; dead letters are ours.
 """
@@ -21,6 +21,7 @@ from paimon_py.cdc.fitting import fitting
 from paimon_py.cdc.routes import Routes
 from paimon_py.cdc.rows import rows_for
 from paimon_py.cdc.shaping import Shaping
+from paimon_py.cdc.standing_rows import fill_deletes
 from paimon_py.commit.commit import committed_before
 from paimon_py.errors import (
     AlreadyExistsError,
@@ -32,6 +33,7 @@ from paimon_py.errors import (
     UsageError,
 )
 from paimon_py.expr.predicate import col
+from paimon_py.scan.request import every_bucket
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.schema_changes import UpdateColumnType
@@ -51,7 +53,7 @@ DEAD_LETTERS = Schema(
 
 
 class Synced(msgspec.Struct, frozen=True):
-    """What became of the events of one step.
+    """The results of one step.
 
     Attributes:
         rows: the number of rows committed, by table; 0 for tables that had committed the step before.
@@ -82,11 +84,11 @@ _NAMED = {"database": "database", "dead_letters": "table in the database"}
 
 
 class Sink:
-    """Writes change events into the tables of one database of a catalog, which it creates and alters as events ask.
+    """Writes change events to the tables of one database, which it creates and alters as needed.
 
     Attributes:
-        user: under which commits are made; one name for one stream of events for ever.
-        routes: which source tables and columns are taken, and what tables are called here.
+        user: the user name of commits; one name for one stream of events, forever.
+        routes: selects source tables and columns, and names target tables.
         options: the options of tables that the sink creates.
         dead_letters: the table for events that cannot be applied.
     """
@@ -98,8 +100,8 @@ class Sink:
     ) -> None:  # fmt: skip
         """
         Args:
-            format: how events are written: a name, or a decoder, such as `avro_decoder` makes.
-        Raises: UsageError for a format that is not there, a user without a name, and other arguments of wrong types.
+            format: the format of events: a name, or a decoder, such as `avro_decoder` returns.
+        Raises: UsageError for an unknown format, an empty user, and other arguments of wrong types.
         """
         if not isinstance(catalog, Catalog):
             raise UsageError(f"a sink writes into a catalog, such as Catalog.open('warehouse'), not {catalog!r}")
@@ -120,21 +122,22 @@ class Sink:
         self._decode = format if callable(format) else DECODERS[format]
 
     def write(self, events: object, *, identifier: int) -> Synced:
-        """Apply events in their order: one commit for each table that they change, one for the dead letters before.
+        """Apply events in order: one commit for the dead letters first, then one per changed table.
 
-        A step that stopped half-way is made whole by the same events with the same identifier, in any order: tables
-        that have committed the identifier are left alone. Each commit is atomic by itself; readers may see one table
-        before another. Identifiers grow from step to step.
+        A step that was interrupted is completed by the same events with the same identifier, in any order: tables that
+        have committed the identifier are skipped. Each commit is atomic by itself; readers may see one table before
+        another. Identifiers increase from step to step.
 
         Args:
-            events: what `events_of` takes.
-        Cost: memory for the rows of all events; per table one commit, and one more for each shape of row that asks for
-            another schema. The first call looks at the latest snapshot of every table in the database.
+            events: input of `events_of`.
+            Cost: memory for the rows of all events; one commit per table, and one more per row shape that needs another
+            schema. The first call reads the latest snapshot of every table in the database.
         Raises:
-            UsageError: what is not an event, or a source table named like the one for dead letters.
-            UsageError, CommitConflictError: a table of the database has committed a larger identifier for the user, or
-                other events under this one: the place in the source was lost. Nothing is created, altered or written.
-            PaimonError: errors of storage and of commits as they are.
+            UsageError: invalid events, or a source table with the name of the table for dead letters.
+                UsageError, CommitConflictError: a table of the database has committed a larger identifier for the user,
+                or different events under this one: the position in the source was lost. Nothing is created, altered or
+                written.
+                PaimonError: errors of storage and commits, unchanged.
         """
         if not isinstance(identifier, int) or isinstance(identifier, bool) or identifier < 0:
             raise UsageError(f"identifier is a whole number that grows from step to step, not {identifier!r}")
@@ -156,11 +159,11 @@ class Sink:
         return Synced(rows=rows, dead=len(letters), skipped=skipped, altered={k: v for k, v in altered.items() if v})
 
     def _find_tables(self, step: StepNumber, targets: Iterable[str]) -> dict[str, Table]:
-        """The tables that are there, after each was asked whether it may get the step; nothing is changed before.
+        """The existing tables, after each was checked for the step; nothing is changed before.
 
-        All tables of the database are asked, unless this sink has written a smaller number before: then those of the
-        step. A table that is not of the step and cannot be read stops no step.
-        Raises: UsageError, CommitConflictError for a step that a table knows otherwise.
+        All tables of the database are checked, unless this sink has already written a smaller identifier: then those of
+        the step. A table outside the step that cannot be read is ignored.
+        Raises: UsageError, CommitConflictError if a table has committed a different step.
         """
         wanted = {*targets, self.dead_letters}
         every = set() if self._asked is not None and self._asked < step else self._table_names()
@@ -180,7 +183,7 @@ class Sink:
         return found
 
     def _find_table(self, name: str) -> Table | None:
-        """The table, None where there is none, or none can have the name: its changes become dead letters then."""
+        """The table; None if it does not exist, or the name is invalid: its changes then become dead letters."""
         try:
             table = self._catalog.table(f"{self._database}.{name}")
         except (TableNotFoundError, DatabaseNotFoundError, UsageError):
@@ -194,7 +197,7 @@ class Sink:
             return set()
 
     def _require_same_step(self, table: Table, step: StepNumber) -> None:
-        """Refuse a step that is not the one that a table has committed under its number.
+        """Refuse a step that differs from the one that a table has committed under its identifier.
 
         Raises: UsageError, CommitConflictError
         """
@@ -203,7 +206,7 @@ class Sink:
         except (UsageError, CommitConflictError) as error:
             kind = UsageError if isinstance(error, UsageError) else CommitConflictError
             raise kind(
-                f"{table.name}: {error}. In a sink this means that the place in the source was lost, or is older"
+                f"{table.name}: {error}. In a sink this means that the position in the source was lost, or is older"
                 f" than the tables, and identifier {int(step)} holds other events now. Bring the newest checkpoint"
                 " back; or let the source begin after what the tables have, under a new name as user="
             ) from error
@@ -239,7 +242,7 @@ class Sink:
     def _prepare(
         self, table: Table | None, name: str, changes: Sequence[_Taken], letters: list[_Letter]
     ) -> tuple[Table | None, list[_Taken], int]:
-        """The table in a schema that holds the rows, the changes that it can hold, and how often it was altered."""
+        """The table with a schema that fits the rows, the changes that fit, and the number of schema changes."""
         refused: dict[tuple[SourceColumn, ...], str] = {}
         known: set[tuple[SourceColumn, ...]] = set()
         asks, altered, taken = None, 0, []
@@ -255,7 +258,7 @@ class Sink:
             reason = refused.get(shape)
             kind = item.change.rows[0][0]
             if reason is None and kind != "+I" and table is not None and not table.schema.primary_keys:
-                reason = f"the table has no primary key: no place for rows of kind {kind}"
+                reason = f"the table has no primary key: it cannot store rows of kind {kind}"
             if reason is None and table is not None:
                 asks = asks or fitting(table.schema)
                 reason = asks.refusal(item.change) if asks else None
@@ -266,9 +269,9 @@ class Sink:
         return table, taken, altered
 
     def _shape(self, table: Table | None, name: str, change: Change) -> tuple[Table, int]:
-        """The table after what the columns of a change ask for, and the number of changes to its schema.
+        """The table after the schema changes that a change requires, and their number.
 
-        Raises: UsageError if the table cannot hold the columns.
+        Raises: UsageError if the table cannot store the columns.
         """
         full = f"{self._database}.{name}"
         try:
@@ -291,7 +294,8 @@ class Sink:
                 )
         for name in to_nanoseconds(table.schema.fields, asked):
             outside = (col(name) < _NANOS_FROM) | (col(name) > _NANOS_TO)
-            if table.scan(columns=[name], where=outside, limit=1).to_arrow().num_rows:
+            whole = Table(table._root, every_bucket(table.schema), table.name)
+            if whole.scan(columns=[name], where=outside, limit=1).to_arrow().num_rows:
                 raise UsageError(
                     f"column {name!r} holds years before {_NANOS_FROM.year} or after {_NANOS_TO.year}, which a"
                     " TIMESTAMP(9) does not hold: nanoseconds cannot be kept beside them"
@@ -317,7 +321,9 @@ class Sink:
     def _rows(self, table: Table, name: str, taken: Sequence[_Taken], letters: list[_Letter]) -> pa.Table:
         found = rows_for(table.schema.fields, [item.change for item in taken], fitting(table.schema))
         letters.extend(_Letter(taken[number].event, name, reason) for number, reason in sorted(found.bad.items()))
-        return found.data if table.schema.primary_keys else found.data.drop_columns(["_row_kind"])
+        if not table.schema.primary_keys:
+            return found.data.drop_columns(["_row_kind"])
+        return fill_deletes(table._open_table, found)
 
     def _bury(self, letters: Sequence[_Letter], step: StepNumber) -> None:
         full = f"{self._database}.{self.dead_letters}"
@@ -341,7 +347,7 @@ class Sink:
 
 
 def _digest(events: Iterable[Event]) -> str:
-    """What tells the events of a step from others, in whatever order they come."""
+    """A digest of the events of a step, independent of their order."""
     count = total = 0
     for event in events:
         content = msgspec.msgpack.encode((event.topic, event.key, event.value))

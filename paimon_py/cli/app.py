@@ -1,4 +1,4 @@
-"""All commands under one name; each error becomes one line and an exit code."""
+"""The group of all commands; every error becomes one line and an exit code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _COMPLETE = "_PAIMON_PY_COMPLETE"
 @click.option("--verbose", "-v", is_flag=True, help="Show the log on stderr: commits, retries, compactions, expiry.")
 @click.pass_context
 def commands(context: click.Context, verbose: bool) -> None:
-    """Look at Apache Paimon tables, read them, load them and care for them.
+    """Inspect, read, load and maintain Apache Paimon tables.
 
     TABLE is a path or URL, or with --warehouse a name such as db.t.
     """
@@ -53,7 +53,7 @@ def commands(context: click.Context, verbose: bool) -> None:
 @commands.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the completion of commands for a shell: eval "$(paimon-py completion bash)"."""
+    """Print the shell completion of the commands: eval "$(paimon-py completion bash)"."""
     found = get_completion_class(shell)
     assert found is not None
     click.echo(found(commands, {}, NAME, _COMPLETE).source())
@@ -114,7 +114,7 @@ _EXAMPLES = {
     "iceberg": ["iceberg warehouse/shop.db/orders", "iceberg warehouse/shop.db/orders publish"],
     "completion": ["completion zsh"],
 }
-"""What the help of each command shows."""
+"""The examples in the help of each command."""
 
 for _command in _COMMANDS:
     commands.add_command(_command)
@@ -123,7 +123,7 @@ for _name, _examples in _EXAMPLES.items():
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; `arguments` are those of the process if nothing is said.
+    """Run one command; `arguments` default to those of the process.
 
     Returns: 0, 1 for an error (one line on stderr), 2 for wrong usage, 130 after an interrupt.
     """
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except click.Abort as error:
         interrupted = isinstance(error.__cause__, KeyboardInterrupt)
-        return _fail("interrupted", 130) if interrupted else _fail("stopped: nothing was changed; --yes goes on")
+        return _fail("interrupted", 130) if interrupted else _fail("stopped: nothing was changed; --yes continues")
     except click.ClickException as error:
         return _fail(error.format_message())
     except (PaimonError, pa.ArrowException, OSError) as error:
@@ -149,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _speak_plainly() -> None:
-    """Write UTF-8 into files and pipes, whatever the locale; show what a terminal has no signs for as escapes."""
+    """Write UTF-8 to files and pipes, whatever the locale; show characters that a terminal lacks as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             is_free = not stream.isatty()
@@ -165,7 +165,7 @@ def _fail(message: str, code: int = 1) -> int:
 
 @contextmanager
 def _short_warnings() -> Iterator[None]:
-    """Show warnings as one line on stderr."""
+    """Print warnings as one line on stderr."""
 
     def print_warning(message: Warning | str, *_: object) -> None:
         click.echo(f"warning: {on_one_line(str(message))}", err=True)

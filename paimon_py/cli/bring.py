@@ -1,4 +1,4 @@
-"""The command that imports files of other systems."""
+"""The command that imports files from other systems."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from paimon_py.spec.type_text import sql_type
 @click.argument("warehouse")
 @click.argument("table", metavar="DB.TABLE")
 @click.argument("source")
-@click.option("--kind", type=click.Choice(["parquet", "orc", "avro"]), help="What the files are; else their names say.")
+@click.option("--kind", type=click.Choice(["parquet", "orc", "avro"]), help="Format of the files; default: by name.")
 @click.option("--partition-by", multiple=True, type=setting, metavar="KEY=TYPE", help="Type of a partition key.")
-@click.option("--copy", is_flag=True, help="Write the rows anew; else the files stay where they are.")
-@click.option("--dry-run", is_flag=True, help="Say what would be imported, and what does not fit.")
+@click.option("--copy", is_flag=True, help="Rewrite the rows; default: the files stay where they are.")
+@click.option("--dry-run", is_flag=True, help="Show what would be imported, and what does not fit.")
 @takes_format
 @takes_place
 def import_files(  # noqa: PLR0913
     warehouse: str, table: str, source: str, kind: str | None, partition_by: tuple[tuple[str, str], ...], copy: bool,
     dry_run: bool, options: Mapping[str, str], form: str,
 ) -> None:  # fmt: skip
-    """Bring the Parquet, ORC and Avro files of a directory into a table, each once; the directory stays as it is."""
+    """Import the Parquet, ORC and Avro files of a directory into a table, each once; the directory is not changed."""
     catalog = Catalog.open(warehouse, options, create=False)
     with progress("importing") as report:
         done = catalog.import_files(

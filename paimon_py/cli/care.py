@@ -1,4 +1,4 @@
-"""Commands that change what is kept: compaction, expiry, tags. What would go is shown before it goes."""
+"""Commands that change which data are kept: compaction, expiry, tags. Deletions are shown first."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _TAGS = ["tag_name", "snapshot_id", "commit_time", "record_count", "create_time"
 
 @click.command()
 @takes_table
-@click.option("--full", is_flag=True, help="Merge everything, whether enough has piled up or not.")
+@click.option("--full", is_flag=True, help="Merge everything, even if there is little to merge.")
 @click.option("--partition", "-p", "chosen", type=partition, multiple=True, metavar="KEY=VALUE,…", help="Only this.")
-@click.option("--where", help="Only partitions for which this holds, such as \"month > 3\".")
+@click.option("--where", help="Only partitions that match, such as \"month > 3\".")
 @takes_format
 def compact(table: Table, full: bool, chosen: tuple[dict[str, str], ...], where: str | None, form: str) -> None:
-    """Merge the files of a table into fewer and larger ones; rows stay what they are."""
+    """Merge the files of a table into fewer and larger ones; the rows do not change."""
     partitions = [typed_partition(table, one) for one in chosen] or None
     with progress("compacting") as report:
         done = table.compact(full=full, partitions=partitions, where=where, progress=report)
@@ -39,18 +39,18 @@ def compact(table: Table, full: bool, chosen: tuple[dict[str, str], ...], where:
 
 @click.command()
 @takes_table
-@click.option("--retain-max", type=click.IntRange(1), help="Older ones than so many snapshots go, whatever their age.")
-@click.option("--retain-min", type=click.IntRange(1), help="So many of the newest snapshots stay.")
-@click.option("--older-than", type=age_or_moment, metavar="AGE|TIME", help="The others go if they are older.")
-@click.option("--max-deletes", type=click.IntRange(1), help="The most snapshots that go.")
-@click.option("--dry-run", is_flag=True, help="Show what would go, and stop.")
+@click.option("--retain-max", type=click.IntRange(1), help="Keep at most this many snapshots, whatever their age.")
+@click.option("--retain-min", type=click.IntRange(1), help="Keep at least this many of the newest snapshots.")
+@click.option("--older-than", type=age_or_moment, metavar="AGE|TIME", help="Expire the others if they are older.")
+@click.option("--max-deletes", type=click.IntRange(1), help="Expire at most this many snapshots.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and stop.")
 @takes_yes
 @takes_format
 def expire(
     table: Table, retain_max: int | None, retain_min: int | None, older_than: timedelta | datetime | None,
     max_deletes: int | None, dry_run: bool, yes: bool, form: str,
 ) -> None:  # fmt: skip
-    """Let old snapshots go, and the files that only they name. The table's options say what is not said here."""
+    """Expire old snapshots, and delete the files that only they reference. Options default to those of the table."""
     said = {"retain_max": retain_max, "retain_min": retain_min, "older_than": older_than, "max_deletes": max_deletes}
     planned = table.expire_snapshots(**said, dry_run=True)  # type: ignore[arg-type]
     if dry_run or not planned.snapshot_ids:
@@ -69,8 +69,8 @@ def expire(
 @click.argument("action", type=click.Choice(["list", "create", "replace", "rename", "delete"]), default="list")
 @click.argument("name", required=False)
 @click.argument("new_name", required=False)
-@click.option("--snapshot", type=click.IntRange(1), help="The snapshot that the tag is to name; else the latest.")
-@click.option("--retain", type=age, metavar="AGE", help="How long the tag is kept; else as the table's options say.")
+@click.option("--snapshot", type=click.IntRange(1), help="The snapshot to tag; default: the latest.")
+@click.option("--retain", type=age, metavar="AGE", help="How long to keep the tag; default: by the table's options.")
 @takes_yes
 @takes_format
 def tag(
@@ -83,9 +83,9 @@ def tag(
     yes: bool,
     form: str,
 ) -> None:
-    """List the tags of a table, make one, let one name another snapshot, rename one, or delete one.
+    """List, create, replace, rename or delete tags of a table.
 
-    The files that only a deleted or replaced tag kept are deleted, too.
+    Files that only a deleted or replaced tag kept are deleted too.
     """
     if action == "list":
         show_table(_tags(table, name), form)
@@ -93,7 +93,7 @@ def tag(
     if name is None:
         raise click.UsageError(f"tag TABLE {action} needs the NAME of a tag")
     if (action == "rename") != (new_name is not None):
-        raise click.UsageError("a NEW_NAME goes with: tag TABLE rename NAME NEW_NAME")
+        raise click.UsageError("NEW_NAME is only for: tag TABLE rename NAME NEW_NAME")
     if new_name is not None:
         made = table.rename_tag(name, new_name)
         show_record({"tag_name": made.name, "snapshot_id": made.snapshot_id}, form)
@@ -114,20 +114,20 @@ def tag(
 @takes_table
 @click.argument("action", type=click.Choice(["list", "create", "delete", "fast-forward"]), default="list")
 @click.argument("name", required=False)
-@click.option("--from", "from_", type=state, metavar="TAG|ID", help="Begin with this; else with the latest snapshot.")
+@click.option("--from", "from_", type=state, metavar="TAG|ID", help="Start from this; default: the latest snapshot.")
 @click.option("--empty", is_flag=True, help="Begin without rows.")
-@click.option("--discard", is_flag=True, help="Fast-forward also where commits and tags of the table are lost by that.")
+@click.option("--discard", is_flag=True, help="Fast-forward even if the table loses commits and tags.")
 @takes_yes
 @takes_format
 def branch(
     table: Table, action: str, name: str | None, from_: object, empty: bool, discard: bool, yes: bool, form: str
 ) -> None:
-    """List the branches of a table, make or delete one, or make the table what a branch is.
+    """List, create or delete branches of a table, or fast-forward the table to a branch.
 
     'TABLE$branch_NAME' is a branch as a table.
     """
     if from_ is not None and empty:
-        raise click.UsageError("a branch begins with --from or --empty, not with both")
+        raise click.UsageError("give --from or --empty, not both")
     if action == "list":
         where = None if name is None else col("branch_name") == name
         show_table(table.system("branches").scan(where=where).to_arrow(), form)
@@ -141,7 +141,7 @@ def branch(
         return
     if action == "fast-forward":
         if discard:
-            ask(f"Make the table what branch {name} is, and lose what the branch does not build on?", yes=yes)
+            ask(f"Fast-forward to branch {name}, and lose all commits that it does not build on?", yes=yes)
         done = table.fast_forward(name, discard=discard)
         show_record({
             "snapshot_id": done.snapshot_id, "deleted_snapshots": list(done.gone_ids),

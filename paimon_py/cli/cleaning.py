@@ -1,4 +1,4 @@
-"""Commands that find problems of a table, and files that are no longer needed."""
+"""Commands that find problems of a table, and files that are not needed any more."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FINDINGS = pa.schema([
 @click.option("--deep", is_flag=True, help="Also read a column of every data file.")
 @takes_format
 def doctor(table: Table, deep: bool, form: str) -> None:
-    """Say what is wrong with a table or gets worse, and the call that mends it. Nothing is changed."""
+    """Report the problems of a table, and the calls that fix them. Nothing is changed."""
     with progress("looking at") as report:
         found = table.doctor(deep=deep, progress=report)
     if form != "table":
@@ -40,7 +40,7 @@ def doctor(table: Table, deep: bool, form: str) -> None:
 
 
 def _speak(found: Finding) -> None:
-    """A finding in a few lines."""
+    """Print a finding in a few lines."""
     severity = click.style(found.severity, fg=_COLOURS.get(found.severity), bold=True)
     click.echo(f"{severity} {found.code}: {on_one_line(found.message)}")
     for label, text in (("option", found.option), ("mend", found.mend)):
@@ -52,12 +52,12 @@ def _speak(found: Finding) -> None:
 
 @click.command()
 @takes_table
-@click.option("--older-than", type=age_or_moment, metavar="AGE|TIME", help="Only older files; else those of a day ago.")
+@click.option("--older-than", type=age_or_moment, metavar="AGE|TIME", help="Only older files; default: one day.")
 @click.option("--delete", is_flag=True, help="Delete what was found.")
 @takes_yes
 @takes_format
 def orphans(table: Table, older_than: timedelta | datetime | None, delete: bool, yes: bool, form: str) -> None:
-    """Find the files of a table that nothing names, and with --delete delete them."""
+    """Find the files of a table that nothing references, and delete them with --delete."""
     with progress("looking through") as report:
         found = table.remove_orphans(older_than=older_than, dry_run=True, progress=report)
     if not delete or not (found.files or found.users):
@@ -65,7 +65,7 @@ def orphans(table: Table, older_than: timedelta | datetime | None, delete: bool,
         return
     if not yes:
         _show_orphans(found, "table")
-        users = f", and forget {len(found.users)} users that are idle" if found.users else ""
+        users = f", and remove {len(found.users)} idle users" if found.users else ""
         ask(f"Delete {found.files} files of {found.size_bytes} bytes{users}?", yes=yes)
     with progress("cleaning") as report:
         done = table.remove_orphans(older_than=older_than, dry_run=False, progress=report)
@@ -73,7 +73,7 @@ def orphans(table: Table, older_than: timedelta | datetime | None, delete: bool,
 
 
 def _show_orphans(found: RemovedOrphans, form: str) -> None:
-    """What was found; of the paths some are enough for people."""
+    """Print what was found; as text only the first paths."""
     record = msgspec.structs.asdict(found)
     if form != "table":
         show_record(record, form)

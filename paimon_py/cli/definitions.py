@@ -1,4 +1,4 @@
-"""Commands that make a table, change its columns and options, and drop it."""
+"""Commands that create, alter and drop tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Change = AddColumn | DropColumn | RenameColumn | UpdateColumnType | SetOption | 
 
 
 def _columns(text: str) -> tuple[Field, ...]:
-    """The columns of a text such as `k BIGINT NOT NULL, v STRING`."""
+    """The columns in a string such as `k BIGINT NOT NULL, v STRING`."""
     try:
         found = parse_type(f"ROW<{text}>")
     except UsageError as error:
@@ -54,8 +54,8 @@ def _column(text: str) -> Field:
 @click.option("--primary-key", "-k", "primary_key", type=names, metavar="A,B", help="Columns of the key.")
 @click.option("--partition-by", "-p", type=names, metavar="A,B", help="Columns of the partitions.")
 @click.option("--option", "table_options", multiple=True, type=setting, metavar="NAME=VALUE", help="Of the table.")
-@click.option("--comment", help="What the table is for.")
-@click.option("--exist-ok", is_flag=True, help="Do nothing if there is such a table.")
+@click.option("--comment", help="Description of the table.")
+@click.option("--exist-ok", is_flag=True, help="Do nothing if the table exists.")
 @click.option(
     "--store-option", "-o", "options", multiple=True, type=setting, metavar="NAME=VALUE",
     help="Option of the store or catalog, such as s3.endpoint=…; may be repeated.",
@@ -66,7 +66,7 @@ def create(  # noqa: PLR0913
     table_options: tuple[tuple[str, str], ...], comment: str | None, exist_ok: bool, warehouse: str | None,
     options: tuple[tuple[str, str], ...], form: str,
 ) -> None:  # fmt: skip
-    """Create a table, and its database if that is missing. Here --option is an option of the table."""
+    """Create a table, and its database if it does not exist. Here --option sets a table option."""
     place, name = table_name(table, warehouse)
     catalog = Catalog.open(place, dict(options))
     catalog.create_database(name.rpartition(".")[0], exist_ok=True)
@@ -81,22 +81,22 @@ def create(  # noqa: PLR0913
 @takes_table
 @click.option("--add", multiple=True, type=_column, metavar="COLUMN", help="Add a column, such as 'c INT'.")
 @click.option("--first", is_flag=True, help="Put the added column before all others.")
-@click.option("--after", metavar="NAME", help="Put the added column behind another one.")
+@click.option("--after", metavar="NAME", help="Put the added column after another one.")
 @click.option("--drop", multiple=True, metavar="NAME", help="Drop a column.")
 @click.option("--rename", multiple=True, type=setting, metavar="OLD=NEW", help="Rename a column.")
 @click.option("--type", "types", multiple=True, type=_column, metavar="COLUMN", help="Change a type: 'c BIGINT'.")
 @click.option("--set", "settings", multiple=True, type=setting, metavar="NAME=VALUE", help="Set an option.")
 @click.option("--unset", multiple=True, metavar="NAME", help="Remove an option.")
-@click.option("--comment", help="What the table is for.")
+@click.option("--comment", help="Description of the table.")
 @takes_format
 def alter(  # noqa: PLR0913
     table: Table, add: tuple[Field, ...], first: bool, after: str | None, drop: tuple[str, ...],
     rename: tuple[tuple[str, str], ...], types: tuple[Field, ...], settings: tuple[tuple[str, str], ...],
     unset: tuple[str, ...], comment: str | None, form: str,
 ) -> None:  # fmt: skip
-    """Change columns and options of a table, all in one step."""
+    """Change columns and options of a table in one step."""
     if (first or after is not None) and len(add) != 1:
-        raise click.UsageError("--first and --after say where the one column of --add goes")
+        raise click.UsageError("--first and --after give the position of a single column of --add")
     position = First() if first else None if after is None else After(after)
     changes: list[Change] = [AddColumn(field.name, field.type, position=position) for field in add]
     changes += [RenameColumn(old, new) for old, new in rename]
@@ -115,7 +115,7 @@ def alter(  # noqa: PLR0913
 @takes_place
 @takes_yes
 def drop(table: str, warehouse: str | None, options: Mapping[str, str], yes: bool) -> None:
-    """Drop a table with all its files, snapshots, tags and branches. Nothing brings it back."""
+    """Drop a table with all its files, snapshots, tags and branches. This cannot be undone."""
     place, name = table_name(table, warehouse)
     catalog = Catalog.open(place, options, create=False)
     found = catalog.table(name)

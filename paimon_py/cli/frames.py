@@ -1,4 +1,4 @@
-"""Screens of `top`: what was measured, laid out for a width. Pure."""
+"""Screens of `top`: measurements laid out for a given width. Pure."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ NEEDS = {
 
 
 class TableView(msgspec.Struct, frozen=True, kw_only=True):
-    """What a screen shows of one table.
+    """The content of a screen for one table.
 
     Attributes:
-        recent: commits of the last ten minutes, as far as they were looked at.
-        need, settings: how urgent a compaction is, and when compactions begin; None without primary key.
-        error: why the table could not be measured; all else is empty then.
+        recent: commits of the last ten minutes, as far as they were read.
+        need, settings: the urgency of a compaction, and its thresholds; None without primary key.
+        error: why the table could not be measured; the other fields are then empty.
     """
 
     name: str
@@ -57,12 +57,12 @@ def age_text(seconds: float | None) -> str:
 
 
 def clock_text(millis: int) -> str:
-    """A time of the day, UTC."""
+    """A time of day in UTC."""
     return datetime.fromtimestamp(millis / 1000, timezone.utc).strftime("%H:%M:%SZ")
 
 
 def table_frame(view: TableView, width: int) -> RenderableType:
-    """One screen about one table."""
+    """The screen for one table."""
     found = view.measures
     if found is None:
         return Text(f"{view.name}: {view.error}", style="red")
@@ -78,7 +78,7 @@ def table_frame(view: TableView, width: int) -> RenderableType:
 
 
 def warehouse_frame(warehouse: str, views: Sequence[TableView], now_millis: int, width: int) -> RenderableType:
-    """One screen about all tables, in the order that they come."""
+    """The screen for all tables, in the given order."""
     sums = [view.measures for view in views if view.measures is not None]
     size, files = sum(one.size_bytes for one in sums), sum(one.file_count for one in sums)
     said = f"{_many(len(views), 'table')}, {_many(files, 'file')}, {size_text(size)}"
@@ -96,7 +96,7 @@ def warehouse_frame(warehouse: str, views: Sequence[TableView], now_millis: int,
 
 
 def _title(name: str, rest: str, millis: int, width: int) -> Text:
-    """A line with the time at its end; what is too long is cut."""
+    """A line that ends with the time; truncated to the width."""
     clock = clock_text(millis)
     line = Text.assemble((name, "bold"), "  ", rest)
     line.truncate(max(1, width - len(clock) - 1), overflow="ellipsis", pad=True)
@@ -136,7 +136,7 @@ def _summary(view: TableView, found: TableMeasures) -> list[RenderableType]:
         f"{_many(found.snapshots, 'snapshot')}, {_many(found.tags, 'tag')}",
     ]
     if found.backlog_files is None:
-        lines.append("paimon_py does not compact this table")
+        lines.append("paimon_py cannot compact this table")
     elif found.backlog_files:
         lines.append(f"to merge: {_many(found.backlog_files, 'file')} of {size_text(found.backlog_bytes or 0)}")
     if view.settings is not None:

@@ -1,4 +1,4 @@
-"""Commands that take a table back, and say how far its readers are."""
+"""Commands that show the history of a table, roll it back, and manage consumers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CONSUMERS = pa.schema([("name", pa.string()), ("next_snapshot_id", pa.int64()),
 @click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="The most commits.")
 @takes_format
 def history(table: Table, limit: int, form: str) -> None:
-    """Show what the commits of a table did, newest first: operation, rows that came and went, files, user."""
+    """Show the commits of a table, newest first: operation, added and deleted rows, files, user."""
     rows = [
         {
             "snapshot": one.snapshot_id, "time": one.time_millis * 1000, "operation": one.operation,
@@ -45,7 +45,7 @@ def history(table: Table, limit: int, form: str) -> None:
 @takes_yes
 @takes_format
 def rollback(table: Table, target: int | str | datetime, yes: bool, form: str) -> None:
-    """Take a table back to an earlier state: later snapshots, and tags of them, are deleted."""
+    """Roll a table back to an earlier state: later snapshots and their tags are deleted."""
     if not yes:
         latest = table.snapshot()
         ask(f"Take {table.location} back from snapshot {latest and latest.id} to {target}?", yes=yes)
@@ -60,7 +60,7 @@ def rollback(table: Table, target: int | str | datetime, yes: bool, form: str) -
 @takes_yes
 @takes_format
 def consumers(table: Table, action: str, name: str | None, snapshot: int | None, yes: bool, form: str) -> None:
-    """List the readers of changes that keep snapshots from expiry; let one go on at a snapshot, or delete one."""
+    """List the consumers that protect snapshots from expiry; reset or delete one."""
     if action == "list":
         latest = table.snapshot()
         newest = 0 if latest is None else latest.id
@@ -71,7 +71,7 @@ def consumers(table: Table, action: str, name: str | None, snapshot: int | None,
     if name is None:
         raise click.UsageError(f"consumers TABLE {action} needs the NAME of a consumer")
     if action == "delete":
-        ask(f"Delete the consumer {name}? What it has not read may expire then.", yes=yes)
+        ask(f"Delete the consumer {name}? Snapshots that it has not read may then expire.", yes=yes)
         table.delete_consumer(name)
         return
     if snapshot is None:

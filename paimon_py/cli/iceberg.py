@@ -15,6 +15,6 @@ from paimon_py.cli.values import takes_table
 @click.argument("action", type=click.Choice(["show", "publish"]), default="show")
 @takes_format
 def iceberg(table: Table, action: str, form: str) -> None:
-    """Show where the Iceberg metadata of a table stand and what their readers do not see, or publish them anew."""
+    """Show the state of a table's Iceberg metadata and what their readers miss, or publish them again."""
     found = table.publish_iceberg() if action == "publish" else table.iceberg()
     show_record(msgspec.structs.asdict(found), form)

@@ -1,4 +1,4 @@
-"""Commands that list: tables, snapshots, partitions, columns, and what a table is."""
+"""Commands that list tables, snapshots, partitions and columns, and that describe a table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COLUMNS = pa.schema([
 @takes_format
 @takes_place
 def list_tables(warehouse: str, database: str | None, options: Mapping[str, str], form: str) -> None:
-    """List the tables of a warehouse, or of one database of it."""
+    """List the tables of a warehouse, or of one of its databases."""
     catalog = Catalog.open(warehouse, options, create=False)
     databases = catalog.databases() if database is None else [database]
     found = [(name, table) for name in databases for table in catalog.tables(name)]
@@ -42,7 +42,7 @@ def list_tables(warehouse: str, database: str | None, options: Mapping[str, str]
 @takes_table
 @takes_format
 def show(table: Table, form: str) -> None:
-    """Say what a table is: place, keys, options, and how much is in it."""
+    """Describe a table: location, keys, options, and size."""
     schema, latest, parts = table.schema, table.snapshot(), table.partitions()
     record = {
         "name": table.name,
@@ -87,7 +87,7 @@ def _key(primary: bool, partition: bool) -> str | None:
 @takes_table
 @takes_format
 def snapshots(table: Table, form: str) -> None:
-    """List the snapshots that are left, oldest first."""
+    """List the snapshots, oldest first."""
     show_table(table.system("snapshots").scan(columns=_SNAPSHOTS).to_arrow(), form)
 
 
@@ -104,7 +104,7 @@ def files(table: Table, form: str) -> None:
 @takes_table
 @takes_format
 def partitions(table: Table, form: str) -> None:
-    """List the partitions that have files, with what their files hold."""
+    """List the partitions that have files, with their sizes."""
     found = table.partitions()
     columns = {
         "partition": [", ".join(f"{key}={value}" for key, value in part.partition.items()) for part in found],

@@ -1,4 +1,4 @@
-"""The command that brings files in: CSV, Parquet or JSON, batch by batch, as one commit."""
+"""The command that loads CSV, Parquet or JSON files, batch by batch, as one commit."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ _STDIN = "-"
 @click.command()
 @takes_table
 @click.argument("files", metavar="FILE…", nargs=-1, required=True)
-@click.option("--kind", type=click.Choice(["csv", "parquet", "json"]), help="What the files are; else their names say.")
-@click.option("--delimiter", help="What stands between the values of a CSV file; else a comma, in .tsv a tab.")
-@click.option("--null", "nulls", multiple=True, help="A text in CSV files that is NULL, beside nothing.")
+@click.option("--kind", type=click.Choice(["csv", "parquet", "json"]), help="Format of the files; default: by name.")
+@click.option("--delimiter", help="Separator of CSV values; default: a comma, in .tsv a tab.")
+@click.option("--null", "nulls", multiple=True, help="A string in CSV files that means NULL, besides empty values.")
 @click.option(
     "--keep-good", type=click.Path(dir_okay=False), metavar="FILE",
-    help="Load the rows of CSV files that fit, and write the others to this CSV file, with line, column and problem.",
+    help="Load the valid rows of CSV files, and write the others to this CSV file, with line, column and problem.",
 )
-@click.option("--user", help="Who loads; with --identifier the command can be repeated.")
-@click.option("--identifier", type=int, help="The number of this load: one that the user has committed does nothing.")
+@click.option("--user", help="User of the load; with --identifier it can be repeated.")
+@click.option("--identifier", type=int, help="Number of this load; a repeated number does nothing.")
 @takes_format
 def load(  # noqa: PLR0913
     table: Table, files: tuple[str, ...], kind: str | None, delimiter: str | None, nulls: tuple[str, ...],
     keep_good: str | None, user: str | None, identifier: int | None, form: str,
 ) -> None:  # fmt: skip
-    """Bring the rows of files into a table as one commit. Columns match by name; JSON is one object on each line.
+    """Load the rows of files as one commit. Columns match by name; JSON has one object per line.
 
-    A FILE is a path, a URL, a directory, a pattern such as 'in/*.csv', or - for what comes on stdin. Columns that the
-    table lacks are refused.
+    A FILE is a path, a URL, a directory, a pattern such as 'in/*.csv', or - for stdin. Columns that the table does not
+    have are refused.
     """
     if delimiter is not None and len(delimiter) != 1:
         raise click.UsageError(f"--delimiter is one character, not {delimiter!r}")
@@ -62,12 +62,12 @@ def load(  # noqa: PLR0913
 
 @contextmanager
 def _with_stdin(files: tuple[str, ...], kind: str | None) -> Iterator[list[str]]:
-    """The files, with what comes on stdin as a file while the block runs."""
+    """The files, with stdin as a temporary file while the block runs."""
     if _STDIN not in files:
         yield list(files)
         return
     if kind is None:
-        raise click.UsageError("--kind says what comes on stdin: csv, parquet or json")
+        raise click.UsageError("stdin needs --kind csv, parquet or json")
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, f"stdin.{kind}")
         with path.open("wb") as copy:
@@ -76,7 +76,7 @@ def _with_stdin(files: tuple[str, ...], kind: str | None) -> Iterator[list[str]]
 
 
 class _BadRows:
-    """Bad rows in a CSV file, which is begun with the first of them, or at the end of a load that had none."""
+    """Writes bad rows to a CSV file, which is created for the first row, or at the end of a load without bad rows."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -89,12 +89,12 @@ class _BadRows:
         self.count += 1
 
     def end(self) -> None:
-        """A file without rows, unless there were some."""
+        """Create the file if there were no rows."""
         if self._file is None:
             self._write()
 
     def close(self) -> None:
-        """Close the file, if there is one."""
+        """Close the file if it was created."""
         if self._file is not None:
             self._file.close()
 

@@ -1,4 +1,4 @@
-"""Rows and records on stdout, as text for people, JSON or CSV."""
+"""Prints rows and records on stdout, as text, JSON or CSV."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from rich.table import Table as Grid
 FORMATS = ("table", "json", "csv")
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _WIDE = 100_000
-"""Columns of a screen where there is none: nothing is cut in files and pipes."""
+"""The width of the screen if there is none: output to files and pipes is not truncated."""
 
 
 def takes_format(command: Callable[..., None]) -> Callable[..., None]:
-    """A decorator: the option `--format`, which comes in as `form`."""
+    """A decorator: adds the option `--format`, passed as `form`."""
     option = click.option(
         "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How rows are shown."
     )
@@ -35,12 +35,12 @@ def takes_format(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def on_one_line(text: str) -> str:
-    """A text without line ends and other characters that steer a terminal: they are shown as escapes."""
+    """A string in which line ends and other terminal control characters are shown as escapes."""
     return _CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def show_rows(schema: pa.Schema, batches: Iterable[pa.RecordBatch], form: str) -> None:
-    """Rows as a table, as a JSON array with a row on each line, or as CSV; the last two as they come."""
+    """Print rows as a table, as a JSON array with one row per line, or as CSV; the last two are streamed."""
     if form == "table":
         draw(_grid(schema, batches))
     elif form == "csv":
@@ -50,12 +50,12 @@ def show_rows(schema: pa.Schema, batches: Iterable[pa.RecordBatch], form: str) -
 
 
 def show_table(rows: pa.Table, form: str) -> None:
-    """Rows of a table in memory, as `show_rows` shows rows."""
+    """Print the rows of a table in memory, like `show_rows`."""
     show_rows(rows.schema, rows.to_batches(), form)
 
 
 def show_record(record: Mapping[str, object], form: str) -> None:
-    """One thing by its properties: a line for each, one JSON object, or CSV with one row."""
+    """Print one record: a line per property, one JSON object, or CSV with one row."""
     if form == "json":
         click.echo(json.dumps({name: plain(value) for name, value in record.items()}, ensure_ascii=False, indent=2))
     elif form == "csv":
@@ -69,7 +69,7 @@ def show_record(record: Mapping[str, object], form: str) -> None:
 
 
 def draw(what: RenderableType) -> None:
-    """Something of rich's on stdout; in full where stdout is not a terminal."""
+    """Print a rich renderable on stdout; in full if stdout is not a terminal."""
     console = Console(file=sys.stdout, highlight=False)
     if console.is_terminal:
         console.print(what)
@@ -81,7 +81,7 @@ def draw(what: RenderableType) -> None:
 
 
 class CsvRows:
-    """CSV that is written as rows come: the names once, then rows; NULL is nothing."""
+    """Streams rows as CSV: the header once, then rows; NULL is empty."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -94,7 +94,7 @@ class CsvRows:
 
 
 def show_lines(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """A JSON object on each line."""
+    """Print one JSON object per line."""
     for line in _objects(schema, batches):
         click.echo(line)
 
@@ -124,13 +124,13 @@ def _grid(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Grid:
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Sequence[Any]]:
-    """Rows as Python values: what is shown is few, or goes out row by row."""
+    """Rows as Python values; few rows, or one batch at a time."""
     for batch in batches:
         yield from zip(*map(_values, batch.columns), strict=True)
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Times of nanoseconds come as texts, since Python has none."""
+    """The values of a column; times with nanoseconds become strings, since Python cannot represent them."""
     exact = pat.is_timestamp(column.type) and column.type.unit == "ns"
     values: list[Any] = (column.cast(pa.string()) if exact else column).to_pylist()
     return values
@@ -150,7 +150,7 @@ def _cell(value: object) -> str:
 
 @functools.singledispatch
 def plain(value: object) -> Any:
-    """A value in what JSON knows: times as ISO texts, bytes as hexadecimal digits, decimals and NaN as texts."""
+    """A value in JSON types: times as ISO strings, bytes as hexadecimal digits, decimals and NaN as strings."""
     return str(value)
 
 

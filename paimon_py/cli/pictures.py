@@ -1,6 +1,6 @@
-"""Pictures of reports as inline SVG: bars, columns, lines. Pure; everything that is shown is escaped.
+"""Charts of reports as inline SVG: bars, columns, lines. Pure; all text is escaped.
 
-Colours are variables of the page (`--bar`, `--ink`, `--soft`), so that a page in the dark looks right.
+Colours are CSS variables of the page (`--bar`, `--ink`, `--soft`), so that dark mode works.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FOOT = 34
 
 
 def bars(rows: Sequence[tuple[str, float, str]], label: str) -> str:
-    """Horizontal bars: a name, a number and its text for each row."""
+    """Horizontal bars: a name, a number and its label for each row."""
     most = max((value for _, value, _ in rows), default=0) or 1
     parts = []
     for place, (name, value, text) in enumerate(rows):
@@ -31,7 +31,7 @@ def bars(rows: Sequence[tuple[str, float, str]], label: str) -> str:
 
 
 def columns(rows: Sequence[tuple[str, float, str]], label: str, marked: int = 0) -> str:
-    """Columns side by side: a name below, a text above; the first `marked` ones in the colour of a warning."""
+    """Vertical columns: a name below, a label above; the first `marked` ones in the warning colour."""
     most = max((value for _, value, _ in rows), default=0) or 1
     parts = []
     for place, (name, value, text) in enumerate(rows):
@@ -47,7 +47,7 @@ def columns(rows: Sequence[tuple[str, float, str]], label: str, marked: int = 0)
 
 
 def line(points: Sequence[tuple[float, float]], label: str, width: int = 260, height: int = 60) -> str:
-    """A line through points, ascending in x; the first and the last one are marked."""
+    """A line through points, ascending in x; the first and last points are marked."""
     if not points:
         return ""
     first, last = points[0][0], points[-1][0]

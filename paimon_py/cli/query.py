@@ -1,4 +1,4 @@
-"""The command that answers SQL over the tables of a warehouse."""
+"""The command that runs SQL on the tables of a warehouse."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paimon_py.cli.values import setting, takes_place
 @click.command()
 @click.argument("warehouse")
 @click.argument("query", metavar="SELECT…")
-@click.option("--database", "-d", help="Where tables without a database are.")
+@click.option("--database", "-d", help="Database of unqualified table names.")
 @click.option(
     "--set", "settings", multiple=True, type=setting, metavar="NAME=VALUE",
     help="Setting of DuckDB, such as memory_limit=1GB; may be repeated.",
@@ -25,7 +25,7 @@ def sql(
     warehouse: str, query: str, database: str | None, settings: tuple[tuple[str, str], ...],
     options: Mapping[str, str], form: str,
 ) -> None:  # fmt: skip
-    """Answer a query over the tables of a warehouse, by DuckDB. It reads and does nothing else.
+    """Run a query on the tables of a warehouse with DuckDB. Read-only.
 
     Tables are db.t, db."t$files" and db.t FOR VERSION AS OF 3.
     """

@@ -1,4 +1,4 @@
-"""Commands that show rows: of a state, of what changed between two, and as they come."""
+"""Commands that print rows: of a state, of the changes between two states, and as they are committed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from paimon_py.cli.output import CsvRows, show_lines, show_rows, takes_format
 from paimon_py.cli.values import AnyTable, moment, names, require_changes, state, takes_readable
 
 _COLUMNS = click.option("--columns", "-c", type=names, metavar="A,B,…", help="Only these columns, in this order.")
-_WHERE = click.option("--where", help="Only these rows, such as \"a > 3 AND b LIKE 'x%'\".")
+_WHERE = click.option("--where", help="Only matching rows, such as \"a > 3 AND b LIKE 'x%'\".")
 _LIMIT = click.option("--limit", "-n", type=click.IntRange(0), default=20, show_default=True, help="The most rows.")
 
 
@@ -20,15 +20,15 @@ _LIMIT = click.option("--limit", "-n", type=click.IntRange(0), default=20, show_
 @_LIMIT
 @_COLUMNS
 @_WHERE
-@click.option("--snapshot", type=click.IntRange(1), help="Of the snapshot with this id.")
-@click.option("--tag", help="Of the snapshot that a tag keeps.")
-@click.option("--timestamp", type=moment, metavar="TIME", help="Of the last snapshot at this time.")
+@click.option("--snapshot", type=click.IntRange(1), help="Read the snapshot with this id.")
+@click.option("--tag", help="Read the snapshot of a tag.")
+@click.option("--timestamp", type=moment, metavar="TIME", help="Read the last snapshot at this time.")
 @takes_format
 def head(
     table: AnyTable, limit: int, columns: list[str] | None, where: str | None, snapshot: int | None,
     tag: str | None, timestamp: datetime | None, form: str,
 ) -> None:  # fmt: skip
-    """Show rows of a table, or of an earlier state of it."""
+    """Show the first rows of a table, or of an earlier state of it."""
     then = {"snapshot_id": snapshot, "tag": tag, "timestamp": timestamp}
     given = {name: value for name, value in then.items() if value is not None}
     scan = table.scan(limit=limit, columns=columns, where=where, **given)  # type: ignore[arg-type]
@@ -41,7 +41,7 @@ def head(
 @click.argument("end", type=state, metavar="[AFTER]", required=False)
 @click.option(
     "--mode", type=click.Choice(["diff", "auto", "delta", "changelog"]), default="diff", show_default=True,
-    help="One change for each key; or the rows that were written, or those of the changelog.",
+    help="One change per key, the rows that were written, or those of the changelog.",
 )  # fmt: skip
 @click.option("--limit", "-n", type=click.IntRange(0), help="The most rows.")
 @_COLUMNS
@@ -51,7 +51,7 @@ def diff(
     table: AnyTable, start: int | str | datetime, end: int | str | datetime | None, mode: str,
     limit: int | None, columns: list[str] | None, where: str | None, form: str,
 ) -> None:  # fmt: skip
-    """Show what changed after one state, up to another or the latest: ids of snapshots, tags or times."""
+    """Show the changes after one state, up to another or the latest: snapshot ids, tags or times."""
     scan = require_changes(table).changes(start, end, mode=mode, limit=limit, columns=columns, where=where)
     show_rows(scan.schema, scan.to_reader(), form)
 
@@ -62,8 +62,8 @@ def diff(
     "--from", "from_", default="latest", show_default=True, type=state, metavar="STATE",
     help="latest, full (all rows first), earliest, the id of a snapshot, a time, or a position.",
 )  # fmt: skip
-@click.option("--until", type=state, metavar="STATE", help="now, the id of the last snapshot, or a time; else no end.")
-@click.option("--consumer", help="Go on where this consumer stands, and move it with each step.")
+@click.option("--until", type=state, metavar="STATE", help="now, the id of the last snapshot, or a time; or no end.")
+@click.option("--consumer", help="Continue from this consumer, and advance it with each step.")
 @_COLUMNS
 @_WHERE
 @takes_format
@@ -71,7 +71,7 @@ def tail(
     table: AnyTable, from_: int | str | datetime, until: int | str | datetime | None, consumer: str | None,
     columns: list[str] | None, where: str | None, form: str,
 ) -> None:  # fmt: skip
-    """Follow the changes of a table as they come. JSON is one object on each line."""
+    """Follow the changes of a table as they are committed. JSON is one object per line."""
     stream = require_changes(table).stream(from_=from_, until=until, consumer_id=consumer, columns=columns, where=where)
     rows = CsvRows(stream.schema) if form == "csv" else None
     for step in stream:

@@ -19,14 +19,14 @@ from paimon_py.env import SystemClock
 @click.argument("warehouse")
 @click.option(
     "--html", "file", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="FILE",
-    help="Where the page goes; a file that is there is replaced.",
+    help="The file to write; an existing file is replaced.",
 )  # fmt: skip
-@click.option("--database", "-d", "databases", multiple=True, help="Only this one; may be repeated.")
+@click.option("--database", "-d", "databases", multiple=True, help="Only this database; may be repeated.")
 @takes_place
 def report(warehouse: str, file: Path, databases: tuple[str, ...], options: Mapping[str, str]) -> None:
-    """Write one page about all tables of a warehouse: sizes, small files, growth, skew, and what needs care.
+    """Write one page about all tables of a warehouse: sizes, small files, growth, skew, and maintenance needs.
 
-    Reads all metadata of each table and lists its directories, as doctor does, and changes nothing.
+    Reads all metadata of each table and lists its directories, as doctor does. Nothing is changed.
     """
     catalog = Catalog.open(warehouse, options, create=False)
     chosen = databases or tuple(catalog.databases())

@@ -1,4 +1,4 @@
-"""The page of a report: one HTML file with pictures, for a browser or a mail. Pure; everything shown is escaped."""
+"""The page of a report: one HTML file with charts, for a browser or an e-mail. Pure; all text is escaped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paimon_py.html import escape
 _LARGEST = 20
 _GROWING = 12
 _SMALL = 3
-"""Count of the first sizes of `EDGES` that are small files: below 8 MB."""
+"""The number of leading sizes in `EDGES` that count as small files: below 8 MB."""
 _STYLE = """
 :root{--ink:#1f2933;--soft:#616e7c;--bar:#3572b0;--warn:#d9822b;--bad:#c23030;--line:#dfe3e8;--page:#fff}
 @media (prefers-color-scheme:dark){
@@ -79,7 +79,7 @@ def _care(tables: Sequence[TableReport]) -> Iterator[str]:
     found = [(one, finding) for one in tables for finding in one.findings]
     found.sort(key=lambda pair: (SEVERITIES.index(pair[1].severity), -_size(pair[0])))
     if not found:
-        yield "<p>None: the doctor finds nothing.</p>"
+        yield "<p>None: doctor found no problems.</p>"
     else:
         rows = (
             [escape(one.name), f'<span class="{finding.severity}">{finding.severity}</span>', escape(finding.message),
@@ -89,7 +89,7 @@ def _care(tables: Sequence[TableReport]) -> Iterator[str]:
         yield _table(("table", "", "what", "what to call"), rows)
     gains = [one for one in tables if _brings(one)]
     if gains:
-        yield "<h2>What care would bring</h2><p><code>paimon-py care</code> does all of this.</p>"
+        yield "<h2>Effect of maintenance</h2><p><code>paimon-py care</code> does all of this.</p>"
         shown = (
             [escape(one.name), _change(one), _number(one.gain.snapshots), _number(one.gain.freed_files),
              f"{one.gain.orphans:,} of {size_text(one.gain.orphan_bytes)}" if one.gain.orphans else ""]
@@ -139,7 +139,7 @@ def _growth(tables: Sequence[TableReport]) -> Iterator[str]:
         picture = line(points, f"rows of {one.name}")
         pictures.append(f"<div>{escape(one.name)}<br>{picture}<br><small>{escape(said)}</small></div>")
     if pictures:
-        yield "<h2>Growth</h2><p>Rows in all files, over the snapshots that are left.</p>"
+        yield "<h2>Growth</h2><p>Rows in all files, over the existing snapshots.</p>"
         yield f'<div class="many">{"".join(pictures)}</div>'
 
 
@@ -152,10 +152,10 @@ def _skew(tables: Sequence[TableReport]) -> Iterator[str]:
 
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """A table of cells that are HTML already."""
+    """A table of cells that are already HTML."""
     kinds = ['class="n"' if place in right else "" for place in range(len(names))]
     head = "".join(f"<th {kind}>{escape(name)}</th>" for kind, name in zip(kinds, names, strict=True))
-    # where the page is narrow, cells stand below each other, and those of numbers say what they are
+    # on narrow screens, cells are stacked, and numeric cells show their names
     marked = [f'{kind} title="{escape(name)}"' if kind else "" for kind, name in zip(kinds, names, strict=True)]
     lines = ("".join(f"<td {mark}>{cell}</td>" for mark, cell in zip(marked, row, strict=True)) for row in rows)
     body = "".join(f"<tr>{line}</tr>" for line in lines)

@@ -1,4 +1,4 @@
-"""What a report says of tables: values that are gathered once."""
+"""The contents of a report on tables, as values."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from paimon_py.metadata.commit_history import HistoryEntry
 from paimon_py.metrics.measures import TableMeasures, measure_table
 
 EDGES = (64 << 10, 1 << 20, 8 << 20, 32 << 20, 128 << 20, 512 << 20)
-"""Upper bounds of the sizes by which files are counted; what is larger comes last."""
+"""Upper bounds of the size classes of files; larger files form the last class."""
 _COMMITS = 100
 
 
 class Gain(msgspec.Struct, frozen=True, kw_only=True):
-    """What care would bring.
+    """The effect of maintenance.
 
     Attributes:
-        files_before, files_after: data files of the latest snapshot, and about how many a compaction would leave.
+        files_before, files_after: data files of the latest snapshot, and the approximate number after a compaction.
         snapshots: snapshots that would expire.
-        freed_files: files that would go with them.
-        orphans, orphan_bytes: files that nothing names.
+        freed_files: files that would be deleted with them.
+        orphans, orphan_bytes: number and size of files that nothing references.
     """
 
     files_before: int = 0
@@ -37,13 +37,13 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TableReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One table.
+    """The report on one table.
 
     Attributes:
-        sizes: data files by size: one number for each of `EDGES`, and one for larger ones.
+        sizes: number of data files by size: one for each of `EDGES`, and one for larger files.
         skew: rows of the largest bucket over the mean of its partition; None for tables with one bucket.
         history: latest commits, newest first.
-        error: why the table could not be looked at; all else is empty then.
+        error: why the table could not be read; the other fields are then empty.
     """
 
     name: str
@@ -57,7 +57,7 @@ class TableReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def report_tables(catalog: Catalog, names: Sequence[str], told: Callable[[int, int, str], None]) -> list[TableReport]:
-    """Look at tables, the largest first; `told`: called after each."""
+    """Report on tables, the largest first; `told` is called after each."""
     found = []
     for place, name in enumerate(names):
         try:
@@ -71,7 +71,7 @@ def report_tables(catalog: Catalog, names: Sequence[str], told: Callable[[int, i
 
 
 def report_table(table: Table) -> TableReport:
-    """Look at one table. Cost: as `Table.doctor` and `Table.history`."""
+    """Report on one table. Cost: as `Table.doctor` and `Table.history`."""
     root, latest = table._root, table._root.latest()
     entries = None if latest is None else root.manifests.live_entries(latest)
     sizes = np.zeros(0, np.int64) if entries is None else entries.size_bytes

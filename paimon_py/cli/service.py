@@ -1,4 +1,4 @@
-"""The command that looks after a warehouse, round after round."""
+"""The command that maintains a warehouse, round after round."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _age_or_never(text: str) -> timedelta | None:
 
 
 def _address(text: str) -> tuple[str, int]:
-    """Where the health endpoint listens: a port, or host:port."""
+    """Parse the address of the health endpoint: a port, or host:port."""
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or not 0 <= int(port) < 65536:
         raise click.BadParameter(f"{text!r} is not a port such as 8080, or 0.0.0.0:8080")
@@ -35,17 +35,17 @@ def _address(text: str) -> tuple[str, int]:
 @click.command()
 @click.argument("warehouse")
 @click.option("--every", type=age, default="10min", show_default=True, metavar="AGE", help="Time between rounds.")
-@click.option("--once", is_flag=True, help="One round, then the end; for cron.")
-@click.option("--database", "-d", "databases", multiple=True, help="Only this one; may be repeated.")
+@click.option("--once", is_flag=True, help="Run one round and exit; for cron.")
+@click.option("--database", "-d", "databases", multiple=True, help="Only this database; may be repeated.")
 @click.option("--budget-bytes", type=size, metavar="SIZE", help="Bytes that compactions of a round read, such as 20gb.")
-@click.option("--budget-time", type=age, metavar="AGE", help="No work is begun in a round after this time.")
+@click.option("--budget-time", type=age, metavar="AGE", help="Start no more work in a round after this time.")
 @click.option("--compact/--no-compact", "compacts", default=True, help="Whether files are merged.")
-@click.option("--expire/--no-expire", "expires", default=True, help="Whether what has expired goes.")
+@click.option("--expire/--no-expire", "expires", default=True, help="Whether to expire snapshots and partitions.")
 @click.option("--orphans-every", type=_age_or_never, default="1d", show_default=True, metavar="AGE|never")
 @click.option("--orphans-older-than", type=age, default="1d", show_default=True, metavar="AGE", help="Age of orphans.")
-@click.option("--threads", type=click.IntRange(1), help="Files that are merged at once; else one for each core.")
-@click.option("--memory", type=size, metavar="SIZE", help="What it may take; else the container's limit, or 256mb.")
-@click.option("--health", type=_address, metavar="[HOST:]PORT", help="Answer /healthz and /metrics there.")
+@click.option("--threads", type=click.IntRange(1), help="Parallel merges; default: one per core.")
+@click.option("--memory", type=size, metavar="SIZE", help="Memory to use; default: the container's limit, or 256mb.")
+@click.option("--health", type=_address, metavar="[HOST:]PORT", help="Serve /healthz and /metrics on this address.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Lines on stdout.")
 @takes_place
 def care(  # noqa: PLR0913
@@ -54,9 +54,9 @@ def care(  # noqa: PLR0913
     orphans_older_than: timedelta, threads: int | None, memory: int | None, health: tuple[str, int] | None, form: str,
     options: Mapping[str, str],
 ) -> None:  # fmt: skip
-    """Look after all tables of a warehouse: merge files, let go what has expired, delete orphans; the worst first.
+    """Maintain all tables of a warehouse: compact, expire, and delete orphans; the most urgent tables first.
 
-    Runs until SIGTERM or Ctrl-C, which give work that is under way up cleanly. Any number of such processes may run.
+    Runs until SIGTERM or Ctrl-C, which stop work in progress cleanly. Any number of such processes may run.
     """
     release_free_memory()
     env = Env(threads=threads, memory_bytes=memory or runner_bytes())
@@ -95,7 +95,7 @@ def _show(found: CareRound, form: str) -> None:
 
 
 def round_lines(found: CareRound) -> list[str]:
-    """What a round did: a line for each table that changed or failed, and one for the round."""
+    """The summary of a round: a line per table that changed or failed, and one for the round."""
     lines = [f"  {entry.table}: {_entry_text(entry)}" for entry in found.entries if entry.did_something or entry.error]
     changed = sum(entry.did_something for entry in found.entries)
     when = datetime.fromtimestamp(found.began_millis / 1000, timezone.utc).isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""Sizes in bytes as people write and read them."""
+"""Sizes in bytes as users write and read them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _UNITS = ("B", "KB", "MB", "GB", "TB", "PB")
 
 
 def size(text: str) -> int:
-    """Bytes: 500mb, 20 gb, 1024."""
+    """Parse a size: 500mb, 20 gb, 1024."""
     found = parse_size(text.strip())
     if found is None or found < 1:
         raise click.BadParameter(f"{text!r} is not a size such as 500mb or 20gb")
@@ -18,7 +18,7 @@ def size(text: str) -> int:
 
 
 def size_text(size_bytes: float) -> str:
-    """Bytes in the unit that leaves one to three digits: 3.4 MB (of 1024 KB)."""
+    """A size in the unit that leaves one to three digits: 3.4 MB (of 1024 KB)."""
     value, place = float(size_bytes), 0
     while value >= 999.5 and place < len(_UNITS) - 1:
         value, place = value / 1024, place + 1

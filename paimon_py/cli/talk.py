@@ -1,4 +1,4 @@
-"""Messages on stderr: progress of long work, the log, and the question before something is deleted."""
+"""Messages on stderr: progress of long operations, the log, and confirmation before deletions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from paimon_py.cli.output import on_one_line
 from paimon_py.logs import GENERAL
 
 Report = Callable[[int, int, str], None]
-"""Takes how much is done, of how much, and of what."""
+"""Called with the amount done, the total, and the unit."""
 
 
 @contextmanager
 def progress(doing: str) -> Iterator[Report]:
-    """A bar on stderr while the block runs, if that is a terminal."""
+    """Show a progress bar on stderr while the block runs, if stderr is a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
@@ -32,7 +32,7 @@ def progress(doing: str) -> Iterator[Report]:
 
 
 class _Lines(logging.Handler):
-    """Log records as lines on stderr, above a bar that moves."""
+    """Prints log records as lines on stderr, above a progress bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
         click.echo(f"{record.levelname.lower()}: {on_one_line(record.getMessage())}", err=True)
@@ -40,7 +40,7 @@ class _Lines(logging.Handler):
 
 @contextmanager
 def shown_log() -> Iterator[None]:
-    """Show what the package logs while the block runs; warnings are shown anyway, as those of Python."""
+    """Print the package's log while the block runs; warnings are always shown, as Python warnings."""
     handler, level = _Lines(), GENERAL.level
     handler.addFilter(lambda record: record.name != GENERAL.name)
     GENERAL.addHandler(handler)
@@ -53,14 +53,14 @@ def shown_log() -> Iterator[None]:
 
 
 def ask(question: str, *, yes: bool) -> None:
-    """Go on if `yes`, or if somebody says so.
+    """Continue if `yes`, or if the user confirms.
 
-    Raises: click.Abort if nobody does.
+    Raises: click.Abort if the user does not confirm.
     """
     if not yes:
         click.confirm(question, abort=True, err=True)
 
 
 def takes_yes(command: Callable[..., None]) -> Callable[..., None]:
-    """A decorator: the option `--yes`, which comes in as `yes`."""
+    """A decorator: adds the option `--yes`, passed as `yes`."""
     return click.option("--yes", "-y", is_flag=True, help="Do not ask.")(command)

@@ -1,4 +1,4 @@
-"""The command that shows how a table or a warehouse does, live."""
+"""The command that shows the state of a table or a warehouse, live."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from paimon_py.spec.options import Options
 _COMMITS = 10
 _RECENT_MILLIS = 600_000
 _LOOKED_AT = 200
-"""The most snapshots that are looked at to count the recent ones."""
+"""The maximum number of snapshots that are read to count the recent ones."""
 
 
 @click.command()
 @click.argument("place", metavar="TABLE|WAREHOUSE")
 @click.option("--warehouse", "-w", help="Path or URL of a warehouse; the place is then a name such as db.t.")
 @click.option("--every", type=age, default="2s", show_default=True, metavar="AGE", help="Time between screens.")
-@click.option("--once", is_flag=True, help="One screen, then the end; so it is where stdout is not a terminal.")
+@click.option("--once", is_flag=True, help="Show one screen and exit; default if stdout is not a terminal.")
 @takes_place
 def top(place: str, warehouse: str | None, every: timedelta, once: bool, options: Mapping[str, str]) -> None:
-    """Show how a table or all tables of a warehouse do: commits, levels, files to merge, lag of consumers.
+    """Show the state of a table or of all tables of a warehouse: commits, levels, files to merge, consumer lag.
 
-    Ctrl-C ends.
+    Stop with Ctrl-C.
     """
     screen = _screen(place, warehouse, options)
     console = Console(file=sys.stdout, highlight=False)
@@ -54,7 +54,7 @@ def top(place: str, warehouse: str | None, every: timedelta, once: bool, options
 
 
 def print_frame(frame: RenderableType, width: int) -> None:
-    """One screen on stdout, with colours where that is a terminal."""
+    """Print one screen on stdout, with colours if it is a terminal."""
     console = Console(file=sys.stdout, highlight=False, width=width)
     if console.is_terminal:
         console.print(frame)
@@ -65,7 +65,7 @@ def print_frame(frame: RenderableType, width: int) -> None:
 
 
 def _screen(place: str, warehouse: str | None, options: Mapping[str, str]) -> Callable[[int], RenderableType]:
-    """What makes a screen of a width, again and again."""
+    """The function that renders the screen for a width; called repeatedly."""
     parent = place.rstrip("/").rpartition("/")[0]
     if warehouse is not None or parent.endswith(DATABASE_SUFFIX):
         table = open_table(place, warehouse, options)
@@ -77,7 +77,7 @@ def _screen(place: str, warehouse: str | None, options: Mapping[str, str]) -> Ca
 
 
 def view_of(table: Table, commits: int) -> TableView:
-    """What a screen shows of one table, with its latest commits.
+    """The content of a screen for one table, with its latest commits.
 
     Raises: as `Table.levels` and `Table.history`
     """
@@ -90,7 +90,7 @@ def view_of(table: Table, commits: int) -> TableView:
 
 
 def views_of(catalog: Catalog) -> list[TableView]:
-    """All tables of a catalog, the most urgent ones first; what cannot be read says why."""
+    """All tables of a catalog, the most urgent ones first; unreadable ones include the reason."""
     views: list[TableView] = []
     for name in (f"{database}.{table}" for database in catalog.databases() for table in catalog.tables(database)):
         try:
@@ -103,7 +103,7 @@ def views_of(catalog: Catalog) -> list[TableView]:
 
 
 def _recent(table: Table, found: TableMeasures) -> int:
-    """Commits of the last ten minutes."""
+    """The number of commits in the last ten minutes."""
     count = 0
     for number in range(found.snapshot_id, max(0, found.snapshot_id - _LOOKED_AT), -1):
         snapshot = table._root.snapshots.find(number)

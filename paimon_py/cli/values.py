@@ -1,4 +1,4 @@
-"""What people type: tables, options, ages, moments, partitions; a wrong text is wrong usage."""
+"""Parses command-line values: tables, options, ages, times, partitions; invalid values are usage errors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from paimon_py.system.metadata_table import MadeTable
 from paimon_py.system.table import SystemTable
 
 AnyTable = Table | SystemTable | MadeTable
-"""What can be read."""
+"""Tables that can be read."""
 
 _AGE = re.compile(r"(\d+)\s*(d|h|min|m|s)")
 _SECONDS = {"d": 86_400, "h": 3_600, "min": 60, "m": 60, "s": 1}
 
 
 def setting(text: str) -> tuple[str, str]:
-    """An option of a store or catalog, `name=value`: the name and the value."""
+    """Parse an option of a store or catalog, `name=value`, to name and value."""
     name, mark, value = text.partition("=")
     if not mark or not name:
         raise click.BadParameter(f"{_hide(text)} is not NAME=VALUE")
@@ -32,7 +32,7 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def age(text: str) -> timedelta:
-    """How long: 7d, 12h, 30min, 10s."""
+    """Parse a duration: 7d, 12h, 30min, 10s."""
     match = _AGE.fullmatch(text.strip())
     if match is None:
         raise click.BadParameter(f"{text!r} is not an age such as 7d, 12h, 30min or 10s")
@@ -43,7 +43,7 @@ def age(text: str) -> timedelta:
 
 
 def age_or_moment(text: str) -> timedelta | datetime:
-    """How long, or since when: 7d, or 2024-01-31, perhaps with a time."""
+    """Parse a duration or a time: 7d, or 2024-01-31, optionally with a time of day."""
     if _AGE.fullmatch(text.strip()):
         return age(text)
     found = _moment(text)
@@ -53,7 +53,7 @@ def age_or_moment(text: str) -> timedelta | datetime:
 
 
 def moment(text: str) -> datetime:
-    """A time: 2024-01-31, perhaps with 10:00:00 and a zone; without one it is local time."""
+    """Parse a time: 2024-01-31, optionally with 10:00:00 and a zone; local time without a zone."""
     found = _moment(text)
     if found is None:
         raise click.BadParameter(f"{text!r} is not a time such as 2024-01-31T10:00")
@@ -61,19 +61,19 @@ def moment(text: str) -> datetime:
 
 
 def state(text: str) -> int | datetime | str:
-    """A state of a table: the id of a snapshot, a time, or the name of a tag."""
+    """Parse a state of a table: a snapshot id, a time, or a tag."""
     if text.isdecimal() and text.isascii():
         return int(text)
     return _moment(text) or text
 
 
 def partition(text: str) -> dict[str, str]:
-    """A partition, or what all below it share: `month=3` or `year=2024,month=3`. Values by key, as texts."""
+    """Parse a partition, or the common part of several: `month=3` or `year=2024,month=3`. Returns strings by key."""
     return dict(setting(part) for part in text.split(","))
 
 
 def names(text: str) -> list[str]:
-    """Names of columns with commas between."""
+    """Parse comma-separated column names."""
     return [name.strip() for name in text.split(",")]
 
 
@@ -82,7 +82,7 @@ def _hide(text: str) -> str:
 
 
 def _moment(text: str) -> datetime | None:
-    """The time that a text says, None if it says none. A mere number is none."""
+    """The time in a string, None if it is not a time. A plain number is not a time."""
     try:
         return None if text.strip().isdecimal() else datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError:
@@ -90,7 +90,7 @@ def _moment(text: str) -> datetime | None:
 
 
 def takes_place(command: Callable[..., None]) -> Callable[..., None]:
-    """A decorator: `--option`, which comes in as the mapping `options`."""
+    """A decorator: adds `--option`, passed as the mapping `options`."""
 
     @functools.wraps(command)
     def wrapper(*args: object, options: tuple[tuple[str, str], ...], **kwargs: object) -> None:
@@ -103,13 +103,13 @@ def takes_place(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def takes_name(command: Callable[..., None]) -> Callable[..., None]:
-    """A decorator: the argument TABLE and the option `--warehouse`, as texts."""
+    """A decorator: adds the argument TABLE and the option `--warehouse`, as strings."""
     named = click.option("--warehouse", "-w", help="Path or URL of a warehouse; TABLE is then a name such as db.t.")
     return click.argument("table", metavar="TABLE")(named(command))
 
 
 def takes_readable(command: Callable[..., None]) -> Callable[..., None]:
-    """A decorator: the argument TABLE, opened; system tables, too."""
+    """A decorator: adds the argument TABLE, opened; includes system tables."""
 
     @functools.wraps(command)
     def wrapper(table: str, warehouse: str | None, options: Mapping[str, str], **kwargs: object) -> None:
@@ -119,21 +119,21 @@ def takes_readable(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def takes_table(command: Callable[..., None]) -> Callable[..., None]:
-    """A decorator: the argument TABLE, opened; a system table is refused."""
+    """A decorator: adds the argument TABLE, opened; system tables are refused."""
 
     @functools.wraps(command)
     def wrapper(table: AnyTable, **kwargs: object) -> None:
         if not isinstance(table, Table):
-            raise UsageError(f"{table.name} is a system table: head, diff, tail and schema read it, nothing else does")
+            raise UsageError(f"{table.name} is a system table: only head, diff, tail and schema can read it")
         command(table, **kwargs)
 
     return takes_readable(wrapper)
 
 
 def typed_partition(table: Table, texts: Mapping[str, str]) -> dict[str, object]:
-    """A partition with values of the types of its keys; what is not a column stays a text.
+    """A partition with typed values; values of unknown columns stay strings.
 
-    Raises: UsageError for a text that its key cannot hold.
+    Raises: UsageError for an invalid value.
     """
     schema = table.scan().schema
     known = schema.names
@@ -148,19 +148,19 @@ def _parse_value(field: pa.Field, text: str) -> object:
 
 
 def require_changes(table: AnyTable) -> Table | SystemTable:
-    """The table, if it has changes to read.
+    """The table, if it supports changes.
 
-    Raises: UsageError for a system table that shows metadata.
+    Raises: UsageError for a system table of metadata.
     """
     if isinstance(table, MadeTable):
-        raise UsageError(f"{table.name} shows metadata, which has no changes: head shows it")
+        raise UsageError(f"{table.name} contains metadata, which have no changes: use head")
     return table
 
 
 def table_name(table: str, warehouse: str | None) -> tuple[str, str]:
     """The warehouse of a table, and its name in it; `table` is a name in `warehouse`, or a path.
 
-    Raises: click.UsageError for a path that does not end in DATABASE.db/TABLE, and for a name without database.
+    Raises: click.UsageError for a path that does not end in DATABASE.db/TABLE, and for a name without a database.
     """
     if warehouse is not None:
         if "." not in table.strip("."):

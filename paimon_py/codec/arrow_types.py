@@ -5,6 +5,7 @@ Source: format.md §3.1; the table in the public documentation ("Types"). Java `
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -81,7 +82,7 @@ _COMMENT_KEYS = (b"comment", b"description")
 
 
 def to_arrow_type(data_type: DataType) -> pa.DataType:
-    """The Arrow type that holds every value of a Paimon type.
+    """The Arrow type that can hold every value of a Paimon type.
 
     Raises:
         UnsupportedError: GEOMETRY, GEOGRAPHY.
@@ -99,21 +100,23 @@ def to_arrow_type(data_type: DataType) -> pa.DataType:
     return pa.list_(_child("element", with_nullability(data_type.element, False)), data_type.length)
 
 
+@functools.lru_cache(maxsize=4096)
 def to_arrow_field(field: Field) -> pa.Field:
-    """A column as an Arrow field; NOT NULL becomes `nullable=False`."""
+    """A column as an Arrow field; NOT NULL becomes `nullable=False`. Each file of a table asks for the same ones."""
     return _child(field.name, field.type)
 
 
 def to_arrow_schema(fields: Iterable[Field]) -> pa.Schema:
-    """Columns as an Arrow schema, in their order, without metadata but for the name of the type of variants."""
+    """Columns as an Arrow schema, in order; the only metadata is the extension name of VARIANT columns."""
     return pa.schema([to_arrow_field(field) for field in fields])
 
 
 def from_arrow_type(arrow_type: pa.DataType) -> DataType:
-    """The nullable Paimon type for an Arrow type; fields of a struct get no ids yet.
+    """The nullable Paimon type for an Arrow type; struct fields have no ids yet.
 
     Raises:
-        SchemaError: Paimon has no such type; the message says which Arrow type to use instead. Or nested too deeply.
+        SchemaError: Paimon has no such type (the message names the Arrow type to use instead), or the type is nested
+            too deeply.
     """
     try:
         return require_shallow(_from(arrow_type))

@@ -1,4 +1,4 @@
-"""Roaring bitmaps of 32-bit positions, from and to numpy arrays and their portable bytes.
+"""Roaring bitmaps of 32-bit positions, to and from numpy arrays and their portable bytes.
 
 Source: Java `RoaringBitmap32`; the portable format of the Roaring libraries.
 """
@@ -14,7 +14,7 @@ from paimon_py.codec.columns import Ints
 
 
 def bitmap_of(positions: Ints) -> BitMap:
-    """The bitmap of positions in any order, of which the lower 32 bits count."""
+    """The bitmap of positions in any order; only the lower 32 bits are used."""
     low = np.sort(positions & 0xFFFFFFFF).astype(np.uint32)
     return BitMap(array.array("I", low.tobytes()))
 
@@ -25,7 +25,7 @@ def positions_of(bitmap: BitMap) -> Ints:
 
 
 def bitmap_bytes(bitmap: BitMap) -> bytes:
-    """The bytes that Java would write: runs where they are shorter."""
+    """The bytes that Java would write: run containers where they are shorter."""
     copy = BitMap(bitmap)
     copy.run_optimize()
     data: bytes = copy.serialize()
@@ -33,9 +33,9 @@ def bitmap_bytes(bitmap: BitMap) -> bytes:
 
 
 def whole_bitmap(data: bytes) -> BitMap:
-    """The bitmap that fills `data`.
+    """Decode a bitmap that fills `data`.
 
-    Raises: ValueError if the bytes are not in order, or more than the bitmap has.
+    Raises: ValueError if the bytes are invalid, or longer than the bitmap.
     """
     part, size = read_bitmap(data)
     if size != len(data):
@@ -44,9 +44,10 @@ def whole_bitmap(data: bytes) -> BitMap:
 
 
 def read_bitmap(data: bytes) -> tuple[BitMap, int]:
-    """A bitmap at the beginning of `data`, and its size in bytes. Written again, the bitmap must give the same bytes.
+    """Decode a bitmap at the beginning of `data`; returns it and its size in bytes. Encoding it again must give the
+    same bytes.
 
-    Raises: ValueError if the bytes are not in order.
+    Raises: ValueError if the bytes are invalid.
     """
     if not data:
         raise ValueError("there are no bytes")

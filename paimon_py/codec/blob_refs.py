@@ -1,4 +1,4 @@
-"""References to bytes that are stored elsewhere: descriptors (`BlobRef`) and views of columns of other tables.
+"""References to bytes that are stored elsewhere: descriptors (`BlobRef`), and views of BLOB columns of other tables.
 
     descriptor    version 2 (byte) · magic (int64) · length of the URI (int32) · URI · offset, length (int64)
     view          version 1 (byte) · magic (int64) · length of the name (int32) · `db.table` · field id (int32)
@@ -24,9 +24,9 @@ _REF_VERSION, _VIEW_VERSION, _OLD_VERSION = 2, 1, 1
 
 
 class BlobRef(msgspec.Struct, frozen=True):
-    """Bytes of a file: those from `offset` on, `length` of them (None: to the end of the file).
+    """A range of a file: `length` bytes from `offset` (None: to the end of the file).
 
-    `bytes(ref)` is what a table keeps; `BlobRef.from_bytes` brings it back.
+    A table stores `bytes(ref)`; `BlobRef.from_bytes` is the inverse.
     """
 
     uri: str
@@ -40,9 +40,9 @@ class BlobRef(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> BlobRef:
-        """The reference that bytes hold.
+        """Decode a serialized reference.
 
-        Raises: CorruptionError for anything else.
+        Raises: CorruptionError if the bytes are not a reference.
         """
         text, rest = _parts(data, _REF_MAGIC, _REF_VERSION, 16, "a reference to a blob")
         offset, length = struct.unpack("<qq", rest)
@@ -52,7 +52,7 @@ class BlobRef(msgspec.Struct, frozen=True):
 
 
 class BlobViewRef(msgspec.Struct, frozen=True):
-    """The value of a BLOB column of another table: its name `db.table`, the id of the column, and of the row."""
+    """A BLOB value of another table: the table's name `db.table`, the id of the column, and the id of the row."""
 
     table: str
     field_id: int
@@ -60,9 +60,9 @@ class BlobViewRef(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> BlobViewRef:
-        """The reference that bytes hold.
+        """Decode a serialized reference.
 
-        Raises: CorruptionError for anything else.
+        Raises: CorruptionError if the bytes are not a reference.
         """
         text, rest = _parts(data, _VIEW_MAGIC, _VIEW_VERSION, 12, "a view of a blob")
         field_id, row_id = struct.unpack("<iq", rest)
@@ -70,7 +70,7 @@ class BlobViewRef(msgspec.Struct, frozen=True):
 
 
 def _parts(data: bytes, magic: int, version: int, rest_bytes: int, what: str) -> tuple[str, bytes]:
-    """The text, and what follows."""
+    """The string, and the bytes after it."""
     data = bytes(data)
     head = 9
     if len(data) >= head and data[0] == version and struct.unpack_from("<q", data, 1)[0] == magic:

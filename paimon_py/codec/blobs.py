@@ -2,7 +2,7 @@
 
     file     entries · index · length of the index (int32) · version 1 (byte)
     entry    magic (int32) · payload · length of the entry (int64) · CRC-32 of all before it (int32)
-    index    a length for each row, as differences: −1 NULL, −2 the row has its value elsewhere; both have no entry
+    index    the length of each row's entry, as differences; −1 NULL, −2 value stored elsewhere (both without an entry)
 
 Numbers are little endian; differences are zigzag varints.
 
@@ -51,14 +51,14 @@ class NestedBlobs(NamedTuple):
 
 
 class BlobIndex(msgspec.Struct, frozen=True):
-    """Where the entries of a file begin, and how long they are, row by row."""
+    """The offsets and lengths of the entries, row by row."""
 
     lengths: Ints
     offsets: Ints
 
 
 def entry_parts(payload: Blob) -> tuple[bytes, bytes]:
-    """What stands before and after a payload in its entry."""
+    """The bytes before and after a payload in its entry."""
     head = _HEAD.pack(MAGIC)
     length = struct.pack("<q", len(payload) + ENTRY_BYTES)
     checksum = zlib.crc32(length, zlib.crc32(payload, zlib.crc32(head)))
@@ -68,7 +68,7 @@ def entry_parts(payload: Blob) -> tuple[bytes, bytes]:
 def payload_of(entry: memoryview, path: str, row: int) -> memoryview:
     """The payload of an entry.
 
-    Raises: CorruptionError if its length or its checksum says something else.
+    Raises: CorruptionError if its length or its checksum does not match.
     """
     size = len(entry)
     length, checksum = _TAIL.unpack_from(entry, size - TAIL_BYTES)
@@ -78,13 +78,13 @@ def payload_of(entry: memoryview, path: str, row: int) -> memoryview:
 
 
 def encode_index(lengths: Sequence[int]) -> bytes:
-    """The end of a file with entries of some lengths."""
+    """The end of a file with entries of these lengths: index and footer."""
     data = encode_deltas(lengths)
     return data + _FOOTER.pack(len(data), VERSION)
 
 
 def index_bytes(footer: bytes, path: str) -> int:
-    """How long the index is, by the last bytes of the file.
+    """The length of the index, from the last bytes of the file.
 
     Raises: CorruptionError
     """
@@ -105,12 +105,12 @@ def decode_index(data: bytes, entries_bytes: int, path: str) -> BlobIndex:
     stored = np.where(lengths >= 0, lengths, 0)
     fits = bool(((lengths >= ENTRY_BYTES) | (lengths == NULL) | (lengths == PLACEHOLDER)).all())
     if not fits or int(lengths.max(initial=0)) > entries_bytes or int(stored.sum()) != entries_bytes:
-        raise CorruptionError(f"the index of {path} does not go with its length", path=path)
+        raise CorruptionError(f"the index of {path} does not match its length", path=path)
     return BlobIndex(lengths, np.cumsum(stored) - stored)
 
 
 def encode_deltas(numbers: Sequence[int]) -> bytes:
-    """Integers as zigzag varints of their differences."""
+    """Encode integers as zigzag varints of their differences."""
     found, before = bytearray(), 0
     for number in numbers:
         difference = number - before
@@ -124,7 +124,7 @@ def encode_deltas(numbers: Sequence[int]) -> bytes:
 
 
 def decode_deltas(data: bytes, path: str) -> Ints:
-    """What `encode_deltas` made.
+    """The inverse of `encode_deltas`.
 
     Raises: CorruptionError
     """
@@ -133,7 +133,7 @@ def decode_deltas(data: bytes, path: str) -> Ints:
     starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
     sizes = ends - starts + 1
     if len(raw) and (raw[-1] > 127 or int(sizes.max()) > _LONGEST_VARINT):
-        raise CorruptionError(f"{path} holds a number that does not end", path=path)
+        raise CorruptionError(f"{path} contains a number that does not end", path=path)
     words = np.zeros(len(ends), np.uint64)
     for place in range(int(sizes.max(initial=0))):
         rows = np.flatnonzero(sizes > place)
@@ -156,7 +156,7 @@ def encode_nested(kind: DataType, value: NestedBlobs) -> bytes:
 
 
 def decode_nested(kind: DataType, payload: memoryview, path: str) -> NestedBlobs:
-    """What `encode_nested` made.
+    """The inverse of `encode_nested`.
 
     Raises: CorruptionError
     """

@@ -1,4 +1,4 @@
-"""Bucket numbers from bucket-key columns.
+"""Computes bucket numbers from bucket-key columns.
 
 Source: format.md §7.1, §7.2; Java `DefaultBucketFunction`, `ModBucketFunction`, `HiveBucketFunction`.
 """
@@ -42,10 +42,10 @@ def bucket_numbers(
     """The bucket of every row under the option `bucket-function.type`.
 
     Shapes: in — bucket-key columns of equal length n; out — (n,) int32 in [0, buckets).
-    Cost: nothing is hashed when there is one bucket.
+    Cost: nothing is hashed if there is one bucket.
     Raises:
-        UsageError: `mod` over anything but one INT or BIGINT column; an unknown function.
-        UnsupportedError: a type that the hive function does not hash.
+        UsageError: `mod` with anything but one INT or BIGINT column; an unknown function.
+        UnsupportedError: a type that the hive function cannot hash.
     """
     if function not in ("default", "mod", "hive"):
         raise UsageError(f"bucket-function.type '{function}' is not one of default, mod, hive")
@@ -112,14 +112,14 @@ def _fold(words: Words) -> UInt32s:
 def _float_bits(
     values: npt.NDArray[np.floating[npt.NBitBase]], nan: np.unsignedinteger[npt.NBitBase]
 ) -> npt.NDArray[np.uint64]:
-    """Java's `floatToIntBits`: one NaN, and one zero."""
+    """Java's `floatToIntBits`: one bit pattern for all NaNs, one for both zeros."""
     bits = values.view(nan.dtype)
     bits = np.where(np.isnan(values), nan, bits)
     return np.where(values == 0, nan.dtype.type(0), bits)
 
 
 def _hive_bytes(items: Slices) -> UInt32s:
-    """r = 31·r + signed byte, over rows ordered longest first so that each round works on a prefix."""
+    """r = 31·r + signed byte, over rows ordered longest first, so that each round works on a prefix."""
     lengths = items.lengths
     out = np.zeros(len(lengths), np.uint32)
     order = np.argsort(-lengths, kind="stable")
@@ -158,7 +158,7 @@ def _hive_decimal(values: Words, scale: int) -> UInt32s:
 
 
 def _strip_zeros(limbs: list[Words], scales: Ints) -> None:
-    """Divide by ten in place while the scale is positive and the last digit 0; limbs are 32 bits, highest first."""
+    """Divide by ten in place while the scale is positive and the last digit is 0; limbs are 32 bits, highest first."""
     rows = np.flatnonzero(scales > 0)
     ten = np.uint64(10)
     while len(rows):

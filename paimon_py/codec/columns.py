@@ -1,11 +1,12 @@
 """Arrow arrays as numpy arrays and back, without copies where the layout allows it.
 
-Everything honours `Array.offset`. Nothing here goes through `Array.to_numpy()`, `pa.array(…)` or `pa.scalar(…)`, which
-import pandas where it is installed (a quarter of a second, once).
+All functions honour `Array.offset`. No function uses `Array.to_numpy()`, `pa.array(…)` or `pa.scalar(…)`, which import
+pandas if it is installed (a quarter of a second, once).
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
@@ -22,13 +23,16 @@ from paimon_py.arrays import Mask as Mask
 from paimon_py.arrays import Words as Words
 
 SPARE_BYTES = 8
-"""How many bytes must follow the last meaningful one so that any position can be read as an 8-byte word."""
+"""The number of bytes after the last meaningful one, so that any position can be read as an 8-byte word."""
+
+_FEW = 64
+"""Below so many values a loop is faster than the fixed costs of numpy."""
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 class Slices(msgspec.Struct, frozen=True):
-    """Byte strings inside one buffer: `data` has spare bytes at its end; null strings have length 0."""
+    """Byte strings inside one buffer: `data` ends with spare bytes; null strings have length 0."""
 
     data: Bytes
     starts: Ints
@@ -36,7 +40,7 @@ class Slices(msgspec.Struct, frozen=True):
 
 
 def combine(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """One contiguous array; no copy when there is a single chunk."""
+    """One contiguous array; no copy if there is a single chunk."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     if column.num_chunks == 1:
@@ -47,10 +51,10 @@ def combine(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def numpy_values(array: pa.Array) -> AnyArray:
-    """The values of a fixed-width array; what lies under a null is arbitrary.
+    """The values of a fixed-width array; values of null slots are arbitrary.
 
     Shapes: out — (n,), dtype of the storage (dates, times and timestamps as their integers); booleans become one
-        byte each (a copy); decimal128 becomes (n, 2) uint64, low word first.
+      byte each (a copy); decimal128 becomes (n, 2) uint64, low word first.
     Cost: no copy except for booleans; read-only unless the buffer is mutable.
     """
     kind = array.type
@@ -72,7 +76,7 @@ def numpy_values(array: pa.Array) -> AnyArray:
 def from_numpy(values: AnyArray, kind: pa.DataType, validity: Mask | None = None) -> pa.Array:
     """The array of type `kind` over fixed-width `values` (the inverse of `numpy_values`).
 
-    `validity` is True where there is a value; None means everywhere.
+    `validity` is True where there is a value; None: no nulls.
     """
     count = len(values)
     if pa.types.is_boolean(kind):
@@ -89,7 +93,7 @@ def from_slices(slices: Slices, kind: pa.DataType, validity: Mask | None = None)
     """Gather byte strings into a `string` or `binary` array.
 
     Raises:
-        OverflowError: together they exceed what 32-bit offsets can address.
+        OverflowError: the total size exceeds 32-bit offsets.
     """
     offsets = np.zeros(len(slices.lengths) + 1, np.int64)
     np.cumsum(slices.lengths, out=offsets[1:])
@@ -118,7 +122,7 @@ def gather_bytes(slices: Slices) -> Bytes:
 
 
 def validity_bitmap(validity: Mask | None) -> tuple[pa.Buffer | None, int]:
-    """The Arrow validity bitmap and null count of a mask; no bitmap when nothing is null."""
+    """The Arrow validity bitmap and null count of a mask; no bitmap if nothing is null."""
     if validity is None:
         return None, 0
     nulls = len(validity) - int(np.count_nonzero(validity))
@@ -128,7 +132,7 @@ def validity_bitmap(validity: Mask | None) -> tuple[pa.Buffer | None, int]:
 
 
 def validity_mask(array: pa.Array) -> Mask:
-    """True where there is a value."""
+    """A mask that is True where there is a value."""
     if array.null_count == 0:
         return np.ones(len(array), np.bool_)
     if pa.types.is_null(array.type):
@@ -165,10 +169,10 @@ def slices_of(array: pa.Array) -> Slices:
 
 
 def child_range(array: pa.Array) -> tuple[Ints, Ints | None, int, int]:
-    """How the items of a list, list view or map array lie in its child.
+    """The child items of a list, list view or map array.
 
-    Returns sizes (0 for null lists), an index of the child items in use or None when they are exactly the range
-    `[first, last)`, then first and last.
+    Returns: sizes (0 for null lists); an index of the child items in use, or None if they are exactly the range
+    `[first, last)`; first; last.
     """
     if is_list_view(array.type):
         width = np.int64 if pa.types.is_large_list_view(array.type) else np.int32
@@ -189,12 +193,12 @@ def child_range(array: pa.Array) -> tuple[Ints, Ints | None, int, int]:
 
 
 def is_list_view(kind: pa.DataType) -> bool:
-    """Whether lists have offsets and sizes of their own."""
+    """Whether the type is a list view, which stores both offsets and sizes."""
     return bool(pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
 
 
 def ranges(starts: Ints, sizes: Ints) -> Ints:
-    """The numbers starts[i] … starts[i] + sizes[i] − 1 of all i, one after the other."""
+    """The numbers starts[i] … starts[i] + sizes[i] − 1 for all i, concatenated."""
     ends = np.cumsum(sizes)
     out: Ints = np.repeat(starts - (ends - sizes), sizes)
     out += np.arange(int(ends[-1]) if len(ends) else 0)
@@ -202,7 +206,7 @@ def ranges(starts: Ints, sizes: Ints) -> Ints:
 
 
 def distinct_integers(values: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
-    """The different values, ascending. (`np.unique` alone would import numpy.ma, 10 ms of CPU.)"""
+    """The distinct values, ascending. (`np.unique` would import numpy.ma, 10 ms of CPU.)"""
     ordered = np.sort(values)
     distinct: npt.NDArray[_Scalar] = ordered[
         np.append(np.ones(min(1, len(ordered)), np.bool_), ordered[1:] != ordered[:-1])
@@ -217,7 +221,7 @@ def word_view(data: Bytes) -> Words:
 
 
 def pad(data: Bytes) -> Bytes:
-    """A copy with the spare bytes at its end."""
+    """A copy followed by the spare bytes."""
     return np.concatenate((data, np.zeros(SPARE_BYTES, np.uint8)))
 
 
@@ -225,8 +229,7 @@ def binary_array(values: Sequence[bytes | None], kind: pa.DataType | None = None
     """A binary array (or one of string type `kind`) of Python byte strings, without `pa.array`."""
     valid = _present(values)
     filled = cast(Sequence[bytes], values) if valid is None else [value or b"" for value in values]
-    offsets = np.zeros(len(values) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, filled), np.int64, len(values)), out=offsets[1:])
+    offsets = _ends(filled)
     if int(offsets[-1]) > 0x7FFF_FFFF:
         raise OverflowError(f"{int(offsets[-1])} bytes do not fit into one array")
     bitmap, nulls = validity_bitmap(valid)
@@ -234,16 +237,26 @@ def binary_array(values: Sequence[bytes | None], kind: pa.DataType | None = None
     return pa.Array.from_buffers(kind or pa.binary(), len(values), buffers, null_count=nulls)
 
 
+def _ends(values: Sequence[bytes]) -> Ints:
+    """0, and where each value ends in all of them."""
+    if len(values) < _FEW:
+        return np.array(list(itertools.accumulate(map(len, values), initial=0)), np.int64)
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
+    return offsets
+
+
 def text_array(values: Sequence[str | None]) -> pa.Array:
-    """A string array of Python texts, without `pa.array`."""
+    """A string array of Python strings, without `pa.array`."""
     return binary_array([None if value is None else value.encode() for value in values], pa.string())
 
 
 def integer_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """An array of a fixed-width type from its storage as Python numbers, None for null, without `pa.array`.
+    """An array of a fixed-width type from its storage values as Python numbers, None for null, without `pa.array`.
 
-    Dates, times and timestamps are their integers, decimals their unscaled values, booleans and floats themselves.
-    Raises: OverflowError, TypeError or ValueError for what the type cannot hold.
+    Storage values: integers for dates, times and timestamps, unscaled integers for decimals; booleans and floats as
+    they are.
+    Raises: OverflowError, TypeError or ValueError if a value does not fit the type.
     """
     valid = _present(values)
     filled = values if valid is None else [0 if value is None else value for value in values]
@@ -255,14 +268,14 @@ def integer_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _present(values: Sequence[object]) -> Mask | None:
-    """Which values are not None; None for all."""
+    """A mask of the values that are not None; None if all are present."""
     if None not in values:
         return None
     return np.fromiter((value is not None for value in values), np.bool_, len(values))
 
 
 def scalar_array(scalars: Sequence[pa.Scalar], kind: pa.DataType) -> pa.Array:
-    """An array of scalars that have the type `kind`, without `pa.array`."""
+    """An array of scalars of type `kind`, without `pa.array`."""
     return pa.concat_arrays([pa.repeat(scalar, 1) for scalar in scalars]) if scalars else pa.nulls(0, kind)
 
 

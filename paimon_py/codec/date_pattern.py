@@ -1,9 +1,9 @@
-"""Dates and times in texts, as a pattern of Java's `DateTimeFormatter` reads them in the root locale. Pure.
+"""Parses dates and times with patterns of Java's `DateTimeFormatter` in the root locale. Pure.
 
-A `DatePattern` is a list of parts that take letters one after the other and put numbers into fields; what the fields
-mean together is worked out at the end: as a calendar has them, but for days after the end of a month, or leniently,
-where month 13 is the January that follows. Java before 16 takes AM without an hour for midnight, as is done here, and
-later Java for six o'clock.
+A `DatePattern` is a list of parts that consume a string from left to right and set fields; the fields are combined at
+the end. Smart mode accepts valid dates and clamps days after the end of a month; lenient mode carries over, so that
+month 13 is January of the next year. AM without an hour is midnight, as in Java before 16; later versions return six
+o'clock.
 
 Source: Java `DateTimeFormatterBuilder.appendPattern`, `NumberPrinterParser`, `Parsed`, `IsoChronology`, `SignStyle`.
 """
@@ -24,13 +24,13 @@ _YEAR_MAX = 999_999_999
 _WIDEST = 19
 
 _FIELDS = {"d": 2, "h": 2, "H": 2, "k": 2, "K": 2, "m": 2, "s": 2, "M": 2, "D": 3, "S": 9, "a": 1}
-"""The fields that are read beside years, and the most letters of each."""
+"""The supported fields other than years, and the maximum number of letters of each."""
 _OTHERS = frozenset("GQqYwWEecFAnNBVvzOXxZpgL")
-"""What Java reads, too: eras, quarters, weeks, names of days, zones, numbers of nanoseconds, padding."""
+"""Letters that only Java supports: eras, quarters, weeks, day names, zones, nanosecond counts, padding."""
 
 
 class _Number(msgspec.Struct, frozen=True):
-    """A number of some digits. `reserved`: digits that the numbers right after it need.
+    """A number with a minimum and maximum of digits. `reserved`: digits that the adjacent numbers after it need.
 
     `sign`: see `_may_have_sign`.
     """
@@ -43,11 +43,11 @@ class _Number(msgspec.Struct, frozen=True):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the number before it leaves its digits to this one."""
+        """Whether a number directly before this one leaves digits to it."""
         return self.least == self.most and self.sign == "none"
 
     def read(self, text: str, at: int) -> tuple[int, int] | None:
-        """The value at a place of a text, and where it ends."""
+        """The value at a position of a string, and its end; None if there is no number."""
         begin, sign = at, text[at : at + 1]
         if sign in ("+", "-") and sign:
             if not _may_have_sign(self.sign, sign):
@@ -67,17 +67,17 @@ class _Number(msgspec.Struct, frozen=True):
         return self.meaning(value), begin + digits
 
     def meaning(self, value: int) -> int:
-        """What digits mean: two of a year are of this century, and those of a second are its fraction."""
+        """The field's value: a two-digit year is of this century, and digits of a second are its fraction."""
         if self.field in ("u", "y") and self.is_fixed:
             return 2000 + value
         return value * 10 ** (9 - self.most) if self.field == "S" else value
 
 
 class _Fraction(msgspec.Struct, frozen=True):
-    """A point and up to nine digits of a second."""
+    """A decimal point and up to nine digits of a second's fraction."""
 
     def read(self, text: str, at: int) -> tuple[int, int] | None:
-        """Nanoseconds at a place of a text, and where they end."""
+        """The nanoseconds at a position of a string, and their end; None if there are none."""
         end = at + 1
         while end <= at + 9 and text[end : end + 1] in _DIGITS:
             end += 1
@@ -92,7 +92,7 @@ class _HalfDay(msgspec.Struct, frozen=True):
     """AM or PM."""
 
     def read(self, text: str, at: int) -> tuple[int, int] | None:
-        """0 for AM or 1 for PM at a place of a text, and where the word ends."""
+        """0 for AM or 1 for PM at a position of a string, and its end."""
         found = ("AM", "PM").index(text[at : at + 2]) if text[at : at + 2] in ("AM", "PM") else None
         return None if found is None else (found, at + 2)
 
@@ -100,7 +100,7 @@ class _HalfDay(msgspec.Struct, frozen=True):
 
 
 class _Optional(msgspec.Struct, frozen=True):
-    """Parts that may be missing together."""
+    """An optional sequence of parts."""
 
     parts: tuple[_Part, ...]
 
@@ -115,23 +115,23 @@ def _may_have_sign(style: str, sign: str) -> bool:
 
 
 class DatePattern(msgspec.Struct, frozen=True):
-    """How texts are read. `lenient`: numbers that are too large count on."""
+    """A pattern for dates and times. `lenient`: values out of range carry over."""
 
     parts: tuple[_Part, ...]
     lenient: bool = False
 
     @classmethod
     def of(cls, text: str) -> DatePattern:
-        """The pattern that a text like `yyyy-MM-dd HH:mm` says.
+        """Parse a pattern such as `yyyy-MM-dd HH:mm`.
 
         Raises:
-            UsageError: it is not a pattern of Java's.
-            UnsupportedError: it has letters that are not read here.
+            UsageError: not a valid pattern of Java.
+            UnsupportedError: letters that are not supported.
         """
         return cls(_Builder(text).parts())
 
     def nanos(self, text: str) -> int | None:
-        """Nanoseconds from 1970 to the date and time that a text says, midnight if it says none; None: no date."""
+        """Nanoseconds from 1970 to the date and time in a string, midnight if it has no time; None: not a date."""
         fields: dict[str, int] = {}
         if _read(self.parts, text, 0, fields) != len(text):
             return None
@@ -142,11 +142,11 @@ class DatePattern(msgspec.Struct, frozen=True):
 
 
 class _NoDateError(Exception):
-    """Fields contradict each other, or make no date."""
+    """The fields contradict each other, or do not form a date."""
 
 
 class _Builder:
-    """Parts of a pattern, letter by letter."""
+    """Builds the parts of a pattern, letter by letter."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -198,7 +198,7 @@ class _Builder:
         return self._add(_Number("M" if letter == "L" else letter, count, most))
 
     def _add_quoted(self, at: int) -> int:
-        """Add a text in quotes that begins here. Returns: where it ends."""
+        """Add a quoted literal that begins here. Returns: its end."""
         text, end = "", at + 1
         while True:
             close = self._text.find("'", end)
@@ -234,7 +234,7 @@ class _Builder:
         self._number = None
 
     def _add(self, number: _Number) -> None:
-        """Add a number; digits that follow without anything between are told apart by their widths."""
+        """Add a number; adjacent numbers are separated by their widths."""
         parts = self._levels[-1]
         parts.append(number)
         first = parts[self._number] if self._number is not None else None
@@ -248,7 +248,7 @@ class _Builder:
 
 
 def _read(parts: tuple[_Part, ...], text: str, at: int, fields: dict[str, int]) -> int | None:
-    """Where parts end in a text; their numbers go into fields. None if the text is another one."""
+    """Match parts against a string, setting `fields`. Returns the end, None if they do not match."""
     for part in parts:
         if isinstance(part, str):
             if not text.startswith(part, at):
@@ -269,7 +269,7 @@ def _read(parts: tuple[_Part, ...], text: str, at: int, fields: dict[str, int]) 
 
 
 def _days(fields: dict[str, int], *, lenient: bool) -> int:
-    """Days from 1970 to the date of fields."""
+    """Days from 1970 to the date in the fields."""
     year = _year(fields)
     by_month = _day_of_month(year, fields, lenient=lenient) if {"M", "d"} <= fields.keys() else None
     if "D" not in fields:
@@ -305,7 +305,7 @@ def _day_of_month(year: int, fields: dict[str, int], *, lenient: bool) -> int:
 
 
 def _time(fields: dict[str, int], *, lenient: bool) -> int:
-    """Nanoseconds of the day; 0 if the fields say no time."""
+    """Nanoseconds of the day; 0 if the fields contain no time."""
     hour = _hour(fields)
     minute, second, nano = fields.get("m"), fields.get("s"), fields.get("S")
     rest = (minute or 0) * _MINUTE_NANOS + (second or 0) * _SECOND_NANOS + (nano or 0)
@@ -319,7 +319,7 @@ def _time(fields: dict[str, int], *, lenient: bool) -> int:
 
 
 def _hour(fields: dict[str, int]) -> int | None:
-    """The hour of the day, if there is one."""
+    """The hour of the day; None if no field gives it."""
     hour, of_half, half = fields.get("H"), fields.get("K"), fields.get("a")
     if "k" in fields:
         hour = _same(hour, _of_clock(fields["k"], 24))
@@ -333,7 +333,7 @@ def _hour(fields: dict[str, int]) -> int | None:
 
 
 def _of_clock(shown: int, hours: int) -> int:
-    """The hour that a clock from 1 to so many hours shows; 0 is 0."""
+    """The hour of a clock that counts from 1 to `hours`, which stands for 0."""
     _require(0 <= shown <= hours)
     return shown % hours
 
@@ -355,7 +355,7 @@ def _require(holds: bool) -> None:
 
 
 def days_of(year: int, month: int, day: int) -> int:
-    """Days from 1970 to a date of the proleptic Gregorian calendar, any year."""
+    """Days from 1970 to a date of the proleptic Gregorian calendar, for any year."""
     year -= month <= 2
     era, year_of_era = divmod(year, 400)
     day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
@@ -374,4 +374,4 @@ DEFAULT_PATTERN = DatePattern(
     ),
     lenient=True,
 )  # fmt: skip
-"""A date and perhaps a time, as Paimon reads partitions where no pattern is given."""
+"""A date and optionally a time, as Paimon parses partitions if no pattern is configured."""

@@ -25,13 +25,13 @@ VERSION = 1
 _MAGIC_32 = struct.pack(">i", 1581511376)
 _MAGIC_64 = struct.pack("<i", 1681511377)
 _FRAME = 8
-"""Bytes of size and checksum around what the size counts."""
+"""The size of the length and checksum fields, which the length does not include."""
 
 
 class DeletionVector:
-    """The dead rows of one data file, as positions from 0 in the order of the file. Does not change.
+    """The dead rows of one data file, as positions from 0 in file order. Immutable.
 
-    `len(vector)` counts them. Memory: two bytes a position at most, less for runs.
+    `len(vector)` is their number. Memory: at most two bytes per position, less for runs.
     """
 
     __slots__ = ("_parts",)
@@ -41,9 +41,9 @@ class DeletionVector:
 
     @classmethod
     def of(cls, positions: Ints) -> DeletionVector:
-        """The vector of positions in any order, none negative.
+        """The vector of the given positions, in any order, all non-negative.
 
-        Cost: 15 ns a position.
+        Cost: 15 ns per position.
         """
         highs = positions >> 32
         return cls({int(high): bitmap_of(positions[highs == high]) for high in distinct_integers(highs)})
@@ -61,7 +61,7 @@ class DeletionVector:
 
     @property
     def last(self) -> int:
-        """The greatest position, −1 if there is none."""
+        """The largest position, −1 if there is none."""
         if not self._parts:
             return -1
         high, part = next(reversed(self._parts.items()))
@@ -76,7 +76,7 @@ class DeletionVector:
     def within(self, start: int, stop: int) -> Ints:
         """The positions from `start` up to but not including `stop`, ascending.
 
-        Cost: 4 µs, and 1 ns for every position found.
+        Cost: 4 µs, plus 1 ns per position found.
         """
         found = []
         for high, part in self._parts.items():
@@ -88,19 +88,19 @@ class DeletionVector:
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
     def union(self, other: DeletionVector) -> DeletionVector:
-        """Rows dead in either."""
+        """The rows that are dead in either vector."""
         parts = dict(self._parts)
         for high, part in other._parts.items():
             parts[high] = parts[high] | part if high in parts else part
         return DeletionVector(parts)
 
     def bitmap(self, high: int) -> BitMap:
-        """The positions whose upper half is `high`, by their lower half."""
+        """The positions whose upper half is `high`, as their lower halves."""
         return self._parts.get(high, BitMap())
 
     @property
     def highs(self) -> range:
-        """The upper halves, from 0 to the greatest."""
+        """The upper halves, from 0 to the largest."""
         return range(max(self._parts, default=-1) + 1)
 
 
@@ -108,7 +108,7 @@ def encode(vector: DeletionVector, *, bits: int) -> tuple[bytes, int]:
     """The block of a vector in Java's bytes, and its length as an index manifest states it.
 
     Args:
-        bits: 32, or 64 for the kind of option `deletion-vectors.bitmap64`.
+        bits: 32, or 64 for the option `deletion-vectors.bitmap64`.
     """
     if bits == 32:
         assert len(vector.highs) <= 1, "a position needs more than 32 bits"
@@ -121,12 +121,12 @@ def encode(vector: DeletionVector, *, bits: int) -> tuple[bytes, int]:
 
 
 def decode(data: bytes, length: int, path: str, offset: int) -> DeletionVector:
-    """The vector in `data`, which begins with its block; bytes after the block do not count.
+    """The vector whose block begins `data`; bytes after the block are ignored.
 
     Args:
         length: the length that the index manifest states.
-        path, offset: where the block lies, for errors.
-    Raises: CorruptionError if anything about the block is wrong, its checksum included.
+        path, offset: location of the block, for errors.
+    Raises: CorruptionError if the block is damaged; its checksum is verified.
     """
 
     def damage(reason: str) -> CorruptionError:

@@ -1,7 +1,7 @@
-"""How many different values a column has, in a fixed amount of memory.
+"""Estimates the number of distinct values in a column, in a fixed amount of memory.
 
-The smallest 16,384 hashes of all values are kept. While there are fewer, they are counted; else how densely they lie
-tells how many there are, with a standard error of 0.8 %.
+The smallest 16,384 hashes of all values are kept. If there are fewer, their number is exact; otherwise it is estimated
+from the density of the hashes, with a standard error of 0.8 %.
 
 Source: Bar-Yossef et al., "Counting Distinct Elements in a Data Stream" (2002); theta sketches of Apache DataSketches.
 """
@@ -19,31 +19,31 @@ _HASHES = 2.0**64
 
 
 class DistinctCount:
-    """Counts the different values of arrays of one type; NULL is none."""
+    """Counts the distinct values of arrays of one type, ignoring NULL."""
 
     def __init__(self) -> None:
         self._hashes: Words = np.zeros(0, np.uint64)
         self._limit: np.uint64 | None = None
 
     def state(self) -> tuple[bytes, int | None]:
-        """All that the counter knows: its hashes, 8 bytes each, and the limit below which all are kept."""
+        """The complete state: the hashes, 8 bytes each, and the limit below which all are kept."""
         return self._hashes.astype("<u8").tobytes(), None if self._limit is None else int(self._limit)
 
     @classmethod
     def of(cls, hashes: bytes, limit: int | None) -> DistinctCount:
-        """The counter that `state` tells of."""
+        """The inverse of `state`."""
         made = cls()
         made._hashes = np.frombuffer(hashes, "<u8").astype(np.uint64)
         made._limit = None if limit is None else np.uint64(limit)
         return made
 
     def add(self, array: pa.Array) -> None:
-        """Take the values of an array into account. Cost: a sort of those whose hashes are small."""
+        """Add the values of an array. Cost: a sort of the small hashes."""
         hashes = _hashes(array.drop_null() if array.null_count else array)
         self._take(hashes)
 
     def join(self, other: DistinctCount) -> None:
-        """Take the values into account that another counter has met."""
+        """Add the values that another counter has seen."""
         if other._limit is not None and (self._limit is None or other._limit < self._limit):
             self._limit = other._limit
             self._hashes = self._hashes[self._hashes < other._limit]
@@ -60,7 +60,7 @@ class DistinctCount:
             self._hashes = self._hashes[:_KEPT]
 
     def result(self) -> int:
-        """How many there are; exact up to 16,384, but for values whose 64 bits of hash are the same."""
+        """The number of distinct values; exact up to 16,384, except for 64-bit hash collisions."""
         if self._limit is None:
             return len(self._hashes)
         return round(len(self._hashes) / (float(self._limit) / _HASHES))

@@ -1,4 +1,4 @@
-"""Names in metadata that one flipped bit made of names that are known: damage, and not what a newer release added."""
+"""Detects damaged names in metadata: a known name with one flipped bit, not a newer name."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from paimon_py.errors import CorruptionError
 
 
 def check_names(names: Collection[str], known: Collection[str], path: str, offset: int | None = None) -> None:
-    """Refuse a name that is a known one, which is missing, with a flipped bit.
+    """Refuse a name that equals a missing known name except for one flipped bit.
 
-    Cost: nothing where all names are known.
+    Cost: none if all names are known.
     Raises: CorruptionError
     """
     strange = [name for name in names if name not in known]

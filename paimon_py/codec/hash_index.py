@@ -1,4 +1,4 @@
-"""Hash index files: the hashes of the keys in one dynamic bucket, nothing else.
+"""Hash index files: the hashes of the keys in one dynamic bucket.
 
 Source: format.md §7.4; Java `HashIndexFile`.
 """
@@ -19,15 +19,15 @@ _CHECKED = re.compile("index-([0-9a-f]{8})-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-
 
 
 def encode_hashes(hashes: Int32s) -> bytes:
-    """Four bytes a hash, the highest first."""
+    """Four bytes per hash, big-endian."""
     return hashes.astype(">i4").tobytes()
 
 
 def name_for(uuid: str, data: bytes) -> str:
-    """The name of a file with these bytes: it begins with their CRC-32, and its UUID has version 8 to say so.
+    """The name of a file with these bytes: contains their CRC-32, marked by version 8 in the UUID.
 
-    The file itself has no room for a checksum: readers take all of its bytes for hashes. A `uuid` that is not a random
-    one stays as it is.
+    The file itself has no room for a checksum, since readers interpret all of its bytes as hashes. A `uuid` that is not
+    random (version 4) is kept.
     """
     parts = _RANDOM.fullmatch(uuid)
     return f"index-{zlib.crc32(data):08x}{parts[1]}8{parts[2]}-0" if parts else f"index-{uuid}-0"
@@ -36,7 +36,7 @@ def name_for(uuid: str, data: bytes) -> str:
 def decode_hashes(data: bytes, count: int, path: str) -> Int32s:
     """The hashes of a file; `count` is the number that its index entry states.
 
-    Raises: CorruptionError if it holds another number of bytes, or bytes that its name does not go with.
+    Raises: CorruptionError if the size does not match `count`, or the checksum does not match the name.
     """
     checked = _CHECKED.fullmatch(path.rpartition("/")[2])
     if checked and int(checked[1], 16) != zlib.crc32(data):

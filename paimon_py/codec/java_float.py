@@ -1,11 +1,11 @@
-"""FLOAT and DOUBLE as texts, digit for digit as Java prints them before JDK 19.
+"""FLOAT and DOUBLE as strings, digit for digit as Java prints them before JDK 19.
 
-Those Javas generate digits from an exact fraction until what is left is smaller than half the distance to the next
-number, but have four peculiarities that make some texts longer than needed (2E23 is 1.9999999999999998E23): in the
-form with an exponent the test is skipped once; integers are printed whole, with digits dropped by a table; the
-distance is the same on both sides, except halved at powers of two; and whether "exactly at the limit" stops depends on
-whether the fraction fits a machine word. Partition directories are named by these texts, so they must agree. JDK 19
-and later print the shortest text.
+These versions generate digits from an exact fraction until the remainder is smaller than half the distance to the next
+number, but four peculiarities make some strings longer than needed (2E23 is 1.9999999999999998E23): in exponent form
+the test is skipped once; integers are printed whole, with digits dropped by a table; the distance is the same on both
+sides, except halved at powers of two; and whether "exactly at the limit" stops depends on whether the fraction fits in
+a machine word. Partition directories are named by these strings, so they must agree. JDK 19 and later print the
+shortest string.
 
 Source: the behaviour of `Double.toString` and `Float.toString` of JDK 8 to 18, checked against JDK 17.
 """
@@ -22,7 +22,7 @@ _FIVES_MAX = 27
 
 
 class _Binary(NamedTuple):
-    """value = mantissa · 2^(exponent − 52), 2^52 ≤ mantissa < 2^53; `precision` bits of it are known."""
+    """value = mantissa · 2^(exponent − 52), 2^52 ≤ mantissa < 2^53; `precision`: the number of significant bits."""
 
     mantissa: int
     exponent: int
@@ -30,7 +30,7 @@ class _Binary(NamedTuple):
 
 
 def java_float(value: float, *, single: bool) -> str:
-    """Java's text of a FLOAT (`single`) or DOUBLE: at least one digit after the point, exponent from 10⁷ and 10⁻³."""
+    """Java's string for a FLOAT (`single`) or DOUBLE: at least one decimal; exponent form from 10⁷ and below 10⁻³."""
     if math.isnan(value):
         return "NaN"
     sign = "-" if math.copysign(1, value) < 0 else ""
@@ -64,7 +64,7 @@ def _binary(value: float, single: bool) -> _Binary:
 
 
 def _digits(number: _Binary) -> tuple[str, int]:
-    """Decimal digits, and the position of the point before or behind the first of them: value = 0.digits · 10^point."""
+    """The decimal digits, and the exponent of the decimal point: value = 0.digits · 10^point."""
     mantissa, exponent, precision = number
     odd_bits = _MANTISSA_BITS + 1 - _trailing_zeros(mantissa)
     fraction_bits = max(0, odd_bits - exponent - 1)
@@ -91,7 +91,7 @@ def _digits(number: _Binary) -> tuple[str, int]:
 
 
 def _generate(top: int, bottom: int, gap: int, decimal: int, word: int | None) -> tuple[str, int]:
-    """Digits of top / bottom until the rest is within `gap` of the value or of the next digit."""
+    """Digits of top / bottom until the remainder is within `gap` of the value or of the next digit."""
     tens = bottom * 10
     digits: list[int] = []
     first = True
@@ -119,7 +119,7 @@ def _generate(top: int, bottom: int, gap: int, decimal: int, word: int | None) -
 
 
 def _whole(number: _Binary) -> tuple[str, int]:
-    """An integer below 2^63, without the digits that its precision cannot vouch for."""
+    """An integer below 2^63, without the digits beyond its precision."""
     mantissa, exponent, precision = number
     value = (
         mantissa << (exponent - _MANTISSA_BITS)
@@ -144,7 +144,7 @@ def _rounded_up(digits: list[int], point: int) -> tuple[str, int]:
 
 
 def _estimate(mantissa: int, exponent: int) -> int:
-    """The decimal exponent, or one more: a tangent of the logarithm, in the arithmetic of doubles."""
+    """The decimal exponent, or one more: a linear approximation of the logarithm, in double arithmetic."""
     scaled = math.ldexp(mantissa, -_MANTISSA_BITS)
     return math.floor((scaled - 1.5) * 0.289529654 + 0.176091259 + exponent * 0.301029995663981)
 
@@ -157,7 +157,7 @@ def _wrap(value: int, word: int | None) -> int:
 
 
 def _five_bits(power: int) -> int:
-    """Bits of 5^power as estimated: exact in a table, three a power beyond it."""
+    """The estimated number of bits of 5^power: exact in a table, three bits per power beyond it."""
     if power >= _FIVES_MAX:
         return power * 3
     return (5**power).bit_length() if power else 0

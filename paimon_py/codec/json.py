@@ -1,6 +1,6 @@
-"""Schema files: JSON text and `TableSchema`, in the very layout that Java writes.
+"""Schema files: JSON and `TableSchema`, in the exact layout that Java writes.
 
-Fields of the JSON that are not known here are kept in `extra` and written back.
+Unknown JSON fields are kept in `extra` and written back.
 
 Source: format.md §3; Java `SchemaSerializer`, `DataField.serializeJson`, Jackson's `DefaultPrettyPrinter`.
 """
@@ -22,7 +22,7 @@ from paimon_py.spec.types import Atomic, DataType, Field, RowType
 
 CURRENT_VERSION = 3
 NESTING_MAX = 100
-"""Lists and objects in one another, at most, in what is carried along."""
+"""The maximum nesting of lists and objects in preserved fields."""
 
 _BUCKET_DEFAULT_OF_VERSION_1 = "1"
 _FORMAT_DEFAULT_OF_VERSION_2 = "orc"
@@ -51,11 +51,10 @@ def decode_object(data: bytes, path: str) -> dict[str, Any]:
 
 
 def unknown_items(value: Mapping[str, Any], known: Collection[str], path: str) -> dict[str, Any]:
-    """What a metadata file holds beside known keys; it is written back where the file is rewritten.
+    """The items of a metadata file other than the known keys; they are written back when the file is rewritten.
 
     Raises:
-        CorruptionError: more than `NESTING_MAX` lists and objects in one another, or a known key with a flipped
-            bit.
+        CorruptionError: nested more than `NESTING_MAX` deep, or a known key with a flipped bit.
     """
     found = {key: item for key, item in value.items() if key not in known}
     check_names(value, known, path)
@@ -75,14 +74,14 @@ def _parts(item: Any) -> Iterable[Any]:
 
 
 def pretty(value: Any) -> bytes:
-    """JSON as Jackson's default pretty printer lays it out: objects on lines of two more spaces, lists in one line."""
+    """JSON in the layout of Jackson's default pretty printer: objects indented by two spaces, lists on one line."""
     parts: list[str] = []
     _print(value, "\n", parts.append)
     return "".join(parts).encode("utf-8", "replace")
 
 
 def flat(value: Any) -> str:
-    """JSON in one line without blanks, as Java's system tables show lists and objects; None is `null`."""
+    """JSON on one line without spaces, as Java's system tables show lists and objects; None is `null`."""
     if isinstance(value, str):
         return '"' + value.translate(_ESCAPES) + '"'
     if isinstance(value, Mapping):
@@ -95,7 +94,7 @@ def flat(value: Any) -> str:
 def schema_from_json(data: bytes, path: str) -> TableSchema:
     """The schema in a schema file.
 
-    Old versions get the defaults of their time as options: bucket 1 up to version 1, ORC files up to version 2.
+    Old versions get the defaults of their time as options: bucket 1 up to version 1, file format ORC up to version 2.
 
     Raises:
         CorruptionError: not a schema.
@@ -106,7 +105,7 @@ def schema_from_json(data: bytes, path: str) -> TableSchema:
 
 
 def schema_options_from_json(data: bytes, path: str) -> dict[str, str]:
-    """The options in a schema file as they stand there, also where later releases have columns that are not known here.
+    """The raw options in a schema file; works even if the columns use types of later releases.
 
     Raises:
         CorruptionError: not a schema.
@@ -153,7 +152,7 @@ def _schema(value: Mapping[str, Any], path: str) -> TableSchema:
 
 
 def schema_to_json(schema: TableSchema) -> bytes:
-    """The bytes of a schema file, laid out as Java does."""
+    """The bytes of a schema file, in Java's layout."""
     value: dict[str, Any] = {
         "version": schema.version,
         "id": schema.id,
@@ -210,13 +209,13 @@ def _fields(value: Mapping[str, Any], path: str) -> tuple[Field, ...]:
 
 
 def _all_ids(fields: Sequence[Field]) -> list[int]:
-    """The ids of the fields and of those inside them; these may repeat others, as old SDKs begin anew in each ROW."""
+    """The ids of the fields and of their nested fields; ids may repeat: old SDKs restart in each ROW."""
     ids = [field.id for field in fields]
 
     def note(data_type: DataType) -> bool:
         if isinstance(data_type, RowType):
             ids.extend(field.id for field in data_type.fields)
-        return False  # so that the walk goes on
+        return False  # keeps the walk going
 
     for field in fields:
         if not isinstance(field.type, Atomic):

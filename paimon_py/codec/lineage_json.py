@@ -1,8 +1,8 @@
-"""What paimon_py adds to the `properties` of a snapshot: its parent, when its schema was made, who has committed
-under which numbers, the order of files that wait for their bucket, and whether the commit changed no row.
+"""Properties that paimon_py adds to a snapshot: its parent, the creation time of its schema, the users that have
+committed with their identifiers, the order of files in postponed buckets, and whether the commit changed no row.
 
-Java and other readers ignore properties that they do not know. Some of Java's commits take over the properties of an
-earlier snapshot, so that ours say of which snapshot they speak.
+Java and other readers ignore unknown properties. Some of Java's commits copy the properties of an earlier snapshot, so
+each value records the snapshot that it describes.
 
 Source: docs/format.md §4.3; docs/decisions/0030-lineage.md.
 """
@@ -30,9 +30,9 @@ _SAME = "same"
 
 
 class Lineage(NamedTuple):
-    """What the properties of a snapshot hold: the caller's (None if there are none), the parent, when the schema was
-    made, the users, and the order of waiting files; these are None where the writer did not say. Last, whether the
-    writer says that no row changed.
+    """The decoded properties of a snapshot: the caller's (None if there are none), the parent, the creation time of the
+    schema, the users, and the order of postponed files, each None if not recorded; and whether the writer recorded that
+    no row changed.
     """
 
     properties: dict[str, str] | None
@@ -44,9 +44,9 @@ class Lineage(NamedTuple):
 
 
 def lineage_of(properties: Mapping[str, str], snapshot_id: int, path: str) -> Lineage:
-    """Part the properties of a snapshot file.
+    """Split the properties of a snapshot file.
 
-    A writer that says the parent and no users knows that there are none.
+    If the parent is recorded but the users are not, there are no users.
 
     Raises: CorruptionError if one cannot be decoded.
     """
@@ -71,7 +71,7 @@ def _decode(properties: Mapping[str, str], name: str, kind: type[T], path: str) 
 
 
 def together(snapshot: Snapshot) -> dict[str, str]:
-    """All properties of a snapshot, as its file holds them."""
+    """All properties of a snapshot, as stored in its file."""
     found = dict(snapshot.properties or {})
     parent = snapshot.parent
     if parent is not None:

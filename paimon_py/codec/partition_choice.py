@@ -1,4 +1,4 @@
-"""Which partitions: said by values of their keys, by a condition on the keys, or as serialized rows.
+"""Selects partitions: by the values of their keys, by a condition on the keys, or as serialized rows.
 
 Source: format.md §15.5; Java `PartitionPredicate`.
 """
@@ -30,10 +30,10 @@ _LONG_MAX = (1 << 63) - 1
 
 
 class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A choice of partitions. Called with serialized partitions, the choice says which of them belong to it.
+    """A choice of partitions. Called with serialized partitions, it returns a mask of those that belong to it.
 
-    `fields`: of the partition keys. `predicate`: bound to the fields, true for the chosen partitions. `rows`: the
-    serialized partitions that are chosen, if they are known; then there is no predicate. `text`: what a caller said.
+    `fields`: the partition keys. `predicate`: bound to the fields, true for chosen partitions. `rows`: the serialized
+    chosen partitions, if known; then there is no predicate. `text`: the choice as the caller wrote it.
     """
 
     fields: tuple[Field, ...] = ()
@@ -43,14 +43,14 @@ class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def of_rows(cls, rows: Iterable[bytes]) -> PartitionChoice:
-        """The choice of some serialized partitions."""
+        """The choice of the given serialized partitions."""
         return cls(rows=frozenset(rows))
 
     @classmethod
     def of_specs(cls, schema: TableSchema, specs: Sequence[Mapping[str, object]]) -> PartitionChoice:
-        """The choice of partitions that have the values of a spec; a key it lacks may have any value, None is NULL.
+        """The choice of partitions that match any of the specs; keys missing in a spec match any value, None is NULL.
 
-        Raises: UsageError if a name is not a partition key, or a value is none that its column can hold.
+        Raises: UsageError if a name is not a partition key, or a value does not fit its column.
         """
         for spec in specs:
             _check_names(schema, spec)
@@ -61,18 +61,18 @@ class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def where(cls, schema: TableSchema, predicate: Predicate) -> PartitionChoice:
-        """The choice of partitions for which a bound predicate is true; the predicate asks for partition keys alone."""
+        """The choice of partitions for which a bound predicate is true; the predicate refers to partition keys only."""
         return cls(fields=schema.partition_fields, predicate=predicate)
 
     def __call__(self, partitions: pa.Array) -> Mask:
-        """Which of some serialized partitions are chosen.
+        """A mask of the chosen partitions.
 
         Cost: one evaluation over all of them.
         """
         return self._test(partitions)
 
     def of_manifests(self, files: Sequence[ManifestFile]) -> Mask:
-        """Which manifests may hold a chosen partition, by their partition statistics."""
+        """A mask of the manifests that may contain a chosen partition, by their partition statistics."""
         types = [field.type for field in self.fields]
         arity = len(types).to_bytes(4, "big")
         known = [
@@ -111,9 +111,9 @@ class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 def choice_of(
     schema: TableSchema, verb: str, partitions: object, where: Predicate | str | None = None
 ) -> PartitionChoice | None:
-    """What a caller of a verb means by `partitions=[{"month": 3}]` and `where`, which both have to hold; None: all.
+    """The choice by a verb's arguments `partitions=[{"month": 3}]` and `where`, both of which must match; None: all.
 
-    Raises: UsageError for anything else, an empty list or spec, a condition on other columns, and as `of_specs`.
+    Raises: UsageError for other values, an empty list or spec, a condition on other columns, and as `of_specs`.
     """
     chosen = None if partitions is None else PartitionChoice.of_specs(schema, _specs(verb, partitions))
     if where is None:
@@ -155,7 +155,7 @@ def _fit(fields: Sequence[Field], name: str, value: object) -> Predicate:
 
 
 def _null_count(stats: Stats, slot: int, most: int) -> int | None:
-    """How many entries have NULL in a column; None if that is not known, or cannot be."""
+    """The number of entries with NULL in a column; None if it is unknown or impossible."""
     count = stats.null_counts[slot] if stats.null_counts else None
     return count if count is not None and 0 <= count <= most else None
 

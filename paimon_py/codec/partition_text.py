@@ -1,4 +1,4 @@
-"""Partition values as the texts that name their directories, before escaping.
+"""Partition values as the strings that name their directories, before escaping.
 
 Source: format.md §1.2; Java `InternalRowPartitionComputer`, `DateTimeUtils`, `LocalDateTime.toString`.
 """
@@ -28,17 +28,17 @@ _DAY_NANOS = 86_400_000_000_000
 _UNIT_NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _INTEGERS = frozenset({Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT})
 _BITS = {Root.FLOAT: pa.int32(), Root.DOUBLE: pa.int64()}
-"""How floating point values are told apart: −0.0 and 0.0 are two partitions."""
+"""Types by which floating-point values are compared bit by bit: −0.0 and 0.0 are two partitions."""
 _CHARACTERS = frozenset({Root.CHAR, Root.VARCHAR})
 
 
 def partition_texts(column: pa.Array, kind: DataType, *, legacy: bool) -> pa.StringArray:
-    """The directory text of each value, null for null; `legacy` is the option `partition.legacy-name`.
+    """The directory name of each value, null for null; `legacy` is the option `partition.legacy-name`.
 
-    Cost: one text per distinct value.
+    Cost: one conversion per distinct value.
     Raises:
-        UnsupportedError: a type whose text Java does not define usefully (binary, nested), or depends on the zone of
-            the Java process (TIMESTAMP WITH LOCAL TIME ZONE without legacy names).
+        UnsupportedError: a type without a usable string form in Java (binary, nested), or whose form depends on the
+            time zone of the Java process (TIMESTAMP WITH LOCAL TIME ZONE without legacy names).
     """
     if not isinstance(kind, Atomic):
         raise UnsupportedError(f"partitions by {sql_type(kind)}", feature="nested partition keys")
@@ -52,7 +52,7 @@ def partition_texts(column: pa.Array, kind: DataType, *, legacy: bool) -> pa.Str
 
 
 def partition_directory(schema: TableSchema, partition: bytes) -> str:
-    """The directory of a partition (a serialized BinaryRow) below the table; "" without partition keys."""
+    """The directory of a partition (a serialized BinaryRow) relative to the table; "" without partition keys."""
     fields = schema.partition_fields
     if not fields:
         return ""
@@ -124,12 +124,12 @@ def iso_local(nanos: int) -> str:
 
 
 def unit_nanos(kind: pa.DataType) -> int:
-    """Nanoseconds in a step of a timestamp type."""
+    """The nanoseconds per unit of a timestamp type."""
     return _UNIT_NANOS[kind.unit]
 
 
 def civil(days: int) -> tuple[int, int, int]:
-    """Year, month, day of a number of days since 1970 in the proleptic Gregorian calendar, any year."""
+    """Year, month and day of a number of days since 1970 in the proleptic Gregorian calendar, for any year."""
     cycles, rest = divmod(days + _EPOCH_ORDINAL - 1, _DAYS_OF_400_YEARS)
     date = datetime.date.fromordinal(rest + 1)
     return date.year + 400 * cycles, date.month, date.day
@@ -155,7 +155,7 @@ def _time_text(millis: int, precision: int) -> str:
 
 
 def padded_timestamp(nanos: int, precision: int) -> str:
-    """Nanoseconds since 1970 as `2024-01-02 03:04:05.678`, with at least so many digits after the point."""
+    """Nanoseconds since 1970 as `2024-01-02 03:04:05.678`, with at least `precision` digits after the point."""
     days, clock = divmod(nanos, _DAY_NANOS)
     seconds, fraction = divmod(clock, 1_000_000_000)
     digits = f"{fraction:09d}"

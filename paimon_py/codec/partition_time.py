@@ -1,7 +1,7 @@
-"""The time that the values of a partition say. Pure.
+"""Extracts the time of a partition from its values. Pure.
 
-Source: format.md §16.7; Java `PartitionTimeExtractor` of 2.1: before it, `$dt` also stood for the beginning of `$dt1`,
-and NULL in a key that the pattern does not name hid the time.
+Source: format.md §16.7; Java `PartitionTimeExtractor` of 2.1: before 2.1, `$dt` also matched the beginning of `$dt1`,
+and NULL in a key outside the pattern disabled the extraction.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from paimon_py.spec.schema import TableSchema
 
 
 class PartitionTime(msgspec.Struct, frozen=True):
-    """Where the time of a partition stands in its values.
+    """How to extract the time of a partition from its values.
 
     Attributes:
         keys: the partition keys.
-        pattern: a text with `$key` where values stand; None for the first key.
-        dates: how the text that results is read.
+        pattern: a string with `$key` placeholders for values; None for the first key.
+        dates: the pattern that parses the resulting string.
     """
 
     keys: tuple[str, ...]
@@ -33,7 +33,7 @@ class PartitionTime(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_options(cls, schema: TableSchema, options: Options) -> PartitionTime:
-        """What the options `partition.timestamp-pattern` and `partition.timestamp-formatter` say.
+        """The extraction configured by the options `partition.timestamp-pattern` and `partition.timestamp-formatter`.
 
         Raises: as `of`
         """
@@ -42,7 +42,7 @@ class PartitionTime(msgspec.Struct, frozen=True):
 
     @classmethod
     def required_by(cls, schema: TableSchema) -> PartitionTime | None:
-        """Where the time must stand in the values of every partition that is written, None if it need not.
+        """The extraction that must succeed for every written partition; None if none is required.
 
         Raises: as `of`
         """
@@ -54,9 +54,9 @@ class PartitionTime(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, keys: tuple[str, ...], pattern: str | None, formatter: str | None) -> PartitionTime:
-        """The time by a pattern, None for the first key, and a formatter, None for a plain date or date and time.
+        """The extraction for a pattern (None: the first key) and a formatter (None: a plain date, or date and time).
 
-        Raises: OptionError, UnsupportedError: the formatter is none of Java's, or one that is not read here.
+        Raises: OptionError, UnsupportedError: the formatter is invalid in Java, or not supported here.
         """
         if formatter is None:
             return cls(keys, pattern, DEFAULT_PATTERN)
@@ -69,15 +69,15 @@ class PartitionTime(msgspec.Struct, frozen=True):
             raise OptionError(f"{name} = {formatter!r}: {error}", option=name, value=formatter) from error
 
     def nanos(self, values: tuple[str | None, ...]) -> int | None:
-        """Nanoseconds from 1970 to the time on the wall that the values say; None if they say none.
+        """Nanoseconds from 1970 to the local time in the values; None if they contain no time.
 
-        `values`: texts, as Java prints what it holds: days of a DATE, `2024-01-02T03:04` of a TIMESTAMP.
+        `values`: strings in Java's format: the day number of a DATE, `2024-01-02T03:04` of a TIMESTAMP.
         """
         text = values[0] if self.pattern is None else self._fill(self.pattern, values)
         return None if text is None else self.dates.nanos(text)
 
     def _fill(self, pattern: str, values: tuple[str | None, ...]) -> str | None:
-        """The pattern with values in it; the longest key that fits stands for itself. None where a value is NULL."""
+        """The pattern with placeholders replaced, longest matching key first; None if a value is NULL."""
         known = sorted(zip(self.keys, values, strict=True), key=lambda pair: -len(pair[0]))
         first, *rest = pattern.split("$")
         parts = [first]
@@ -90,9 +90,9 @@ class PartitionTime(msgspec.Struct, frozen=True):
 
 
 def time_texts(schema: TableSchema, partitions: Sequence[bytes]) -> list[tuple[str | None, ...]]:
-    """The values of serialized partitions as `PartitionTime` takes them.
+    """The values of serialized partitions in the form that `PartitionTime` takes.
 
-    Raises: UnsupportedError: a type whose texts Java does not define.
+    Raises: UnsupportedError: a type without a string form in Java.
     """
     fields = schema.partition_fields
     columns = decode(partitions, [field.type for field in fields])

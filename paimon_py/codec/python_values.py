@@ -20,12 +20,12 @@ _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
 def python_array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
-    """What `pa.array(values, kind)` is, of values that the type holds as they are.
+    """Like `pa.array(values, kind)`, but only for values that the type can represent exactly.
 
-    Arrow alone would cut fractions off, drop time zones, and take numbers for dates and bytes for texts. The usual
-    values do without it, because it takes 0.2 s to import pandas.
+    Arrow would truncate fractions, drop time zones, and accept numbers as dates and bytes as strings. Common values
+    avoid `pa.array`, because it imports pandas, which takes 0.2 s.
 
-    Raises: OverflowError, ValueError, TypeError or pa.ArrowException for what the type cannot hold.
+    Raises: OverflowError, ValueError, TypeError or pa.ArrowException for values that the type cannot hold.
     """
     given = set(map(type, values))
     if given == {type(None)}:
@@ -43,9 +43,9 @@ def python_array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
 
 
 def _fitting(kind: pa.DataType) -> Callable[[object], object]:
-    """Brings values into a form that Arrow takes as it is meant.
+    """The function that converts a value to a form that Arrow interprets correctly.
 
-    Raises: ValueError, when called, for a value of another sort than the type's, or one that it cannot hold.
+    Raises: ValueError, when called, for a value of the wrong kind, or one that the type cannot hold.
     """
     own, wanted = next(((fit, wanted) for is_kind, fit, wanted in _SORTS if is_kind(kind)), (None, ""))
 
@@ -144,18 +144,18 @@ def _timestamp(value: object, kind: pa.DataType) -> object:
             return None
         value = datetime.combine(value, time())
     if value.tzinfo is not None and kind.tz is None:
-        raise ValueError(f"{value!r} has a time zone, which the column has not")
+        raise ValueError(f"{value!r} has a time zone, which the column does not have")
     _require_zone(value, value.tzinfo is not None, kind)
     _require_steps(value, value.microsecond * 1_000 + int(getattr(value, "nanosecond", 0)), kind)
     return value
 
 
 def _steps(value: np.datetime64, kind: pa.DataType) -> int | None:
-    """A numpy time as the number that Arrow keeps."""
+    """A numpy time as the integer that Arrow stores."""
     if np.isnat(value):
         return None
     if not (pa.types.is_timestamp(kind) or pa.types.is_date32(kind)):
-        raise ValueError(f"pass no date or timestamp such as {value!r}")
+        raise ValueError(f"{value!r} is not valid for the column")
     _require_zone(value, not pa.types.is_timestamp(kind), kind)
     kept = value.astype(f"datetime64[{kind.unit if pa.types.is_timestamp(kind) else 'D'}]")
     if kept != value:
@@ -191,11 +191,11 @@ _SORTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[object, pa.DataType
     (pa.types.is_time, _time, "a datetime.time without a time zone"),
     (pa.types.is_timestamp, _timestamp, "a datetime.datetime"),
 )
-"""How values of an Arrow type are taken (None: of another sort), and what to pass."""
+"""The conversion of values for an Arrow type (None: wrong kind), and what to pass instead."""
 
 
 def value_text(column: pa.Array, row: int) -> str:
-    """A value as messages show it, also a time that Python does not have."""
+    """A value as shown in messages, including times outside Python's range."""
     try:
         return repr(column[row].as_py())
     except (OverflowError, ValueError):

@@ -1,8 +1,8 @@
-"""Serialised Roaring bitmaps as values of a column: their union, as Java would write it.
+"""The union of serialized Roaring bitmaps, in Java's encoding.
 
-32-bit bitmaps have the portable format. 64-bit ones have that of Java's `Roaring64Bitmap` (release 1.2 of the library),
-which no other library writes: a radix tree over the upper six bytes of the values, whose leaves number the containers
-of the lower two; then the containers.
+32-bit bitmaps have the portable format. 64-bit bitmaps have the format of Java's `Roaring64Bitmap` (library release
+1.2), which no other library writes: a radix tree over the upper six bytes of the values, whose leaves hold the numbers
+of the containers of the lower two; then the containers.
 
 Source: Java `RoaringBitmap32`, `RoaringBitmap64`; RoaringBitmap's `HighLowContainer`, `Art`, `Node4` … `Node256`,
 `LeafNode`, `Containers`.
@@ -28,7 +28,7 @@ _NOT_TRIMMED = b"\xfe"
 def union_32(parts: Sequence[bytes]) -> bytes:
     """The union of 32-bit bitmaps.
 
-    Raises: ValueError if one of them is none.
+    Raises: ValueError if a value is not a bitmap.
     """
     bitmap = BitMap.union(*(_bitmap(part) for part in parts))
     bitmap.run_optimize()
@@ -37,9 +37,9 @@ def union_32(parts: Sequence[bytes]) -> bytes:
 
 
 def union_64(parts: Sequence[bytes]) -> bytes:
-    """The union of 64-bit bitmaps: the containers of the first, then those that the others bring.
+    """The union of 64-bit bitmaps: the containers of the first, followed by those that the others add.
 
-    Raises: ValueError if one of them is none.
+    Raises: ValueError if a value is not a bitmap.
     """
     bitmap = _Bitmap64.read(parts[0])
     for part in parts[1:]:
@@ -48,7 +48,7 @@ def union_64(parts: Sequence[bytes]) -> bytes:
 
 
 class _Bitmap64:
-    """Containers by key: `places` is the number of a key's container, `slots` may have room to grow."""
+    """Containers by key: `places` maps a key to its container's number; `slots` may have spare capacity."""
 
     def __init__(self) -> None:
         self.places: dict[bytes, int] = {}
@@ -124,7 +124,7 @@ class _Bitmap64:
 
 
 def _read_node(data: bytes, at: int, places: dict[bytes, int]) -> int:
-    """Put the leaves below a node into `places`; where it ends."""
+    """Add the leaves below a node to `places`; returns the end of the node."""
     kind, count, prefix = struct.unpack_from("<bhb", data, at)
     at += 4 + max(prefix, 0)
     if kind == _LEAF:
@@ -140,7 +140,7 @@ def _read_node(data: bytes, at: int, places: dict[bytes, int]) -> int:
 
 
 def _write_node(leaves: list[tuple[bytes, int]], depth: int, out: list[bytes]) -> None:
-    """The tree over keys that agree before `depth`; a node is as small as its number of children allows."""
+    """The tree over keys that agree before `depth`; each node has the smallest type for its number of children."""
     if len(leaves) == 1:
         out.append(struct.pack("<bhb6sq", _LEAF, 0, 0, *leaves[0]))
         return
@@ -156,9 +156,9 @@ def _write_node(leaves: list[tuple[bytes, int]], depth: int, out: list[bytes]) -
 
 
 def _node(ages: dict[int, int]) -> tuple[int, bytes]:
-    """Kind and body of an inner node; every 32 or 64 bits of keys are written backwards.
+    """The kind and body of an inner node; every 32 or 64 bits of keys are written in reverse.
 
-    `ages` says in which order the children came. A node for 48 numbers them: the first 16 by key, then by age.
+    `ages`: the insertion order of the children. A node for 48 numbers them: the first 16 by key, then by age.
     """
     keys = bytes(ages)
     if len(keys) <= 4:

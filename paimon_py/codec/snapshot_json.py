@@ -1,4 +1,4 @@
-"""Snapshot and tag files: JSON text and values, in the layout that Java writes.
+"""Snapshot and tag files: JSON and values, in the layout that Java writes.
 
 Source: format.md §4; Java `Snapshot`, `Tag`.
 """
@@ -27,7 +27,7 @@ _ISO_SPAN = re.compile(r"P(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\
 
 
 class _Key(msgspec.Struct, frozen=True):
-    """A key of the JSON object, the attribute it fills, its type, and whether it must be there."""
+    """A key of the JSON object, its attribute, its type, and whether it is required."""
 
     key: str
     attribute: str
@@ -69,7 +69,7 @@ _OLDEST_VERSION = 1
 
 
 def snapshot_from_json(data: bytes, path: str) -> Snapshot:
-    """The snapshot in a snapshot or changelog file. Fields that are not known are kept in `extra`.
+    """The snapshot in a snapshot or changelog file. Unknown fields are kept in `extra`.
 
     Raises:
         CorruptionError: not a snapshot.
@@ -80,12 +80,12 @@ def snapshot_from_json(data: bytes, path: str) -> Snapshot:
 
 
 def snapshot_to_json(snapshot: Snapshot) -> bytes:
-    """The bytes of a snapshot file, laid out as Java 2.x does: null and empty properties are left out."""
+    """The bytes of a snapshot file, in the layout of Java 2.x: null and empty properties are omitted."""
     return pretty(_object(snapshot))
 
 
 def tag_from_json(data: bytes, name: str, path: str) -> Tag:
-    """The tag called `name` in a tag file.
+    """The tag named `name` in a tag file.
 
     Raises:
         CorruptionError, UnsupportedError: as `snapshot_from_json`.
@@ -108,7 +108,7 @@ def _tag(value: dict[str, Any], name: str, path: str) -> Tag:
 
 
 def _time_parts(value: Any) -> tuple[int, ...] | None:
-    """Year to nanosecond, of a list, as Java writes it, or of a text as `2026-01-02T03:04:05`."""
+    """Year to nanosecond, from a list, as Java writes it, or from a string such as `2026-01-02T03:04:05`."""
     if isinstance(value, str):
         found = _ISO_TIME.fullmatch(value)
         if found is None:
@@ -124,7 +124,7 @@ def _time_parts(value: Any) -> tuple[int, ...] | None:
 
 
 def _seconds(value: str) -> float | None:
-    """The seconds of a text as `PT36H30M`, None for other texts."""
+    """The seconds of a duration such as `PT36H30M`; None for other strings."""
     found = _ISO_SPAN.fullmatch(value)
     if found is None or not any(found.groups()):
         return None
@@ -133,7 +133,7 @@ def _seconds(value: str) -> float | None:
 
 
 def tag_to_json(tag: Tag) -> bytes:
-    """The bytes of a tag file: its snapshot's, followed by creation time and retention if one was given."""
+    """The bytes of a tag file: the fields of its snapshot, followed by creation time and retention if set."""
     value = _object(tag.snapshot)
     if tag.create_time is not None:
         value[_CREATE_TIME] = list(tag.create_time)
@@ -179,7 +179,7 @@ def _check(key: _Key, item: Any, path: str) -> Any:
 
 
 def _texts(items: Any) -> dict[str, str] | None:
-    """Properties; those that are null are left out. None if they are not texts."""
+    """The properties without null values. None if a value is not a string."""
     if not isinstance(items, dict):
         return None
     found = {name: plain_text(item) for name, item in items.items() if item is not None}
@@ -188,7 +188,7 @@ def _texts(items: Any) -> dict[str, str] | None:
 
 
 def _numbers(items: Any) -> dict[str, int] | None:
-    """Offsets of a log, on which nothing depends: those that are not numbers are left out. None if it is none."""
+    """Log offsets, which are not used: values that are not numbers are dropped. None if the item is not a mapping."""
     if not isinstance(items, dict):
         return None
     return {name: number for name, item in items.items() if (number := whole_number(item)) is not None}

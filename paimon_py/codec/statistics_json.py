@@ -1,4 +1,4 @@
-"""Statistics files: JSON that holds the least and greatest value of a column as texts.
+"""Statistics files: JSON that stores the minimum and maximum of each column as strings.
 
 Source: format.md §4.2; Java `Statistics`, `ColStats`, `TimestampSerializer`, `DecimalSerializer`, `DoubleSerializer`.
 """
@@ -30,7 +30,7 @@ _NUMBERS = {
 
 
 def bound_text(value: pa.Scalar, kind: DataType) -> str | None:
-    """A bound of a column as Java writes it; None for NULL."""
+    """A bound of a column in Java's format; None for NULL."""
     if not value.is_valid:
         return None
     array = pa.array([value], value.type)
@@ -42,9 +42,9 @@ def bound_text(value: pa.Scalar, kind: DataType) -> str | None:
 
 
 def bound_value(text: str, kind: DataType) -> object:
-    """The Python value of a bound; the text itself where Python has no such value.
+    """The Python value of a bound; the string itself if Python has no such value.
 
-    Raises: ValueError if the text is none of the type.
+    Raises: ValueError if the string is not valid for the type.
     """
     root = kind.root if isinstance(kind, Atomic) else None
     if root is Root.DECIMAL:
@@ -78,7 +78,7 @@ def _moment(text: str, *, zoned: bool) -> object:
 
 
 def statistics_to_json(statistics: Statistics) -> bytes:
-    """The bytes of a statistics file, laid out as Java does; bounds of columns are given as texts (`bound_text`)."""
+    """The bytes of a statistics file, in Java's layout; bounds are given as strings (`bound_text`)."""
     columns: dict[str, dict[str, Any]] = {}
     for name, column in statistics.columns.items():
         parts = {
@@ -97,15 +97,15 @@ def statistics_to_json(statistics: Statistics) -> bytes:
 
 
 def schema_id_of(data: bytes, path: str) -> int:
-    """The schema that the columns of a statistics file are of. Raises: CorruptionError"""
+    """The id of the schema that a statistics file refers to. Raises: CorruptionError"""
     with decoding_metadata(path):
         return _number(decode_object(data, path), "schemaId", path)
 
 
 def statistics_from_json(data: bytes, path: str, schema: TableSchema) -> Statistics:
-    """The statistics in a file; `schema` is the one that they are of.
+    """The statistics in a file; `schema` is the schema that they refer to.
 
-    Raises: CorruptionError: the file holds no statistics, or those of columns that the schema does not have.
+    Raises: CorruptionError: the file is not valid, or refers to columns that the schema does not have.
     """
     with decoding_metadata(path):
         whole = decode_object(data, path)

@@ -1,4 +1,4 @@
-"""Changes of schemas as callers give them: with types of Arrow, and with defaults of new columns."""
+"""Schema changes from callers: Arrow types are converted, and defaults of new columns become changes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from paimon_py.spec.schema_changes import AddColumn, SchemaChange, UpdateColumnD
 
 
 def with_paimon_types(changes: Iterable[SchemaChange]) -> tuple[SchemaChange, ...]:
-    """The same changes with types of Paimon in the place of types of Arrow; the default of a new column is a change of
-    its own, as in Java.
+    """The same changes with Paimon types in place of Arrow types; the default of a new column becomes a separate
+    change, as in Java.
 
-    Raises: SchemaError for a type that Paimon lacks, with the type to use.
+    Raises: SchemaError for a type that Paimon lacks; the message names the type to use.
     """
     found: list[SchemaChange] = []
     for change in changes:

@@ -1,4 +1,4 @@
-"""Varints of Avro, many at once: up to eight bytes of each lie in one word.
+"""Decodes Avro varints in bulk; each fits in one 8-byte word.
 
 Source: Avro 1.11 specification, "Binary Encoding".
 """
@@ -21,9 +21,9 @@ _GAPS = (
 
 
 def varints(words: Words) -> tuple[Words, Ints, Mask]:
-    """The numbers of varints, zigzag still on, how many bytes they take, and which take more than eight.
+    """The varints, still zigzag-encoded; their sizes in bytes; and a mask of those longer than eight bytes.
 
-    Those count as nine bytes, and only their first 56 bits are given.
+    Longer ones count as nine bytes, and only their first 56 bits are returned.
     """
     size, mask, is_long = _ends(words)
     values = words & mask & _DATA_BITS
@@ -33,7 +33,7 @@ def varints(words: Words) -> tuple[Words, Ints, Mask]:
 
 
 def _ends(words: Words) -> tuple[Ints, Words, Mask]:
-    """Sizes, the bits of each word that belong to the varint, and whether no byte of the word ends it."""
+    """The sizes, the bits of each word that belong to the varint, and whether the varint does not end in its word."""
     stop = ~words & _STOP_BITS
     low = stop & (~stop + _ONE)
     below = low - _ONE
@@ -41,6 +41,6 @@ def _ends(words: Words) -> tuple[Ints, Words, Mask]:
 
 
 def unzigzag(values: Words) -> Ints:
-    """The signed numbers of 64 bits."""
+    """Decode zigzag: the signed 64-bit numbers."""
     found: Ints = (values >> _ONE).view(np.int64) ^ -(values & _ONE).view(np.int64)
     return found

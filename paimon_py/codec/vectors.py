@@ -1,4 +1,4 @@
-"""Vectors as fixed-size lists of Arrow, and as the plain lists that files hold."""
+"""Vectors as Arrow fixed-size lists, and as the plain lists that files store."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from paimon_py.codec.columns import from_numpy, nulls_or_none, validity_bitmap, 
 
 
 def vectors_as_lists(array: pa.Array) -> pa.Array:
-    """Fixed-size lists as lists; a NULL one has no items.
+    """Fixed-size lists as lists; NULL lists have no items.
 
-    Cost: offsets, and a copy of the items where some are NULL.
+    Cost: new offsets, and a copy of the items if some lists are NULL.
     """
     valid = nulls_or_none(array)
     sizes = np.full(len(array), array.type.list_size, np.int32)
@@ -27,10 +27,10 @@ def vectors_as_lists(array: pa.Array) -> pa.Array:
 
 
 def lists_as_vectors(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Lists of items of a fixed-width type as fixed-size lists of the type `kind`; below a NULL lie zeros.
+    """Lists of fixed-width items as fixed-size lists of type `kind`; the items of NULL lists are zeros.
 
-    Cost: no copy where nothing is NULL.
-    Raises: ValueError for a list of another length, or an item that is NULL.
+    Cost: no copy if nothing is NULL.
+    Raises: ValueError for a list of another length, or a NULL item.
     """
     size, valid = kind.list_size, nulls_or_none(array)
     offsets = array.offsets.to_numpy().astype(np.int64)
@@ -49,7 +49,7 @@ def lists_as_vectors(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _spread_items(array: pa.Array, offsets: np.ndarray, size: int) -> pa.Array:
-    """The items of lists, with room for those of NULL ones."""
+    """The items of lists, with room for those of NULL lists."""
     valid = validity_mask(array)
     places = offsets[:-1, None] + np.arange(size, dtype=np.int64)
     there = np.repeat(valid, size)

@@ -12,8 +12,10 @@ import msgspec
 
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.drafts import Drafts
+from paimon_py.commit.key_indexes import without_dead_indexes
 from paimon_py.commit.next_snapshot import Author, next_row_id, next_snapshot
 from paimon_py.commit.postponed_times import in_waiting_order
+from paimon_py.commit.sequence_maximum import with_maximum
 from paimon_py.commit.snapshot_delta import SnapshotDelta, stamp, track_rows
 from paimon_py.commit.state import Already, Planned, State
 from paimon_py.env import is_distant
@@ -34,8 +36,10 @@ from paimon_py.metadata.root import EventPlace, TableRoot
 from paimon_py.metadata.users import UserHistory
 from paimon_py.metadata.wholeness import require_whole
 from paimon_py.spec.events import CommitEvent, ConflictEvent, RaceEvent
+from paimon_py.spec.key_indexes import index_columns
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.sequence_property import keeps_sequence_property
 from paimon_py.spec.snapshot import MIN_LONG, Snapshot
 from paimon_py.storage.store import FileMissingError
 
@@ -111,6 +115,8 @@ class Attempts:
         self._limits = Limits.of(options)
         self._settings = settings or ManifestSettings.of(options)
         self._by_snapshot = options.get_bool("sequence.snapshot-ordering")
+        self._has_indexes = bool(index_columns(options))
+        self._keeps_maximum = keeps_sequence_property(options)
         self._tracks_rows = tracks_rows(table.schema)
         self._groups_rows = options.get_bool("row-tracking.partition-group-on-commit")
         self._patience_seconds = max(options.get_duration("snapshot.time-retained") / 2000, _ATTEMPT_SECONDS)
@@ -232,6 +238,8 @@ class Attempts:
             part = in_waiting_order(part, state, now)
             if self._tracks_rows:
                 part = track_rows(part, number, next_row_id(latest), grouped=self._groups_rows)
+            part = without_dead_indexes(part, state) if self._has_indexes else part
+            author = with_maximum(self._author, part, state) if self._keeps_maximum else self._author
             lists = drafts.write(latest, part)
         except SnapshotExpiredError as error:
             return LostRace(str(error))
@@ -245,7 +253,7 @@ class Attempts:
             return LostRace(str(error))
         known = self.users.seen
         snapshot = next_snapshot(
-            latest, part, lists, self._author, schema=state.newest_schema, uuid=root.env.ids.uuid(),
+            latest, part, lists, author, schema=state.newest_schema, uuid=root.env.ids.uuid(),
             time_millis=clock.millis(),
             known=known[1] if known is not None and latest is not None and known[0] == latest.mark else None,
         )  # fmt: skip

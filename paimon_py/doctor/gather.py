@@ -29,6 +29,7 @@ from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.options import Options, check_values
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.visibility import clusters_keys
 from paimon_py.storage.store import FileMissingError
 
 NEWEST = 100
@@ -66,7 +67,7 @@ def gather(table: OpenTable, *, deep: bool, progress: Progress | None = None) ->
         options=dict(schema.options), is_keyed=keyed, is_partitioned=bool(schema.partition_keys),
         is_dynamic=bucket_mode(schema) is BucketMode.DYNAMIC, now_millis=table.root.env.clock.millis(),
         live_files=len(live), live_bytes=int(live.size_bytes.sum()),
-        buckets=count_buckets(live, index, table, is_keyed=keyed), waiting=waiting,
+        buckets=count_buckets(live, index, table, is_keyed=keyed and not clusters_keys(schema)), waiting=waiting,
         broken=tuple({one.path: one for one in broken}.values()), repeated=tuple(repeated),
         unmarked=_buckets_without_vectors(table, live),
         manifests=manifest_facts(table.root, latest, options),

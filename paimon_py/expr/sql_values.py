@@ -50,7 +50,7 @@ def sql(text: str) -> Calculable:
     Raises: UsageError with the position and a caret under it.
     """
     if not isinstance(text, str):
-        raise UsageError(f'sql() takes a text such as "price * 2", not {text!r}')
+        raise UsageError(f'sql() takes a string such as "price * 2", not {text!r}')
     parser = _Values(text)
     value = parser.value(0)
     parser.expect_end_of_value()

@@ -1,4 +1,4 @@
-"""The values of a BLOB column of some rows: from the newest of its `.blob` files that says what a row has.
+"""Reads a BLOB column: the value of each row comes from the newest `.blob` file that stores it.
 
     rows        0   1   2   3   4   5
     older       a   b   –   d             one file of rows 0 – 3
@@ -47,17 +47,17 @@ OpenFile = Callable[[DataFile], BinaryIO]
 PathOf = Callable[[DataFile], str]
 
 BATCH_BYTES = 32 << 20
-"""A batch holds values of about so many bytes, or one that is larger."""
+"""The target size of a batch; a larger value gets its own batch."""
 
 _BATCH_ROWS = 65_536
 _GAP_ROWS = 4_096
-"""Rows that nobody wants end a batch where they are so many."""
+"""The number of consecutive skipped rows that ends a batch."""
 
 _NOWHERE = -1
 
 
 class BlobFiles(msgspec.Struct, frozen=True):
-    """The `.blob` files of one column, newest first, and how they are opened."""
+    """The `.blob` files of one column, newest first, and the functions that open them."""
 
     files: tuple[DataFile, ...]
     open: OpenFile
@@ -65,7 +65,7 @@ class BlobFiles(msgspec.Struct, frozen=True):
 
 
 class _Places(msgspec.Struct, frozen=True):
-    """Where the value of each row lies: number of the file (−1: NULL), and the entry in it."""
+    """The location of each row's value: the index of the file (−1: NULL), and the entry in it."""
 
     numbers: Ints
     offsets: Ints
@@ -73,7 +73,7 @@ class _Places(msgspec.Struct, frozen=True):
 
 
 class BlobColumn:
-    """One column of the rows with the ids from `first_row_id` on."""
+    """One column of the rows with ids from `first_row_id`."""
 
     def __init__(self, field: Field, files: BlobFiles, first_row_id: int, row_count: int) -> None:
         self._field = field
@@ -82,13 +82,13 @@ class BlobColumn:
         self._count = row_count
 
     def pieces(self, rows: BitMap | None, *, as_refs: bool) -> Pieces:
-        """The values, batch by batch, each with the position of its first row.
+        """The values in batches, each with the position of its first row.
 
-        Shapes: out — batches of the one column.
+        Shapes: out — batches with one column.
         Args:
-            rows: positions that are wanted; others may be missing, or have no bytes.
-            as_refs: give references to the bytes instead of them.
-        Cost: the index of each file, and the bytes of the wanted rows; a batch of about 32 MB in memory.
+            rows: requested positions; others may be missing, or have empty values.
+            as_refs: return references instead of the bytes.
+        Cost: reads the index of each file, and the bytes of the requested rows; a batch takes about 32 MB of memory.
         Raises: CorruptionError for damaged files.
         """
         places = self._places()
@@ -101,7 +101,7 @@ class BlobColumn:
             reader.close()
 
     def _places(self) -> _Places:
-        """The place of each row's value, by the indexes alone."""
+        """The location of each row's value, from the indexes alone."""
         numbers = np.full(self._count, _NOWHERE, np.int64)
         offsets, lengths = np.zeros(self._count, np.int64), np.full(self._count, _NOWHERE, np.int64)
         open_rows = np.ones(self._count, np.bool_)
@@ -144,7 +144,7 @@ class BlobColumn:
     def _stretches(
         self, places: _Places, rows: BitMap | None, *, as_refs: bool
     ) -> Iterator[tuple[int, int, Ints]]:
-        """Where batches begin and end, and their wanted rows."""
+        """The start and end of each batch, and its requested rows."""
         wanted: Ints = np.arange(self._count) if rows is None else positions_of(rows & BitMap(range(self._count)))
         if not len(wanted):
             return
@@ -199,7 +199,7 @@ class BlobColumn:
 
 
 def _refs_inside(payload: memoryview, begin: int, path: str) -> Callable[[Blob | None], bytes | None]:
-    """References to parts of a payload that begins at a position of its file."""
+    """A function that returns references to parts of a payload, which begins at a position of its file."""
     address = np.frombuffer(payload, np.uint8).ctypes.data
 
     def ref(part: Blob | None) -> bytes | None:
@@ -212,14 +212,14 @@ def _refs_inside(payload: memoryview, begin: int, path: str) -> Callable[[Blob |
 
 
 class _EntryReader:
-    """Reads entries; one file is open at a time."""
+    """Reads entries; keeps one file open at a time."""
 
     def __init__(self, files: BlobFiles) -> None:
         self._files = files
         self._open: tuple[int, BinaryIO] | None = None
 
     def payloads(self, places: _Places, rows: Ints) -> list[memoryview | None]:
-        """The payloads of rows, in their order. Neighbouring entries are read at once."""
+        """The payloads of rows, in order. Adjacent entries are read together."""
         found: list[memoryview | None] = [None] * len(rows)
         numbers, offsets, lengths = places.numbers[rows], places.offsets[rows], places.lengths[rows]
         stored = np.flatnonzero(numbers != _NOWHERE)
@@ -258,7 +258,7 @@ class _EntryReader:
 
 
 def _spread_values(values: Sequence[bytes | memoryview | None], rows: Ints, count: int, kind: DataType) -> pa.Array:
-    """An array of so many rows with values at some; the others have no bytes."""
+    """An array of `count` rows with values at some of them; the others are empty."""
     sizes, known = np.zeros(count, np.int64), np.ones(count, np.bool_)
     sizes[rows] = [0 if value is None else len(value) for value in values]
     known[rows] = [value is not None for value in values]

@@ -1,4 +1,4 @@
-"""Writing `.blob` files: one column each, beside the rows that they belong to.
+"""Writes `.blob` files: one column each, next to the data file with the other columns.
 
 Source: format.md §26; Java `RollingBlobFileWriter`, `BlobFormatWriter`.
 """
@@ -23,16 +23,16 @@ _NO_COMPRESSION = "none"
 
 
 class BlobFileWriter:
-    """Writes one column of rows into files one after the other, never more than one open.
+    """Writes one column of rows to consecutive files; at most one is open.
 
     Attributes:
-        paths: of all files that were begun, for whoever deletes them.
+        paths: the paths of all started files, for clean-up.
     """
 
     def __init__(
         self, store: Create, place: BucketPlace, names: FileNames, field: Field, *, schema_id: int, target_bytes: int
     ) -> None:
-        """`target_bytes`: when to begin the next file."""
+        """`target_bytes`: the size at which the next file begins."""
         self._store = store
         self._place = place
         self._names = names
@@ -49,7 +49,7 @@ class BlobFileWriter:
         """Write the values of some rows.
 
         Args:
-            elsewhere: rows that keep the value that an older file has.
+            elsewhere: a mask of rows whose value stays in an older file.
         """
         for row, payload in enumerate(self._payloads(column)):
             if self._open is None:
@@ -64,14 +64,14 @@ class BlobFileWriter:
                 self._finish(now_millis)
 
     def close(self, now_millis: int) -> tuple[DataFile, ...]:
-        """Finish the last file, and hand over all of them, in order."""
+        """Finish the last file, and return all files, in order."""
         if self._open is not None:
             self._finish(now_millis)
         files, self._files = tuple(self._files), []
         return files
 
     def abort(self) -> None:
-        """Close the file that is open; the caller deletes `paths`.
+        """Close the open file; the caller deletes `paths`.
 
         Raises: StorageError
         """
@@ -86,7 +86,7 @@ class BlobFileWriter:
         try:
             self._open = (name, external_path, self._store.open_write(path))
         except FileTakenError:
-            self.paths.pop()  # the file is another's
+            self.paths.pop()  # the file belongs to another writer
             raise
 
     def _write(self, payload: bytes | memoryview) -> None:
@@ -139,7 +139,7 @@ class BlobFileWriter:
 
 
 class BlobsBeside:
-    """The columns that lie apart from the rows of one data file at a time."""
+    """Writes the separately stored columns of one data file at a time."""
 
     def __init__(
         self, store: Create, place: BucketPlace, names: FileNames, fields: Sequence[Field], *, schema_id: int,
@@ -152,20 +152,20 @@ class BlobsBeside:
 
     @property
     def paths(self) -> list[str]:
-        """The paths of all files that were begun."""
+        """The paths of all started files."""
         return [path for writer in self._writers.values() for path in writer.paths]
 
     def add(self, batch: pa.RecordBatch, now_millis: int) -> None:
-        """Write the columns of rows of the data file."""
+        """Write the columns for rows of the data file."""
         for name, writer in self._writers.items():
             writer.add(batch.column(name), now_millis)
 
     def finish(self, now_millis: int) -> list[DataFile]:
-        """The files beside the data file, column by column."""
+        """The files for the data file, column by column."""
         return [file for writer in self._writers.values() for file in writer.close(now_millis)]
 
     def abort(self) -> None:
-        """Close what is open.
+        """Close all open files.
 
         Raises: StorageError
         """

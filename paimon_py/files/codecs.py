@@ -1,4 +1,4 @@
-"""Whether the formats of a table have the codecs that its options ask for, asked before the table has the options."""
+"""Checks that a table's formats support the codecs in its options, before the options are stored."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from paimon_py.spec.schema import TableSchema
 
 
 def check_codecs(schema: TableSchema) -> None:
-    """Refuse codecs that the formats of a table do not have.
+    """Refuse codecs that the formats of a table do not support.
 
     Raises:
-        OptionError: names the codec, and the codecs of the format.
+        OptionError: the message names the codec, and the codecs of the format.
     """
     options = Options(schema.options)
     levels = {0, *(int(text) for text in options.get_map("file.compression.per.level") if text.isdecimal())}

@@ -1,7 +1,7 @@
-"""Rows whose columns lie in several files: which file a column is read from, and the files side by side.
+"""Rows whose columns are stored in several files: selects the file of each column, and combines the files.
 
-A column comes from the newest file that holds it, found by field id; a column that no file holds is NULL. Rows of the
-files are the same by their positions. BLOBs and vectors may lie apart, in files that hold a part of the rows.
+A column is read from the newest file that contains it (by field id); a column in no file is NULL. Rows of the files are
+matched by position. BLOBs and vectors may be stored in separate files, which contain part of the rows.
 
 Source: format.md §24; Java `DataEvolutionSplitRead`, `DataEvolutionFileReader`.
 """
@@ -25,24 +25,24 @@ from paimon_py.spec.types import Field
 
 Pieces = Iterator[tuple[int, pa.RecordBatch]]
 ReadFile = Callable[[DataFile, Sequence[Field], int], Pieces]
-"""Reads columns of one file, whose first row lies so many rows behind the first one of all; positions in the file."""
+"""Reads columns of one file whose first row is at the given offset in the range; yields positions in the file."""
 
 ReadBlobs = Callable[[Field, Sequence[DataFile]], Pieces]
-"""Reads a column that lies in `.blob` files, newest first."""
+"""Reads a column from `.blob` files, newest first."""
 
 RANGE_BATCH_ROWS = 65_536
 
 
 class ColumnFiles:
-    """The files that hold columns of the same rows.
+    """The files that contain columns of the same rows.
 
     Attributes:
-        files: oldest first, but for those that lie apart.
-        anchor: the file that the deletion vector of the rows names.
+        files: oldest first, except for files of separately stored columns.
+        anchor: the file that the deletion vector of the rows refers to.
     """
 
     def __init__(self, files: Sequence[DataFile], schema_of: Callable[[DataFile], TableSchema]) -> None:
-        """`schema_of`: the schema that a file was written with."""
+        """`schema_of`: returns the schema that a file was written with."""
         self.files = tuple(file for file in files if not file.is_apart)
         self._beside = tuple(file for file in files if file.is_apart)
         self.anchor = anchor_of(files)
@@ -50,7 +50,7 @@ class ColumnFiles:
 
     @property
     def row_count(self) -> int:
-        """How many rows the files hold columns of."""
+        """The number of rows."""
         return self.anchor.row_count
 
     @property
@@ -62,7 +62,7 @@ class ColumnFiles:
 
     @lazy_property
     def _fields_by_file(self) -> tuple[frozenset[int], ...]:
-        """The columns that each file holds, by field id."""
+        """The columns in each file, by field id."""
         return tuple(map(self._ids, self.files))
 
     def _ids(self, file: DataFile) -> frozenset[int]:
@@ -72,10 +72,10 @@ class ColumnFiles:
         )
 
     def choose(self, fields: Sequence[Field]) -> tuple[tuple[DataFile, tuple[Field, ...]], ...]:
-        """Which file each column is read from, oldest file first; ids and numbers of rows are read from none.
+        """The file from which each column is read, oldest file first; row ids and sequence numbers are read from none.
 
-        Columns that no file holds go to the first of them, which gives NULL or the value of the partition. Columns that
-        lie apart are left out.
+        Columns in no file are assigned to the first one, which returns NULL or the partition value. Separately stored
+        columns are omitted.
         """
         apart = self.apart(fields)
         wanted = [field for field in fields if field.id not in TRACKED_IDS and field.id not in apart]
@@ -86,7 +86,7 @@ class ColumnFiles:
         return tuple((self.files[place], fields) for place, fields in zip(used, own, strict=True) if fields)
 
     def apart(self, fields: Sequence[Field]) -> dict[int, tuple[DataFile, ...]]:
-        """The files of columns that lie apart, newest first, by field id."""
+        """The files of separately stored columns, newest first, by field id."""
         if not self._beside:
             return {}
         newest_first = sorted(self._beside, key=lambda file: (-file.max_sequence, file.first_row_id or 0))
@@ -99,17 +99,17 @@ class ColumnFiles:
         return holding[-1] if holding else None
 
     def sequence_number(self, fields: Sequence[Field]) -> int:
-        """The number of the rows: of the files that hold one of the columns the largest, of all if none does."""
+        """The sequence number of the rows: the largest among the files with one of the columns, or among all files."""
         ids = {field.id for field in fields}
         holding = [file for file, held in zip(self.files, self._fields_by_file, strict=True) if held & ids]
         return max(file.max_sequence for file in holding or self.files)
 
     def rows(self, fields: Sequence[Field], read: ReadFile, read_blobs: ReadBlobs) -> Pieces:
-        """The rows, batch by batch, each with the position of its first row.
+        """The rows in batches, each with the position of its first row.
 
-        Shapes: out — batches of the Arrow schema of `fields`; positions that any file leaves out are missing.
+        Shapes: out — batches with the Arrow schema of `fields`; positions that any file skips are missing.
         Args:
-            read: some columns of one file, as `FileReader.positions` gives them.
+            read: reads some columns of one file, as `FileReader.positions` does.
         """
         chosen, apart = self.choose(fields), self.apart(fields)
         if not apart and len(chosen) == 1 and chosen[0][1] == tuple(fields):
@@ -135,7 +135,7 @@ class ColumnFiles:
     def _pieces_apart(
         self, field: Field, files: Sequence[DataFile], read: ReadFile, read_blobs: ReadBlobs
     ) -> Pieces:
-        """A column that lies apart: BLOBs, or of vectors the newest of each row, which may lie beside others, too."""
+        """A separately stored column: BLOBs, or vectors, of which the newest value of each row counts."""
         if files[0].name.endswith(BLOB_SUFFIX):
             yield from read_blobs(field, files)
             return
@@ -157,7 +157,7 @@ class ColumnFiles:
                     yield low, batch.slice(low - offset - position, high - low)
 
     def _offset(self, file: DataFile) -> int:
-        """How many rows lie before the first one of a file."""
+        """The position of a file's first row in the range."""
         assert file.first_row_id is not None
         return file.first_row_id - self.first_row_id
 
@@ -176,7 +176,7 @@ class ColumnFiles:
 
 
 def _runs(owners: Ints) -> list[tuple[int, int]]:
-    """Where neighbouring rows with one owner begin and end."""
+    """The start and end of each run of rows with the same owner."""
     ends = [*(np.flatnonzero(np.diff(owners)) + 1).tolist(), len(owners)]
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
@@ -189,16 +189,16 @@ def _nulls(field: Field, start: int, stop: int) -> Pieces:
 
 
 def behind(rows: BitMap | None, offset: int, file: DataFile) -> BitMap | None:
-    """Positions of all rows as those of the rows of a file that begins so many rows behind the first one."""
+    """Positions in the range as positions in a file whose first row is at `offset`."""
     if rows is None or not offset:
         return rows
     return (rows & BitMap(range(offset, offset + file.row_count))).shift(-offset)
 
 
 def side_by_side(streams: Sequence[Pieces]) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
-    """Batches of several streams cut to the same positions; positions that one of them lacks are left out.
+    """Batches of several streams, cut to the same positions; positions missing in a stream are skipped.
 
-    Cost: nothing is copied.
+    Cost: no data is copied.
     """
     heads = [next(stream, None) for stream in streams]
     while True:

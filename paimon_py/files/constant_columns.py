@@ -1,4 +1,4 @@
-"""Columns of rows that are not read from a data file, since one value holds for all its rows: level, and snapshot.
+"""Columns with one value for all rows of a data file, which are not read from it: level and snapshot.
 
 Source: Java `KeyValueFileReaderFactory`, `KeyValueDataFileRecordReader` (`sequence.snapshot-ordering`), release 2.0.
 """
@@ -22,24 +22,24 @@ from paimon_py.spec.types import Field
 
 
 class ConstantColumns(msgspec.Struct, frozen=True):
-    """Columns that the rows of a file get from the file.
+    """Columns whose values depend on the file.
 
-    `_LEVEL` is the level it lies on. With `by_snapshot` (option `sequence.snapshot-ordering`) rows that a writer
-    appended have the id of their snapshot as sequence number, which the commit put into the file's entry; compacted
-    files hold such numbers.
+    `_LEVEL` is the level of the file. With `by_snapshot` (option `sequence.snapshot-ordering`), appended rows have the
+    id of their snapshot as sequence number, which the commit stores in the file's entry; compacted files store the
+    numbers in a column.
     """
 
     by_snapshot: bool = False
 
     @classmethod
     def of(cls, schema: TableSchema) -> ConstantColumns:
-        """The stamps of a table's files."""
+        """The constant columns of a table's files."""
         return cls(Options(schema.options).get_bool("sequence.snapshot-ordering"))
 
     def stored_fields(self, file: DataFile, fields: Sequence[Field]) -> Sequence[Field]:
         """The fields to read from the file.
 
-        Raises: UnsupportedError if a sequence number is wanted and the file does not say who wrote it.
+        Raises: UnsupportedError if a sequence number is requested and the entry does not record the file's source.
         """
         stamped = self._values(file, fields)
         return [field for field in fields if field.name not in stamped] if stamped else fields
@@ -47,7 +47,7 @@ class ConstantColumns(msgspec.Struct, frozen=True):
     def complete(
         self, file: DataFile, fields: Sequence[Field], batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of `fields`, in their order, from batches of the stored ones."""
+        """Batches of `fields`, in order, from batches of the stored fields."""
         stamped = self._values(file, fields)
         if not stamped:
             yield from batches

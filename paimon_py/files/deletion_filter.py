@@ -1,5 +1,4 @@
-"""Rows of a data file by their position in the file: without the dead ones, which a deletion vector names, or only
-those that a file index leaves.
+"""Filters the rows of a data file by position: drops dead rows, or keeps the rows selected by a file index.
 
 Source: format.md §17; Java `ApplyDeletionVectorReader`, `ApplyBitmapIndexRecordReader`.
 """
@@ -22,16 +21,16 @@ from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.types import Atomic, Field, Root
 
 POSITION = "_POSITION"
-"""Name of a column with positions in a file; never stored."""
+"""Name of the column with positions in a file; never stored."""
 
 POSITION_FIELD = Field(2_147_483_640, POSITION, Atomic(Root.BIGINT, nullable=False))
 
 
 def select_rows(pieces: Iterable[tuple[int, pa.RecordBatch]], wanted: BitMap) -> Iterator[pa.RecordBatch]:
-    """The rows at wanted positions.
+    """The rows at the requested positions.
 
     Shapes: in — batches with the position of their first row; out — batches, none empty.
-    Cost: 4 µs a batch, and a copy of batches that lose rows in their middle.
+    Cost: 4 µs per batch, and a copy of batches that lose rows in the middle.
     """
     for position, batch in pieces:
         end = position + batch.num_rows
@@ -52,8 +51,8 @@ def select_rows(pieces: Iterable[tuple[int, pa.RecordBatch]], wanted: BitMap) ->
 def alive(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector | None) -> Iterator[pa.RecordBatch]:
     """Batches without their dead rows.
 
-    Shapes: in — batches with the position of their first row; out — the same batches, empty ones left out.
-    Cost: 4 µs a batch, and a copy of batches that lose rows.
+    Shapes: in — batches with the position of their first row; out — the filtered batches, without empty ones.
+    Cost: 4 µs per batch, and a copy of batches that lose rows.
     """
     for position, batch in pieces:
         if dead is not None:
@@ -65,7 +64,7 @@ def alive(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector | N
 def with_positions(
     pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector | None
 ) -> Iterator[pa.RecordBatch]:
-    """Batches without their dead rows, and with a last column `_POSITION` (int64)."""
+    """Batches without their dead rows, with `_POSITION` (int64) as last column."""
     for position, batch in pieces:
         numbers = from_numpy(np.arange(position, position + batch.num_rows, dtype=np.int64), pa.int64())
         batch = pa.RecordBatch.from_arrays([*batch.columns, numbers], names=[*batch.schema.names, POSITION])
@@ -73,9 +72,9 @@ def with_positions(
 
 
 class Living(msgspec.Struct, frozen=True):
-    """Rows of a file that are not dead.
+    """The live rows of a file.
 
-    `places`: their positions in the file; None: one after the other from `start`.
+    `places`: their positions in the file; None: consecutive from `start`.
     """
 
     start: int
@@ -88,11 +87,11 @@ class Living(msgspec.Struct, frozen=True):
         return self.start + self.rows.num_rows if self.places is None else int(self.places[-1]) + 1
 
     def positions(self, rows: Ints) -> Ints:
-        """The positions in the file of some rows of the batch."""
+        """The positions in the file of some rows in the batch."""
         return rows + self.start if self.places is None else self.places[rows]
 
     def find(self, wanted: DeletionVector) -> Ints:
-        """Which rows of the batch lie at some positions, none of which is dead."""
+        """The rows in the batch at some positions, none of which is dead."""
         if self.places is None:
             return wanted.within(self.start, self.start + self.rows.num_rows) - self.start
         found: Ints = np.searchsorted(self.places, wanted.within(self.start, int(self.places[-1]) + 1))
@@ -100,9 +99,9 @@ class Living(msgspec.Struct, frozen=True):
 
 
 def living(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector) -> Iterator[Living]:
-    """Batches without their dead rows, with the positions of the others; none is empty.
+    """Non-empty batches without their dead rows, with the positions of the live ones.
 
-    Cost: 4 µs a batch, and a copy of batches that lose rows.
+    Cost: 4 µs per batch, and a copy of batches that lose rows.
     """
     for start, batch in pieces:
         gone = dead.within(start, start + batch.num_rows) - start
@@ -113,7 +112,7 @@ def living(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector) -
 
 
 def check_fits(file: DataFile, dead: DeletionVector, path: str) -> None:
-    """Refuse a deletion vector that names rows which the file does not have.
+    """Refuse a deletion vector with positions beyond the end of the file.
 
     Raises: CorruptionError
     """

@@ -1,7 +1,7 @@
-"""Batches of an older file as batches of the schema that is read.
+"""Converts batches of an older file to the requested schema.
 
-Columns match by field id: renamed ones follow, dropped ones vanish, added ones are null (also when an old name is used
-again), changed types are cast from the file's type directly. Columns with one value for all rows are filled in.
+Columns match by field id: renamed columns are found, dropped ones are ignored, added ones are null (even if an old name
+is reused), and changed types are cast from the file's type directly. Columns with a known constant value are filled in.
 
 Source: format.md §3.3; Java `SchemaEvolutionUtil`.
 """
@@ -19,11 +19,11 @@ from paimon_py.spec.types import Field
 
 
 class Evolution:
-    """How batches of one file become batches of `read_fields`.
+    """The conversion of one file's batches to `read_fields`.
 
     Attributes:
-        sources: columns of the file that are needed, each once, in the order of `read_fields`.
-        schema: Arrow schema of the result.
+        sources: the needed columns of the file, each once, in the order of `read_fields`.
+        schema: the Arrow schema of the result.
     """
 
     __slots__ = ("_filled", "_is_plain", "_steps", "schema", "sources")
@@ -31,7 +31,7 @@ class Evolution:
     def __init__(
         self, file_fields: Sequence[Field], read_fields: Sequence[Field], known: Mapping[int, pa.Array] | None = None
     ) -> None:
-        """`known`: by field id an array of one value, which all rows have; `file_fields` are then the others."""
+        """`known`: arrays of one value by field id, for constant columns; `file_fields` are then the others."""
         self._filled = dict(known or {})
         by_id = {field.id: field for field in file_fields}
         self.sources = tuple(by_id[field.id] for field in read_fields if field.id in by_id)
@@ -45,13 +45,13 @@ class Evolution:
         return tuple(field.name for field in self.sources)
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch in the schema that is read.
+        """The batch in the requested schema.
 
         Shapes: in — `columns`, in order, with the Arrow types of the file's fields; out — `schema`, same rows.
-        Cost: nothing is copied but cast columns and nulls for missing ones.
+        Cost: only cast columns and nulls for missing columns are new.
         Raises:
-            SchemaError: a stored value has no meaning in the column's type of today.
-            UnsupportedError: there is no such cast.
+            SchemaError: a stored value is invalid in the current type of the column.
+            UnsupportedError: the cast is not supported.
         """
         if not self._steps or (self._is_plain and batch.schema.equals(self.schema)):
             return batch
@@ -66,7 +66,7 @@ class Evolution:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _constant(self, field: Field, count: int) -> pa.Array:
-        """The known value of a column, else nulls. Known values are repeated once for the longest batch."""
+        """The known value of a column, else nulls; cached for the longest batch."""
         values = self._filled.get(field.id)
         if values is None:
             return pa.nulls(count, to_arrow_type(field.type))

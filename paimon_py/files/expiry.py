@@ -1,6 +1,6 @@
-"""Rows that end by age: the options `record-level.expire-time` and `record-level.time-field`.
+"""Rows that expire by age: the options `record-level.expire-time` and `record-level.time-field`.
 
-Only compactions drop them; readers return what is there.
+Only compactions drop them; readers return all rows.
 
 Source: Java `RecordLevelExpire`, release 2.0.
 """
@@ -24,19 +24,19 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
 
 _MILLIS_FROM = 1_000_000_000_000
-"""A BIGINT of at least this is a time in milliseconds, a smaller one in seconds."""
+"""BIGINT values of at least this are milliseconds, smaller ones seconds."""
 _PER_MILLI = {"us": 1_000, "ns": 1_000_000}
 
 
 class RecordExpiry(msgspec.Struct, frozen=True):
-    """Ends rows whose `field` lies before `oldest` (epoch seconds). A row with a null never ends."""
+    """Expires rows whose `field` is before `oldest` (epoch seconds). Rows with NULL never expire."""
 
     field: Field
     oldest: int
 
     @classmethod
     def of(cls, schema: TableSchema, now_millis: int) -> RecordExpiry | None:
-        """The expiry of a table's rows; None if rows do not end by age."""
+        """The expiry of a table's rows; None if rows do not expire."""
         options = Options(schema.options)
         age = options.find_duration("record-level.expire-time")
         name = options.find_str("record-level.time-field")
@@ -45,9 +45,9 @@ class RecordExpiry(msgspec.Struct, frozen=True):
         return cls(schema.field(name), now_millis // 1000 - age // 1000)
 
     def alive(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows that have not ended. Where a batch lacks the column, no row has.
+        """The rows that have not expired. Batches without the column are unchanged.
 
-        Cost: 5 ns a row, and a copy of batches that lose rows.
+        Cost: 5 ns per row, and a copy of batches that lose rows.
         """
         for batch in batches:
             if self.field.name not in batch.schema.names:
@@ -60,7 +60,7 @@ class RecordExpiry(msgspec.Struct, frozen=True):
                 yield batch.filter(from_numpy(~ended, pa.bool_()))
 
     def find_expired(self, files: Iterable[DataFile], schema_of: Callable[[int], TableSchema]) -> frozenset[str]:
-        """Names of the files that hold a row which has ended, as far as their statistics tell."""
+        """The names of files that contain an expired row according to their statistics."""
         return frozenset(file.name for file in files if self._is_expired(file, schema_of(file.schema_id)))
 
     def _is_expired(self, file: DataFile, schema: TableSchema) -> bool:

@@ -1,6 +1,6 @@
-"""The indexes of one data file: made while it is written, asked before it is read.
+"""The indexes of one data file: built while the file is written, queried before it is read.
 
-They lie in the manifest entry where they are small, else beside the data file as `<data file>.index`.
+Small indexes are stored in the manifest entry, others next to the data file as `<data file>.index`.
 
 Source: format.md §11.1; Java `DataFileIndexWriter`, `FileIndexEvaluator`.
 """
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 _GREGORIAN_SECONDS = 86_400 * GREGORIAN_DAYS
 
 MAX_ROWS = 2**31 - 1
-"""Rows of a file with indexes at most: an index cannot hold the position of a later row."""
+"""The maximum number of rows of a file with indexes: larger positions do not fit in an index."""
 
 
 Indexes = dict[str, dict[str, bytes | None]]
-"""The indexes of a file by column and type; None for one that never saw a row."""
+"""The indexes of a file by column and type; None for an index without rows."""
 
 
 class FileIndexWriter:
-    """Makes the indexes of one data file."""
+    """Builds the indexes of one data file."""
 
     def __init__(self, fields: Sequence[Field], indexes: Sequence[IndexColumn]) -> None:
         """`fields`: the columns of the rows.
 
-        Raises: UnsupportedError for an index that cannot be made, OptionError for options that it cannot have.
+        Raises: UnsupportedError for an index that is not supported, OptionError for invalid index options.
         """
         from paimon_py.codec.file_index.answer import writer_of
 
@@ -62,7 +62,7 @@ class FileIndexWriter:
             self._writers.append((index, writer_of(index.kind, type_, index.options)))
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """The next rows of the file."""
+        """Add the next rows of the file."""
         for index, writer in self._writers:
             column = batch.column(index.column)
             if index.key is not None:
@@ -70,7 +70,7 @@ class FileIndexWriter:
             writer.add(column)
 
     def finish(self) -> Indexes:
-        """The indexes by column and type; an index that cannot hold a value of its column is left out."""
+        """The indexes by column and type; without those that cannot represent a value of their column."""
         found: Indexes = {}
         for index, writer in self._writers:
             data = writer.finish()
@@ -82,15 +82,15 @@ class FileIndexWriter:
 def matching(
     store: OpenRead, path: str, file: DataFile, file_fields: Sequence[Field], predicate: Predicate
 ) -> Answer:
-    """The rows of a file that may match by its indexes, never too few; None if they do not know.
+    """The rows of a file that may match according to its indexes, always including all matches; None if unknown.
 
     Args:
-        path: where the file lies.
+        path: the path of the data file.
         file_fields: columns of the schema that the file was written with.
-        predicate: bound to the schema that is read.
-    Cost: an index file is opened, and of it only what the predicate needs is read.
+        predicate: bound to the requested schema.
+    Cost: opens the index file, and reads only what the predicate needs.
     Raises:
-        FileMissingError: the index file is not there.
+        FileMissingError: the index file does not exist.
         CorruptionError: the index is damaged.
     """
     if file.row_count > MAX_ROWS or not has_index(file):
@@ -126,7 +126,7 @@ def read_indexes(store: OpenRead, path: str, file: DataFile) -> Indexes:
 
 
 def read_index_head(store: OpenRead, path: str, file: DataFile) -> container.Head:
-    """Where the indexes of a file lie in their container, by column and type; of an index file only the head is read.
+    """The locations of a file's indexes in their container, by column and type; reads only the head of an index file.
 
     Raises: FileMissingError, CorruptionError
     """
@@ -137,9 +137,9 @@ def read_index_head(store: OpenRead, path: str, file: DataFile) -> container.Hea
 
 
 def index_file(path: str, file: DataFile) -> str | None:
-    """Where the index file of a data file lies.
+    """The path of the index file of a data file.
 
-    Raises: CorruptionError if it has several.
+    Raises: CorruptionError if there are several.
     """
     names = [name for name in file.extra_files if name.endswith(INDEX_SUFFIX)]
     if len(names) > 1:
@@ -148,9 +148,9 @@ def index_file(path: str, file: DataFile) -> str | None:
 
 
 def _reads_as_written(file: DataFile, field: Field, predicate: Predicate) -> bool:
-    """Whether the values of a column, as they are read, are those that were indexed.
+    """Whether the values of a column are read exactly as they were indexed.
 
-    ORC files lose trailing blanks of CHAR; Java shifts their instants by its time zone, and times before 1582.
+    ORC files lose trailing blanks of CHAR; Java shifts instants by its time zone, and times before 1582.
     """
     if not file.name.endswith(".orc") or not isinstance(field.type, Atomic):
         return True
@@ -192,7 +192,7 @@ class _Embedded:
 
 
 class _Stored:
-    """Indexes in a file of their own; only the head and what is asked for is read."""
+    """Indexes in a separate file; only the head and requested indexes are read."""
 
     def __init__(self, source: BinaryIO, path: str) -> None:
         self.path = path

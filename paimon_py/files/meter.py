@@ -1,4 +1,4 @@
-"""Counting what a read does. A reader that is given no meter counts nothing."""
+"""Counts what a read does. A reader without a meter counts nothing."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from paimon_py.storage.store import OpenRead
 
 
 class Meter:
-    """What was read so far; the numbers grow while batches come.
+    """Counters of a read; they grow while batches are produced.
 
     Attributes:
         files_opened: data files opened.
-        files_by_index: not opened: no living row can match by the file's index.
-        files_by_key: not opened: they follow the last key of their run that can match.
-        files_by_metadata: not opened: they hold no column that is wanted, their row count is all that counts.
+        files_by_index: files skipped because, by their index, no live row can match.
+        files_by_key: files skipped because they follow the last matching key of their run.
+        files_by_metadata: files skipped because only their row count is needed.
         groups: row groups or stripes of the opened files; Avro has none.
-        groups_by_statistics, groups_by_index: those of them that were left out, by what told so; statistics come first.
-        groups_read: those of which rows came.
-        rows_read: rows that came out of files, dead ones included, before anything was merged or filtered.
-        rows_merged: rows that were left of them where each key has one row and the dead are gone.
+        groups_by_statistics, groups_by_index: row groups skipped by statistics (checked first) or by the index.
+        groups_read: row groups of which rows were read.
+        rows_read: rows read from files, including dead ones, before merging and filtering.
+        rows_merged: rows left after merging equal keys and dropping dead rows.
         bytes_read: bytes of data files, their indexes and deletion vectors.
     """
 
@@ -37,11 +37,11 @@ class Meter:
         self.rows_read = self.rows_merged = self.bytes_read = 0
 
     def watch(self, store: OpenRead) -> OpenRead:
-        """The same store; bytes that are read through it are counted."""
+        """A wrapper of the store that counts bytes read through it."""
         return _WatchedStore(store, self)
 
     def on_open(self, file: OpenFile, predicate: Predicate | None, rows: BitMap | None) -> FileMeter:
-        """Count an opened data file, from which rows will be asked. Bytes that tell its parts do not count."""
+        """Count an opened data file from which rows will be read. Bytes read to list its parts do not count."""
         bytes_read = self.bytes_read
         parts = file.parts(predicate, rows)
         self.bytes_read = bytes_read
@@ -53,7 +53,7 @@ class Meter:
 
 
 class FileMeter:
-    """Counts the rows and parts of one file as they come, in file order."""
+    """Counts the rows and parts of one file as they are read, in file order."""
 
     def __init__(self, meter: Meter, parts: Parts) -> None:
         self._meter = meter
@@ -61,7 +61,7 @@ class FileMeter:
         self._counted = 0
 
     def took(self, position: int, count: int) -> None:
-        """Count rows that came, the first of them from `position`."""
+        """Count rows that were read, starting at `position`."""
         self._meter.rows_read += count
         if not self._ends or not count:
             return
@@ -71,7 +71,7 @@ class FileMeter:
 
 
 class _WatchedStore:
-    """Opens files of another store and counts what is read of them."""
+    """Opens files of another store and counts the bytes read."""
 
     def __init__(self, store: OpenRead, meter: Meter) -> None:
         self._store = store

@@ -31,17 +31,17 @@ class FileNames(Protocol):
 
 
 class DataFileNames:
-    """Fresh names for one writer: one random part for all of them, and one counter for data and changelog files.
+    """Unique names for one writer: a random part common to all names, and one counter for data and changelog files.
 
-    After a fork parent and child hold the same object: each process has a random part of its own.
+    After a fork, each process uses a random part of its own.
     """
 
     __slots__ = ("_changelog_prefix", "_count", "_ids", "_prefix", "_process", "_uuid", "_with_compression")
 
     def __init__(self, options: Mapping[str, str], ids: Ids, *, prefix: str | None = None) -> None:
-        """`prefix`: of data files, in place of the option `data-file.prefix`.
+        """`prefix`: the prefix of data files, in place of the option `data-file.prefix`.
 
-        Raises: OptionError for a prefix that is not part of a plain file name; tables of others are not checked before.
+        Raises: OptionError for an invalid prefix; options of tables from other writers are not checked earlier.
         """
         typed = Options(options)
         check_prefixes(typed)
@@ -74,9 +74,9 @@ class DataFileNames:
 
 
 class NamesAgain:
-    """Names for files that are written again in the place of others: theirs, and a random part.
+    """Names for files that replace others: the old name plus a random part.
 
-    So the names of a table tell that a file stands for another.
+    So file names record that a file replaces another.
     """
 
     __slots__ = ("_ids", "_name")
@@ -86,18 +86,18 @@ class NamesAgain:
         self._ids = ids
 
     def data(self, format_name: str, compression: str) -> str:
-        """A name for a data file in the place of the other one; what the name ends with stays."""
+        """The name of a data file that replaces the old one; the suffix is kept."""
         del format_name, compression
         head, dash, tail = self._name.rpartition("-")
         number, dot, extension = tail.partition(".")
         return f"{head}{dash}{number}-r{_short(self._ids.uuid())}{dot}{extension}"
 
     changelog = data
-    """A changelog file is named after the other one too."""
+    """Changelog files use the same scheme."""
 
 
 def earlier_names(name: str) -> Iterator[str]:
-    """The names of the files in whose place a file was written, if it was."""
+    """The names of the files that a file has replaced, if any."""
     while (found := _AGAIN.fullmatch(name)) is not None:
         name = found[1] + found[2]
         yield name

@@ -1,4 +1,4 @@
-"""The columns that data files really have: system columns, repeated keys, then the table's columns.
+"""The columns that data files store: system columns, repeated keys, then the table's columns.
 
 Source: format.md §8.1; Java `SpecialFields`, `KeyValue.schema`.
 """
@@ -25,16 +25,16 @@ from paimon_py.spec.types import Atomic, Field, Root
 SEQUENCE_FIELD = Field(2_147_483_646, SEQUENCE_NUMBER, Atomic(Root.BIGINT, nullable=False))
 KIND_FIELD = Field(2_147_483_645, VALUE_KIND, Atomic(Root.TINYINT, nullable=False))
 LEVEL_FIELD = Field(2_147_483_644, LEVEL, Atomic(Root.INT, nullable=False))
-"""Never stored: the level of the file that a row comes from."""
+"""Never stored: the level of the file that contains a row."""
 
 ROW_ID_FIELD = Field(2_147_483_642, ROW_ID, Atomic(Root.BIGINT, nullable=False))
 TRACKED_FIELDS = (ROW_ID_FIELD, SEQUENCE_FIELD)
-"""What a table with `row-tracking.enabled` knows of its rows: their ids, and the snapshots that wrote them."""
+"""The row-tracking columns of a table with `row-tracking.enabled`: row ids, and the snapshots that wrote the rows."""
 
 TRACKED_IDS = frozenset(field.id for field in TRACKED_FIELDS)
 
 _STORED_IDS = (ROW_ID_FIELD, msgspec.structs.replace(SEQUENCE_FIELD, type=Atomic(Root.BIGINT)))
-"""The same in files that were written again; a number that is NULL there is that of the file's entry."""
+"""The same in rewritten files; a NULL number stands for that of the file's entry."""
 
 
 ROW_TRACKING = "row-tracking.enabled"
@@ -47,21 +47,21 @@ def tracks_rows(schema: TableSchema) -> bool:
 
 
 DATA_EVOLUTION = "data-evolution.enabled"
-"""The option of tables whose files may hold some columns of rows that other files hold the rest of."""
+"""The option of tables whose files may store some columns of rows while other files store the rest."""
 
 
 def evolves_columns(schema: TableSchema) -> bool:
-    """Whether the columns of a row may lie in several files."""
+    """Whether the columns of a row may be stored in several files."""
     return Options(schema.options).get_bool(DATA_EVOLUTION)
 
 
 def with_row_ids(schema: TableSchema) -> TableSchema:
-    """The schema of files that are written again, whose rows keep their ids; the same for tables without row ids."""
+    """The schema of rewritten files, whose rows keep their ids; unchanged for tables without row ids."""
     return msgspec.structs.replace(schema, fields=(*schema.fields, *_STORED_IDS)) if tracks_rows(schema) else schema
 
 
 def key_copy(field: Field) -> Field:
-    """The column `_KEY_<name>` that repeats a key column."""
+    """The column `_KEY_<name>`, which repeats a key column."""
     return msgspec.structs.replace(
         field,
         id=SYSTEM_FIELD_ID_START + field.id,
@@ -72,7 +72,7 @@ def key_copy(field: Field) -> Field:
 
 
 def bounded_fields(schema: TableSchema, names: Sequence[str] | None) -> tuple[Field, ...]:
-    """The columns that the value statistics of a file cover, by `DataFile.bounded_columns`."""
+    """The columns that a file's value statistics cover, from `DataFile.bounded_columns`."""
     if names is None:
         return schema.fields
     ids = {field.name: field for field in _STORED_IDS}
@@ -80,10 +80,11 @@ def bounded_fields(schema: TableSchema, names: Sequence[str] | None) -> tuple[Fi
 
 
 def readable_fields(schema: TableSchema, written: Sequence[str] | None = None) -> tuple[Field, ...]:
-    """What may be read from files written with `schema`: its columns, after the system columns if it has a key.
+    """The columns that can be read from files written with `schema`: its columns, preceded by system columns if it has
+    a key.
 
     Args:
-        written: the columns of a file that tracks rows, by name; None: those of the schema.
+        written: names of the columns in a file with row tracking; None: those of the schema.
 
     Raises: CorruptionError for a column that the schema does not have.
     """

@@ -1,4 +1,4 @@
-"""Where the new files of a bucket go: into its directory below the table, or to external paths.
+"""Where the new files of a bucket are written: to its directory below the table, or to external paths.
 
 Source: format.md §1.1; Java `DataFilePathFactory`.
 """
@@ -14,14 +14,14 @@ from paimon_py.spec.schema import TableSchema
 
 
 class BucketPlace:
-    """Paths of new files of one bucket, for one writer: external paths take turns from file to file."""
+    """The paths of new files of one bucket, for one writer; external paths alternate from file to file."""
 
     __slots__ = ("_directory", "_external", "_ids", "_position", "_relative")
 
     def __init__(
         self, directory: str, *, relative: str = "", external: ExternalPaths | None = None, ids: Ids | None = None
     ) -> None:
-        """`directory`: of the bucket; `relative`: the same below the table, for `external`, which needs `ids`."""
+        """`directory`: directory of the bucket; `relative`: to the table, for `external`, which needs `ids`."""
         self._directory = directory
         self._relative = relative
         self._external = external
@@ -29,7 +29,7 @@ class BucketPlace:
         self._position = 0 if external is None or ids is None else external.first_position(ids.jitter())
 
     def locate(self, name: str) -> tuple[str, str | None]:
-        """Where the next file goes, and what its manifest entry says about that (None below the table).
+        """The path of the next file, and the path to store in its manifest entry (None below the table).
 
         Raises: CorruptionError for a name that would leave the directory.
         """
@@ -42,7 +42,7 @@ class BucketPlace:
 
 
 def bucket_place(root: str, schema: TableSchema, partition: str, bucket: int, ids: Ids) -> BucketPlace:
-    """The place that the options of a table ask for; `partition` as made by `partition_path`.
+    """The place configured by a table's options; `partition` as returned by `partition_path`.
 
     Raises:
         OptionError: the options for external paths contradict each other.
@@ -56,12 +56,12 @@ def bucket_place(root: str, schema: TableSchema, partition: str, bucket: int, id
 
 
 def path_in(directory: str, file: DataFile) -> str:
-    """Where a data file of the bucket with this directory lies: a path of the table's store, or a URL."""
+    """The location of a data file in the bucket with this directory: a path in the table's store, or a URL."""
     return file.external_path or data_file_path(directory, file.name)
 
 
 def paths_in(directory: str, file: DataFile) -> tuple[str, ...]:
-    """Where a data file and the files beside it lie."""
+    """The locations of a data file and of its extra files."""
     path = path_in(directory, file)
     directory = path.rpartition("/")[0]
     return (path, *(data_file_path(directory, name) for name in file.extra_files))

@@ -1,7 +1,7 @@
-"""Remote files: small ones are fetched together before they are opened one by one, large ones are read by ranges.
+"""Remote files: small ones are fetched together before they are opened, large ones are read by ranges.
 
-Where a request takes its time, a small file is read whole by one request, and many of them are asked for at once. On
-local disks nothing is fetched ahead.
+If requests have high latency, a small file is read whole with one request, and many requests run in parallel. On local
+disks nothing is prefetched.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ from paimon_py.files.ranged import GetRange, RangedFile
 from paimon_py.storage.store import Get, OpenRead
 
 SMALL_BYTES = 2 << 20
-"""Files up to this size are fetched whole: reading their parts takes as long."""
+"""Files up to this size are fetched whole: reading parts of them takes as long."""
 
 _WINDOW_BYTES = 32 << 20
 _WINDOW_FILES = 64
 
 
 class GetAndOpen(Get, OpenRead, Protocol):
-    """What this module asks of a store."""
+    """The store operations that this module uses."""
 
     def ranges_of(self, path: str) -> GetRange | None:
-        """How parts of a file are read, None where that is not faster than a stream."""
+        """A function that reads ranges of a file; None if that is not faster than a stream."""
         ...
 
 
 class FilePrefetcher:
-    """Opens files of a store; those that are foreseen, and small, are in memory by then.
+    """Opens files of a store; announced small files are usually in memory by then.
 
-    The next files are fetched while whoever reads is busy with the rows of those before. Memory: at most 32 MB of files
-    that were fetched and not opened yet. A file is held until it is opened once.
+    The next files are fetched while the reader processes earlier ones. Memory: at most 32 MB of fetched files that are
+    not opened yet. A file is held until it is opened once.
     """
 
     def __init__(self, store: GetAndOpen, env: Env) -> None:
         self._store = store
         self._env = env
-        self._sizes: dict[str, int] = {}  # of files foreseen and not fetched, in the order in which they will be opened
+        self._sizes: dict[str, int] = {}  # announced files that are not fetched, in the order of opening
         self._held: dict[str, bytes] = {}
         self._coming: tuple[set[str], Callable[[], dict[str, bytes]]] | None = None
         self._large: dict[str, int] = {}
 
     def foresee(self, files: Iterable[tuple[str, int]]) -> None:
-        """Paths and sizes of files that will be opened, in order."""
+        """Announce the paths and sizes of files that will be opened, in order."""
         for path, size in files:
             if is_distant(path):
                 (self._sizes if size <= SMALL_BYTES else self._large)[path] = size
@@ -70,15 +70,15 @@ class FilePrefetcher:
         return cast(BinaryIO, RangedFile(path, size, get, self._env))
 
     def _room(self) -> int:
-        """Bytes that may be fetched now."""
+        """The number of bytes that may be fetched now."""
         room = _WINDOW_BYTES - sum(map(len, self._held.values()))
-        if room < _WINDOW_BYTES // 2:  # files that an index or a limit spared
+        if room < _WINDOW_BYTES // 2:  # files skipped because of an index or a limit
             self._held.clear()
             room = _WINDOW_BYTES
         return room
 
     def _go_on(self) -> None:
-        """Begin to fetch the next files, once few are left of those that were fetched."""
+        """Start fetching the next files when few of the fetched ones are left."""
         if self._coming is not None or not self._sizes or len(self._held) > _WINDOW_FILES // 2:
             return
         room = _WINDOW_BYTES // 2
@@ -87,7 +87,7 @@ class FilePrefetcher:
             self._coming = (set(wanted), self._env.io.ahead(partial(self._fetch, wanted)))
 
     def _next(self, first: str, room: int) -> dict[str, int]:
-        """A file and those that come after, with their sizes, no longer foreseen."""
+        """Remove a file and those after it from the announced files; returns them with their sizes."""
         names = list(self._sizes)
         at = names.index(first)
         wanted: dict[str, int] = {}
@@ -99,7 +99,7 @@ class FilePrefetcher:
         return wanted
 
     def _fetch(self, wanted: Mapping[str, int]) -> dict[str, bytes]:
-        """Files, all at once. What fails is left to be opened, and to fail then."""
+        """Fetch files in parallel. A failed fetch is dropped; opening the file then reports the error."""
         found = self._env.at_once(next(iter(wanted)), [partial(self._get, path) for path in wanted])
         gotten = zip(wanted.items(), found, strict=True)
         return {path: data for (path, size), data in gotten if data is not None and len(data) == size}

@@ -1,7 +1,7 @@
-"""A large remote file, read by ranges: few large requests, several at once.
+"""A large remote file that is read by ranges: few large requests, several in parallel.
 
-Whoever knows what will be read says so by `fetch`, and by `foresee` what will be fetched after that. The end of the
-file, where footers lie, comes by the first request.
+The caller announces reads with `fetch`, and later ones with `foresee`. The end of the file, which contains the footer,
+is fetched by the first request.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Any
 from paimon_py.env import Env
 
 TAIL_BYTES = 64 << 10
-"""The end of the file that is fetched first."""
+"""The size of the end of the file that is fetched first."""
 
 _LEAST_BYTES = 1 << 20
-"""What nobody foresaw is fetched with so many bytes after it."""
+"""The minimum size of a request that was not announced."""
 
 _GAP_BYTES = 256 << 10
 _MOST_BYTES = 8 << 20
 
 GetRange = Callable[[int, int], bytes]
-"""Bytes of the file from a position up to another."""
+"""Reads the bytes of the file between two positions."""
 
 Pieces = list[tuple[int, bytes]]
-"""Parts of the file, by the position of each."""
+"""Parts of the file, each with its position."""
 
 
 class RangedFile(io.RawIOBase):
-    """Reads a file of known size. Memory: the ranges that were fetched last, and those that are foreseen."""
+    """Reads a file of known size. Memory: the ranges fetched last, and the announced ones."""
 
     def __init__(self, path: str, size_bytes: int, get: GetRange, env: Env) -> None:
         super().__init__()
@@ -44,12 +44,12 @@ class RangedFile(io.RawIOBase):
         self._coming: tuple[list[tuple[int, int]], Callable[[], Pieces]] | None = None
 
     def foresee(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Begin to fetch what the next `fetch` will name. What is not fetched then ends by itself, and is forgotten."""
+        """Start fetching the ranges of the next `fetch`. If they are not used then, they are dropped."""
         wanted = self._join(ranges)
         self._coming = (wanted, self._env.io.ahead(partial(self._get_ranges, wanted)))
 
     def fetch(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Have parts of the file in memory, given by position and length; what was fetched before goes.
+        """Load parts of the file, given by position and length, into memory; earlier parts are dropped.
 
         Raises: as `Get.get`.
         """
@@ -128,7 +128,7 @@ class RangedFile(io.RawIOBase):
 
 
 def join_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges by begin and end: neighbours joined over small gaps, and long ones parted. Pure."""
+    """Ranges by start and end: merged across small gaps, and long ones split. Pure."""
     found: list[tuple[int, int]] = []
     for start, stop in sorted(ranges):
         if found and start - found[-1][1] <= _GAP_BYTES and stop - found[-1][0] <= _MOST_BYTES:

@@ -1,4 +1,4 @@
-"""Opening one data file as batches of the schema that is read.
+"""Opens one data file and reads it in the requested schema.
 
 Source: format.md §1.1, §3.3, §8; Java `FormatReaderMapping`, `DataFileRecordReader`.
 """
@@ -32,11 +32,11 @@ from paimon_py.storage.store import OpenRead
 
 BATCH_ROWS = 65_536
 PAGED_ROWS = 40_000
-"""Files with fewer rows have so few pages that reading all of them costs less than choosing some."""
+"""Files with fewer rows have so few pages that reading all of them is cheaper than selecting some."""
 
 
 class FileReader:
-    """One data file in the columns that are read; nothing is opened before it is asked for."""
+    """One data file, read with the requested columns; opened on demand."""
 
     def __init__(
         self,
@@ -52,12 +52,12 @@ class FileReader:
         """A reader of one file.
 
         Args:
-            path: where the file lies; `file.external_path` comes first if there is one.
-            file_schema: the table schema the file was written with (`file.schema_id`).
-            read_fields: columns by field id, in the types to be read; `SEQUENCE_FIELD` and `KIND_FIELD` for files of
+            path: the path of the file; `file.external_path` takes precedence.
+            file_schema: the table schema that the file was written with (`file.schema_id`).
+            read_fields: columns by field id, in the requested types; `SEQUENCE_FIELD` and `KIND_FIELD` for files of
                 primary-key tables.
-            known: one row, with the columns whose value all rows of the file share; the file need not hold them.
-            by_page: on a local disk, of row groups, too, leave out what is not needed.
+            known: one row with the columns that are constant in the file; the file may not contain them.
+            by_page: on a local disk, also skip unneeded pages inside row groups.
         """
         self._store = store
         self._path = path
@@ -72,14 +72,14 @@ class FileReader:
         asks_ids = not file_schema.primary_keys and any(field.id in TRACKED_IDS for field in read_fields)
         self._ids = RowIds(file, self._place, read_fields) if asks_ids else None
         self._evolution = Evolution(self._fields, read_fields, constants)
-        if evolves_columns(file_schema):  # a condition speaks of the newest values of a column: of what is read here
+        if evolves_columns(file_schema):  # conditions apply to the newest values, which are read here
             self._fields = self._evolution.sources
         self._by_page = by_page
 
     def parts(self, predicate: Predicate | None, rows: BitMap | None) -> Parts | None:
-        """The row groups or stripes of the file that `positions` takes and leaves; None if it does not open the file.
+        """The row groups or stripes that `positions` reads and skips; None if it does not open the file.
 
-        Cost: the file is opened and its footer read.
+        Cost: opens the file and reads its footer.
         """
         if not self._evolution.sources:
             return None
@@ -98,20 +98,20 @@ class FileReader:
         rows: BitMap | None = None,
         meter: Meter | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The rows of the file, in their order: batches, each with the position in the file of its first row.
+        """The rows of the file, in order: batches, each with the position of its first row in the file.
 
-        Shapes: out — batches of at most `batch_rows` rows with the Arrow schema of the columns that are read.
+        Shapes: out — batches of at most `batch_rows` rows with the Arrow schema of the requested columns.
         Args:
-            predicate: bound to the schema that is read; may leave out parts of the file without a match. Rows are not
-                filtered.
-            rows: positions that are wanted; parts of the file without one may be left out.
-            meter: counts what is done.
-        Cost: one open file; only needed columns are read, none at all if the file has none of them.
+            predicate: bound to the requested schema; parts of the file without a match may be skipped. Rows are not
+            filtered.
+            rows: requested positions; parts of the file without any may be skipped.
+            meter: counts what is read.
+        Cost: one open file; only needed columns are read, and none if the file has none of them.
         Raises:
-            FileMissingError: there is no such file.
-            CorruptionError: damaged bytes, or another number of rows than the manifest says.
-            SchemaError: a stored value has no meaning in the type its column has now.
-            UnsupportedError: the format, a type, or a cast that is not handled.
+            FileMissingError: the file does not exist.
+            CorruptionError: damaged bytes, or a different row count from the manifest's.
+            SchemaError: a stored value is invalid in the current type of the column.
+            UnsupportedError: a format, type or cast that is not supported.
         """
         if _lacks_columns(self._file, self._file_schema) and not evolves_columns(self._file_schema):
             message = f"{self._path} holds only some columns of its rows"
@@ -126,7 +126,7 @@ class FileReader:
     def _positions(
         self, *, batch_rows: int, predicate: Predicate | None, rows: BitMap | None, meter: Meter | None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """What lies in the file: NULL for what it does not have."""
+        """The content of the file, with NULL for missing columns."""
         file, evolution = self._file, self._evolution
         if not evolution.sources:
             if meter is not None:
@@ -156,7 +156,7 @@ class FileReader:
         return self._file.external_path or self._path
 
     def _push_down(self, predicate: Predicate | None) -> Predicate | None:
-        """The predicate in terms of the file's columns; None if it leaves nothing out."""
+        """The predicate in terms of the file's columns; None if it cannot skip anything."""
         if predicate is None:
             return None
         told = [field for field in self._fields if field.id < SYSTEM_FIELD_ID_START]
@@ -188,7 +188,7 @@ class FileReader:
 
 
 def _bounds_all(file: DataFile, schema: TableSchema, names: Collection[str]) -> bool:
-    """Whether the manifest entry of a file bounds all of these columns, so that a plan has asked them already."""
+    """Whether the file's manifest entry has bounds for all of these columns, so that planning has already used them."""
     stats = file.value_stats
     if not stats.min_values or not names:
         return False
@@ -199,7 +199,7 @@ def _bounds_all(file: DataFile, schema: TableSchema, names: Collection[str]) -> 
 
 
 def _whole_bounds(file: DataFile, schema: TableSchema, names: Container[str]) -> dict[str, Bounds]:
-    """What the manifest entry of a file says of columns, one slot each; columns that it does not bound are left out."""
+    """The bounds of columns in the file's manifest entry, one slot each; columns without bounds are omitted."""
     covered = bounded_fields(schema, file.bounded_columns)
     types, stats = [field.type for field in covered], file.value_stats
     if int.from_bytes(stats.min_values[:ARITY_BYTES], "big") != len(types):
@@ -214,7 +214,7 @@ def _whole_bounds(file: DataFile, schema: TableSchema, names: Container[str]) ->
 
 
 def _lacks_columns(file: DataFile, schema: TableSchema) -> bool:
-    """Whether a file holds only some of the columns of its schema, so that others hold the rest of its rows."""
+    """Whether a file contains only some columns of its schema, so that other files contain the rest."""
     return file.write_columns is not None and not set(schema.names) <= set(file.write_columns)
 
 
@@ -237,7 +237,7 @@ def _open(store: OpenRead, path: str, file: DataFile, fields: Sequence[Field], s
 
 
 def _needed_fields(file_fields: Sequence[Field], evolution: Evolution, predicate: Predicate | None) -> list[Field]:
-    """Columns that are read or pruned by; the others may have types that are not handled."""
+    """The columns that are read or used for pruning; the others may have unsupported types."""
     names = {*evolution.columns, *(columns_of(predicate) if predicate is not None else ())}
     return [field for field in file_fields if field.name in names]
 

@@ -1,7 +1,7 @@
-"""The ids of rows, and the snapshots that wrote them, in tables with `row-tracking.enabled`.
+"""Row ids, and the snapshots that wrote the rows, in tables with `row-tracking.enabled`.
 
-Rows of a new file have the ids from the first one of its entry on, and the number of the snapshot that added it. A file
-that was written again holds both as columns; NULL there stands for what the entry says.
+Rows of a new file have consecutive ids from the first one in its entry, and the number of the snapshot that added the
+file. A rewritten file stores both as columns; NULL there stands for the value from the entry.
 
 Source: format.md §23; Java `DataFileRecordReader`, `SpecialFields.rowTypeWithRowTracking`.
 """
@@ -25,9 +25,9 @@ class RowIds:
     """Fills the columns `_ROW_ID` and `_SEQUENCE_NUMBER` of the rows of one file."""
 
     def __init__(self, file: DataFile, path: str, fields: Sequence[Field]) -> None:
-        """`fields`: the columns that are read.
+        """`fields`: the requested columns.
 
-        Raises: CorruptionError if ids are asked for and neither the file nor its entry has them.
+        Raises: CorruptionError if ids are requested and neither the file nor its entry has them.
         """
         self._file = file
         self._places = [place for place, field in enumerate(fields) if field.id in TRACKED_IDS]
@@ -36,7 +36,7 @@ class RowIds:
             raise CorruptionError(f"{path} has no row ids, and its manifest entry names no first one", path=path)
 
     def fill(self, position: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch, whose first row lies at a position of the file, without NULL in these columns."""
+        """The batch, which begins at a position of the file, with NULLs in these columns filled."""
         for place in self._places:
             column = batch.column(place)
             if column.null_count:

@@ -1,4 +1,4 @@
-"""Statistics of a file as the manifest stores them, and how much of them a table wants.
+"""File statistics as stored in manifests, and the options that select them.
 
 Source: format.md §9; Java `StatsCollectorFactories`, `TruncateSimpleColStatsCollector`, `SimpleStatsConverter`.
 """
@@ -13,8 +13,8 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
-from paimon_py.codec.binary_row import encode
-from paimon_py.codec.columns import binary_array, scalar_array
+from paimon_py.codec.binary_row import encode_few
+from paimon_py.codec.columns import binary_array
 from paimon_py.errors import OptionError
 from paimon_py.formats.base import ColumnBounds
 from paimon_py.spec.data_file import Stats
@@ -27,21 +27,21 @@ _LAST_CODE_POINT = 0x10FFFF
 
 
 class StatsMode(msgspec.Struct, frozen=True):
-    """What is kept of a column: nothing, its null count, also its bounds, or bounds of at most `length` characters."""
+    """The statistics kept for a column: none, null count, full bounds, or bounds truncated to `length` characters."""
 
     kind: Literal["none", "counts", "full", "truncate"]
     length: int = 0
 
 
 SYSTEM_MODE = StatsMode("truncate", 128)
-"""The mode of key columns and other system columns."""
+"""The mode of key columns and system columns."""
 
 
 def parse_mode(text: str, option: str) -> StatsMode:
-    """The mode that an option's text means.
+    """Parse the value of a statistics option.
 
     Raises:
-        OptionError: it means none.
+        OptionError: the value is invalid.
     """
     word = text.strip().lower()
     if word == "none":
@@ -60,10 +60,10 @@ def parse_mode(text: str, option: str) -> StatsMode:
 def value_modes(
     options: Mapping[str, str], fields: Sequence[Field], level: int, mode: str | None = None
 ) -> tuple[StatsMode, ...]:
-    """The modes of a table's columns for files of one level.
+    """The modes of a table's columns for files at one level.
 
-    A column's own mode counts most; after it come the first n columns, if the option asks for them only, and the mode
-    of the level or table; `mode` counts in place of the table's.
+    Precedence: the column's own mode, the limit to the first n columns, and the mode of the level or table; `mode`
+    replaces the table's.
     """
     typed = Options(options)
     per_level = typed.get_map("metadata.stats-mode.per.level")
@@ -73,7 +73,7 @@ def value_modes(
 
 
 def changelog_modes(options: Mapping[str, str], fields: Sequence[Field]) -> tuple[StatsMode, ...]:
-    """The modes of a table's columns for changelog files where an option names one for them, of whatever level."""
+    """The modes of a table's columns for changelog files at any level, if an option configures them."""
     option = "changelog-file.stats-mode"
     return _by_column(options, fields, parse_mode(Options(options).get_str(option), option))
 
@@ -92,26 +92,26 @@ def _by_column(options: Mapping[str, str], fields: Sequence[Field], common: Stat
 
 
 def stats_of(bounds: Sequence[ColumnBounds], types: Sequence[DataType], modes: Sequence[StatsMode]) -> Stats:
-    """Bounds and null counts of all columns, full width: a slot per column, null where unknown.
+    """The bounds and null counts of all columns: a slot per column, null if unknown.
 
-    Cost: one encoding of two rows.
+    Cost: encodes two rows.
     """
     kept = [
         _keep(column, _safe(mode, kind)) for column, mode, kind in zip(bounds, modes, types, strict=True)
     ]
     columns = [_column(column, kind) for column, kind in zip(kept, types, strict=True)]
-    least, greatest = encode(columns, types).to_pylist() if columns else (Stats().min_values, Stats().max_values)
+    least, greatest = encode_few(columns, types) if columns else (Stats().min_values, Stats().max_values)
     return Stats(least, greatest, tuple(column.null_count for column in kept))
 
 
 def _safe(mode: StatsMode, kind: DataType) -> StatsMode:
-    """No bounds of binaries: Java 1.4 compares them as signed bytes and would leave out files that match."""
+    """Disables bounds of binaries: Java 1.4 compares them as signed bytes and would skip matching files."""
     is_binary = isinstance(kind, Atomic) and kind.root in (Root.BINARY, Root.VARBINARY, Root.BLOB)
     return StatsMode("counts") if is_binary and mode.kind != "none" else mode
 
 
 def truncate_text(low: str, high: str, length: int) -> tuple[str, str] | None:
-    """Bounds of at most `length` code points around `low` … `high`; None if there is no such upper bound."""
+    """Bounds of at most `length` code points that enclose `low` … `high`; None if there is no such upper bound."""
     upper = high
     if len(high) > length:
         for at in range(length - 1, -1, -1):
@@ -126,7 +126,7 @@ def truncate_text(low: str, high: str, length: int) -> tuple[str, str] | None:
 
 
 def truncate_bytes(low: bytes, high: bytes, length: int) -> tuple[bytes, bytes] | None:
-    """Bounds of at most `length` bytes around `low` … `high`; None if there is no such upper bound."""
+    """Bounds of at most `length` bytes that enclose `low` … `high`; None if there is no such upper bound."""
     if len(high) <= length:
         return low[:length], high
     kept = high[:length].rstrip(b"\xff")
@@ -138,23 +138,21 @@ def _keep(bounds: ColumnBounds, mode: StatsMode) -> ColumnBounds:
         return ColumnBounds()
     if mode.kind == "counts":
         return ColumnBounds(null_count=bounds.null_count)
-    if mode.kind == "full" or bounds.min is None or bounds.max is None:
+    if mode.kind == "full" or bounds.ends is None:
         return bounds
-    is_text = pa.types.is_string(bounds.min.type)
-    if not is_text and not pa.types.is_binary(bounds.min.type):
+    kind = bounds.ends.type
+    is_text = pa.types.is_string(kind)
+    if not is_text and not pa.types.is_binary(kind):
         return bounds
-    whole = bounds.min.as_py(), bounds.max.as_py()
+    whole = bounds.ends[0].as_py(), bounds.ends[1].as_py()
     cut = truncate_text(*whole, mode.length) if is_text else truncate_bytes(*whole, mode.length)
     if cut is None:
         return ColumnBounds(null_count=bounds.null_count)
     if cut == whole:
         return bounds
-    low, high = binary_array([part.encode() if isinstance(part, str) else part for part in cut], bounds.min.type)
-    return ColumnBounds(low, high, bounds.null_count)
+    ends = binary_array([part.encode() if isinstance(part, str) else part for part in cut], kind)
+    return ColumnBounds(ends, bounds.null_count)
 
 
 def _column(bounds: ColumnBounds, kind: DataType) -> pa.Array:
-    arrow = to_arrow_type(kind)
-    if bounds.min is None or bounds.max is None:
-        return pa.nulls(2, arrow)
-    return scalar_array([bounds.min, bounds.max], arrow)
+    return pa.nulls(2, to_arrow_type(kind)) if bounds.ends is None else bounds.ends

@@ -1,4 +1,4 @@
-"""Statistics of older files as bounds of the schema that is read.
+"""Converts statistics of older files to bounds in the requested schema.
 
 Source: format.md §9; Java `SimpleStatsEvolution`.
 """
@@ -30,20 +30,20 @@ def evolved_bounds(
     *,
     which: Literal["key", "value"] = "value",
 ) -> dict[str, Bounds]:
-    """Bounds of columns that are read, for files that were written with one schema.
+    """Bounds of the requested columns, for files that were written with one schema.
 
-    Shapes: out — by name of the read column; one slot per entry. A column of which nothing is known is left out.
-        A column that the files lack is null in every row. Columns whose change of type does not keep the order (or may
-        make nulls) are unknown.
+    Shapes: out — by name of the requested column, one slot per entry; unknown columns are omitted. A column that the
+        files lack is null in every row. Columns whose type change does not preserve order (or may create nulls) are
+        unknown.
     Args:
-        entries: files of one schema id and one `_VALUE_STATS_COLS`.
-        stats_fields: the columns that the statistics cover, in order: the file's columns or those named by
-            `_VALUE_STATS_COLS`; of key statistics the trimmed primary key.
-        file_fields: all columns of the schema the files were written with.
-        read_fields: columns of the current schema that are asked for.
+        entries: files with the same schema id and the same `_VALUE_STATS_COLS`.
+        stats_fields: the columns that the statistics cover, in order: the file's columns or those in
+            `_VALUE_STATS_COLS`; for key statistics, the trimmed primary key.
+        file_fields: all columns of the schema that the files were written with.
+        read_fields: the requested columns of the current schema.
         which: key or value statistics.
-    Cost: only the columns asked for are decoded.
-    Raises: CorruptionError if the statistics are not rows of `stats_fields`.
+    Cost: only the requested columns are decoded.
+    Raises: CorruptionError if the statistics do not match `stats_fields`.
     """
     present = {field.id for field in file_fields}
     slots = {field.id: slot for slot, field in enumerate(stats_fields)}
@@ -75,7 +75,7 @@ def _decode(
             try:
                 low = cast(_lowest(lows[slot], types[slot]), types[slot], field.type)
                 high = cast(highs[slot], types[slot], field.type)
-            except SchemaError:  # a bound beyond what the type holds now: nothing is known then
+            except SchemaError:  # a bound that the current type cannot hold: the bounds are unknown
                 low, high = nothing, nothing
         counts = entries.null_counts(f"{which}_null_counts", slot)
         found[field.name] = Bounds(min=low, max=high, null_count=counts)
@@ -83,11 +83,11 @@ def _decode(
 
 
 def _lowest(bounds: pa.Array, kind: DataType) -> pa.Array:
-    """Lower bounds of the values as they are read.
+    """Lower bounds of the values as readers see them.
 
-    Java's ORC files hold CHAR values padded with blanks, and so do their statistics; readers take the blanks off. Then
-    the value `"a"` lies below the stored bound `"a  "`. A lower bound is safe once the blanks at its end are taken off,
-    and all that follows a character which sorts before the blank. Upper bounds are high enough as they are.
+    Java's ORC files store CHAR values, and their statistics, padded with blanks, which readers remove. The value `"a"`
+    is then less than the stored bound `"a  "`. A lower bound is safe after removing its trailing blanks, and everything
+    after a character that sorts before the blank. Upper bounds need no change.
     """
     if not isinstance(kind, Atomic) or kind.root is not Root.CHAR:
         return bounds

@@ -1,4 +1,4 @@
-"""Parts of VARIANT columns that are wanted of a file in the place of the columns."""
+"""Reads requested parts of VARIANT columns in place of the columns."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from paimon_py.spec.types import DataType, Field, RowType, VariantParts
 
 
 def with_wanted_parts(stored: Field, read: Field | None) -> Field:
-    """The field of a file, with the parts of variants that are read of it in their place, also inside ROWs."""
+    """The field of a file, with the requested parts in place of its variants, also inside ROWs."""
     if read is None or not isinstance(read.type, RowType):
         return stored
     return msgspec.structs.replace(stored, type=_type_to_read(stored.type, read.type))
 
 
 def cast_array(array: pa.Array, source: DataType, target: DataType) -> pa.Array:
-    """Values of one type as another, by the rules of Paimon's casts."""
+    """Cast values by Paimon's cast rules."""
     return cast(array, source, target)
 
 

@@ -1,4 +1,4 @@
-"""One variant as a value of Python: made of JSON or of Python values, read by paths."""
+"""One variant as a Python value: created from JSON or Python values, and read by paths."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from paimon_py.spec.variant_paths import parse_path
 
 
 class Variant(Encoded, frozen=True):
-    """A variant: the bytes of its value, and the dictionary of its keys, as files hold them.
+    """A variant: the bytes of its value, and its key dictionary, as stored in files.
 
-    Two are equal if their bytes are; compare `to_json()` for the same content in other bytes.
+    Two are equal if their bytes are equal; compare `to_json()` for equal content in different bytes.
     """
 
     def to_json(self) -> str:
-        """The value as JSON text: keys in their order, times, bytes and UUIDs as texts.
+        """The value as JSON: keys in stored order; times, bytes and UUIDs as strings.
 
         Raises: CorruptionError if the bytes are not a variant.
         """
         return to_json(self.value, self.metadata)
 
     def to_python(self) -> Any:
-        """The value as None, bool, int, float, Decimal, str, bytes, date, datetime, list or dict; UUIDs are texts.
+        """The value as None, bool, int, float, Decimal, str, bytes, date, datetime, list or dict; UUIDs are strings.
 
         Raises: CorruptionError if the bytes are not a variant.
         """
         return to_python(self.value, self.metadata)
 
     def get(self, path: str, type: str | DataType = "VARIANT", *, or_null: bool = False) -> Any:
-        """What a path such as `$.user.id` or `$.tags[0]` leads to, in a type; None where it leads nowhere.
+        """The part at a path such as `$.user.id` or `$.tags[0]`, cast to a type; None if the path does not exist.
 
         Args:
-            type: any type of Paimon but MULTISET and VECTOR; the part as a `Variant` by default.
-            or_null: None for a value that the type cannot hold, too.
+            type: any Paimon type except MULTISET and VECTOR; a `Variant` by default.
+            or_null: return None also for a value that the type cannot hold.
         Raises:
-            UsageError: a path that is none.
+            UsageError: an invalid path.
             SchemaError: a value that the type cannot hold.
             CorruptionError: the bytes are not a variant.
         """
@@ -60,10 +60,10 @@ _VARIANT = Atomic(Root.VARIANT)
 
 
 def variant(value: object) -> Variant:
-    """The variant of a JSON text, or of a Python value that is not text: None, numbers, lists, mappings, times, bytes.
+    """The variant of a JSON string, or of another Python value: None, numbers, lists, mappings, times, bytes.
 
-    Numbers of JSON with a point are decimals, those with an exponent doubles; floats of Python are doubles.
-    Raises: SchemaError for a text that is not JSON, a value that no variant holds, or what is too deep or too large.
+    JSON numbers with a decimal point become decimals, those with an exponent doubles; Python floats become doubles.
+    Raises: SchemaError for invalid JSON, an unsupported value, or one that is nested too deeply or too large.
     """
     made = from_json(value) if isinstance(value, str) else encode(value)
     return Variant(made.value, made.metadata)

@@ -1,4 +1,4 @@
-"""Writing batches into data files of a target size.
+"""Writes batches to data files of a target size.
 
 Source: format.md §8, §9, §12.1; Java `RollingFileWriter`, `KeyValueDataFileWriter`, `RowDataFileWriter`.
 """
@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.codec.binary_row import encode
-from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.codec.binary_row import encode_few
+from paimon_py.codec.columns import numpy_values
 from paimon_py.codec.file_index.container import encode as encode_indexes
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.env import Clock
@@ -25,7 +25,7 @@ from paimon_py.files.naming import FileNames
 from paimon_py.files.physical import KIND_FIELD, ROW_ID_FIELD, SEQUENCE_FIELD, evolves_columns, key_copy
 from paimon_py.files.places import BucketPlace
 from paimon_py.files.stats import SYSTEM_MODE, StatsMode, changelog_modes, stats_of, value_modes
-from paimon_py.formats.base import ColumnBounds, FileWriter, WriteSettings, encoding
+from paimon_py.formats.base import ColumnBounds, Encoder, FileWriter, WriteSettings, encoding
 from paimon_py.formats.registry import format_of
 from paimon_py.lazy import lazy_property
 from paimon_py.spec.blobs import fields_apart
@@ -37,7 +37,7 @@ from paimon_py.spec.types import Field
 from paimon_py.storage.store import Create, FileTakenError, new_file
 
 MIN_STEP_ROWS = 1000
-"""The size of a file is looked at after at least so many rows, as Java does."""
+"""The size of a file is checked after at least this number of rows, as in Java."""
 
 _STEPS_PER_FILE = 32
 _APPEND_TARGET_BYTES = 256 << 20
@@ -46,18 +46,18 @@ _ANY_ROWS = (1 << 63) - 1
 
 
 class FileLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What all files of one writer have in common.
+    """The common properties of all files of one writer.
 
     Attributes:
         fields: the table's columns.
         key_fields: columns of the trimmed primary key; none for append tables.
-        repeats_keys: whether files hold `_KEY_*` columns (not in thin mode).
-        target_size_bytes, target_rows: when to begin the next file.
-        modes: statistics wanted of each of `fields`; `key_mode`: of the key.
-        indexes: file indexes wanted; they go into the manifest entry up to `index_limit_bytes`, else into a file.
-        is_changelog: whether files hold changes: named so, and a key may occur more than once.
-        is_part: whether files hold some columns of rows that other files hold the rest of.
-        apart: columns that go to `.blob` files of their own beside the files, which have `apart_target_bytes`.
+        repeats_keys: whether files store `_KEY_*` columns (not in thin mode).
+        target_size_bytes, target_rows: limits at which the next file begins.
+        modes: the statistics for each of `fields`; `key_mode`: for the key.
+        indexes: file indexes to build; stored in the manifest entry up to `index_limit_bytes`, else in a file.
+        is_changelog: whether files contain changes: they have other names, and keys may repeat.
+        is_part: whether files contain only some columns of their rows, and other files the rest.
+        apart: columns that are written to separate `.blob` files, with the target size `apart_target_bytes`.
     """
 
     fields: tuple[Field, ...]
@@ -81,20 +81,25 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def holds_row_ids(self) -> bool:
-        """Whether files hold the ids of their rows, which were in other files before."""
+        """Whether files store the row ids, because the rows come from other files."""
         return ROW_ID_FIELD in self.fields
 
     @lazy_property
     def file_fields(self) -> tuple[Field, ...]:
-        """Columns in the file, in order."""
+        """The columns in the file, in order."""
         if not self.key_fields:
             return self.fields
         keys = tuple(key_copy(field) for field in self.key_fields) if self.repeats_keys else ()
         return (*keys, SEQUENCE_FIELD, KIND_FIELD, *self.fields)
 
     @lazy_property
+    def encoder(self) -> Encoder:
+        """What begins files in a sink; the format's errors about columns and settings come when first asked for."""
+        return format_of(self.format_name).encoder(self.file_fields, self.settings)
+
+    @lazy_property
     def file_schema(self) -> pa.Schema:
-        """The same for Arrow."""
+        """The Arrow schema of the file."""
         return to_arrow_schema(self.file_fields)
 
 
@@ -106,14 +111,14 @@ def file_layout(
     format_name: str | None = None,
     stats_mode: str | None = None,
 ) -> FileLayout:
-    """The layout that a table's options ask for, for files of one level.
+    """The layout configured by a table's options, for files at one level.
 
     Args:
-        format_name, stats_mode: count in place of the options `file.format` and `metadata.stats-mode`.
+        format_name, stats_mode: override the options `file.format` and `metadata.stats-mode`.
 
     Raises:
-        OptionError: an option has a bad text.
-        UnsupportedError: a format that is not handled.
+        OptionError: an option has an invalid value.
+        UnsupportedError: a format that is not supported.
     """
     options = Options(schema.options)
     apart = fields_apart(schema) if evolves_columns(schema) else ()
@@ -154,11 +159,11 @@ def file_layout(
 
 
 def whole_layout(schema: TableSchema, *, source: FileSource, columns: Container[str] | None = None) -> FileLayout:
-    """The layout of files of any size that hold all of some rows, where columns may lie in several files; BLOBs stay
-    where they are.
+    """The layout of files that contain all of some rows, without a size limit, if columns may be stored in several
+    files; BLOBs are not moved.
 
     Args:
-        columns: hold these columns of the rows only; None: all.
+        columns: write only these columns; None: all.
 
     Raises: as `file_layout`.
     """
@@ -176,10 +181,10 @@ def whole_layout(schema: TableSchema, *, source: FileSource, columns: Container[
 
 
 def changelog_layout(schema: TableSchema, *, level: int = 0) -> FileLayout:
-    """The layout of changelog files: that of data files of the level, but for what `changelog-file.*` options ask for.
+    """The layout of changelog files: that of data files at the level, except for `changelog-file.*` options.
 
-    `level`: 0 beside a flush, the output level of a compaction. Whoever makes them, files say that they were written,
-    have no file indexes, and end at their size, never at a number of rows.
+    `level`: 0 for a flush, the output level for a compaction. Their source is always APPEND; they have no file indexes,
+    and are limited by size only, not by rows.
 
     Raises: as `file_layout`.
     Source: Java `KeyValueFileWriterFactory.createRollingChangelogFileWriter`.
@@ -197,7 +202,7 @@ def changelog_layout(schema: TableSchema, *, level: int = 0) -> FileLayout:
 
 
 def _with_modes(layout: FileLayout, schema: TableSchema, modes: tuple[StatsMode, ...]) -> FileLayout:
-    """The layout with these statistics, which the format need not make where none are wanted."""
+    """The layout with these statistics; the format computes none if none are requested."""
     if not layout.repeats_keys:
         modes = _thin_modes(schema, layout.key_fields, modes)
     unwanted = {field.name for field, mode in zip(schema.fields, modes, strict=True) if mode.kind == "none"}
@@ -207,14 +212,14 @@ def _with_modes(layout: FileLayout, schema: TableSchema, modes: tuple[StatsMode,
 
 
 def _thin_modes(schema: TableSchema, keys: Sequence[Field], modes: Sequence[StatsMode]) -> tuple[StatsMode, ...]:
-    """The modes where files do not repeat their keys: those of keys are the format's, unless an option names them."""
+    """The modes if files do not repeat their keys: keys use the format's statistics, unless an option names them."""
     names = {field.name for field in keys if f"fields.{field.name}.stats-mode" not in schema.options}
     named = zip(schema.fields, modes, strict=True)
     return tuple(SYSTEM_MODE if field.name in names else mode for field, mode in named)
 
 
 class RollingWriter:
-    """Writes batches into files one after the other, never more than one open.
+    """Writes batches to consecutive files; at most one is open.
 
     After an error only `abort` may be called.
     """
@@ -229,10 +234,10 @@ class RollingWriter:
         *,
         first_sequence: int = 0,
     ) -> None:
-        """Write files to `place`; a text is a directory of `store`.
+        """Write files to `place`; a string is a directory of `store`.
 
-        `first_sequence` is the sequence number of the first row of an append table; rows of primary-key tables bring
-        their own.
+        `first_sequence`: the sequence number of the first row of an append table; rows of primary-key tables have their
+        own.
         """
         self._store = store
         self._place = BucketPlace(place) if isinstance(place, str) else place
@@ -257,10 +262,10 @@ class RollingWriter:
         return sum(file.row_count for file in self._files if not file.is_apart) + (self._open.rows if self._open else 0)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Append rows; begins a new file whenever the current one is large enough.
+        """Append rows; begins a new file when the current one is large enough.
 
         Shapes: append tables — the table's columns; primary-key tables — `_SEQUENCE_NUMBER`, `_VALUE_KIND` and the
-            table's columns, sorted by key, each key once but in changelog files.
+            table's columns, sorted by key, without repeated keys except in changelog files.
         Cost: no copies; one pass over sequence numbers and kinds.
         """
         if batch.num_rows == 0:
@@ -280,13 +285,13 @@ class RollingWriter:
                 self._finish()
 
     def close(self) -> tuple[DataFile, ...]:
-        """Finish the last file and return all of them, in order; none if there were no rows."""
+        """Finish the last file and return all files, in order; empty if there were no rows."""
         if self._open is not None:
             self._finish()
         return tuple(self._files)
 
     def abort(self) -> None:
-        """Delete every file that was begun: one whose name was taken is another's and stays.
+        """Delete every started file; a file that already existed under the name belongs to another writer and is kept.
 
         Raises:
             StorageError: some could not be deleted; all were tried.
@@ -323,7 +328,7 @@ class RollingWriter:
         try:
             sink = self._store.open_write(path)
         except FileTakenError:
-            self._paths.pop()  # the file is another's
+            self._paths.pop()  # the file belongs to another writer
             raise
         try:
             return _OpenFile(name, external_path, sink, layout)
@@ -343,7 +348,7 @@ class RollingWriter:
             self._files += self._beside.finish(self._clock.local_millis())
 
     def _build_indexes(self, file: DataFile, indexes: Indexes) -> DataFile:
-        """The file with its indexes, in its entry or in a file beside it."""
+        """The file with its indexes, in its entry or in a separate file."""
         if not indexes:
             return file
         data = encode_indexes(indexes)
@@ -356,7 +361,7 @@ class RollingWriter:
         return msgspec.structs.replace(file, extra_files=(file.name + INDEX_SUFFIX,))
 
     def _step(self, batch: pa.RecordBatch) -> int:
-        """How many rows to write before looking at the size again: a small part of what a file may hold."""
+        """The number of rows to write before the next size check: a small part of the maximum."""
         if batch.num_rows <= MIN_STEP_ROWS:
             return MIN_STEP_ROWS
         of_each = max(row_bytes(batch) // batch.num_rows, 1)
@@ -373,7 +378,7 @@ class RollingWriter:
 
 
 class _OpenFile:
-    """The file being written, and what its manifest entry will say."""
+    """The file that is being written, and the content of its manifest entry."""
 
     def __init__(self, name: str, external_path: str | None, sink: BinaryIO, layout: FileLayout) -> None:
         self.name = name
@@ -381,7 +386,7 @@ class _OpenFile:
         self.sink = sink
         self.layout = layout
         self.index = FileIndexWriter(layout.fields, layout.indexes) if layout.indexes else None
-        self.writer: FileWriter = format_of(layout.format_name).create(sink, layout.file_fields, layout.settings)
+        self.writer: FileWriter = layout.encoder(sink)
         self.rows = 0
         self._first_key: list[pa.Array] = []
         self._last: pa.RecordBatch | None = None
@@ -407,7 +412,7 @@ class _OpenFile:
         self._deletes += int(np.count_nonzero(numpy_values(batch.column(VALUE_KIND)) & 1))
 
     def _add_numbers(self, numbers: pa.Array) -> None:
-        """Note the snapshots that wrote rows; NULL stands for the one that comes."""
+        """Record the snapshots that wrote rows; NULL stands for the next one."""
         self._is_changed = self._is_changed or numbers.null_count > 0
         known = numbers.drop_null()
         if len(known):
@@ -447,7 +452,7 @@ class _OpenFile:
         )
 
     def _numbers(self, first_sequence: int) -> tuple[int, int]:
-        """The smallest and the largest sequence number; 0 for that of the snapshot that will add the file."""
+        """The smallest and largest sequence number; 0 stands for the snapshot that will add the file."""
         known = self._sequences
         if self.layout.holds_row_ids:
             return min(known, default=0), 0 if self._is_changed else max(known)
@@ -463,7 +468,7 @@ class _OpenFile:
             columns = [pa.concat_arrays(pair) for pair in zip(self._first_key, last, strict=True)]
         else:
             columns = _keys_at(self._last, keys, 0, end)
-        low, high = encode(columns, [field.type for field in keys]).to_pylist()
+        low, high = encode_few(columns, [field.type for field in keys])
         return low, high
 
     def _key_stats(self, bounds: list[ColumnBounds]) -> Stats:
@@ -477,5 +482,4 @@ class _OpenFile:
 
 
 def _keys_at(batch: pa.RecordBatch, keys: tuple[Field, ...], *rows: int) -> list[pa.Array]:
-    picked = from_numpy(np.array(rows), pa.int64())
-    return [batch.column(field.name).take(picked) for field in keys]
+    return [pa.concat_arrays([batch.column(field.name).slice(row, 1) for row in rows]) for field in keys]

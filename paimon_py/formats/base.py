@@ -1,7 +1,7 @@
-"""What a file format promises, and the values that go in and out of it.
+"""The interface of file formats, and its parameters and results.
 
-A format turns Arrow record batches into one data file and back. It is handed an open binary file, never a path to
-open or a store; `path` serves error messages only.
+A format converts Arrow record batches to one data file and back. It gets an open binary file, never a path to open or a
+store; `path` is only for error messages.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import errno
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import TracebackType
 from typing import Any, BinaryIO, Protocol
 
 import msgspec
@@ -32,10 +33,10 @@ from paimon_py.formats.parts import Parts
 from paimon_py.spec.types import DataType, Field
 
 ROW_GROUP_ROWS = 131_072
-"""Rows of one Parquet row group: small groups make ranges cheap to read, and cost little beside sparse dictionaries."""
+"""Rows of one Parquet row group: small groups make range reads cheap, and cost little even with sparse dictionaries."""
 
 _NO_MACHINE_HAS = 1 << 40
-"""Bytes: who asks for more at once read a damaged length."""
+"""Bytes: a larger allocation request means that a damaged length was read."""
 
 _ASKED = re.compile(r"size (\d+) failed")
 _NO_THREADS = ("start new thread", "Resource temporarily unavailable")
@@ -44,7 +45,7 @@ DEFAULT_BLOCK_BYTES = 128 << 20
 
 
 CastArray = Callable[[pa.Array, DataType, DataType], pa.Array]
-"""Values of one type as another."""
+"""Casts values of one type to another."""
 
 
 class WriteSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,10 +53,10 @@ class WriteSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         compression: codec name as in the option `file.compression`.
-        zstd_level: level for codec zstd, where the format's writer can set it.
-        block_size_bytes: upper bound of a row group or stripe; None for the format's default.
-        without_stats: columns for which no bounds are wanted.
-        options: the table's options; those that begin with the format's name tune it.
+        zstd_level: level for codec zstd, if the format's writer supports it.
+        block_size_bytes: maximum size of a row group or stripe; None for the format's default.
+        without_stats: columns for which no bounds are needed.
+        options: the table's options; those that begin with the format's name configure it.
     """
 
     compression: str = "zstd"
@@ -66,7 +67,7 @@ class WriteSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 GREGORIAN_DAYS = -141_349
-"""1583-01-01: before it writers count days by different calendars."""
+"""1583-01-01: for earlier dates, writers use different calendars."""
 
 
 BUFFER_BYTES = 65_536
@@ -76,18 +77,21 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How to read one data file.
 
     Attributes:
-        buffer_size_bytes: bytes fetched at once per column; 0 fetches whole column chunks (fewer requests to a
-            remote store, more memory).
-        row_count: rows that the file must have; None where nobody knows. Formats that do not say themselves how many
-            rows they have are held to this before anything is unpacked.
-        by_page: leave pages of row groups out, too, where the format can, which costs a small read a page and pays
-            for few rows. A file whose first row group needs all pages for a predicate is read without more questions.
-        decimals: whether the file may have DECIMAL columns, whose footers ORC checks before pyarrow sees them.
-        whole: bounds of the whole file from elsewhere, one slot for each column; they confirm those of its footer.
-        is_planned: bounds of the whole file were asked before it was opened: its only row group or stripe is read.
-        schema_names: the names of all columns by the schema of the file.
-        cast: makes values of one type of another, by the rules of Paimon's casts; for parts of variants.
-        may_lack: columns that are NULL in every row, as other writers leave them, where the file does not hold them.
+        buffer_size_bytes: bytes fetched at once per column; 0 fetches whole column chunks (fewer requests to a remote
+            store, more memory).
+        row_count: the expected number of rows; None if unknown. Formats that do not store a row count are checked
+            against it before anything is decompressed.
+        by_page: also skip pages of row groups, if the format supports it; this costs a small read per page and pays off
+            for few rows. If the first row group needs all pages for a predicate, the rest of the file is read without
+            page checks.
+        decimals: whether the file may have DECIMAL columns, whose footers are checked for ORC before pyarrow reads
+            them.
+        whole: bounds of the whole file from its manifest entry, one slot per column; they confirm those in its footer.
+        is_planned: the bounds of the whole file were already used in planning: its only row group or stripe is read.
+        schema_names: the names of all columns in the file's schema.
+        cast: casts values by Paimon's cast rules; for parts of variants.
+        may_lack: columns that may be missing in the file because they are NULL in every row, as other writers omit
+            them.
     """
 
     buffer_size_bytes: int = BUFFER_BYTES
@@ -102,15 +106,24 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ColumnBounds(msgspec.Struct, frozen=True):
-    """What is known of one column of one file.
+    """The bounds of one column of one file.
 
-    `min` and `max` are scalars of the column's Arrow type, None for unknown; neither is ever too narrow.
-    `null_count` None means unknown.
+    `ends`: the least and the greatest value, two of the column's Arrow type, None for unknown; neither is ever too
+    narrow. `null_count` None means unknown.
     """
 
-    min: pa.Scalar | None = None
-    max: pa.Scalar | None = None
+    ends: pa.Array | None = None
     null_count: int | None = None
+
+    @property
+    def min(self) -> pa.Scalar | None:
+        """The least value."""
+        return None if self.ends is None else self.ends[0]
+
+    @property
+    def max(self) -> pa.Scalar | None:
+        """The greatest value."""
+        return None if self.ends is None else self.ends[1]
 
 
 class OpenFile(Protocol):
@@ -118,7 +131,7 @@ class OpenFile(Protocol):
 
     @property
     def row_count(self) -> int | None:
-        """Rows in the file; None if only reading it would tell."""
+        """The number of rows; None if the file has to be read to know it."""
         ...
 
     def positioned_batches(
@@ -129,21 +142,20 @@ class OpenFile(Protocol):
         predicate: Predicate | None = None,
         rows: BitMap | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The columns called `columns`, in file order of rows, each batch with the position of its first row.
+        """The columns `columns`, with rows in file order; each batch with the position of its first row.
 
-        Shapes: out — batches of at most `batch_rows` rows, columns in the order asked for, with the Arrow types of
-            the file's fields.
-            `predicate` may leave out row groups without a match; the rows that come are not filtered.
-            `rows`: positions that are wanted; row groups without one may be left out, with `by_page` rows of others,
-            too.
-        Raises: CorruptionError for a damaged file; UnsupportedError for what the decoder cannot represent.
+        Shapes: out — batches of at most `batch_rows` rows, columns in the requested order, with the Arrow types of
+          the file's fields.
+          `predicate` may skip row groups without a match; returned rows are not filtered.
+          `rows`: requested positions; row groups without any may be skipped, with `by_page` other rows too.
+        Raises: CorruptionError for a damaged file; UnsupportedError for data that the decoder cannot represent.
         """
         ...
 
     def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:
-        """The row groups or stripes that `positioned_batches` takes and leaves for these arguments.
+        """The row groups or stripes that `positioned_batches` reads and skips for these arguments.
 
-        Cost: nothing is decoded; ORC reads the end of the file once more.
+        Cost: nothing is decoded; for ORC, the end of the file is read again.
         """
         ...
 
@@ -157,7 +169,7 @@ class FileWriter(Protocol):
 
     @property
     def bytes_written(self) -> int:
-        """Estimate of the size the file would have if it ended now."""
+        """The estimated size of the file if it were closed now."""
         ...
 
     @property
@@ -170,20 +182,24 @@ class FileWriter(Protocol):
         ...
 
     def close(self) -> list[ColumnBounds]:
-        """Finish the file and return the bounds of its fields, in order. The sink stays open for its owner to close."""
+        """Finish the file and return the bounds of its fields, in order. The caller closes the sink."""
         ...
 
     def abort(self) -> None:
-        """Give up; nothing more reaches the sink."""
+        """Abandon the file; nothing more is written to the sink."""
         ...
 
 
+Encoder = Callable[[BinaryIO], FileWriter]
+"""Begins a file in a sink."""
+
+
 class FileFormat(Protocol):
-    """A way to lay rows out in a file."""
+    """A file format for rows."""
 
     @property
     def name(self) -> str:
-        """The format's id, which is also the extension of its files."""
+        """The format's id, which is also the file extension."""
         ...
 
     def open(
@@ -201,17 +217,24 @@ class FileFormat(Protocol):
         ...
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
-        """Begin a file with the columns `fields`.
+        """Begin a file with the columns `fields`. Who begins many alike asks for an `encoder`.
+
+        Raises: as `encoder`.
+        """
+        ...
+
+    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:
+        """What begins files with the columns `fields`: that which all of them have in common is worked out once.
 
         Raises:
-            UnsupportedError: a type the format cannot hold.
-            OptionError: an unknown codec or a bad format option.
+            UnsupportedError: a type that the format cannot represent.
+            OptionError: an unknown codec or an invalid format option.
         """
         ...
 
 
 def number_option(options: Mapping[str, str], name: str, default: int) -> int:
-    """A whole-number format option, as Hadoop-style configuration reads it."""
+    """An integer format option, parsed as in Hadoop configurations."""
     text = options.get(name)
     if text is None:
         return default
@@ -225,7 +248,7 @@ def number_option(options: Mapping[str, str], name: str, default: int) -> int:
 
 
 def flag_option(options: Mapping[str, str], name: str, *, default: bool) -> bool:
-    """A true/false format option."""
+    """A boolean format option."""
     text = options.get(name)
     if text is None:
         return default
@@ -235,35 +258,51 @@ def flag_option(options: Mapping[str, str], name: str, *, default: bool) -> bool
     return word == "true"
 
 
-@contextlib.contextmanager
-def decoding(path: str) -> Iterator[None]:
-    """Turn what a decoder raises on bad bytes into CorruptionError, and missing codecs into UnsupportedError.
+class decoding:
+    """Convert decoder errors on damaged bytes to CorruptionError, and missing codecs to UnsupportedError.
 
-    Memory or threads that run out are a ResourceError. Errors of the store pass unchanged: Arrow hands on what the
-    source raised.
+    Exhausted memory or threads become a ResourceError. Store errors pass unchanged, since Arrow re-raises what the
+    source raised. It is a class since entering a generator takes ten times as long, and each small file enters often.
     """
-    try:
-        yield
-    except PaimonError:
-        raise
-    except MemoryError as error:
-        raise _memory_error(path, error) from error
-    except pa.ArrowNotImplementedError as error:
-        raise UnsupportedError(f"{path} cannot be decoded: {error}", feature=str(error), path=path) from error
-    except RecursionError as error:
-        raise CorruptionError(f"{path} is damaged: it is nested too deeply", path=path) from error
-    except RuntimeError as error:
-        if any(words in str(error) for words in _NO_THREADS):
-            raise _memory_error(path, error) from error
-        raise
-    except OSError as error:
-        if error.errno == errno.ENOMEM:
-            raise _memory_error(path, error) from error
-        if error.errno is not None:
-            raise StorageError(f"reading {path} failed: {error}", path=path, operation="read") from error
-        raise CorruptionError(f"{path} is damaged: {error}", path=path) from error
-    except (pa.ArrowException, *UNFORESEEN) as error:
-        raise CorruptionError(f"{path} is damaged: {error or type(error).__name__}", path=path) from error
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and (translated := _decoding_error(self._path, error)) is not None:
+            raise translated from error
+
+
+def _decoding_error(path: str, error: BaseException) -> PaimonError | None:
+    """The error to raise in place of a decoder's; None to let that one pass."""
+    match error:
+        case PaimonError():
+            return None
+        case MemoryError():
+            return _memory_error(path, error)
+        case pa.ArrowNotImplementedError():
+            return UnsupportedError(f"{path} cannot be decoded: {error}", feature=str(error), path=path)
+        case RecursionError():
+            return CorruptionError(f"{path} is damaged: it is nested too deeply", path=path)
+        case RuntimeError():
+            lacks_threads = any(words in str(error) for words in _NO_THREADS)
+            return _memory_error(path, error) if lacks_threads else None
+        case OSError(errno=errno.ENOMEM):
+            return _memory_error(path, error)
+        case OSError() if error.errno is not None:
+            return StorageError(f"reading {path} failed: {error}", path=path, operation="read")
+        case OSError():
+            return CorruptionError(f"{path} is damaged: {error}", path=path)
+        case _ if isinstance(error, (pa.ArrowException, *UNFORESEEN)):
+            return CorruptionError(f"{path} is damaged: {error or type(error).__name__}", path=path)
+        case _:
+            return None
 
 
 def _memory_error(path: str, error: BaseException) -> PaimonError:
@@ -276,9 +315,9 @@ def _memory_error(path: str, error: BaseException) -> PaimonError:
 
 @contextlib.contextmanager
 def encoding(format_name: str) -> Iterator[None]:
-    """The door of rows into a file: what a format cannot write is a SchemaError or an UnsupportedError.
+    """Convert errors of rows that a format cannot write to SchemaError or UnsupportedError.
 
-    Errors of the sink, ours already, pass unchanged.
+    Errors of the sink, which are already ours, pass unchanged.
     """
     try:
         yield
@@ -292,7 +331,7 @@ def encoding(format_name: str) -> Iterator[None]:
 
 
 def next_or_none(iterator: Iterator[Any], path: str) -> Any:
-    """The next item, None at the end, decoder errors translated."""
+    """The next item, None at the end; decoder errors are converted."""
     with decoding(path):
         return next(iterator, None)
 
@@ -304,5 +343,5 @@ def row_batches(batch: pa.RecordBatch, batch_rows: int) -> Iterator[pa.RecordBat
 
 
 def empty_rows(row_count: int) -> pa.RecordBatch:
-    """A batch that has rows but no columns."""
+    """A batch with rows but no columns."""
     return pa.RecordBatch.from_arrays([pa.nulls(row_count)], ["rows"]).select([])

@@ -1,13 +1,12 @@
-"""Minimum, maximum and null count of the columns of a file while it is written.
+"""Minimum, maximum and null count of the columns of a file, computed while it is written.
 
 Source: format.md §9; Java `SimpleColStats`, `ParquetSimpleStatsExtractor`, `OrcSimpleStatsExtractor`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,66 +17,56 @@ from paimon_py.formats.base import ColumnBounds
 class RunningBounds:
     """Bounds of one column, fed array by array.
 
-    With `ordered` False only nulls are counted. Floating-point columns that hold NaN have no bounds: readers order NaN
-    differently, and none of them loses rows without a bound.
+    With `ordered` False only nulls are counted. Floating-point columns that contain NaN get no bounds: readers order
+    NaN differently, and without bounds none of them skips matching rows.
     """
 
     def __init__(self, kind: pa.DataType, *, ordered: bool = True) -> None:
         self.kind = kind
         self.ordered = ordered
         self.null_count = 0
-        self._lows: list[pa.Scalar] = []
-        self._highs: list[pa.Scalar] = []
+        self._ends: list[pa.Array] = []
 
     def add(self, array: pa.Array) -> None:
-        """Take values and nulls of `array` into account."""
+        """Add the values and nulls of `array`."""
         self.null_count += array.null_count
         self.add_values(array)
 
     def add_values(self, array: pa.Array) -> None:
-        """Take the values, but not the nulls, of `array` into account."""
+        """Add the values, but not the nulls, of `array`."""
         if not self.ordered or array.null_count == len(array):
             return
-        low, high = _floats(array) if pa.types.is_floating(self.kind) else _min_max(array)
-        if low is None:
+        ends = _floats(array) if pa.types.is_floating(self.kind) else _min_max(array)
+        if ends is None:
             self.ordered = False
         else:
-            self.include(low, high)
+            self.include(ends)
 
-    def include(self, low: pa.Scalar, high: pa.Scalar) -> None:
-        """Widen the bounds to `low` and `high`."""
-        self._lows.append(low)
-        self._highs.append(high)
+    def include(self, ends: pa.Array) -> None:
+        """Widen the bounds to a least and a greatest value."""
+        self._ends.append(ends)
 
     def result(self) -> ColumnBounds:
         """The bounds of everything added."""
-        if not self.ordered or not self._lows:
-            return ColumnBounds(None, None, self.null_count)
-        return ColumnBounds(least(self._lows), greatest(self._highs), self.null_count)
+        if not self.ordered or not self._ends:
+            return ColumnBounds(None, self.null_count)
+        if len(self._ends) == 1:
+            return ColumnBounds(self._ends[0], self.null_count)
+        lows, highs = (pa.concat_arrays([ends.slice(at, 1) for ends in self._ends]) for at in (0, 1))
+        return ColumnBounds(scalar_array([pc.min(lows), pc.max(highs)], lows.type), self.null_count)
 
 
-def least(scalars: Sequence[pa.Scalar]) -> pa.Scalar:
-    """The smallest of scalars of one type (no NaN)."""
-    return scalars[0] if len(scalars) == 1 else pc.min(scalar_array(scalars, scalars[0].type))
-
-
-def greatest(scalars: Sequence[pa.Scalar]) -> pa.Scalar:
-    """The greatest of scalars of one type (no NaN)."""
-    return scalars[0] if len(scalars) == 1 else pc.max(scalar_array(scalars, scalars[0].type))
-
-
-def _min_max(array: pa.Array) -> tuple[pa.Scalar, pa.Scalar]:
+def _min_max(array: pa.Array) -> pa.Array:
     found = pc.min_max(array)
-    return found["min"], found["max"]
+    return scalar_array([found["min"], found["max"]], array.type)
 
 
-def _floats(array: pa.Array) -> tuple[pa.Scalar | None, pa.Scalar | None]:
-    """Bounds without NaN, zeros widened to both signs; None, None if there is a NaN."""
+def _floats(array: pa.Array) -> pa.Array | None:
+    """Bounds without NaN, zeros widened to both signs; None if there is a NaN."""
     values = numpy_values(array)
     if array.null_count:
         values = values[validity_mask(array)]
-    low, high = values.min(), values.max()
-    if np.isnan(low):
-        return None, None
-    bounds = integer_array([float(low) or -0.0, float(high) or 0.0], array.type)
-    return bounds[0], bounds[1]
+    low, high = float(values.min()), float(values.max())
+    if math.isnan(low):
+        return None
+    return integer_array([low or -0.0, high or 0.0], array.type)

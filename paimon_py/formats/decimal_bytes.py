@@ -1,4 +1,4 @@
-"""Decimals as big-endian two's complement bytes, as Java's `BigInteger.toByteArray` gives them."""
+"""Decimals as big-endian two's complement bytes, like Java's `BigInteger.toByteArray`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WIDTH = 16
 
 
 def to_bytes(array: pa.Array) -> pa.Array:
-    """The fewest bytes of each unscaled value of a decimal128 array."""
+    """The minimal bytes of each unscaled value of a decimal128 array."""
     count = len(array)
     raw = np.ascontiguousarray(numpy_values(array)).view(np.uint8).reshape(count, _WIDTH)[:, ::-1]
     sign = np.where(raw[:, :1] > 127, np.uint8(255), np.uint8(0))
@@ -32,7 +32,7 @@ def to_bytes(array: pa.Array) -> pa.Array:
 def from_bytes(array: pa.Array, kind: pa.DataType) -> pa.Array:
     """A decimal128 array of type `kind` from the bytes of its unscaled values.
 
-    Raises: ValueError if a value has no bytes or is too large.
+    Raises: ValueError if a value is empty or too large.
     """
     slices = slices_of(array)
     validity = nulls_or_none(array)

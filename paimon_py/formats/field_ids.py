@@ -1,7 +1,7 @@
-"""The ids that Java puts on every node of a file's schema.
+"""The ids that Java assigns to every node of a file's schema.
 
-A column or row field carries its own id. Elements, keys and values have no id in the table's schema; theirs are derived
-from the id of the column or row field around them and from how many containers lie between.
+A column or ROW field has its own id. Elements, keys and values have no id in the table's schema; theirs are derived
+from the id of the enclosing column or ROW field and the number of containers in between.
 
 Source: format.md §8.3; Java `SpecialFields`, `ParquetSchemaConverter`, `OrcTypeUtil`.
 """
@@ -22,17 +22,17 @@ AtomicLayout = Callable[[Atomic], pa.DataType]
 
 
 def identified_schema(fields: Sequence[Field], key: bytes, layout: AtomicLayout) -> pa.Schema:
-    """Arrow schema of a file: atomic types as `layout` says, ids in the metadata entry `key` of every node.
+    """The Arrow schema of a file: atomic types by `layout`, ids in the metadata entry `key` of every node.
 
     Raises:
-        UnsupportedError: a type that has no Arrow form.
+        UnsupportedError: a type that cannot be represented in Arrow.
     """
     schema = _Schema(key, layout)
     return pa.schema([schema.field(field) for field in fields])
 
 
 def element_id(owner_id: int, depth: int) -> int:
-    """The id of the elements of a list, by the id of the column or field around it, and how deep it lies in lists."""
+    """The id of the elements of a list, from the id of the enclosing field, and the depth of the list."""
     return _BASE + _STEP * owner_id + depth
 
 
@@ -45,7 +45,7 @@ class _Schema:
         return self._node(field.name, field.type, field.id, field.id, 0)
 
     def _node(self, name: str, kind: DataType, node_id: int, owner_id: int, depth: int) -> pa.Field:
-        """`owner_id` is the id of the enclosing column or row field, `depth` counts the containers between."""
+        """`owner_id` is the id of the enclosing column or ROW field, `depth` the number of containers in between."""
         return pa.field(
             name, self._type(kind, owner_id, depth), kind.nullable, metadata={self.key: str(node_id).encode()}
         )

@@ -1,9 +1,9 @@
-"""Files as native readers and writers see them, guarded against two of their habits.
+"""Wrappers of files for native readers and writers, which guard against three of their habits.
 
-pyarrow's writers finish their file when they are garbage-collected, even after an error: output therefore flows only
-while a caller asks for it. Its ORC library turns errors of a Python file into errors of its own: the original one is
-remembered. And where that library writes in a destructor, an error ends the process: there a sink keeps quiet, and the
-caller looks at `error`.
+pyarrow's writers finish their file when they are garbage-collected, even after an error: a guarded sink therefore
+passes bytes on only during a call. pyarrow's ORC library replaces the errors of a Python file by its own: a guard
+remembers the original error. And an error that is raised while that library writes in a destructor ends the process: a
+quiet sink raises nothing, and the caller checks `error`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import BinaryIO
 
 
 class GuardedSink:
-    """What a native writer writes into: passes bytes on while flowing, swallows them otherwise.
+    """The sink of a native writer: passes bytes on while flowing, drops them otherwise.
 
-    A `quiet` one does not raise what the sink raised but keeps it as `error`, and swallows all that follows.
+    With `quiet`, errors of the sink are not raised but stored as `error`, and later bytes are dropped.
     """
 
     closed = False
@@ -31,7 +31,7 @@ class GuardedSink:
         self.error: BaseException | None = None
 
     def write(self, data: bytes) -> int:
-        """Pass on, keep, or swallow `data`."""
+        """Pass on, hold back, or drop `data`."""
         if self._held is not None:
             self._held.append(bytes(data))
             self.held_bytes += len(data)
@@ -57,7 +57,7 @@ class GuardedSink:
 
     @contextlib.contextmanager
     def flowing(self) -> Iterator[None]:
-        """Let bytes through inside the block."""
+        """Pass bytes on inside the block."""
         self._flows = True
         try:
             yield
@@ -65,17 +65,17 @@ class GuardedSink:
             self._flows = False
 
     def hold(self) -> None:
-        """Keep what is written from now on."""
+        """Hold back the bytes written from now on."""
         self._held = []
 
     def release(self) -> bytes:
-        """What was kept; later bytes pass again."""
+        """Return the bytes held back; later bytes pass again."""
         held, self._held, self.held_bytes = self._held or [], None, 0
         return b"".join(held)
 
 
 class GuardedSource:
-    """What a native reader reads from. `error` is what the source raised, if it did."""
+    """The source of a native reader. `error`: the error that the source raised, if any."""
 
     def __init__(self, source: BinaryIO) -> None:
         self._source = source
@@ -87,12 +87,12 @@ class GuardedSource:
         return self._source.closed
 
     def read(self, size: int = -1) -> bytes:
-        """Read as the source does."""
+        """Read from the source."""
         with _remembering(self):
             return self._source.read(size)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Seek as the source does."""
+        """Seek in the source."""
         with _remembering(self):
             return self._source.seek(offset, whence)
 

@@ -1,6 +1,6 @@
-"""Which parts of a file may hold a match, by bounds that the file itself gives and that its manifest entry confirms.
+"""Selects the parts of a file that may contain a match, by bounds in the file that its manifest entry confirms.
 
-A flipped bit of a footer is noticed by nobody else: Parquet and ORC keep no checksum of their footers.
+Without this check, flipped bits in a footer would go undetected: Parquet and ORC footers have no checksum.
 
 Source: none; Java trusts footers.
 """
@@ -18,19 +18,19 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds, may_match
 
 WholeBounds = Callable[[], Mapping[str, Bounds]]
-"""What is known of the columns of a whole file from elsewhere: one slot each, by name."""
+"""The bounds of a whole file's columns from its manifest entry: one slot each, by name."""
 
 
 def matching_parts(
     predicate: Predicate, bounds: Mapping[str, Bounds], rows: pa.Array, whole: WholeBounds | None
 ) -> Mask:
-    """Whether each row group or stripe may hold a match.
+    """A mask of the row groups or stripes that may contain a match.
 
-    Bounds of a column whose parts together contradict what is known of the whole file leave nothing out.
+    The bounds of a column are ignored if those of its parts contradict those of the whole file.
 
-    Shapes: `rows` and all arrays of `bounds` have one slot a part.
+    Shapes: `rows` and all arrays of `bounds` have one slot per part.
     Args:
-        whole: asked only where a part would be left out.
+        whole: called only if a part would be skipped.
     """
     found = may_match(predicate, bounds, rows)
     if whole is None or found.all():
@@ -53,7 +53,7 @@ def _counts_agree(parts: pa.Array | None, whole: pa.Array | None) -> bool:
 
 
 def _agree_at(parts: pa.Array, whole: pa.Array, extreme: Callable[[pa.Array], Any]) -> bool:
-    """Whether bounds of parts have the extreme that is known of the whole; True if either is not known."""
+    """Whether the extreme of the parts' bounds equals the known one of the whole; True if either is unknown."""
     if whole.null_count or parts.null_count == len(parts):
         return True
     least, known = extreme(parts), whole[0]
@@ -63,5 +63,5 @@ def _agree_at(parts: pa.Array, whole: pa.Array, extreme: Callable[[pa.Array], An
 
 
 def _is_cut(text: str, known: str) -> bool:
-    """Whether a bound may be the text, cut off, and with the last character raised: manifests keep 16 characters."""
+    """Whether a bound may be the string, truncated and incremented: manifests keep 16 characters."""
     return text.startswith(known) or (len(text) >= len(known) and text.startswith(known[:-1]))

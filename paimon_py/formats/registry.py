@@ -1,4 +1,4 @@
-"""Which format a name or a file belongs to.
+"""Finds the format for a name or a file.
 
 Source: format.md §1.1; Java `FileFormat.fromIdentifier`.
 """
@@ -19,8 +19,8 @@ def format_of(name: str) -> FileFormat:
     """The format with the id `name`, in any case.
 
     Raises:
-        UnsupportedError: a format of Paimon that is not offered here.
-        OptionError: not a format at all.
+        UnsupportedError: a format of Paimon that is not supported here.
+        OptionError: not a format.
     """
     word = name.strip().lower()
     if word in _NAMES:
@@ -32,10 +32,10 @@ def format_of(name: str) -> FileFormat:
 
 
 def by_extension(file_name: str) -> FileFormat:
-    """The format of an existing data file: the text after the last dot decides, not a table option.
+    """The format of an existing data file, by its extension, not by a table option.
 
     Raises:
-        UnsupportedError: a format of Paimon that is not offered here.
+        UnsupportedError: a format of Paimon that is not supported here.
         CorruptionError: the name has no known extension.
     """
     word = file_name.rpartition(".")[2]

@@ -1,7 +1,7 @@
-"""One array layout into another of the same Paimon type, leaf by leaf.
+"""Converts between array layouts of the same Paimon type, leaf by leaf.
 
-Files spell some types differently than tables do (INT96, ORC's nanoseconds, Avro's integers). `reshape` walks a type
-and rebuilds the nested structure around leaves that a format converts; what fits already is not copied.
+Files represent some types differently from tables (INT96, ORC's nanoseconds, Avro's integers). `reshape` walks a type
+and rebuilds the nested structure around leaves that a format converts; matching arrays are not copied.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from paimon_py.spec.types import (
 )
 
 Leaf = Callable[[pa.Array, Any, pa.DataType], pa.Array]
-"""Brings a column of an atomic type, or of parts of variants, into a layout."""
+"""Converts a column of an atomic type, or of parts of variants, to a layout."""
 
 COUNT = Atomic(Root.INT, nullable=False)
 TIMESTAMPS = frozenset({Root.TIMESTAMP, Root.TIMESTAMP_LTZ})
@@ -37,12 +37,12 @@ _UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def reshape(array: pa.Array, kind: DataType, target: pa.DataType, leaf: Leaf) -> pa.Array:
-    """`array`, which holds values of type `kind` in some layout, in the layout `target`.
+    """Convert `array`, which holds values of type `kind` in any layout, to the layout `target`.
 
-    Row fields are found by name; those that are not there are null (`lacks`).
-    Leaves see only values that count, none below a null.
-    Cost: buffers of unchanged leaves are shared; list offsets and validity are rebuilt when sliced.
-    Raises: ValueError if the layout cannot hold the type.
+    Row fields are found by name; missing ones are null (`lacks`).
+    Leaf functions get only valid values, none below a null.
+    Cost: shares the buffers of unchanged leaves; rebuilds list offsets and validity of slices.
+    Raises: ValueError if the layout cannot represent the type.
     """
     if isinstance(kind, (Atomic, VariantParts)):
         return leaf(array, kind, target)
@@ -59,9 +59,10 @@ def reshape(array: pa.Array, kind: DataType, target: pa.DataType, leaf: Leaf) ->
 
 
 def lacks(names: Sequence[str], kind: RowType, field: Field) -> bool:
-    """Whether the ROW of a file, which has fields of some names, lacks a field of its schema: it is NULL in every row.
+    """Whether the ROW of a file, given by its field names, lacks a field of its schema, which is then NULL in every
+    row.
 
-    Fields that the schema does not have may be the one that is missing, damaged or in other case: then nobody knows.
+    Unknown names may be the missing field, damaged or in a different case: then ValueError is raised.
 
     Raises: ValueError
     """
@@ -87,13 +88,13 @@ def leaves(kind: DataType) -> list[Atomic]:
 
 
 def with_values(array: pa.Array, values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
-    """An array of fixed-width `values` that is null where `array` is."""
+    """An array of fixed-width `values` with the nulls of `array`."""
     bitmap, nulls = validity_bitmap(nulls_or_none(array))
     return pa.Array.from_buffers(kind, len(array), [bitmap, pa.py_buffer(values)], null_count=nulls)
 
 
 def rescale(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Timestamps in another unit; digits that the unit cannot hold are cut off towards the past."""
+    """Timestamps in another unit; digits finer than the unit are truncated toward the past."""
     source, unit = array.type.unit, target.unit
     if source == unit:
         return array.view(target)
@@ -104,7 +105,7 @@ def rescale(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def as_leaf(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """A leaf in the type `target`: same bytes where possible, else a cast that loses nothing.
+    """A leaf in the type `target`: the same bytes if possible, else a lossless cast.
 
     Raises: pa.ArrowInvalid if a value does not fit.
     """
@@ -161,7 +162,7 @@ def _reshape_list(array: pa.Array, target: pa.DataType, convert: Callable[[pa.Ar
 
 
 def _reshape_vector(array: pa.Array, kind: VectorType, target: pa.DataType, leaf: Leaf) -> pa.Array:
-    """Vectors lie in files as lists."""
+    """Vectors are stored in files as lists."""
     lists = vectors_as_lists(array) if pa.types.is_fixed_size_list(array.type) else array
     wanted = target if pa.types.is_list(target) else pa.list_(target.value_field)
     lists = _reshape_list(lists, wanted, lambda child: reshape(child, kind.element, wanted.value_type, leaf))
@@ -176,12 +177,12 @@ def _offsets(array: pa.Array) -> npt.NDArray[np.int32]:
 
 
 def _hides_items(array: pa.Array, offsets: npt.NDArray[np.int32]) -> bool:
-    """Whether a null list covers items."""
+    """Whether a null list has items."""
     return bool((offsets[1:] - offsets[:-1])[~validity_mask(array)].any())
 
 
 def _entries(child: pa.Array, parts: tuple[DataType, DataType], target: pa.DataType, leaf: Leaf) -> pa.Array:
-    """Key-value pairs: the first two fields of the struct below a map, whatever they are called."""
+    """Key-value pairs: the first two fields of the struct below a map, whatever their names."""
     if not pa.types.is_struct(child.type) or child.type.num_fields != 2:
         raise ValueError(f"map entries cannot be read from {child.type}")
     pair = pa.struct([target.key_field, target.item_field]) if pa.types.is_map(target) else target.value_type

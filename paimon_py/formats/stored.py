@@ -1,8 +1,8 @@
-"""Whether a column of a file is what the schema of the file says.
+"""Checks that the columns of a file match the file's schema.
 
-A file holds every column of the schema it was written with, in one layout for each type. A column that is missing,
-unless other writers may have left it out, or whose layout would be read as other values, comes of damage: footers
-without checksums tell of damage by this alone.
+A file contains every column of the schema it was written with, in one layout per type. A missing column (unless other
+writers may omit it), or a layout that would be read as other values, indicates damage: in footers without checksums,
+there is no other sign of it.
 
 Source: format.md §8.3, §8.4.
 """
@@ -49,12 +49,12 @@ _KINDS: dict[Root, tuple[Callable[[pa.DataType], bool], ...]] = {
 
 
 def check_absent(path: str, field: Field, stored: Collection[str], settings: ReadSettings) -> None:
-    """Refuse a file without one of its columns, unless every row has NULL there, as in files of other writers.
+    """Refuse a file that lacks a column, unless the column is NULL in every row, as other writers omit it.
 
-    Names that the schema does not have may be the one that is missing, damaged or in other case: then nobody knows.
+    Unknown names may be the missing column, damaged or in a different case: such files are refused.
 
     Args:
-        stored: the names of the columns of the file.
+        stored: the names of the columns in the file.
     Raises: CorruptionError
     """
     own = (*settings.schema_names, SEQUENCE_NUMBER, VALUE_KIND, ROW_ID)
@@ -66,9 +66,9 @@ def check_absent(path: str, field: Field, stored: Collection[str], settings: Rea
 
 
 def check_stored(stored: pa.DataType, kind: DataType, stamps: Stamps) -> None:
-    """Compare the Arrow type that a column of a file has by itself with the type of its field.
+    """Compare the Arrow type of a file's column with the type of its field.
 
-    Raises: ValueError if values would be read as others.
+    Raises: ValueError if values would be misread.
     """
     if isinstance(kind, VariantParts):
         if not is_stored_variant(stored):
@@ -91,7 +91,7 @@ def check_stored(stored: pa.DataType, kind: DataType, stamps: Stamps) -> None:
 
 
 def is_stored_variant(stored: pa.DataType) -> bool:
-    """Whether a group of a file holds variants: a dictionary, and a value, a typed one or both."""
+    """Whether a group in a file stores variants: a dictionary, and a value, a typed value or both."""
     if not pa.types.is_struct(stored):
         return False
     kinds = {field.name: field.type for field in stored}
@@ -103,10 +103,10 @@ def is_stored_variant(stored: pa.DataType) -> bool:
 
 
 def check_texts(array: pa.Array) -> None:
-    """Refuse texts that are not UTF-8, which nothing else in a file without checksums tells.
+    """Refuse strings that are not UTF-8, which no other check detects in files without checksums.
 
-    Shapes: an array that begins where its buffers begin.
-    Cost: 0.1 ms a megabyte of ASCII, ten times that for other texts.
+    Shapes: an array that begins at offset 0.
+    Cost: 0.1 ms per megabyte of ASCII, ten times that for other strings.
     Raises: pa.ArrowInvalid
     """
     kind = array.type
@@ -125,7 +125,7 @@ def check_texts(array: pa.Array) -> None:
 
 
 def _entries(stored: pa.DataType) -> tuple[pa.DataType, pa.DataType]:
-    """Key and value type of a map, or of a list of pairs."""
+    """The key and value types of a map, or of a list of pairs."""
     if pa.types.is_map(stored):
         return stored.key_type, stored.item_type
     pair = stored.value_type if pa.types.is_list(stored) else stored

@@ -31,6 +31,12 @@ _NAMED_MAX = 64
 """Values of a column that a predicate names one by one; of more values it names the range."""
 
 
+def check_missing(missing: object) -> None:
+    """Refuse what says nothing of keys without a row. Raises: UsageError"""
+    if not isinstance(missing, str) or missing not in ("drop", "null"):
+        raise UsageError(f'missing is "drop" or "null", not {missing!r}')
+
+
 class AskedKeys:
     """The keys of one lookup.
 

@@ -21,7 +21,7 @@ from paimon_py.lazy import lazy_property
 from paimon_py.lookup.files import FileReading
 from paimon_py.lookup.frames import FrameId, Frames
 from paimon_py.lookup.key_rows import NUMBER, KeyRows
-from paimon_py.lookup.keys import AskedKeys
+from paimon_py.lookup.keys import AskedKeys, check_missing
 from paimon_py.lookup.plan import Bucket, LookupPlanner
 from paimon_py.lookup.vectors import KnownVectors
 from paimon_py.lsm.engines import engine_of
@@ -78,8 +78,7 @@ class Lookups:
     ) -> pa.Table:  # fmt: skip
         """See `Table.lookup`. `at`: the snapshot to look into, None for the latest."""
         check_progress(progress)
-        if not isinstance(missing, str) or missing not in ("drop", "null"):
-            raise UsageError(f'missing is "drop" or "null", not {missing!r}')
+        check_missing(missing)
         if schema is not self._readable:
             check_readable(schema)
             self._readable = schema

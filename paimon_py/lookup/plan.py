@@ -18,6 +18,7 @@ from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.codec.partition_choice import PartitionChoice
+from paimon_py.errors import UnsupportedError
 from paimon_py.lookup.keys import AskedKeys, key_predicate
 from paimon_py.lsm.runs import SortedRun
 from paimon_py.lsm.search import search
@@ -29,7 +30,7 @@ from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.spec.visibility import kills_older_rows, skips_level_zero
+from paimon_py.spec.visibility import clusters_keys, kills_older_rows, skips_level_zero
 
 _KNOWN_MAX = 100_000
 """Files, and partitions, that a plan remembers at most."""
@@ -135,6 +136,12 @@ class LookupPlanner:
 
     def __init__(self, table: OpenTable, snapshot: Snapshot, *, every_level: bool = False) -> None:
         """`every_level`: see `skips_level_zero`."""
+        if clusters_keys(table.schema):
+            raise UnsupportedError(
+                f"keys of {table.root.path} cannot be looked up in its files, which pk-clustering-override sorts by"
+                " other columns; table.lookup and scans find them",
+                feature="lookups in files with pk-clustering-override",
+            )
         self._table = table
         self._root = table.root
         self._schema = table.schema

@@ -222,28 +222,31 @@ def _windows(columns: Mapping[str, pa.Array], merged: Merged, first: int) -> Ite
     """Rows with their system columns, a window at a time. `first`: sequence number of row 0."""
     computed = dict(merged.columns)
     kinds = computed.pop(VALUE_KIND, None)
+    names = [name for name in columns if name != VALUE_KIND]
+    schema = pa.schema([_SEQUENCE, _KIND, *(pa.field(name, columns[name].type) for name in names)])
+    known = {*computed, *(() if kinds is None else (VALUE_KIND,))}
+    given = [name for name in columns if name not in known]
+    source = pa.RecordBatch.from_arrays([columns[name] for name in given], given)
     for start in range(0, len(merged.rows), WINDOW_ROWS):
         rows = merged.rows[start : start + WINDOW_ROWS]
-        index = None if _is_range(rows) else from_numpy(rows, pa.int64())
+        picked = _pick(source, rows)
         arrays = [from_numpy(rows + first, pa.int64())]
         if kinds is not None:
             arrays.append(kinds.slice(start, len(rows)))
         elif VALUE_KIND in columns:
-            arrays.append(_pick(columns[VALUE_KIND], rows, index))
+            arrays.append(picked[VALUE_KIND])
         else:
             arrays.append(from_numpy(np.zeros(len(rows), np.int8), pa.int8()))
-        fields = [_SEQUENCE, _KIND]
-        for name, column in columns.items():
-            if name == VALUE_KIND:
-                continue
+        for name in names:
             made = computed.get(name)
-            arrays.append(_pick(column, rows, index) if made is None else made.slice(start, len(rows)))
-            fields.append(pa.field(name, column.type))
-        yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+            arrays.append(picked[name] if made is None else made.slice(start, len(rows)))
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _contiguous(batches: list[pa.RecordBatch]) -> dict[str, pa.Array]:
     """Every column as one array; lets go of the batches a column at a time."""
+    if len(batches) == 1:
+        return dict(zip(batches[0].schema.names, batches.pop().columns, strict=True))
     table = pa.Table.from_batches(batches)
     batches.clear()
     columns = {}
@@ -267,5 +270,10 @@ def _is_range(rows: Ints) -> bool:
     return int(rows[-1]) - int(rows[0]) == len(rows) - 1 and bool((rows[1:] > rows[:-1]).all())
 
 
-def _pick(column: pa.Array, rows: Ints, index: pa.Array | None) -> pa.Array:
-    return column.slice(int(rows[0]), len(rows)) if index is None else column.take(index)
+def _pick(batch: pa.RecordBatch, rows: Ints) -> dict[str, pa.Array]:
+    """Some rows of all columns, of consecutive rows without a copy."""
+    if not batch.num_columns:
+        return {}
+    near = _is_range(rows)
+    picked = batch.slice(int(rows[0]), len(rows)) if near else batch.take(from_numpy(rows, pa.int64()))
+    return dict(zip(batch.schema.names, picked.columns, strict=True))

@@ -1,5 +1,5 @@
-"""Verbs that rewrite whole partitions: rescale, and publish the rows of postponed buckets.
+"""Maintenance of tables: rescaling, postponed buckets, statistics, tags, branches, history, and clean-up.
 
-They stand above `scan`, `write` and `commit`, and do not change which rows a table holds. What never lives here:
-compactions within buckets (`compaction`), changes of single rows (`rows`).
+Depends on `scan`, `write` and `commit`. Out of scope: compactions within buckets (`compaction`), changes of single rows
+(`rows`).
 """

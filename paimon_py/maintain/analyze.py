@@ -1,7 +1,7 @@
-"""ANALYZE: how many rows a table has, and what the values of its columns are like.
+"""ANALYZE: computes the row count of a table and statistics of its columns.
 
-The table is read once, a batch at a time. What is found goes into a file, and a snapshot of kind ANALYZE names the file
-and changes nothing else. Later snapshots take the file over as long as the schema stays the same.
+The table is read once, a batch at a time. The result is written to a file, which a snapshot of kind ANALYZE references;
+the snapshot changes nothing else. Later snapshots keep the reference as long as the schema is the same.
 
 Source: format.md §4.2; Java `FileStoreCommitImpl.commitStatistics`; Spark's `PaimonAnalyzeTableColumnCommand` and
 `CommandUtils.computeColumnStats`.
@@ -54,11 +54,11 @@ _ROUNDS = 3
 
 
 def columns_to_analyze(schema: TableSchema, columns: NameList | None, *, all_columns: bool) -> tuple[Field, ...]:
-    """The columns that a caller wants to know of: some, or all that can be analyzed.
+    """The columns to analyze: the given ones, or all that support it.
 
     Raises:
-        UsageError: a name is not a column, or both some and all are asked for.
-        UnsupportedError: a column that cannot be analyzed was named.
+        UsageError: a name is not a column, or both `columns` and `all_columns` are given.
+            UnsupportedError: a column does not support statistics.
     """
     if all_columns:
         if columns is not None:
@@ -73,7 +73,7 @@ def columns_to_analyze(schema: TableSchema, columns: NameList | None, *, all_col
     for field in found:
         if not can_be_analyzed(field.type):
             raise UnsupportedError(
-                f"column {field.name!r} is {sql_type(field.type)}: only numbers, texts, binaries, dates and times have "
+                f"column {field.name!r} is {sql_type(field.type)}: only numbers, strings, binaries, dates, times have "
                 "statistics; leave the column out",
                 feature=f"statistics of {sql_type(field.type)}",
             )
@@ -89,8 +89,8 @@ def analyze(
     Args:
         executor: runs the tasks that read rows; None: this process.
 
-    Cost: without columns metadata alone where nothing is to be merged; else the columns are read, and merged. Memory
-        for a batch, and 128 kB for each column.
+    Cost: without columns, metadata alone if no merge is needed; otherwise the columns are read, and merged. Memory
+      for a batch, plus 128 kB per column.
     Raises:
         CommitRetriesExhaustedError, CommitUnknownError: see `Attempts.publish`.
         SnapshotExpiredError: the snapshot expired while it was read, three times.
@@ -149,7 +149,7 @@ class AnalyzeTask(Serializable, frozen=True, kw_only=True):
 
 
 def _parts(splits: Sequence[Split]) -> list[tuple[Split, ...]]:
-    """Neighbours together, up to a size."""
+    """Groups of adjacent splits, up to a size."""
     parts: list[list[Split]] = []
     room = 0
     for split in splits:
@@ -188,7 +188,7 @@ class Measured:
         self.rows = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take rows into account."""
+        """Add rows."""
         self.rows += batch.num_rows
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             self.counters[name].add(column)
@@ -198,7 +198,7 @@ class Measured:
         return FoundValues(rows=self.rows, columns={name: counter.totals() for name, counter in self.counters.items()})
 
     def join(self, found: FoundValues, columns: Sequence[Field]) -> None:
-        """Take the rows into account that a task looked at."""
+        """Add the result of a task."""
         self.rows += found.rows
         for field in columns:
             other = _Counter(field)
@@ -240,7 +240,7 @@ ANALYZE = TaskKind(
 
 
 class _Counter:
-    """What is found of one column."""
+    """The statistics of one column."""
 
     def __init__(self, field: Field) -> None:
         assert isinstance(field.type, Atomic)
@@ -251,7 +251,7 @@ class _Counter:
         self._has_nan = False
 
     def add(self, column: pa.Array) -> None:
-        """Take values and nulls into account."""
+        """Add values and nulls."""
         self._rows += len(column)
         self._nulls += column.null_count
         self._distinct.add(column)
@@ -270,7 +270,7 @@ class _Counter:
         self._bounds += [bound for bound in (found["min"], found["max"]) if bound.is_valid]
 
     def join(self, other: _Counter) -> None:
-        """Take into account what was found elsewhere."""
+        """Add the statistics of another counter."""
         self._distinct.join(other._distinct)
         self._bounds += other._bounds
         self._rows += other._rows
@@ -303,7 +303,7 @@ class _Counter:
                 self._bounds = list(stream.read_all().column("bound"))
 
     def result(self) -> ColumnStatistics:
-        """What is known now, bounds as texts."""
+        """The current statistics, with bounds as strings."""
         known = self._rows - self._nulls
         fixed = has_bounds(self._kind)
         least, greatest = self._texts() if fixed else (None, None)
@@ -319,7 +319,7 @@ class _Counter:
         )
 
     def _texts(self) -> tuple[str | None, str | None]:
-        """The least and the greatest value; NaN is greater than all others."""
+        """The minimum and the maximum; NaN is greater than all other values."""
         if not self._bounds:
             return ("NaN", "NaN") if self._has_nan else (None, None)
         found = pc.min_max(scalar_array(self._bounds, self._bounds[0].type))

@@ -1,5 +1,5 @@
-"""What commits do for their table by its options: tell observers, make tags, mark partitions as done, let tags,
-partitions and snapshots expire.
+"""Automatic maintenance after commits, by table options: notifies observers, creates tags, marks partitions as done,
+and expires tags, partitions and snapshots.
 
 A commit with nothing to expire makes no store requests: earlier observations are cached (`metadata/upkeep.py`), with
 the time of the next due work. The commit is already published: failures here are reported and never replace its
@@ -32,7 +32,7 @@ from paimon_py.spec.tag_periods import TagRule
 
 
 def run_auto_maintenance(table: OpenTable, result: Result, *, of_batch: bool = False) -> Result:
-    """The result of a commit, after observers were notified and the maintenance that the options ask for.
+    """The result of a commit, after observers were notified and the configured maintenance was run.
 
     Tables with the option `write-only` skip all maintenance except tags and marks of batches. With
     `snapshot.expire.execution-mode` = `async` the maintenance of streams runs while the caller continues.
@@ -155,7 +155,7 @@ class _Care:
     def _is_due(self, retention: Retention) -> tuple[bool, Snapshot | None]:
         """Whether retention allows the oldest snapshot to expire. Uses cached values where possible.
 
-        Also the snapshot after the oldest one, if it was looked at.
+        Returns the snapshot after the oldest one too, if it was read.
         """
         if self._latest <= retention.count_min:
             return False, None
@@ -168,7 +168,7 @@ class _Care:
         if answer is not None:
             return answer, None
         following = snapshots.find(oldest.id + 1)
-        if following is None:  # others let it expire
+        if following is None:  # another process expired it
             return True, None
         memory.snapshot = Oldest(oldest.id, following.time_millis)
         return bool(may_go(oldest.id, following.time_millis, self._latest, retention)), following

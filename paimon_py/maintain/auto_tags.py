@@ -24,13 +24,13 @@ _DAY = TagPeriod(24 * 3_600_000, _BATCH + "%Y-%m-%d")
 
 
 def tag_by_time(table: OpenTable, rule: TagRule, latest: int) -> None:
-    """Make the tags that are due up to a snapshot; of the automatic ones the newest `tag.num-retained-max` stay.
+    """Create the tags that are due up to a snapshot; only the newest `tag.num-retained-max` automatic tags are kept.
 
-    A tag whose name is taken counts as made.
+    A tag whose name exists counts as created.
 
-    Cost: where the clock tells the time, nothing before the next tag is due; else a get for each snapshot. The first
-        time a list and a get.
-    Raises: OptionError, UsageError: no such zone. StorageError, CorruptionError: a later commit goes on there.
+    Cost: with tags by clock, none before the next tag is due; else a get per snapshot. The first call needs a list and
+      a get.
+    Raises: OptionError, UsageError: unknown time zone. StorageError, CorruptionError: a later commit continues there.
     """
     state = table.root.upkeep.next_tag
     if state is None or state.rule != rule or state.snapshot_id > latest + 1:
@@ -48,12 +48,13 @@ def tag_by_time(table: OpenTable, rule: TagRule, latest: int) -> None:
 
 
 def tag_batch(table: OpenTable) -> None:
-    """Give the latest snapshot the name `tag.batch.customized-name`, or that of the day, which an older one may have.
+    """Tag the latest snapshot with `tag.batch.customized-name`, or with the day; an existing tag of the name is
+    replaced.
 
-    Of the tags of days the newest `tag.num-retained-max` stay. Unlike Java's batch jobs this counts, and deletes, no
-    other tags.
+    Only the newest `tag.num-retained-max` daily tags are kept. Unlike Java's batch jobs, other tags are neither counted
+    nor deleted.
 
-    Raises: as `tag_by_time`; the older tag may be gone.
+    Raises: as `tag_by_time`; the older tag may already be deleted.
     """
     options, latest = table.options, table.root.snapshots.latest()
     if latest is None:
@@ -75,7 +76,7 @@ def tag_batch(table: OpenTable) -> None:
 
 
 def _first_period(root: TableRoot, rule: TagRule) -> NextTag:
-    """Where to go on: after the automatic tag of the latest period; without one at the oldest snapshot."""
+    """The start position: after the latest automatic tag, or at the oldest snapshot."""
     made = [(begins, name) for name in root.tags.names() if (begins := rule.period.begins(name)) is not None]
     if not made:
         return NextTag(rule, root.snapshots.earliest_id() or 1, None)
@@ -84,7 +85,7 @@ def _first_period(root: TableRoot, rule: TagRule) -> NextTag:
 
 
 def _snapshots(root: TableRoot, since: int, latest: int) -> Iterator[Snapshot]:
-    """The snapshots that are left of some, oldest first, several fetched at once."""
+    """The existing snapshots in a range, oldest first, several fetched in parallel."""
     if since < latest and root.snapshots.find(since) is None:
         since = max(since, root.snapshots.earliest_id() or since)
     for begin in range(since, latest + 1, _AT_ONCE):
@@ -93,7 +94,7 @@ def _snapshots(root: TableRoot, since: int, latest: int) -> Iterator[Snapshot]:
 
 
 def _moment(rule: TagRule, snapshot: Snapshot) -> int | None:
-    """The time of a snapshot by the clock on the wall; None if no watermark says."""
+    """The local time of a snapshot; None if it has no watermark."""
     millis = snapshot.watermark if rule.by_watermark else snapshot.time_millis
     return None if millis is None or millis == MIN_LONG else wall_in(rule.zone, millis)
 
@@ -106,7 +107,7 @@ def _make(table: OpenTable, name: str, snapshot: Snapshot) -> None:
 
 
 def _keep_newest(table: OpenTable, is_automatic: Callable[[str], bool]) -> None:
-    """Delete the automatic tags of the oldest snapshots, so that `tag.num-retained-max` are left."""
+    """Delete the oldest automatic tags, so that `tag.num-retained-max` are left."""
     most = table.options.find_int("tag.num-retained-max")
     names = [] if most is None else [name for name in table.root.tags.names() if is_automatic(name)]
     if most is None or len(names) <= most:

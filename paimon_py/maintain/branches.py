@@ -19,21 +19,21 @@ from paimon_py.spec.snapshot import Base, Snapshot
 def create_branch(
     root: TableRoot, name: str, begin: str | Snapshot | None, *, newest_schema: bool = False
 ) -> TableRoot:
-    """Create a branch: empty, at a snapshot, or at the snapshot of a tag, which then is a tag of the branch too.
+    """Create a branch: empty, at a snapshot, or at the snapshot of a tag, which is copied to the branch too.
 
     Args:
-        newest_schema: the branch gets all schemas of the table, also those that came after the snapshot. An empty
-            branch always does.
+        newest_schema: copy all schemas of the table, including those newer than the snapshot. Always done for an empty
+            branch.
 
-    First a file says where the branch begins; the oldest schema is written last, and makes the branch. A call whose
-    process ended can be repeated. Before that the snapshot is looked for again: expiry lists branches once the snapshot
-    is deleted, and so either knows of the branch, or the branch is not made.
+    First a file records where the branch begins; the oldest schema is written last, and makes the branch visible. An
+    interrupted call can be repeated. Before the last step the snapshot is checked again: expiry lists branches after
+    deleting snapshots, so either expiry sees the branch, or the branch is not created.
 
-    Cost: a list; a get for each snapshot of the table up to that one; a put for the snapshot, the tag and each schema,
-        and a get for each.
+    Cost: a list; a get per snapshot of the table up to that one; a put for the snapshot, the tag and each schema,
+      and a get for each.
     Raises:
-        SnapshotExpiredError: the snapshot expired meanwhile.
-        AlreadyExistsError: there is a branch of this name, or what is left of another one.
+        SnapshotExpiredError: the snapshot expired in the meantime.
+            AlreadyExistsError: a branch of this name, or remains of one, exist.
         TagNotFoundError
     """
     branch = root.on_branch(check_new_branch(name))
@@ -66,15 +66,15 @@ def create_branch(
 
 
 def _begins_at(branch: TableRoot, snapshot: Snapshot | None) -> bool:
-    """Whether a call that ended in the middle began at the same snapshot; more of its ancestors were there then."""
+    """Whether an interrupted call began at the same snapshot, possibly with more of its ancestors."""
     origin = origin_of(branch)
     return snapshot is not None and origin is not None and origin.ancestors[-1:] == (Base.of(snapshot),)
 
 
 def _check_remains(root: TableRoot, branch: TableRoot, ours: set[str]) -> None:
-    """Make sure that nothing is left of an earlier branch of this name, which would become part of this one.
+    """Check that there are no remains of an earlier branch of this name, which would become part of the new one.
 
-    Cost: a list; where there are remains one for each of their directories.
+    Cost: a list; one more per directory with remains.
     Raises: AlreadyExistsError
     """
     directories = [branch.branch_path]
@@ -88,14 +88,14 @@ def _check_remains(root: TableRoot, branch: TableRoot, ours: set[str]) -> None:
 
 def _remains_error(path: str, name: str) -> AlreadyExistsError:
     return AlreadyExistsError(
-        f"{path} is left of another branch {name!r}: delete_branch({name!r}) removes the remains", path=path
+        f"{path} is a remainder of another branch {name!r}: delete_branch({name!r}) removes the remains", path=path
     )
 
 
 def _files(
     root: TableRoot, branch: TableRoot, snapshot: Snapshot | None, tag: str | None, newest: int
 ) -> list[tuple[str, bytes]]:
-    """What a new branch consists of, in the order in which it is written; `newest` is its last schema."""
+    """The files of a new branch, in write order; `newest` is its last schema id."""
     source, home, get = root.branch_path, branch.branch_path, root.store.get
     files = [(origin_path(home), origin_to_json(origin_at(root, snapshot)))]
     if snapshot is not None:
@@ -107,7 +107,7 @@ def _files(
 
 
 def delete_branch(root: TableRoot, name: str) -> None:
-    """Delete a branch, or the remains of one. Files that only the branch named become orphans, as in Java.
+    """Delete a branch, or its remains. Files that only the branch references become orphans, as in Java.
 
     Raises:
         BranchNotFoundError
@@ -126,15 +126,15 @@ def delete_branch(root: TableRoot, name: str) -> None:
 
 
 def rename_branch(root: TableRoot, name: str, new_name: str) -> None:
-    """Give a branch another name.
+    """Rename a branch.
 
     Raises:
         BranchNotFoundError, AlreadyExistsError
-        UnsupportedError: the store cannot move a directory in one step (object stores).
+        UnsupportedError: the store cannot move a directory atomically (object stores).
     """
     if root.history is not None:
         raise UnsupportedError(
-            f"the catalog of {root.path} keeps its branches, and cannot give one another name", feature="rename_branch"
+            f"the catalog of {root.path} manages its branches, and does not support renaming", feature="rename_branch"
         )
     branch, target = require_branch(root, check_new_branch(name)), root.on_branch(check_new_branch(new_name))
     if root.store.list(target.branch_path):

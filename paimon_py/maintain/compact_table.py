@@ -1,4 +1,4 @@
-"""One compaction of a table, from the arguments of a call to its result; its tasks may run elsewhere."""
+"""One compaction of a table, from the arguments of a call to its result; tasks may run in other processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def compact_table(
     progress: Progress | None,
     executor: Executor | None = None,
 ) -> CommitResult:
-    """See `Table.compact`; `executor`: who runs the tasks; None: this process."""
+    """See `Table.compact`; `executor`: runs the tasks; None: this process."""
     check_compactable(table.schema)
     table.root.store.require_new(table.root.path)
     warn_of_idle_options(table.root, table.schema.options)

@@ -1,4 +1,4 @@
-"""Cutting a history: what a rollback and a fast-forward have in common.
+"""Cutting a history: the common part of rollback and fast-forward.
 
 A cut replaces the end of a history. The snapshots to remove are deleted newest first, and their replacements are
 written as soon as a reader may find them: the table has a snapshot at every moment. Before each deletion
@@ -35,15 +35,15 @@ class NewerSnapshotsError(CommitConflictError):
 
 
 class Cutting:
-    """One call at work on the cut of a table.
+    """One call that cuts the history of a table.
 
     Attributes:
-        over: the cut that a call left in the middle and this one takes over; None if there is none.
+        over: the cut of an interrupted call that this one takes over; None if there is none.
         gone: ids of the snapshots that this call has deleted.
     """
 
     def __init__(self, root: TableRoot, verb: str, snapshots: Sequence[Snapshot], branch: str = "") -> None:
-        """`snapshots`: what the history ends with when all is done; see `Cut`."""
+        """`snapshots`: the end of the history after the cut; see `Cut`."""
         self._root = root
         self._cut = Cut(owner=root.env.ids.uuid(), verb=verb, branch=branch, snapshots=tuple(snapshots))
         self.over: Cut | None = None
@@ -79,15 +79,15 @@ class Cutting:
         self._root.store.delete(latest_hint_path(self._root.branch_path))
 
     def claim(self, latest: Snapshot | None, first: Snapshot) -> None:
-        """Make sure that no commit lands on the latest snapshot any more, if `first` will not take the place after it.
+        """Prevent further commits on the latest snapshot, if `first` will not get the id after it.
 
-        The latest snapshot is deleted: a commit that is under way takes back what it published if its parent has gone.
-        One that came before is found, and all is as before.
+        Deletes the latest snapshot: a commit in progress withdraws what it published if its parent is gone. An earlier
+        commit is detected, and the state is restored.
 
         Args:
-            first: the oldest snapshot that comes.
+            first: the oldest snapshot to be added.
 
-        Cost: two lists, a delete, and a put where there is one snapshot, or none.
+        Cost: two lists, a delete, and a put if there is at most one snapshot.
         Raises: NewerSnapshotsError
         """
         root, newest = self._root, 0 if latest is None else latest.id
@@ -120,16 +120,16 @@ class Cutting:
         between: Callable[[], None] = lambda: None,
         known: frozenset[int] | None = None,
     ) -> None:
-        """Make the history what is kept, followed by what comes, ascending.
+        """Replace the history by the kept snapshots, followed by the new ones, ascending.
 
         Args:
-            kept: ids, lower than those that come.
-            between: called before a snapshot is written, and after those were deleted that can be.
-            known: ids of the snapshots that may go, None: all. A commit that comes meanwhile is not overwritten then.
+            kept: ids, lower than those of the new snapshots.
+            between: called before a snapshot is written, and after possible deletions.
+            known: ids of the snapshots that may be deleted, None: all. A concurrent commit is then not overwritten.
 
         Raises:
-            NewerSnapshotsError: there is a snapshot that may not go.
-            CommitConflictError: another call took over; or others published snapshots all the time.
+            NewerSnapshotsError: there is a snapshot that must not be deleted.
+                CommitConflictError: another call took over; or other writers keep publishing snapshots.
         """
         self._known = known
         wanted, deleted = {snapshot.id for snapshot in coming}, frozenset[int]()
@@ -145,14 +145,14 @@ class Cutting:
             self._step(ids, missing, extra, between)
             deleted = deleted.union(extra, [0])
         raise CommitConflictError(
-            f"others publish snapshots of {self._root.path} all the time; stop the writers, and call again",
+            f"other writers keep publishing snapshots of {self._root.path}; stop them, and call again",
             table=self._root.path,
         )
 
     def _without_new(self, ids: Sequence[int], last: Snapshot, deleted: frozenset[int]) -> list[int]:
-        """Ids, but for those of snapshots that others have published on the new history meanwhile.
+        """Ids without those of snapshots that other writers have published on the new history.
 
-        What has an id that was deleted came later, and so has what has an id beyond all others.
+        Ids that were deleted before, and ids beyond all others, belong to later snapshots.
         """
         new: list[int] = []
         before = last
@@ -169,7 +169,7 @@ class Cutting:
     ) -> None:
         """Delete and write in an order in which the table always has a snapshot.
 
-        The first one that comes is written before the last one is deleted that is not to stay.
+        The first new snapshot is written before the last old one is deleted.
         """
         leaving = sorted(extra, reverse=True)
         held = leaving.pop() if missing and leaving and len(leaving) == len(ids) else None
@@ -186,7 +186,7 @@ class Cutting:
                 self._delete(held)
 
     def _put(self, snapshot: Snapshot) -> None:
-        """Write a snapshot: in the place of one that may go, or where none is."""
+        """Write a snapshot, replacing one that may be deleted, if any."""
         path, data = snapshot_path(self._root.branch_path, snapshot.id), snapshot_to_json(snapshot)
         if self._known is None or snapshot.id in self._known:
             self._root.store.put(path, data, within=self._root.path)
@@ -231,9 +231,9 @@ class Cutting:
         self._root.cuts.end()
 
     def forget_numbers(self, last: Snapshot) -> None:
-        """Let the files of users say what was committed up to a snapshot, where that says it.
+        """Update the users' files to the identifiers recorded in a snapshot, if it records them.
 
-        Cost: a list, and a get and a put for each user.
+        Cost: a list, and a get and a put per user.
         """
         users = last.users
         if users is None:
@@ -252,15 +252,15 @@ class Cutting:
 def delete_tags_beyond(
     root: TableRoot, names: Sequence[str], last: int, kept: Collection[str] = frozenset()
 ) -> tuple[str, ...]:
-    """Delete tags of snapshots that left a history, also those that others make, or rename, meanwhile.
+    """Delete tags of snapshots that left a history, including tags created or renamed concurrently.
 
     Args:
-        names: of the tags that are known to leave.
-        last: the id beyond which tags leave, unless their snapshot is there.
-        kept: marks of snapshots whose tags stay.
+        names: the tags that are known to leave.
+        last: the id beyond which tags are deleted, unless their snapshot exists.
+        kept: marks of snapshots whose tags are kept.
 
-    Cost: a delete for each; a list, and a get for each tag that stays.
-    Returns: the names of all.
+    Cost: a delete for each; a list, and a get per kept tag.
+    Returns: the names of all deleted tags.
     """
     keeper, gone, leaving = keeper_of(root), list[str](), list(names)
     while True:
@@ -276,7 +276,7 @@ def delete_tags_beyond(
 
 
 def check_no_expiry(root: TableRoot, first: int) -> None:
-    """Make sure that no expiry is at work on a snapshot: it raises the EARLIEST hint before it deletes.
+    """Check that no expiry is processing a snapshot: it raises the EARLIEST hint before it deletes.
 
     Raises: CommitConflictError
     """
@@ -292,9 +292,9 @@ def check_no_expiry(root: TableRoot, first: int) -> None:
 
 
 def ancestors(root: TableRoot, snapshot: Snapshot) -> list[Snapshot]:
-    """The snapshots that are there and that a snapshot comes from, each followed by its child, oldest first.
+    """The existing snapshots from which a snapshot descends, each followed by its child, oldest first.
 
-    Cost: a get for each; for snapshots of other writers two lists.
+    Cost: a get per snapshot; for snapshots of other writers two lists.
     """
     found: list[Snapshot] = []
     child = snapshot

@@ -36,13 +36,13 @@ from paimon_py.storage.store import FileMissingError
 
 
 class Parting(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a branch parted from main.
+    """The fork point of a branch and main.
 
     Attributes:
-        kept: the newest snapshot of main that stays, with the ancestors it has there; None: none of them stays.
-        last_shared: the newest snapshot that the branch comes from, 0 for none: `kept`, or one of which the branch has
-            let the successors expire.
-        newer: the snapshots of main that the branch does not come from, ascending.
+        kept: the newest snapshot of main that is kept, with its ancestors; None: none is kept.
+        last_shared: the newest snapshot that the branch descends from, 0 for none: `kept`, or one whose successors have
+            expired in the branch.
+        newer: the snapshots of main that the branch does not descend from, ascending.
     """
 
     kept: Snapshot | None
@@ -53,29 +53,29 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
 def fast_forward(root: TableRoot, name: str, *, discard: bool) -> FastForwarded:
     """Move main to the state of a branch.
 
-    Snapshots of main that the branch does not come from are deleted newest first, then those of the branch are written,
-    oldest first. A reader finds a state of either at every moment. A call whose process ended is repeated; all others
-    refuse until then. Consumers that have read what is deleted are warned of.
+    Snapshots of main that the branch does not descend from are deleted newest first, then those of the branch are
+    written, oldest first. Readers always find one of the two states. An interrupted call has to be repeated; other
+    calls refuse until then. A warning names consumers that have read deleted snapshots.
 
     Args:
-        discard: delete what main has but the branch does not descend from: snapshots, tags, changes of the schema.
+        discard: delete what main has and the branch does not descend from: snapshots, tags, schema changes.
 
-    Cost: some lists of each side, a get for each snapshot and tag, a get and a delete for each snapshot that is
-        deleted, a put for each that comes.
+    Cost: some lists of each side, a get per snapshot and tag, a get and a delete per deleted snapshot, a put per new
+      one.
     Raises:
         BranchNotFoundError
         UsageError: the branch has no snapshot, or this is not main.
-        CommitConflictError: main has what the branch does not come from; or a rollback, an expiry or another
-            fast-forward is at work. Nothing was done.
-        SnapshotExpiredError: the branch let snapshots expire meanwhile, or is being deleted; nothing was done.
+        CommitConflictError: main has commits that the branch does not descend from; or a rollback, an expiry or another
+        fast-forward is in progress. Nothing was done.
+            SnapshotExpiredError: snapshots of the branch expired, or it is being deleted; nothing was done.
         StorageError: the store failed; call again.
     """
     if root.branch != MAIN_BRANCH:
-        raise UsageError(f"main is moved on, not the branch {root.branch!r}: call fast_forward on the table itself")
+        raise UsageError(f"main can be fast-forwarded, not the branch {root.branch!r}: call it on the table itself")
     branch = require_branch(root, check_new_branch(name))
     if not branch.snapshots.ids():
-        require_branch(root, name)  # others may be deleting it
-        raise UsageError(f"branch {name!r} of {root.path} has no snapshot: there is nothing to move main on to")
+        require_branch(root, name)  # another process may be deleting it
+        raise UsageError(f"branch {name!r} of {root.path} has no snapshot: main cannot be fast-forwarded to it")
     branch.cuts.refuse()
     move = _Move(root, branch)
     if not discard:
@@ -102,11 +102,11 @@ def fast_forward_event(root: TableRoot, done: FastForwarded) -> RollbackEvent:
 def part(
     root: TableRoot, there: Mapping[int, Snapshot], coming: Mapping[int, Snapshot], origin: BranchOrigin | None
 ) -> Parting:
-    """Where a branch parted from main.
+    """The fork point of a branch and main.
 
     Args:
         there: the snapshots of main by id; `coming`: those of the branch.
-        origin: where the branch began, None if that is not known.
+        origin: the start of the branch, None if unknown.
 
     Cost: none; two lists for a snapshot of another writer.
     """
@@ -124,7 +124,7 @@ def part(
 
 
 class _Move:
-    """One fast-forward: what there is on both sides, and what becomes of it."""
+    """One fast-forward: the state of both sides, and the planned changes."""
 
     def __init__(self, root: TableRoot, branch: TableRoot) -> None:
         self._root = root
@@ -139,27 +139,27 @@ class _Move:
         self._look_at_main()
 
     def _look_at_main(self) -> None:
-        """What main has, and what of that leaves."""
+        """Read what main has, and what has to be deleted."""
         root = self._root
         self._there = {one.id: one for number in root.snapshots.ids() if (one := root.snapshots.find(number))}
         self.parting = part(root, self._there, self._all(), origin_of(self._branch))
         self.tags = self._leaving_tags(root.tags.list())
 
     def _is_as_before(self, ids: Sequence[int]) -> bool:
-        """Whether main still has the snapshots that were looked at. Cost: a get."""
+        """Whether main still has the same snapshots. Cost: a get."""
         latest = self._there.get(max(self._there, default=0))
         return list(ids) == sorted(self._there) and (
             latest is None or Base.of(latest).is_of(self._root.snapshots.find(latest.id))
         )
 
     def _all(self) -> dict[int, Snapshot]:
-        """What comes, with those that a call which ended in the middle has kept and the branch has let expire since."""
+        """The snapshots to add, including those that an interrupted call has kept and the branch has expired since."""
         cut = None if self._root.history is not None else self._root.cuts.find()
         held = cut.snapshots if cut is not None and cut.branch == self._branch.branch else ()
         return dict(sorted({**{one.id: one for one in held}, **self._coming}.items()))
 
     def require_nothing_newer(self) -> None:
-        """Make sure that main has nothing that the branch does not come from.
+        """Check that main has nothing that the branch does not descend from.
 
         Raises: CommitConflictError
         """
@@ -177,7 +177,7 @@ class _Move:
             )
 
     def run(self, *, discard: bool) -> FastForwarded:
-        """Move main. Without `discard` a commit to main that comes meanwhile is kept, and nothing is done."""
+        """Move main. Without `discard`, a concurrent commit to main is kept, and nothing is done."""
         root, coming = self._root, list(self._all().values())
         cutting = Cutting(root, FAST_FORWARD, coming, self._branch.branch)
         with cutting.at_work():
@@ -232,11 +232,11 @@ class _Move:
         )
 
     def _look_again(self, *, discard: bool) -> None:
-        """Look whether the branch is still there, now that the cut keeps its files, and whether main has moved on.
+        """Check that the branch still exists, now that the cut protects its files, and that main has not changed.
 
         Raises:
             BranchNotFoundError, SnapshotExpiredError
-            CommitConflictError: the schemas of the branch are others now; or others committed to main.
+            CommitConflictError: the schemas of the branch changed; or other writers committed to main.
         """
         if not set(self._coming) <= set(self._branch.snapshots.ids()):
             raise self._expired_error()
@@ -255,7 +255,7 @@ class _Move:
                 self.require_nothing_newer()
 
     def _overtaken(self, cutting: Cutting, schemas: Sequence[int], error: NewerSnapshotsError) -> CommitConflictError:
-        """Take the cut back after others committed to main; the error that tells them."""
+        """Withdraw the cut after concurrent commits to main; returns the error."""
         if not cutting.withdraw():
             name = self._branch.branch
             return CommitConflictError(
@@ -294,10 +294,10 @@ class _Move:
     # -- tags and schemas ---------------------------------------------------------------------------------------------
 
     def _leaving_tags(self, tags: list[Tag]) -> list[str]:
-        """The tags of main that name what the branch does not come from.
+        """The tags of main that reference snapshots that the branch does not descend from.
 
-        After a call that ended in the middle main may have snapshots of the branch already: what has their ids and is
-        not theirs was to leave then.
+        After an interrupted call, main may already contain snapshots of the branch: tags with the same ids but other
+        snapshots were to be deleted.
         """
         coming, last, marks = self._all(), self.parting.last_shared, self._coming_marks()
         is_resumed = self._root.history is None and self._root.cuts.is_there()
@@ -306,11 +306,11 @@ class _Move:
         return [tag.name for tag in leaving if tag.snapshot.mark not in marks]
 
     def _coming_marks(self) -> set[str]:
-        """The marks of what comes, and of what tags of the branch name."""
+        """The marks of the new snapshots, and of those that tags of the branch reference."""
         return {one.mark for one in (*self._all().values(), *(tag.snapshot for tag in self._branch_tags))}
 
     def _move_tags(self) -> None:
-        """Delete tags of main, and take over those of the branch; one of main that stays keeps its name."""
+        """Delete tags of main, and copy those of the branch; an existing name on main is kept."""
         root, keeper = self._root, keeper_of(self._root)
         gone = delete_tags_beyond(root, self.tags, self.parting.last_shared, self._coming_marks())
         self.tags = [*self.tags, *sorted(set(gone) - set(self.tags))]
@@ -323,7 +323,7 @@ class _Move:
                     keeper.tag_made(root, tag.name)
 
     def _newer_schemas(self) -> list[int]:
-        """The schemas of main that the branch does not have. Cost: a list, and a get for each."""
+        """The schemas of main that the branch does not have. Cost: a list, and a get per schema."""
         found = []
         for number in self._root.schemas.ids():
             data = self._schemas.get(number)
@@ -334,7 +334,7 @@ class _Move:
         return found
 
     def _put_schemas(self, chosen: Iterable[int]) -> None:
-        """Put some schemas of the branch in the place of main's, where they differ."""
+        """Replace schemas of main by those of the branch if they differ."""
         root = self._root
         there = root.schemas.ids()
         for number in chosen:

@@ -1,4 +1,4 @@
-"""Listing the directories of a table and deleting many files, as tasks for an executor."""
+"""Tasks for an executor that list the directories of a table and delete many files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from paimon_py.storage.store import DeleteFile, FileStatus
 _LISTED_HERE = 16
 _LISTED_BY_TASK = 100
 _LISTED_AT_ONCE = 10_000
-"""Directories that an executor lists in one job: the process that asks holds what is in so many."""
+"""The number of directories per job: the caller holds their contents in memory."""
 _DELETED_BY_TASK = 1000
 _COUNTED = 64
 """Number of deleted files between two progress reports."""
 
 
 class DirectoryPlace(msgspec.Struct, frozen=True):
-    """A directory as data. `external`: the external root that it lies below, None in the table's own store."""
+    """A directory as a serializable value. `external`: its external root, None in the table's store."""
 
     path: str
     content: Content
@@ -42,7 +42,7 @@ class DirectoryPlace(msgspec.Struct, frozen=True):
 
 
 class ListTask(Serializable, frozen=True, kw_only=True):
-    """Directories to be listed. `limit`: when one that is left was written last before; None: nobody asks."""
+    """Directories to list. `limit`: also report directories that were empty before it; None: do not."""
 
     kind: ClassVar[str] = "listing"
     edition: ClassVar[int] = 1
@@ -54,14 +54,14 @@ class ListTask(Serializable, frozen=True, kw_only=True):
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """The files of a directory that may be orphans by their names. `is_left`: nothing has been there for long."""
+    """The files of a directory that may be orphans by their names. `is_left`: it has been empty for long."""
 
     files: tuple[FileStatus, ...]
     is_left: bool = False
 
 
 class Listing(Serializable, frozen=True, kw_only=True):
-    """What is in some directories."""
+    """The contents of some directories."""
 
     kind: ClassVar[str] = "listed"
     edition: ClassVar[int] = 1
@@ -75,9 +75,9 @@ class DeleteTask(Serializable, frozen=True, kw_only=True):
     """Files to be deleted.
 
     Attributes:
-        paths: of the table's own store, or below `external`.
+        paths: in the table's own store, or below `external`.
         external: an external root.
-        named: paths as metadata name them, of whichever store; files that belong to others stay.
+        named: paths as metadata contain them, in any store; files of other owners are kept.
     """
 
     kind: ClassVar[str] = "deletion"
@@ -91,7 +91,7 @@ class DeleteTask(Serializable, frozen=True, kw_only=True):
 
 
 class Deletion(Serializable, frozen=True, kw_only=True):
-    """What came of deleting files. `left`: how many the store left."""
+    """The result of deleting files. `left`: the number of files that could not be deleted."""
 
     kind: ClassVar[str] = "deleted"
     edition: ClassVar[int] = 1
@@ -105,9 +105,9 @@ def list_directories(
     table: OpenTable, directories: Sequence[Directory], limit: int | None,
     executor: Executor | None = None,
 ) -> Iterator[Listed]:  # fmt: skip
-    """What is in each directory, in their order. `limit`: see `ListTask`.
+    """The contents of directories, in order. `limit`: see `ListTask`.
 
-    Cost: a list for each; memory for what is in ten thousand, or in a few where this process lists.
+    Cost: a list per directory; memory for ten thousand directories, or for a few if this process lists them.
     Raises: StorageError
     """
     here = _LISTED_HERE if is_distant(table.root.path) else 1

@@ -1,7 +1,7 @@
-"""Deletes the last numbers of users that have not committed for long and that no state of the table names.
+"""Deletes the last identifiers of users that have not committed for long and that no state references.
 
-A user that a snapshot, tag, branch or kept changelog names stays known whatever its age: its file is the backup of what
-these say.
+A user that a snapshot, tag, branch or kept changelog references is kept whatever its age: its file is the backup of
+these references.
 
 Source: docs/reliability.md §3 (h); docs/decisions/0030-lineage.md.
 """
@@ -22,7 +22,7 @@ RETENTION = "commit.user-retention"
 
 
 class IdleUser(NamedTuple):
-    """The file of a user that no state names and that has not committed for long. `name`: of its file if it is damaged.
+    """The file of an idle user that no state references. `name`: the file name if it is damaged.
 
     `limit`: the file was last written before this time, in epoch milliseconds of the store's clock.
     """
@@ -35,13 +35,13 @@ class IdleUser(NamedTuple):
 def idle_users(
     root: TableRoot, branches: Sequence[Home], now_millis: int, named: Collection[str]
 ) -> Iterator[IdleUser]:
-    """The users of some branches that have been idle for longer than `commit.user-retention` of their branch.
+    """The users of some branches that have been idle for longer than their branch's `commit.user-retention`.
 
     Args:
         now_millis: the time, by the clock of the store.
-        named: users that some state of the table names.
+        named: users that some state of the table references.
 
-    Cost: a list for each branch, and a get for each user that is idle.
+    Cost: a list per branch, and a get per idle user.
     """
     kept = {user_file_name(user) for user in named}
     for branch in branches:

@@ -1,10 +1,10 @@
 """Options that define the meaning of a file's level: before one changes, all rows move to the top level.
 
-Compactions of a table with `changelog-producer` = `lookup` tell the rows that they lift out of level 0, those with
-`full-compaction` whatever is not on the top level; readers of deletion vectors pass over level 0. Files from before the
-change would be told twice, or never, or not be read.
+Compactions of a table with `changelog-producer` = `lookup` emit a changelog for rows that leave level 0, those with
+`full-compaction` for rows below the top level; readers of deletion vectors skip level 0. Rows in files from before such
+a change would be emitted twice or never, or not be read.
 
-Source: docs/decisions/0031-options-that-change-levels.md; Java lets such files lie.
+Source: docs/decisions/0031-options-that-change-levels.md; Java does not handle such files.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _ATTEMPTS = 5
 
 
 def lift_rows(root: TableRoot, changes: Sequence[SchemaChange]) -> TableSchema | None:
-    """Compact everything under the options of now, if the changes give levels another meaning.
+    """Compact everything with the current options, if the changes alter the meaning of levels.
 
-    Returns: the schema that it was done under; None where nothing had to be done.
+    Returns: the schema under which it was done; None if it was not needed.
 
-    Cost: nothing for other changes; else a plan and, where rows lie below the top level, a full compaction.
+    Cost: none for other changes; else a plan and, if rows are below the top level, a full compaction.
     Raises:
         UsageError: a change breaks a rule; nothing was compacted.
         UnsupportedError: the table cannot be compacted.
-        CommitRetriesExhaustedError: others wrote rows all the time; the schema is as it was.
+        CommitRetriesExhaustedError: other writers kept adding rows; the schema is unchanged.
     """
     options = [change.name for change in changes if isinstance(change, (SetOption, RemoveOption))]
     if not any(isinstance(name, str) and name in _RULES for name in options):
@@ -61,23 +61,23 @@ def lift_rows(root: TableRoot, changes: Sequence[SchemaChange]) -> TableSchema |
 
 
 def warn_of_lower_rows(table: OpenTable) -> None:
-    """Warn of rows that others committed between the compaction and the new schema.
+    """Warn of rows that other writers committed between the compaction and the new schema.
 
     Args:
-        table: under the schema before the change.
+        table: opened under the schema before the change.
 
     Raises: PaimonWarning where warnings are errors; the schema has changed.
     """
     if has_lower_rows(table):
         warn(
-            f"{table.root.path}: rows were committed while the options changed; streams may be told them twice or not"
+            f"{table.root.path}: rows were committed while the options changed; streams may return them twice or not"
             " at all, and with deletion vectors they are not read before the next compaction. Call"
             " table.compact(full=True)"
         )
 
 
 def warn_of_rules_before(root: TableRoot, snapshot: Snapshot, now: TableSchema) -> None:
-    """Warn where a snapshot that is the latest one again was written when the levels of its files meant something else.
+    """Warn if a restored snapshot was written when levels had another meaning.
 
     Raises: PaimonWarning where warnings are errors.
     """
@@ -93,7 +93,7 @@ def warn_of_rules_before(root: TableRoot, snapshot: Snapshot, now: TableSchema) 
 
 
 def changes_levels(before: TableSchema, after: TableSchema) -> bool:
-    """Whether files that lie below the top level mean something else under another schema."""
+    """Whether files below the top level have another meaning under another schema."""
     old, new = Options(before.options), Options(after.options)
     if old.get_bool("deletion-vectors.enabled") != new.get_bool("deletion-vectors.enabled"):
         return True
@@ -102,9 +102,9 @@ def changes_levels(before: TableSchema, after: TableSchema) -> bool:
 
 
 def has_lower_rows(table: OpenTable) -> bool:
-    """Whether files lie below the top level of their bucket, or have deletion vectors.
+    """Whether any files are below the top level of their bucket, or have deletion vectors.
 
-    Cost: the manifests of the latest snapshot.
+    Cost: reads the manifests of the latest snapshot.
     """
     tasks = plan_compaction(table, full=True, chosen=None)
     return any(not task.rewrite_all or task.deletions for task in tasks)

@@ -28,18 +28,18 @@ _FILE = "success-file"
 _SUCCESS = "_SUCCESS"
 _ELSEWHERE = {
     "done-partition": "adds a partition to a metastore, and paimon_py works without one",
-    "mark-event": "tells a metastore, and paimon_py works without one",
+    "mark-event": "notifies a metastore, and paimon_py works without one",
     "http-report": "calls a web server; call yours when mark_partitions_done returns",
     "custom": "runs a Java class; run your own code when mark_partitions_done returns",
 }
 
 
 def check_actions(options: Mapping[str, str]) -> None:
-    """Make sure that marking partitions as done means writing a file, and nothing else.
+    """Check that marking partitions as done only writes a file.
 
     Raises:
-        UnsupportedError: the option `partition.mark-done-action` asks for more.
-        OptionError: it holds something else.
+        UnsupportedError: the option `partition.mark-done-action` requires more.
+            OptionError: it has an invalid value.
     """
     text = Options(options).get_str(_ACTION)
     for action in text.split(","):
@@ -55,13 +55,13 @@ def check_actions(options: Mapping[str, str]) -> None:
 
 
 def mark_done(table: OpenTable, partitions: Sequence[Mapping[str, object]]) -> list[str]:
-    """Write the file that says that a partition is done, for each of some; one that is there gets a new time.
+    """Write the success file of each partition; an existing one gets a new time.
 
-    Returns: the paths of the files. Cost: a get and a put for each.
+    Returns: the paths of the files. Cost: a get and a put per file.
     Raises:
-        UsageError: names that are not partition keys, values that do not fit, or a key left out before another one.
-        CorruptionError: a file of that name holds something else.
-        StorageError: the files before are written; the call may be repeated.
+        UsageError: names that are not partition keys, values that do not fit, or a missing key before a given one.
+        CorruptionError: an existing file of that name has other content.
+        StorageError: earlier files are written; the call may be repeated.
     """
     choice_of(table.schema, "mark_partitions_done", () if partitions is None else partitions)
     paths = [join(table.root.path, _directory(table.schema, partition), _SUCCESS) for partition in partitions]
@@ -71,7 +71,7 @@ def mark_done(table: OpenTable, partitions: Sequence[Mapping[str, object]]) -> l
 
 
 def mark_written(table: OpenTable, snapshot_ids: Sequence[int]) -> None:
-    """Mark the partitions as done that got files by writes, where partitions are; compactions do not count.
+    """Mark the partitions that received written files as done, if the table is partitioned; compactions do not count.
 
     Cost: as `mark_done`, and the delta of each snapshot.
     Raises: UnsupportedError, OptionError as `check_actions`, and CorruptionError, StorageError as `mark_done`.
@@ -89,7 +89,7 @@ def mark_written(table: OpenTable, snapshot_ids: Sequence[int]) -> None:
 
 
 def _directory(schema: TableSchema, partition: Mapping[str, object]) -> str:
-    """The directory of a partition, or of those that begin with some values."""
+    """The directory of a partition, or of a prefix of partition values."""
     fields = [field for field in schema.partition_fields if field.name in partition]
     if fields != list(schema.partition_fields[: len(fields)]):
         raise UsageError(

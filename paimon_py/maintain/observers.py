@@ -1,9 +1,9 @@
 """Notifies observers of a table after each commit, change of tags, or move of the history.
 
-Observers of the program (`Catalog.register_observer`) come first, then the Iceberg metadata of the table.
+Observers of the program (`Catalog.register_observer`) are called first, then the Iceberg metadata are written.
 
-Observers run after the change is final. A failing observer does not undo it: its failure is a warning,
-and a string in the result of the verb.
+Observers run after the change is final. A failing observer does not undo it: its failure is a warning, and a string in
+the result of the operation.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def notify(table: OpenTable, result: Result) -> Result:
     """The result of a commit after observers were notified; it contains their failures.
 
     Args:
-        table: under the latest schema.
+        table: opened under the latest schema.
 
     Cost: none without observers.
     Raises: PaimonWarning where warnings are errors, if an observer fails; the commit is published nevertheless.
@@ -52,7 +52,7 @@ def observed_again(table: OpenTable, result: Result) -> Result:
     """The result of a commit that had happened before; observers are notified again.
 
     Args:
-        table: under the schema that it was opened with.
+        table: opened under its original schema.
 
     Cost, Raises: as `notify`
     """
@@ -84,7 +84,7 @@ def tell_moved(table: OpenTable, event: Callable[[], RollbackEvent]) -> tuple[st
     """Report a rollback or a fast-forward. Cost, Raises: as `notify`"""
     said = report(table.root, event)
     if _is_followed(table):
-        said += _notify_one(table.root, "the table went to another snapshot", lambda: _observer(table).on_move())
+        said += _notify_one(table.root, "the table moved to another snapshot", lambda: _observer(table).on_move())
     return said
 
 

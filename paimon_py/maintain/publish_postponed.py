@@ -42,21 +42,21 @@ from paimon_py.write.settings import WriterSettings
 def publish_postponed(
     table: OpenTable, chosen: PartitionChoice | None, progress: Progress | None = None
 ) -> CommitResult:
-    """Assign waiting rows to their buckets, in the order of the commits that added them.
+    """Assign postponed rows to their buckets, in the order of the commits that added them.
 
-    A partition keeps the number of buckets it has; a new one gets what the options `postpone.default-bucket-num`, else
-    `postpone.target-row-num-per-bucket` or `postpone.target-size-per-bucket` ask for. Buckets that have piled up runs
-    are compacted on the way, as writers do. The changelog that the table asks for is written now, and not when rows
-    began to wait.
+    A partition keeps its number of buckets; a new one gets the number from the options `postpone.default-bucket-num`,
+    or else `postpone.target-row-num-per-bucket` or `postpone.target-size-per-bucket`. Buckets with enough runs are
+    compacted at the same time, as writers do. The changelog is written now, not when the rows were first written.
 
     Args:
-        progress: is told of rows that wait, as they are read and written, and of rows that are compacted on the way.
+        progress: called with the postponed rows as they are read and written, and with rows that are compacted.
 
-    Returns: no snapshot if nothing waits.
+    Returns: a result without snapshots if there are no postponed rows.
 
     Raises:
-        CommitConflictError: others wrote to the same partitions every time; nothing was published.
-        CommitUnknownError: nothing was deleted. Any other error: nothing was published, no file is left behind.
+        CommitConflictError: other writers always wrote to the same partitions; nothing was published.
+            CommitUnknownError: nothing was deleted. Any other error: nothing was published, and all written files are
+                deleted.
     """
 
     def work(snapshot: Snapshot | None, number: int) -> CommitResult:
@@ -66,14 +66,14 @@ def publish_postponed(
 
 
 def require_none_waiting(root: TableRoot) -> None:
-    """Refuse to continue while rows wait that no later call would publish.
+    """Refuse to continue while there are postponed rows that no later call would publish.
 
     Raises: UsageError
     """
     snapshot = root.snapshots.latest()
     live = () if snapshot is None else root.manifests.live_entries(snapshot).entries()
     if any(entry.bucket == POSTPONE_BUCKET for entry in live):
-        raise UsageError("rows wait in postponed buckets ('bucket' = '-2'): publish them with compact() first")
+        raise UsageError("there are rows in postponed buckets ('bucket' = '-2'): publish them with compact() first")
 
 
 class _Round:
@@ -122,10 +122,8 @@ class _Round:
         return result
 
     def _write(self, count: int, entries: Sequence[ManifestEntry], tally: ProgressCounter) -> Writer:
-        """A writer that puts the rows of these files, oldest first, into so many buckets."""
-        settings = WriterSettings.of(
-            self._schema, buckets=count, compacts=True, memory=self._root.env.memory
-        )
+        """A writer that writes the rows of these files, oldest first, to `count` buckets."""
+        settings = WriterSettings.of(self._schema, buckets=count, compacts=True, memory=self._root.env.memory)
         with Writer(self._files, settings) as writer:
             if writer.base != Base.of(self._snapshot):
                 raise CommitConflictError("others committed while waiting rows were published", table=self._root.path)
@@ -156,7 +154,7 @@ class _Round:
 
 
 class _Publication:
-    """Proposes real buckets in the place of waiting rows. No attempt changes anything."""
+    """Proposes real buckets in place of postponed rows. Attempts do not change its state."""
 
     def __init__(
         self,
@@ -165,7 +163,7 @@ class _Publication:
         real: Sequence[ManifestEntry],
         buckets: Sequence[BucketChanges],
     ) -> None:
-        """`waiting`, `real`: live files of `snapshot` in the partitions concerned."""
+        """`waiting`, `real`: live files of `snapshot` in the affected partitions."""
         self._snapshot = snapshot
         self._waiting = waiting
         self._real = real
@@ -191,7 +189,7 @@ class _Publication:
         )
 
     def _check_unchanged(self, state: State) -> Conflict | None:
-        """Whether the waiting files are still there, and their partitions' buckets what they were."""
+        """Check that the postponed files still exist, and that their partitions' buckets are unchanged."""
         if state.latest is None:
             return Conflict("the table's snapshots are gone")
         if state.latest == self._snapshot:
@@ -209,7 +207,7 @@ class _Publication:
 def bucket_counts(
     options: Options, real: Iterable[ManifestEntry], waiting: Iterable[ManifestEntry]
 ) -> dict[bytes, int]:
-    """How many buckets each partition with waiting files has, or gets. Pure.
+    """The number of buckets of each partition with postponed files, existing or new. Pure.
 
     Raises: OptionError for numbers below 1.
     """
@@ -232,7 +230,7 @@ def bucket_counts(
 
 
 def replacement(bucket: BucketChanges) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
-    """What one bucket of the publication deletes and adds: new files count as results of the compaction. Pure."""
+    """The deleted and added entries of one bucket: new files count as results of the compaction. Pure."""
     new = {file.name for file in bucket.written.added}
     compacted = {file.name for file in bucket.compacted.deleted}
     gone = [file for file in bucket.compacted.deleted if file.name not in new]
@@ -241,7 +239,7 @@ def replacement(bucket: BucketChanges) -> tuple[list[ManifestEntry], list[Manife
 
 
 def _obsolete(bucket: BucketChanges) -> list[DataFile]:
-    """New files that were compacted at once."""
+    """New files that were compacted immediately."""
     after = {file.name for file in bucket.compacted.added}
     compacted = {file.name for file in bucket.compacted.deleted} - after
     return [file for file in bucket.written.added if file.name in compacted]

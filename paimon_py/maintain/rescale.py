@@ -1,4 +1,4 @@
-"""Rewriting partitions with another number of buckets.
+"""Rewrites partitions with another number of buckets.
 
 Source: format.md §3.3, §7.3; Java `RescaleAction`, `OverwriteChangesProvider`.
 """
@@ -46,7 +46,7 @@ from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
 
 ROUNDS = 10
-"""How often partitions are written anew if others write to them meanwhile."""
+"""The maximum number of attempts if other writers keep changing the partitions."""
 
 
 def check_rescalable(schema: TableSchema, buckets: int) -> None:
@@ -63,7 +63,7 @@ def check_rescalable(schema: TableSchema, buckets: int) -> None:
 
 
 class RewriteTask(Serializable, frozen=True, kw_only=True):
-    """Splits whose rows go to other buckets than those of other tasks. `buckets`: how many there will be."""
+    """Splits whose rows go to different buckets from those of other tasks. `buckets`: the new number of buckets."""
 
     kind: ClassVar[str] = "rewriting"
     edition: ClassVar[int] = 1
@@ -102,18 +102,19 @@ def rescale(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> CommitResult:  # fmt: skip
-    """Write the partitions that have other numbers of buckets anew, as one overwrite.
+    """Rewrite the partitions that have other numbers of buckets, as one overwrite.
 
-    Rows that wait for their bucket stay where they are.
+    Postponed rows are not moved.
 
     Args:
         executor: runs the writing tasks; None: this process.
-        progress: is told of rows as they are written, by other processes when a task is done.
+        progress: called with the rows as they are written; for other processes after each task.
 
-    Cost: reads and writes all rows of these partitions; memory as a scan and a writer have it.
+    Cost: reads and writes all rows of these partitions; memory of a scan and a writer.
     Raises:
-        CommitConflictError: others wrote to the partitions every time; nothing was changed.
-        UsageError: there are rows that no compaction has seen yet, and they are not readable, or not in the changelog.
+        CommitConflictError: other writers always wrote to the partitions; nothing was changed.
+            UsageError: there are rows that have not been compacted yet, and are therefore not readable, or not in the
+                changelog.
     """
 
     def work(snapshot: Snapshot | None, number: int) -> CommitResult:
@@ -125,7 +126,7 @@ def rescale(
 
 
 def require_compacted(table: OpenTable, buckets: int, chosen: PartitionChoice | None) -> None:
-    """Refuse a table with rows to rescale that no compaction has shown or told yet.
+    """Refuse a table with rows to rescale that a compaction has yet to make visible or to add to the changelog.
 
     Raises: UsageError
     """
@@ -135,11 +136,11 @@ def require_compacted(table: OpenTable, buckets: int, chosen: PartitionChoice | 
 
 
 def rewriter(table: OpenTable, buckets: int) -> Writer:
-    """A writer of rows that go to other buckets.
+    """A writer of rows that move to other buckets.
 
-    Where level 0 is not read, its rows would be out of sight until a compaction, and for good if that failed. Where
-    compactions write a changelog, they would tell again what was told. In both the rows become one run per bucket,
-    which the overwrite puts on the top level.
+    If readers skip level 0, its rows would be invisible until a compaction, permanently if that failed. If compactions
+    write a changelog, they would emit rows again. In both cases the rows are written as one run per bucket, which the
+    overwrite adds to the top level.
     """
     in_one_run = _goes_on_top(table.schema)
     of = WriterSettings.in_one_run if in_one_run else WriterSettings.of
@@ -152,7 +153,7 @@ def rewrite_splits(
 ) -> None:
     """Write the rows of splits again.
 
-    Raises: whatever reading and writing raise
+    Raises: the errors of reading and writing
     """
     request = Request(schema=table.schema, columns=table.schema.names)
     tally = tally or ProgressCounter(None, 0, "rows")
@@ -192,7 +193,7 @@ class _Round:
         groups: dict[object, list[Split]] = {}
         for split in self._splits(request):
             apart = math.gcd(split.total_buckets, self._buckets)
-            key = None if executor is None else (split.partition, split.bucket % apart)  # one writer in one process
+            key = None if executor is None else (split.partition, split.bucket % apart)  # None: one local task
             groups.setdefault(key, []).append(split)
         tasks = [RewriteTask(splits=tuple(splits), buckets=self._buckets) for splits in groups.values()]
         rows = sum(split.row_count for task in tasks for split in task.splits)
@@ -205,10 +206,10 @@ class _Round:
     def require_compacted(self) -> None:
         """Raises: UsageError"""
         if self._on_top and self._waits_for_compaction():
-            raise UsageError("there are rows that no compaction has seen yet; call compact(full=True), then rescale")
+            raise UsageError("there are rows that have not been compacted yet; call compact(full=True), then rescale")
 
     def _waits_for_compaction(self) -> bool:
-        """Whether a compaction has yet to show rows to readers, or to tell of them in the changelog."""
+        """Whether a compaction has yet to make rows visible, or to add them to the changelog."""
         if self._producer != "full-compaction":
             return any(entry.file.level == 0 for entry in self._known)
         least = PickerSettings.of(Options(self._schema.options)).level_count - 1
@@ -240,7 +241,7 @@ class _Round:
         return (split for split in splits if split.partition in wanted)
 
     def _check(self, state: State) -> Conflict | None:
-        """Whether the partitions are what they were."""
+        """Check that the partitions are unchanged."""
         latest = state.latest
         if latest is None or latest == self._snapshot:
             return None

@@ -1,4 +1,4 @@
-"""Rollback: an older snapshot becomes the latest one. Files that only the later ones name become orphans.
+"""Rollback: an older snapshot becomes the latest one. Files that only later snapshots reference become orphans.
 
 Source: format.md §15.6; docs/reliability.md §3 (o); Java `RollbackHelper`.
 """
@@ -20,21 +20,20 @@ from paimon_py.spec.snapshot import Snapshot
 
 
 def rollback(root: TableRoot, target: Snapshot, *, tag: str | None = None) -> RolledBack:
-    """Make a snapshot, which a tag may keep alone, the latest one.
+    """Make a snapshot, which may exist only as a tag, the latest one.
 
-    Nothing else than its ancestors stays: later snapshots, changelogs and tags are deleted, newest first. A reader
-    finds a state at every moment. A call whose process ended is repeated; all others refuse until then. Where a catalog
-    keeps the history, the catalog rolls back. A warning names consumers that have read deleted snapshots.
+    Only its ancestors are kept: later snapshots, changelogs and tags are deleted, newest first. Readers always find a
+    valid state. An interrupted call has to be repeated; other calls refuse until then. If a catalog manages the
+    history, the catalog rolls back. A warning names consumers that have read deleted snapshots.
 
     Args:
-        tag: the name by which the snapshot was found, if there is one.
+        tag: the name of the tag through which the snapshot was found, if any.
 
-    Cost: some lists, the tags and consumers, a get for each ancestor, a get and a delete for each snapshot that is
-        deleted.
+    Cost: some lists, the tags and consumers, a get per ancestor, a get and a delete per deleted snapshot.
     Raises:
-        PaimonWarning where warnings are errors, once all is done.
-        CommitConflictError: another rollback, a fast-forward or an expiry is at work; nothing was done.
-        SnapshotExpiredError: the snapshot expired meanwhile; nothing was done.
+        PaimonWarning where warnings are errors, after everything is done.
+        CommitConflictError: another rollback, a fast-forward or an expiry is in progress; nothing was done.
+        SnapshotExpiredError: the snapshot expired in the meantime; nothing was done.
         CorruptionError: a tag or consumer is damaged; nothing was done.
         StorageError: the store failed; call again.
     """
@@ -63,15 +62,15 @@ def consumers_beyond(root: TableRoot, number: int) -> tuple[str, ...]:
 
 
 def warn_of_consumers(root: TableRoot, consumers: tuple[str, ...], number: int) -> None:
-    """Warn of consumers that have read snapshots which were deleted, from a number on.
+    """Warn of consumers that have read deleted snapshots, from `number` on.
 
     Raises: PaimonWarning where warnings are errors.
     """
     if consumers:
         named = ", ".join(map(repr, consumers))
         warn(
-            f"{root.path}: snapshots from {number} on went, and consumers have read them: {named}. Their streams"
-            f" are refused until table.reset_consumer({consumers[0]!r}, {number}); readers in Java pass over what is"
+            f"{root.path}: snapshots from {number} are deleted, but consumers have read them: {named}. Their streams"
+            f" are refused until table.reset_consumer({consumers[0]!r}, {number}); readers in Java skip what is"
             " committed under the old numbers"
         )
 
@@ -107,12 +106,12 @@ def _rolled_back(root: TableRoot, target: Snapshot) -> RolledBack:
 
 
 def is_available(root: TableRoot, target: Snapshot, cutting: Cutting) -> bool:
-    """Whether the files of a snapshot are there: it is, or a tag keeps it, or a rollback that ended in the middle."""
+    """Whether the files of a snapshot exist: because of itself, a tag, or an interrupted rollback."""
     return is_kept(root, target) or cutting.holds(target)
 
 
 def _cut_changelogs(root: TableRoot, target: Snapshot, *, has_ancestors: bool) -> None:
-    """Delete the kept changelogs that the target does not come from."""
+    """Delete the kept changelogs that the target does not descend from."""
     ids, kept = root.changelogs.ids(), target.id
     if not has_ancestors and ids:
         before = next((number for number in reversed(ids) if number <= target.id), 0)

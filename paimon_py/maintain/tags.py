@@ -32,17 +32,17 @@ from paimon_py.spec.supported import check_taggable
 Action = Literal["create", "replace", "rename", "delete"]
 _PARTS = 7
 _LOOK_MILLIS = 60_000
-"""How long after a look at the tags commits look again: others may have made one that does not last."""
+"""The interval between checks of tags after commits: other processes may have created short-lived ones."""
 
 
 def make_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta | None = None) -> Tag:
     """Name a snapshot, for the given time or for `tag.default-time-retained`; otherwise permanently.
 
-    The snapshot is checked again after the tag is created: expiry lists tags after the snapshot is deleted, and so
-    either knows of the tag, or the tag is taken back.
+    The snapshot is checked again after the tag is created: expiry lists tags after deleting snapshots, so either expiry
+    sees the tag, or the tag is withdrawn.
 
     Raises:
-        SnapshotExpiredError: the snapshot expired meanwhile.
+        SnapshotExpiredError: the snapshot expired in the meantime.
         CorruptionError: the success file of an older tag of this name is damaged.
         else as `Tags.create`
     """
@@ -59,11 +59,11 @@ def make_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta 
 
 
 def rename_tag(table: OpenTable, name: str, new_name: str) -> Tag:
-    """Give a tag another name. The tag has both names for a moment, and a call that ended between can be repeated.
+    """Rename a tag. The tag has both names for a moment; an interrupted call can be repeated.
 
     Raises:
-        TagNotFoundError: there is no tag `name`.
-        AlreadyExistsError: `new_name` is the name of another tag.
+        TagNotFoundError: the tag `name` does not exist.
+        AlreadyExistsError: another tag has the name `new_name`.
     """
     check_taggable(table.schema)
     tag = table.root.tags.rename(name, new_name)
@@ -76,8 +76,8 @@ def replace_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedel
     """Move a tag to another snapshot, atomically for readers; then delete files that only the old one kept.
 
     Raises:
-        TagNotFoundError: there is no such tag.
-        SnapshotExpiredError: the snapshot expired meanwhile; the tag is unchanged.
+        TagNotFoundError: the tag does not exist.
+        SnapshotExpiredError: the snapshot expired in the meantime; the tag is unchanged.
         else as `delete_tags`
     """
     check_taggable(table.schema)
@@ -100,7 +100,7 @@ def _now(root: TableRoot) -> datetime:
 
 
 def _retention(schema: TableSchema, retain: timedelta | None) -> timedelta | None:
-    """How long a new tag stays."""
+    """The retention of a new tag."""
     millis = Options(schema.options).find_duration("tag.default-time-retained") if retain is None else None
     return retain if millis is None else timedelta(milliseconds=millis)
 
@@ -112,7 +112,7 @@ def _event(root: TableRoot, tag: Tag, action: Action, old_name: str | None = Non
 
 
 def _tell_made(table: OpenTable, name: str, event: Callable[[], TagEvent]) -> None:
-    """Do what follows a new tag."""
+    """Run the actions that follow the creation of a tag."""
     table.root.upkeep.tags_look = None
     if table.options.get_bool("tag.create-success-file"):
         mark_success(table.root, tag_success_path(table.root.branch_path, name))
@@ -123,7 +123,7 @@ def _tell_made(table: OpenTable, name: str, event: Callable[[], TagEvent]) -> No
 
 
 def _tell_gone(table: OpenTable, name: str) -> None:
-    """Do what follows the end of a tag."""
+    """Run the actions that follow the deletion of a tag."""
     if table.options.get_bool("tag.create-success-file"):
         table.root.store.delete(tag_success_path(table.root.branch_path, name))
     keeper = keeper_of(table.root)
@@ -132,7 +132,7 @@ def _tell_gone(table: OpenTable, name: str) -> None:
 
 
 def is_kept(root: TableRoot, snapshot: Snapshot, *, but: str | None = None) -> bool:
-    """Whether a snapshot is there, or a tag that keeps it. `but`: the name of a tag that does not count."""
+    """Whether a snapshot, or a tag that keeps it, exists. `but`: the name of a tag to ignore."""
     there = root.snapshots.find(snapshot.id)
     if there is not None and there.mark == snapshot.mark:
         return True
@@ -145,16 +145,16 @@ def delete_tag(table: OpenTable, tag: Tag) -> None:
 
 
 def delete_tags(table: OpenTable, going: Sequence[Tag]) -> None:
-    """Delete tags, and the unreferenced files of expired snapshots that no other tag names.
+    """Delete tags, and the files of expired snapshots that nothing else references.
 
-    Tags may be of histories that were rolled back or replaced since, so that none speaks for another one: all that stay
-    are asked, and the snapshots between which files may have come and gone. What was made of a tag meanwhile, a branch
-    or by a rollback, is looked for once the tags are gone.
+    Tags may belong to histories that were rolled back or replaced, so none of them covers another: all remaining tags
+    are read, and the snapshots between which files may have been added and deleted. Concurrent branches created from a
+    tag, and rollbacks to it, are detected after the tags are deleted.
 
-    Cost: without such snapshots a list, a get for each tag and two calls for each that goes; else also the manifests of
-        all tags and of some snapshots, each once as far as they are cached, and a delete per file.
+    Cost: without such snapshots a list, a get per tag and two calls per deleted one; else also the manifests of all
+      tags and of some snapshots, each once if cached, and a delete per file.
     Raises:
-        StorageError, CorruptionError: something that may name a file cannot be read; nothing was deleted.
+        StorageError, CorruptionError: a file that may reference others cannot be read; nothing was deleted.
     """
 
     def delete() -> None:
@@ -173,8 +173,8 @@ def _let_go(table: OpenTable, going: Sequence[Tag], delete: Callable[[], None], 
     """Delete the files that only some tags kept. Raises: as `delete_tags`
 
     Args:
-        delete: deletes the tags, once it is known which files they kept.
-        names: of the tags that `delete` deletes.
+        delete: deletes the tags, after the files that they keep are known.
+        names: the tags that `delete` deletes.
     """
     others = [one.snapshot for one in table.root.tags.list() if one.name not in names]
     freed, doomed = _only_tagged(table.root, [tag.snapshot for tag in going], others), DeletionPlan(table)
@@ -200,9 +200,9 @@ def _let_go(table: OpenTable, going: Sequence[Tag], delete: Callable[[], None], 
 
 
 def _only_tagged(root: TableRoot, going: Sequence[Snapshot], others: Sequence[Snapshot]) -> list[Snapshot]:
-    """The expired snapshots of some tags that no other tag names, ascending.
+    """The expired snapshots of some tags that no other tag references, ascending.
 
-    Marks are compared: a Java of another release leaves fields out of a tag that it does not know.
+    Marks are compared: another Java release may omit fields of a tag that it does not know.
     """
     marks, found = {one.mark for one in others}, dict[str, Snapshot]()
     for snapshot in sorted(going, key=lambda one: one.id):
@@ -214,9 +214,9 @@ def _only_tagged(root: TableRoot, going: Sequence[Snapshot], others: Sequence[Sn
 
 
 def _of_history(root: TableRoot, freed: Sequence[Snapshot]) -> list[Snapshot]:
-    """The snapshots that know all files of freed ones that a snapshot names.
+    """The snapshots that reference all files of `freed` snapshots that any snapshot references.
 
-    These are the first and last one of each run of ids, since a file that went does not come back; and, where another
+    These are the first and last one of each run of ids, since deleted files are never added again; and, if another
     history has the id of a freed one, those up to it, which it may share.
     """
     ids = root.snapshots.ids()
@@ -230,9 +230,9 @@ def expire_tags(
     older_than: datetime | timedelta | str | int | None,
     progress: Progress | None = None,
 ) -> list[str]:
-    """Delete the tags that have reached their time, or were made before another one.
+    """Delete the tags whose retention is over, or that were created before `older_than`.
 
-    Tags hold the wall-clock time of their creator's zone; this machine's zone is assumed, as in Java.
+    Tags store the local time of their creator; this machine's zone is assumed, as in Java.
 
     Raises: as `delete_tags`
     """
@@ -259,11 +259,11 @@ def expire_tags(
 
 
 def expire_tags_by_commit(table: OpenTable, *, is_first: bool) -> None:
-    """Delete the tags that have reached their time, if it is time to look.
+    """Delete the tags whose retention is over, if a check is due.
 
-    `is_first`: the commit made the first snapshot, so that there was none to tag.
+    `is_first`: the commit created the first snapshot, so that there can be no tags.
 
-    Cost: a list, at most once a minute or where a tag is known to be over; a get for each tag not seen before.
+    Cost: a list, at most once a minute or if a tag is known to be over; a get per tag not read before.
     Raises: as `delete_tag`
     """
     now, memory = table.root.env.clock.millis(), table.root.upkeep
@@ -302,13 +302,13 @@ def _tell_end(root: TableRoot, tag: Tag) -> None:
 
 
 def _end(tag: Tag) -> int | None:
-    """When the time of a tag is over, by the clock on the wall; None: never."""
+    """The end of a tag's retention in local time; None: never."""
     made = _creation_millis(tag)
     return None if made is None else made + int((tag.time_retained_seconds or 0) * 1000)
 
 
 def _creation_millis(tag: Tag) -> int | None:
-    """When a tag with a retention was made, by the clock on the wall, as if it were epoch milliseconds."""
+    """The creation time of a tag with a retention, in local time as if it were epoch milliseconds."""
     if tag.create_time is None or tag.time_retained_seconds is None:
         return None
     year, month, day, hour, minute, second, nanos = (*tag.create_time, *[0] * _PARTS)[:_PARTS]
@@ -317,6 +317,6 @@ def _creation_millis(tag: Tag) -> int | None:
 
 
 def _write_millis(root: TableRoot, tag: Tag, to_wall: int) -> int | None:
-    """When the file of a tag was written, by the clock on the wall."""
+    """The last write time of a tag's file, in local time."""
     status = root.store.stat(tag_path(root.branch_path, tag.name))
     return None if status is None or status.modified_millis is None else status.modified_millis + to_wall

@@ -1,4 +1,4 @@
-"""Local wall-clock times of a time zone.
+"""Local times of a time zone.
 
 Source: Java `ZoneId.of`.
 """
@@ -17,9 +17,9 @@ _UTC = ("Z", "UTC", "GMT", "UT")
 
 
 def wall_in(zone: str | None, millis: int) -> int:
-    """What a clock on the wall shows at a time, as if it were epoch milliseconds.
+    """The local time at a moment, as if it were epoch milliseconds.
 
-    `zone`: an id such as `America/Los_Angeles` or `GMT-08:00`; None: this machine's.
+    `zone`: an id such as `America/Los_Angeles` or `GMT-08:00`; None: this machine's zone.
 
     Raises: UsageError: a zone that this machine does not know.
     """

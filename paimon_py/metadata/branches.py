@@ -72,7 +72,7 @@ def require_branch(root: TableRoot, name: str) -> TableRoot:
     Raises: BranchNotFoundError, UsageError
     """
     if not isinstance(name, str):
-        raise UsageError(f"a branch name is a text, not {name!r}")
+        raise UsageError(f"a branch name is a string, not {name!r}")
     branch = root.on_branch(name)
     if not is_complete(root, branch):
         raise BranchNotFoundError(f"no branch {name!r} in {root.path}", path=branch.branch_path)

@@ -313,6 +313,30 @@ def live_parts(
         raise missing_error(manifests._store, manifests._path, Base.of(snapshot), error) from error
 
 
+def fits_in_memory(manifests: Manifests, snapshot: Snapshot, entry_filter: EntryFilter | None = None) -> bool:
+    """Whether the entries of a snapshot's wanted manifests fit into the memory that manifests are kept in.
+
+    Raises: SnapshotExpiredError if the snapshot was expired meanwhile.
+    """
+    files = wanted_manifests(manifests.base_and_delta(snapshot), entry_filter)
+    return sum(file.added_files + file.deleted_files for file in files) * ENTRY_BYTES <= manifests._cache.max_bytes
+
+
+def entry_parts(
+    manifests: Manifests, snapshot: Snapshot, entry_filter: EntryFilter | None = None
+) -> Iterator[EntryColumns]:
+    """The ADD and DELETE entries of a snapshot as they stand, about 65,536 at a time.
+
+    Raises: as `live_entries`
+    """
+    try:
+        files = wanted_manifests(manifests.base_and_delta(snapshot), entry_filter)
+        for part in groups_of(files, PART_ENTRIES):
+            yield before_folding(manifests._load(part, holds=False), entry_filter)
+    except FileMissingError as error:
+        raise missing_error(manifests._store, manifests._path, Base.of(snapshot), error) from error
+
+
 def _fold_files(
     manifests: Manifests,
     files: Sequence[ManifestFile],

@@ -1,5 +1,5 @@
-"""Where the names of tables are kept: one module or package for each kind of metastore, and the Protocol they fill.
+"""Stores of table names: one module or package per kind of metastore, and the Protocol that they implement.
 
-`Catalog` and `Table` know the Protocols alone: `Metastore` (`metastore.py`) and `CatalogEntry`
+`Catalog` and `Table` use only the Protocols: `Metastore` (`metastore.py`) and `CatalogEntry`
 (`paimon_py/metadata/catalog_entry.py`).
 """

@@ -1,7 +1,7 @@
-"""A metastore of directories: there is no other record than the warehouse itself.
+"""A metastore of directories: the warehouse itself is the only record.
 
-A database is the directory `<name>.db` of the warehouse, a table a directory in it that holds a schema. Creating a
-table means publishing `schema/schema-0`, and of several creators exactly one succeeds.
+A database is the directory `<name>.db` of the warehouse, a table a directory in it that contains a schema. Publishing
+`schema/schema-0` creates a table, and exactly one of several creators succeeds.
 
 Source: format.md §1; Java `FileSystemCatalog`, release 2.0.
 """
@@ -30,7 +30,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.storage.store import Store
 
 DATABASE_MARKER = ".database"
-"""An empty file that keeps an empty database alive in stores without directories."""
+"""An empty file that preserves an empty database in stores without directories."""
 
 
 class DirectoryMetastore:
@@ -71,8 +71,8 @@ class DirectoryMetastore:
         """See `Metastore.create_database`."""
         if database.location is not None or database.comment is not None or database.options:
             raise UnsupportedError(
-                "a database of a file system catalog is a directory of the warehouse: no location, comment or options"
-                " can be kept for it",
+                "a database of a file system catalog is a directory of the warehouse: it has no location, comment"
+                " or options",
                 feature="database location, comment and options",
             )
         path = database_path(self._warehouse, database.name)
@@ -93,7 +93,7 @@ class DirectoryMetastore:
         return sorted(status.name for status, is_table in zip(directories, known, strict=True) if is_table)
 
     def find(self, name: TableName) -> TableRoot:
-        """See `Metastore.find`. Cost: nothing."""
+        """See `Metastore.find`. Cost: none."""
         return TableRoot(self._store, self._path(name), self._env, self._options)
 
     def create_table(self, name: TableName, schema: TableSchema, before: BeforeCreation) -> TableRoot | None:
@@ -126,8 +126,8 @@ class DirectoryMetastore:
         """See `Metastore.repair`."""
         what = "catalog" if database is None else repr(".".join(part for part in (database, table) if part))
         raise UnsupportedError(
-            f"repair of {what}: tables of this catalog are directories, and there is no metastore that could say"
-            " something else; Table.remove_unexisting_files repairs a table that has lost data files",
+            f"repair of {what}: tables of this catalog are directories, and there is no separate metastore"
+            "; Table.remove_unexisting_files repairs a table that has lost data files",
             feature="repair",
         )
 
@@ -143,25 +143,25 @@ def _reopen(store: Store, warehouse: str, options: Mapping[str, str]) -> Directo
 
 
 def refuse_remains(root: TableRoot, name: TableName) -> None:
-    """Refuse to make a table where another one was dropped halfway. Cost: two lists.
+    """Refuse to create a table in place of one whose drop was interrupted. Cost: two lists.
 
     Raises: AlreadyExistsError
     """
     path = root.path
     if any(root.store.list(directory) for directory in (snapshot_directory(path), branch_directory(path))):
         raise AlreadyExistsError(
-            f"{path} holds the remains of a table that was dropped halfway; drop_table({str(name)!r}) removes them",
+            f"{path} contains the remains of an interrupted drop; drop_table({str(name)!r}) removes them",
             path=path,
             table=str(name),
         )
 
 
 def delete_table(root: TableRoot, warehouse: str) -> None:
-    """Delete a table's directory, and of its external files those that are its own.
+    """Delete a table's directory, and its external files that belong to no other table.
 
-    The schemas go first, the newest of them last, so that others see the whole table or none.
+    Schemas are deleted first, the newest of them last, so that others see the whole table or none.
 
-    Warns: PaimonWarning for files that a snapshot names and that are not deleted.
+    Warns: PaimonWarning for files that a snapshot references and that are not deleted.
     """
     left = delete_external_files(root, warehouse)
     for number in root.schemas.ids():
@@ -171,4 +171,4 @@ def delete_table(root: TableRoot, warehouse: str) -> None:
         from paimon_py.logs import warn
 
         named = ", ".join(left[:5])
-        warn(f"{root.path} was dropped; of the files it named outside, {len(left)} are not its own and stay: {named}")
+        warn(f"{root.path} was dropped; {len(left)} external files may be of other tables and stay: {named}")

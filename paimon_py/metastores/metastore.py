@@ -1,8 +1,8 @@
-"""What a catalog asks of the place that keeps names: databases, tables, and where they lie.
+"""The interface between a catalog and the store of names: databases, tables, and their locations.
 
-The file system is one (`directories.py`), a Hive Metastore, a database and a REST server are others. Names have been
-checked when a metastore is asked. What a catalog has a say in when a table changes is the table's `CatalogEntry`, which
-the metastore puts on the `TableRoot` it gives.
+Implementations are the file system (`directories.py`), a Hive Metastore, a SQL database and a REST server. Names are
+validated before they are passed to a metastore. The catalog's part in changes of a table is the table's `CatalogEntry`,
+which the metastore sets on the `TableRoot` that it returns.
 
 Source: Java `AbstractCatalog`, release 2.0.
 """
@@ -19,7 +19,7 @@ from paimon_py.spec.schema import TableSchema
 
 
 class TableName(msgspec.Struct, frozen=True, order=True):
-    """Database and table."""
+    """A database name and a table name."""
 
     database: str
     table: str
@@ -29,7 +29,7 @@ class TableName(msgspec.Struct, frozen=True, order=True):
 
 
 class Database(msgspec.Struct, frozen=True):
-    """A database. `location` is its directory, None where the metastore chooses it."""
+    """A database. `location` is its directory, None if the metastore chooses it."""
 
     name: str
     location: str | None = None
@@ -38,25 +38,25 @@ class Database(msgspec.Struct, frozen=True):
 
 
 BeforeCreation = Callable[[TableRoot], None]
-"""Called with the place of a table that is not there yet, before anything is written; raises what forbids the table."""
+"""Called with the location of a table that does not exist yet, before anything is written; raises if it is not
+allowed."""
 
 
 class Metastore(Protocol):
-    """Keeps the names of databases and tables, and where they lie.
+    """Stores the names of databases and tables, and their locations.
 
-    Every verb raises `StorageError` where the metastore or the store cannot be reached, `StorageUnknownError` where
-    nobody can tell whether a change was made. A metastore can be pickled, without secrets, and used from several
-    threads.
+    All methods raise `StorageError` if the metastore or the store cannot be reached, and `StorageUnknownError` if the
+    outcome of a change is unknown. A metastore can be pickled, without secrets, and used from several threads.
     """
 
     @property
     def warehouse(self) -> str:
-        """Directory or URL below which new databases lie."""
+        """Directory or URL below which new databases are created."""
         ...
 
     @property
     def options(self) -> Mapping[str, str]:
-        """What the catalog was opened with, secrets included."""
+        """The options that the catalog was opened with, including secrets."""
         ...
 
     def databases(self) -> list[str]:
@@ -64,57 +64,58 @@ class Metastore(Protocol):
         ...
 
     def database(self, name: str) -> Database | None:
-        """One database, None if there is none."""
+        """One database, None if it does not exist."""
         ...
 
     def create_database(self, database: Database) -> bool:
-        """Make a database. Whether this call made it: False if there is one.
+        """Create a database. Returns False if it exists.
 
-        Raises: UnsupportedError for a location, comment or options that this kind of metastore cannot keep.
+        Raises: UnsupportedError for a location, comment or options that this kind of metastore cannot store.
         """
         ...
 
     def drop_database(self, name: str) -> None:
-        """Remove a database that is there and has no tables."""
+        """Delete an existing database without tables."""
         ...
 
     def tables(self, database: str) -> list[str]:
-        """Names of all Paimon tables of a database that is there, sorted."""
+        """Names of all Paimon tables of an existing database, sorted."""
         ...
 
     def find(self, name: TableName) -> TableRoot | None:
-        """Where a table lies, None if the metastore knows that there is none.
+        """The location of a table, None if the metastore knows that it does not exist.
 
-        The file system cannot know without looking: there the place is given, and reading the schema tells.
+        The file system does not know without a read: the location is always returned, and reading the schema decides.
         """
         ...
 
     def create_table(self, name: TableName, schema: TableSchema, before: BeforeCreation) -> TableRoot | None:
-        """Make a table in a database that is there. None if there is a table of this name.
+        """Create a table in an existing database. Returns None if a table of this name exists.
 
-        Of several creators exactly one succeeds.
+        Exactly one of several concurrent creators succeeds.
 
-        Raises: AlreadyExistsError if what is left of another table lies in its place.
+        Raises: AlreadyExistsError if remains of another table are at its location.
         """
         ...
 
     def drop_table(self, name: TableName) -> bool:
-        """Remove a table with its data. False if there is none. What an interrupted drop left is removed by another."""
+        """Delete a table with its data; also removes the remains of an interrupted drop. Returns False if there is
+        none."""
         ...
 
     def rename_table(self, name: TableName, to: TableName) -> None:
-        """Give a table another name, in a database that is there.
+        """Rename a table; the target database exists.
 
         Raises:
-            TableNotFoundError: there is no such table.
-            AlreadyExistsError: there is a table of the new name.
-            UnsupportedError: the store cannot move a directory in one step (object stores).
+            TableNotFoundError: the table does not exist.
+                AlreadyExistsError: a table with the new name exists.
+            UnsupportedError: the store cannot move a directory atomically (object stores).
         """
         ...
 
     def repair(self, database: str | None, table: str | None) -> None:
-        """Make the metastore say what the file system says, of all tables, those of a database, or one.
+        """Update the metastore from the file system: for all tables, those of a database, or one.
 
-        Raises: UnsupportedError where nothing but the file system says anything.
+        Raises: UnsupportedError if the file system is the only record.
         """
         ...

@@ -1,4 +1,4 @@
-"""Open the metastore that options name."""
+"""Opens the metastore that options configure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from paimon_py.metastores.options import METASTORE, WAREHOUSE, check_catalog_opt
 from paimon_py.metastores.warehouse import open_warehouse
 
 Opening = Callable[[str, Mapping[str, str], Env, bool], Metastore]
-"""Opens a metastore of one kind: warehouse, options, environment, and whether to make what is missing."""
+"""Opens a metastore of one kind: warehouse, options, environment, and whether to create missing directories."""
 
 
 def open_metastore(
     path: str | PurePath | None, options: Mapping[str, str], env: Env, *, create: bool
 ) -> Metastore:
-    """Open what the option `metastore` names over a warehouse; see `Catalog.open` for what is raised."""
+    """Open the metastore of the option `metastore` over a warehouse; see `Catalog.open` for errors."""
     kind = str(options.get(METASTORE, "filesystem")).lower()
     opening = _OPENINGS.get(kind)
     if opening is None:
@@ -33,13 +33,13 @@ def open_metastore(
     location = options.get(WAREHOUSE) if path is None else path
     if not isinstance(location, (str, PurePath)) or not location:
         raise UsageError(
-            f"Catalog.open needs the path or URL of a warehouse, not {type(location).__name__} or an empty text"
+            f"Catalog.open needs the path or URL of a warehouse, not {type(location).__name__} or an empty string"
         )
     return opening(str(location), options, env, create)
 
 
 def _warn_of_idle(kind: str, options: Mapping[str, str]) -> None:
-    """Say which options belong to another kind of catalog: a catalog is opened that the caller may not mean."""
+    """Warn of options that belong to another kind of catalog, which the caller may have intended."""
     idle = idle_options(kind, options)
     if not idle:
         return
@@ -48,7 +48,7 @@ def _warn_of_idle(kind: str, options: Mapping[str, str]) -> None:
     shown = "; ".join(f"{name!r} of {_one_of(kinds)}" for name, kinds in sorted(idle.items()))
     said = f"'metastore' is {kind!r}" if METASTORE in options else "'metastore' is not given, so tables are directories"
     warn(
-        f"options of other catalogs do nothing here: {shown}. In these options {said}. Give 'metastore' ="
+        f"options of other catalogs have no effect here: {shown}. In these options {said}. Give 'metastore' ="
         f" {_one_of(min(idle.values(), key=len))}, or leave the others out"
     )
 

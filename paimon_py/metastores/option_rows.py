@@ -1,6 +1,6 @@
-"""Options of catalogs, one row each: name, what it takes, default, what it does, and what paimon_py does with it.
+"""The options of catalogs, one row each: name, values, default, description, and support in paimon_py.
 
-`docs/site/options.py` makes a page of the rows.
+`docs/site/options.py` generates a page from the rows.
 
 Source: Java `CatalogOptions`, `HiveCatalogOptions`, `JdbcCatalogOptions`, `RESTCatalogOptions`, release 2.0 and main of
 August 2026.
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 Row: TypeAlias = tuple[str, str, str | None, str, str]
-"""Name, what it takes, default (None: none), what it does, and what paimon_py does."""
+"""Name, values, default (None: none), description, and support in paimon_py."""
 
 FOLLOWED = "followed"
 _CACHE = "no effect: sets up caches of Java"
@@ -62,7 +62,7 @@ OF_ALL_ROWS: tuple[Row, ...] = (
     ("local-cache.block-size", _SIZE, "1 mb", "Size of a block.", _NO_BLOCKS),
     ("local-cache.whitelist", _TEXT, "meta,global-index", "Kinds of files that are kept.", _NO_BLOCKS),
 )  # fmt: skip
-"""Options of every catalog of Java."""
+"""Options of all catalogs in Java."""
 
 HIVE_ROWS: tuple[Row, ...] = (
     ("hive-conf-dir", _TEXT, None, "Local directory of `hive-site.xml`, which says what options leave open.",
@@ -117,4 +117,4 @@ REST_ROWS: tuple[Row, ...] = (
 )  # fmt: skip
 
 BY_KIND: dict[str, tuple[Row, ...]] = {"filesystem": (), "hive": HIVE_ROWS, "rest": REST_ROWS, "jdbc": JDBC_ROWS}
-"""Options of one kind of catalog."""
+"""Options of each kind of catalog."""

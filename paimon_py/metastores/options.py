@@ -1,4 +1,4 @@
-"""Options of catalogs: which there are, and which unknown names are probably one of them misspelled. Pure.
+"""Catalog options: known names, and unknown ones that are probably misspelled. Pure.
 
 Source: Java `CatalogOptions`, `JdbcCatalogOptions`, `HiveCatalogOptions`, `RESTCatalogOptions`, release 2.0.
 """
@@ -17,24 +17,24 @@ from paimon_py.spec.options import parse_duration
 METASTORE = "metastore"
 WAREHOUSE = "warehouse"
 TABLE_DEFAULT_PREFIX = "table-default."
-"""Catalog options with this prefix are table options of every new table."""
+"""The prefix of catalog options that are table options of every new table."""
 
 OF_ALL = frozenset(row[0] for row in OF_ALL_ROWS)
-"""Options of every catalog of Java."""
+"""Options of all catalogs in Java."""
 
 OF_KINDS: dict[str, frozenset[str]] = {kind: frozenset(row[0] for row in rows) for kind, rows in BY_KIND.items()}
-"""Options of one kind of catalog."""
+"""Options of each kind of catalog."""
 
 
 _DLF = "dlf."
 
 
 def check_catalog_options(kind: str, options: Mapping[str, str]) -> None:
-    """Refuse names that are nearly, but not quite, an option of a catalog of this kind.
+    """Refuse names that are nearly, but not exactly, an option of this kind of catalog.
 
-    Unknown names pass through: they may be those of a store, or of another engine.
+    Unknown names are accepted: they may belong to a store, or to another engine.
 
-    Raises: OptionError that names the option that was probably meant, or those there are.
+    Raises: OptionError; the message names the option that was probably meant, or those that exist.
     """
     known = OF_ALL | OF_KINDS[kind]
     for name in options:
@@ -51,9 +51,9 @@ def check_catalog_options(kind: str, options: Mapping[str, str]) -> None:
 
 
 def idle_options(kind: str, options: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Options that only catalogs of other kinds follow, each with the kinds that do.
+    """Options that only catalogs of other kinds use, each with these kinds.
 
-    `hadoop-conf-dir` is followed by the store of any catalog.
+    `hadoop-conf-dir` is used by the store of any catalog.
     """
     found = {}
     for name in options:
@@ -72,9 +72,9 @@ _OF_STORES = frozenset(("hadoop-conf-dir",))
 
 
 def flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
-    """An option that is true or false.
+    """The value of a boolean option.
 
-    Raises: OptionError for another value.
+    Raises: OptionError for an invalid value.
     """
     text = options.get(name, str(default)).strip().lower()
     if text not in ("true", "false"):
@@ -83,9 +83,9 @@ def flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
 
 
 def seconds(options: Mapping[str, str], name: str, default: float) -> float:
-    """An option that is a duration such as `8 min`, in seconds.
+    """The value of a duration option such as `8 min`, in seconds.
 
-    Raises: OptionError for another value.
+    Raises: OptionError for an invalid value.
     """
     text = options.get(name)
     if text is None:
@@ -97,22 +97,22 @@ def seconds(options: Mapping[str, str], name: str, default: float) -> float:
 
 
 class LockOptions(msgspec.Struct, frozen=True):
-    """How long a catalog's lock is waited for and held, in seconds."""
+    """The timeouts for acquiring and holding a catalog's lock, in seconds."""
 
     acquire_timeout: float = 480.0
     longest_sleep: float = 8.0
 
     @classmethod
     def of(cls, options: Mapping[str, str], warehouse: str) -> LockOptions | None:
-        """The times of the locks of a catalog over this warehouse; None where it takes no locks.
+        """The lock timeouts of a catalog over this warehouse; None if it uses no locks.
 
-        Unless told otherwise it takes locks on object stores, as Java does.
+        By default locks are used on object stores, as in Java.
 
-        Raises: OptionError for values that are not allowed, and for `lock.type`.
+        Raises: OptionError for invalid values, and for `lock.type`.
         """
         if "lock.type" in options:
             raise OptionError(
-                "option 'lock.type' is not supported: a catalog gives its own kind of lock", option="lock.type"
+                "option 'lock.type' is not supported: a catalog uses its own kind of lock", option="lock.type"
             )
         scheme, mark, _ = warehouse.partition("://")
         if not flag(options, "lock.enabled", default=bool(mark) and scheme not in _WITH_RENAME):

@@ -1,4 +1,4 @@
-"""What a catalog asks of a metastore that is a server: tables by id, partitions as they are counted there, options of
+"""The interface between a catalog and a metastore that is a server: tables by id, counted partitions, options of
 databases.
 
 Source: Java `Catalog`, `Partition`, main of August 2026.
@@ -17,11 +17,11 @@ from paimon_py.spec.schema import TableSchema
 
 
 class KeptPartition(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition as a server knows it; what commits told it, -1 where nobody did.
+    """A partition as a server knows it from reported commits, -1 for unknown counts.
 
     Attributes:
-        spec: the texts of the values, as in names of directories.
-        done: whether somebody marked it.
+        spec: the values as strings, as in directory names.
+        done: whether it was marked as done.
     """
 
     spec: Mapping[str, str]
@@ -35,40 +35,40 @@ class KeptPartition(msgspec.Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class ServerMetastore(Protocol):
-    """A metastore that answers these as well. Errors are those of `Metastore`."""
+    """A metastore with additional server methods. Errors are those of `Metastore`."""
 
     def find_by_id(self, table_id: str) -> tuple[TableName, TableRoot] | None:
-        """A table by the id that its server gave it, None if there is none."""
+        """A table by the id that the server assigned, None if it does not exist."""
         ...
 
     def replace_table(self, name: TableName, schema: TableSchema) -> TableRoot | None:
-        """Give a table a new schema, and no rows. None if there is no table.
+        """Replace the schema of a table, and delete its rows. None if the table does not exist.
 
-        Raises: UnsupportedError where the server does no such thing.
+        Raises: UnsupportedError if the server does not support it.
         """
         ...
 
     def register_table(self, name: TableName, path: str) -> bool:
-        """Give a name to a table that lies at a URL. False if there is a table of this name.
+        """Register an existing table at a URL under a name. False if a table of this name exists.
 
         Raises: DatabaseNotFoundError
         """
         ...
 
     def partitions(self, name: TableName) -> list[KeptPartition] | None:
-        """The partitions of a table, None where the server counts none.
+        """The partitions of a table, None if the server does not count them.
 
         Raises: TableNotFoundError
         """
         ...
 
     def mark_partitions_done(self, name: TableName, specs: Sequence[Mapping[str, str]]) -> None:
-        """Mark partitions.
+        """Mark partitions as done.
 
-        Raises: TableNotFoundError; UnsupportedError where the server counts none.
+        Raises: TableNotFoundError; UnsupportedError if the server does not count them.
         """
         ...
 
     def alter_database(self, name: str, updates: Mapping[str, str], removals: Sequence[str]) -> bool:
-        """Set and remove options of a database. False if there is none."""
+        """Set and remove options of a database. False if it does not exist."""
         ...

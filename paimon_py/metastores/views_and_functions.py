@@ -1,4 +1,4 @@
-"""What a catalog asks of a metastore that keeps views and functions beside tables.
+"""The interface between a catalog and a metastore that stores views and functions.
 
 Source: Java `Catalog`, main of August 2026.
 """
@@ -13,67 +13,67 @@ from paimon_py.spec.views_and_functions import CatalogFunction, CatalogView, Fun
 
 
 class ProgramKeeper(Protocol):
-    """Keeps views and functions. Errors are those of `Metastore`."""
+    """Stores views and functions. Errors are those of `Metastore`."""
 
     def views(self, database: str) -> list[str]:
-        """Names of the views of a database that is there, sorted."""
+        """Names of the views of an existing database, sorted."""
         ...
 
     def view(self, name: TableName) -> CatalogView | None:
-        """One view, None if there is none."""
+        """One view, None if it does not exist."""
         ...
 
     def create_view(self, name: TableName, view: CatalogView) -> bool:
-        """Make a view. False if there is one of this name."""
+        """Create a view. False if one of this name exists."""
         ...
 
     def alter_view(self, name: TableName, changes: Sequence[ViewChange]) -> CatalogView | None:
-        """Change a view. Gives the view as it is now, None if there is none.
+        """Change a view. Returns the changed view, None if it does not exist.
 
         Raises: UsageError
         """
         ...
 
     def drop_view(self, name: TableName) -> bool:
-        """Remove a view. False if there is none."""
+        """Drop a view. False if it does not exist."""
         ...
 
     def rename_view(self, name: TableName, to: TableName) -> bool:
-        """Give a view another name. False if there is none.
+        """Rename a view. False if it does not exist.
 
         Raises: AlreadyExistsError
         """
         ...
 
     def functions(self, database: str) -> list[str]:
-        """Names of the functions of a database that is there, sorted."""
+        """Names of the functions of an existing database, sorted."""
         ...
 
     def function(self, name: TableName) -> CatalogFunction | None:
-        """One function, None if there is none."""
+        """One function, None if it does not exist."""
         ...
 
     def create_function(self, name: TableName, function: CatalogFunction) -> bool:
-        """Make a function. False if there is one of this name."""
+        """Create a function. False if one of this name exists."""
         ...
 
     def alter_function(self, name: TableName, changes: Sequence[FunctionChange]) -> CatalogFunction | None:
-        """Change a function. Gives the function as it is now, None if there is none.
+        """Change a function. Returns the changed function, None if it does not exist.
 
         Raises: UsageError
         """
         ...
 
     def drop_function(self, name: TableName) -> bool:
-        """Remove a function. False if there is none."""
+        """Drop a function. False if it does not exist."""
         ...
 
 
 @runtime_checkable
 class KeepsPrograms(Protocol):
-    """A metastore that keeps views and functions."""
+    """A metastore that stores views and functions."""
 
     @property
     def programs(self) -> ProgramKeeper:
-        """Who keeps them."""
+        """The store of views and functions."""
         ...

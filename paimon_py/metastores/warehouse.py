@@ -1,4 +1,4 @@
-"""The directory that a catalog keeps its tables in."""
+"""The warehouse directory of a catalog."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from paimon_py.storage.store import Store
 
 
 def open_warehouse(warehouse: str, options: Mapping[str, str], env: Env, *, create: bool) -> tuple[Store, str]:
-    """The store of a warehouse and the warehouse as a path of that store; made if it is missing and `create` is set.
+    """The store of a warehouse, and its path in that store; created if it is missing and `create` is set.
 
     Raises:
-        NotFoundError: there is no such directory, and `create` is not set.
-        UsageError: a file lies there (on local disks: where directories are nothing but names, nothing is asked).
+        NotFoundError: the directory does not exist, and `create` is not set.
+        UsageError: the path is a file (checked on local disks only, since object stores have no directories).
     """
     store, place = open_renewed(warehouse, options, env)
     if create and is_distant(place):
@@ -23,11 +23,11 @@ def open_warehouse(warehouse: str, options: Mapping[str, str], env: Env, *, crea
         return store, place
     status = store.stat(place)
     if create and status is not None and not status.is_directory:
-        raise UsageError(f"{place} is a file: a warehouse is a directory, that of a table's database or above")
+        raise UsageError(f"{place} is a file: a warehouse is a directory, such as the parent of a database")
     if create:
         store.make_directory(place)
         return store, place
     if status is None or not status.is_directory:
-        message = f"there is no warehouse at {place}: Catalog.open makes one unless create=False"
+        message = f"there is no warehouse at {place}: Catalog.open creates it unless create=False"
         raise NotFoundError(message, path=place)
     return store, place

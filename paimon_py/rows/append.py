@@ -1,8 +1,8 @@
-"""Row operations on tables without a primary key: deletion vectors, or touched files rewritten.
+"""Row operations on tables without a primary key: by deletion vectors, or by rewriting the affected files.
 
-Every file is read once for the columns that decide. Files of which rows change are read again, the others stay as they
-are. With deletion vectors the changed rows die where they lie and updated ones are written anew; without, all that is
-left of a touched file is written anew. A file of which no row is left goes as a whole.
+Every file is read once for the columns that conditions need. Files with changed rows are read again; other files are
+not. With deletion vectors, changed rows are marked dead and updated rows are written to new files; without, the
+remaining rows of a touched file are rewritten. A file without remaining rows is deleted.
 
 Source: Java `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`, `MergeIntoPaimonTable`,
 `AppendDeleteFileMaintainer`, `BucketedAppendDeleteFileMaintainer`.
@@ -51,8 +51,8 @@ _NONE = DeletionVector({})
 class Touched(msgspec.Struct):
     """A file with rows that change.
 
-    `changed`: their positions, of all passes so far. `is_done`: all was written. `owed`: how many passes have not
-    counted that its rows are written.
+    `changed`: their positions, from all passes so far. `is_done`: everything is written. `owed`: the number of passes
+    whose progress does not yet include writing its rows.
     """
 
     split: Split
@@ -69,7 +69,7 @@ class Touched(msgspec.Struct):
 
 
 class _Writers(NamedTuple):
-    """Who writes rows that were in the table before, and who writes new rows: they are the same but for row ids."""
+    """The writers of existing rows and of new rows; the same writer except for tables with row ids."""
 
     again: Writer
     new: Writer
@@ -87,8 +87,8 @@ class AppendRows:
         alone: bool,
         tally: ProgressCounter,
     ) -> None:
-        """`predicate`: only rows for which it may be true can change; `alone`: there is one operation only; `tally`
-        counts three steps of each row for each operation: the rehearsal, the decision, and the writing."""
+        """`predicate`: true for all rows that can change; `alone`: there is only one operation; `tally` counts three
+        steps per row and operation: the dry run, the decision, and the writing."""
         self._tally = tally
         self._root = table.root
         self._schema = table.schema
@@ -105,9 +105,9 @@ class AppendRows:
         self._counts = RowCounts()
 
     def evaluate(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
-        """Write what changes; nobody sees it before it is committed. `splits` hold all rows that can change.
+        """Write the changes, without committing them. `splits` contain all rows that can change.
 
-        Raises: whatever reading and writing raise; then what was written is deleted.
+        Raises: the errors of reading and writing; written files are deleted first.
         """
         with self._writing(snapshot) as writers:
             for operation in self._operations():
@@ -122,8 +122,8 @@ class AppendRows:
             return self._evaluation(snapshot, writers)
 
     def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
-        """Write what changes in files that are new since those known. None: everything was deleted, because others did
-        more than add files, or a row that was added has its key there and should have changed that row instead.
+        """Write the changes in files that are new since `known`. None: everything was deleted, because other commits
+        did more than add files, or added a row with a key that this operation inserts.
 
         Raises: as `evaluate`.
         """
@@ -141,18 +141,18 @@ class AppendRows:
             return self._evaluation(snapshot, writers)
 
     def discard(self) -> None:
-        """Delete what was written."""
+        """Delete the written files."""
         self._delete_made()
         self._written.discard()
 
     def _delete_made(self) -> None:
-        """Delete index files, which are made anew for every snapshot."""
+        """Delete index files, which are rebuilt for every snapshot."""
         made, self._made = self._made, []
         self._files.delete_index(made)
 
     @contextlib.contextmanager
     def _writing(self, snapshot: Snapshot | None) -> Iterator[_Writers]:
-        """Writers for what changes beside that snapshot; if that fails, everything is deleted."""
+        """Writers of changes relative to a snapshot; everything is deleted if the block fails."""
         settings = WriterSettings.of(self._schema, compacts=False, memory=self._root.env.memory)
         with undone_by(self.discard, self._root, snapshot), contextlib.ExitStack() as stack:
             again = new = stack.enter_context(Writer(self._files.under(self._stored), settings))
@@ -161,7 +161,7 @@ class AppendRows:
             yield _Writers(again, new)
 
     def _evaluation(self, snapshot: Snapshot | None, writers: _Writers) -> Evaluated:
-        """All that was written, with the files that go and index files for the state of that snapshot."""
+        """All written files, with the files to remove and the index files for a snapshot."""
         for touched in self._touched.values():
             if not self._marks and not touched.is_done:
                 self._write_all(touched, None, touched.changed, _NONE, writers.again)
@@ -177,7 +177,7 @@ class AppendRows:
     # -- rows -------------------------------------------------------------------------------------------------------
 
     def _rehearse(self, operation: Operation, splits: Sequence[Split]) -> None:
-        """Decide on all rows, so that what is refused is refused before a file is written."""
+        """Decide on all rows, so that invalid operations are refused before a file is written."""
         for split in splits:
             vectors = read_deletions(self._root.files, split.deletions)
             for file in split.files:
@@ -185,7 +185,7 @@ class AppendRows:
         operation.check()
 
     def _pass(self, operation: Operation, splits: Sequence[Split], writer: Writer) -> None:
-        """Change rows as one operation says. If it is the only one, touched files are written anew at once."""
+        """Apply one operation. If it is the only one, touched files are rewritten immediately."""
         for split in splits:
             vectors = read_deletions(self._root.files, split.deletions)
             for file in split.files:
@@ -210,7 +210,7 @@ class AppendRows:
     def _decide(
         self, operation: Operation, split: Split, file: DataFile, dead: DeletionVector, *, steps: int
     ) -> tuple[Ints, Ints]:
-        """The positions of the rows that go, and of those that are updated. So many steps of each row count."""
+        """The positions of the rows to delete, and of those to update. `steps`: progress steps per row."""
         part = ProgressShare(self._tally, file.row_count, steps=steps)
         deleted: list[Ints] = [np.empty(0, np.int64)]
         updated: list[Ints] = [np.empty(0, np.int64)]
@@ -229,7 +229,7 @@ class AppendRows:
     def _decided_together(
         self, operation: Operation, split: Split, file: DataFile, dead: DeletionVector
     ) -> tuple[Ints, Ints]:
-        """The same where the partition decides; nothing is read."""
+        """The same if the partition alone decides; nothing is read."""
         fields = self._schema.partition_fields
         columns = decode_one(split.partition, [field.type for field in fields])
         batch = pa.RecordBatch.from_arrays(columns, names=[field.name for field in fields]) if fields else empty_rows(1)
@@ -241,7 +241,7 @@ class AppendRows:
         return (alive, none) if action == DELETE else (none, alive)
 
     def _write_updated(self, operation: Operation, touched: Touched, wanted: DeletionVector, writer: Writer) -> None:
-        """Write the rows of a file at some positions as they are after the operation."""
+        """Write the updated versions of the rows at some positions of a file."""
         names = frozenset(self._stored.names)
         part = self._share_of_writing(touched) if self._marks else ProgressShare(self._tally, 0)
         for found in self._rows(touched.split, touched.file, names, touched.dead, self._predicate, wanted):
@@ -253,7 +253,7 @@ class AppendRows:
         part.end()
 
     def _update(self, operation: Operation, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows as they are after an operation; they keep their ids, and get the number of the snapshot that comes."""
+        """Updated rows; they keep their row ids, and get the sequence number of the next snapshot."""
         updated = operation.update(rows, operation.decide(rows))
         if self._stored is self._schema:
             return updated
@@ -261,7 +261,7 @@ class AppendRows:
         return pa.RecordBatch.from_arrays(columns, schema=to_arrow_schema(self._stored.fields))
 
     def _share_of_writing(self, touched: Touched) -> ProgressShare:
-        """The writing of a file, as a share of all there is to count."""
+        """The progress share for writing a file."""
         owed, touched.owed = touched.owed, 0
         return ProgressShare(self._tally, touched.file.row_count, steps=owed)
 
@@ -273,7 +273,7 @@ class AppendRows:
         updated: DeletionVector,
         writer: Writer,
     ) -> None:
-        """Write the rows of a file that are not gone; those at some positions as the operation leaves them."""
+        """Write the remaining rows of a file, with those at some positions updated."""
         names = frozenset(self._stored.names)
         gone = touched.dead.union(gone)
         touched.is_done = True
@@ -299,9 +299,9 @@ class AppendRows:
         predicate: Predicate | None,
         wanted: DeletionVector | None = None,
     ) -> Iterator[Living]:
-        """Rows of a file that are not dead.
+        """The live rows of a file.
 
-        Some may lack of those that are not `wanted`, and of those for which `predicate` is not true.
+        Rows outside `wanted`, and rows for which `predicate` is not true, may be missing.
         """
         fields = [field for field in self._stored.fields if field.name in names]
         rows = wanted.bitmap(0) if wanted is not None and len(wanted.highs) == 1 else None
@@ -311,7 +311,7 @@ class AppendRows:
     # -- files ------------------------------------------------------------------------------------------------------
 
     def _replacements(self, snapshot: Snapshot | None) -> list[BucketChanges]:
-        """Files that go, and index files that change, per bucket."""
+        """The removed files and changed index files of every bucket."""
         if not self._touched:
             return []
         assert snapshot is not None
@@ -355,7 +355,7 @@ class AppendRows:
 
 
 def _replace_rows(batch: pa.RecordBatch, places: Ints, new: pa.RecordBatch, old: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with new rows in place of old ones; columns that stay are not copied."""
+    """The batch with some rows replaced; unchanged columns are not copied."""
     order = np.arange(batch.num_rows)
     order[places] = batch.num_rows + np.arange(len(places))
     index = from_numpy(order, pa.int64())

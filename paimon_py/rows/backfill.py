@@ -1,6 +1,6 @@
-"""`backfill`: columns that are NULL from other columns, some ranges of rows with each commit.
+"""`backfill`: fills NULL columns from other columns, some ranges of rows per commit.
 
-A call that ends early leaves the ranges that were committed as they are; the next one finds what is still NULL.
+If a call is interrupted, the committed ranges stay filled; the next call finds the values that are still NULL.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from paimon_py.spec.commit_label import NO_LABEL
 from paimon_py.spec.schema import ROW_ID, TableSchema
 
 COMMIT_BYTES = 1 << 30
-"""The files of rows that one commit fills; a range that is larger is filled alone."""
+"""The maximum file size of the rows in one commit; a larger range is filled in its own commit."""
 
 
 def backfill(
     table: OpenTable, values: Mapping[str, object], where: Predicate | str | None,
     progress: Progress | None,
 ) -> RowsResult:  # fmt: skip
-    """Set columns of rows where all of them are NULL.
+    """Set columns of the rows in which all of them are NULL.
 
-    Raises: as `rows.verbs.update`; what was committed before stays.
+    Raises: as `rows.verbs.update`; earlier commits stay.
     """
     check_progress(progress)
     check_updatable(table.schema, "backfill")
@@ -65,7 +65,7 @@ def backfill(
 
 
 class _Fill:
-    """What is set, and where."""
+    """The values to set, and the condition."""
 
     def __init__(self, schema: TableSchema, values: Mapping[str, object], where: Predicate | str | None) -> None:
         self._schema = schema
@@ -78,7 +78,7 @@ class _Fill:
         self.condition = all_of(bind(part, self._fields) for part in parts)
 
     def work(self, first: int, last: int) -> Work:
-        """What to do to the rows with the ids from the first to the last."""
+        """The work for the rows with ids from the first to the last."""
         ids = bind(col(ROW_ID).between(first, last), self._fields)
         predicate = all_of([self.condition, ids])
         names = columns_of(predicate) | self._needs
@@ -91,7 +91,7 @@ class _Fill:
 
 
 class FillWhere(UpdateWhere):
-    """Columns of rows for which a condition is true get values, where one of these is not NULL: an `Operation`."""
+    """An `Operation` that sets columns of the rows that match a condition, if one of the new values is not NULL."""
 
     def __init__(
         self, mask: Filter, names: frozenset[str], schema: TableSchema, values: Sequence[Assignment], scope: Scope
@@ -100,7 +100,7 @@ class FillWhere(UpdateWhere):
         self._chosen = mask
 
     def decide(self, batch: pa.RecordBatch) -> Decision:
-        """Rows that get a value are updated."""
+        """Decide to update the rows that get a value."""
         actions = np.zeros(batch.num_rows, np.int8)
         rows = np.flatnonzero(numpy_values(self._chosen(batch)))
         if len(rows):
@@ -114,7 +114,7 @@ class FillWhere(UpdateWhere):
 
 
 class _Later:
-    """Tells of work that follows other work."""
+    """Reports the progress of work that follows other work."""
 
     def __init__(self, progress: Callable[[int, int, str], object], done: int, whole: int) -> None:
         self._progress, self._done, self._whole = progress, done, whole
@@ -124,7 +124,7 @@ class _Later:
 
 
 def _chunks(table: OpenTable, condition: Predicate) -> Iterator[tuple[int, int, int]]:
-    """The ids of the rows that are looked at with each commit, first and last, and how many they are."""
+    """The first and last row id and the row count of every commit's range."""
     snapshot = table.root.latest()
     if snapshot is None:
         return
@@ -157,7 +157,7 @@ def _span(sections: Sequence[Section]) -> tuple[int, int, int]:
 
 
 def _sum(one: RowsResult, other: RowsResult) -> RowsResult:
-    """Both results, the second after the first."""
+    """The sum of two results, the second after the first."""
     if other.snapshot_id is None:
         return one
     return msgspec.structs.replace(

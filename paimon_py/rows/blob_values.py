@@ -1,4 +1,4 @@
-"""New values of BLOBs of rows that are there: files in which the other rows are said to have their values elsewhere.
+"""New BLOB values of existing rows: files in which all other rows are marked as stored elsewhere.
 
 Source: format.md §26; Java `DataEvolutionPartialWriter`, `BlobPlaceholder`.
 """
@@ -27,11 +27,11 @@ _STEP_ROWS = 65_536
 def write_blobs(
     files: BucketFiles, schema: TableSchema, field: Field, positions: Ints, values: pa.ChunkedArray, rows: ColumnFiles
 ) -> list[DataFile]:
-    """Write new values of one column of some rows of a range.
+    """Write new values of one column for some rows of a range.
 
     Args:
-        positions: of the rows, ascending; `values` are theirs.
-    Raises: StorageError; what was written is deleted then.
+        positions: positions of the rows, ascending; `values` are in the same order.
+    Raises: StorageError; written files are deleted first.
     """
     clock, target = files.table.root.env.clock, file_layout(schema).apart_target_bytes
     column = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values

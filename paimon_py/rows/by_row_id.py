@@ -1,4 +1,4 @@
-"""Values for rows that are found by their ids."""
+"""Values for rows that are identified by row ids."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _MANY = 1000
 
 
 class RowValues(msgspec.Struct, frozen=True):
-    """Columns of rows, by the ids of the rows, which ascend.
+    """Column values of rows by row id, ascending.
 
     Attributes:
-        names: the columns, in the table's order; `values` has them in their types.
+        names: the columns, in table order; `values` contains them in the table's types.
     """
 
     ids: Ints
@@ -36,18 +36,18 @@ class RowValues(msgspec.Struct, frozen=True):
 
     @property
     def reach(self) -> Predicate:
-        """What holds for rows with these ids, and may hold for others where they are many."""
+        """A predicate that is true for the rows with these ids, and maybe for others if there are many."""
         if len(self.ids) <= _MANY:
             return with_row_id(None, self.ids)
         return col(ROW_ID).between(int(self.ids[0]), int(self.ids[-1]))
 
     @classmethod
     def of(cls, schema: TableSchema, data: object) -> RowValues:
-        """What a caller gives.
+        """Validate and sort the caller's data.
 
         Raises:
-            UsageError: a table whose columns lie together, no ids or no columns, ids twice.
-            SchemaError: columns that the table has not, or values that do not fit.
+            UsageError: the table does not store columns separately, ids or columns are missing, or ids are repeated.
+                SchemaError: columns that the table does not have, or values that do not fit.
         """
         if not evolves_columns(schema):
             raise UsageError(
@@ -66,7 +66,7 @@ class RowValues(msgspec.Struct, frozen=True):
         unknown = [name for name in others.column_names if name not in names]
         if unknown:
             raise SchemaError(
-                f"the data have {', '.join(map(repr, unknown))}, which the table has not; add columns with "
+                f"the data have {', '.join(map(repr, unknown))}, which the table does not have; add columns with "
                 "table.alter(AddColumn(…)) first",
                 fields=tuple(unknown),
             )
@@ -79,7 +79,7 @@ class RowValues(msgspec.Struct, frozen=True):
 
 
 class SetRows:
-    """Rows with some ids get values: an `Operation`."""
+    """An `Operation` that sets the values of rows with given ids."""
 
     names = frozenset((ROW_ID,))
     is_doubtful = True
@@ -91,20 +91,20 @@ class SetRows:
         self.seen: Mask = np.zeros(len(given.ids), np.bool_)
 
     def decide(self, batch: pa.RecordBatch) -> Decision:
-        """Rows with one of the ids are updated."""
+        """Decide to update the rows with one of the ids."""
         places, found = self._places(batch)
         self.seen[places[found]] = True
         return Decision(found.astype(np.int8) * np.int8(UPDATE))
 
     def update(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
-        """The values of rows, all of which have one of the ids."""
+        """The new values of rows, all of which have one of the ids."""
         del decision
         places, _ = self._places(batch)
         rows = self._given.values.take(from_numpy(places, pa.int64())).combine_chunks()
         return rows.to_batches()[0]
 
     def check(self) -> None:
-        """Every id has a row.
+        """Check that every id has a row.
 
         Raises: UsageError
         """
@@ -116,7 +116,7 @@ class SetRows:
             )
 
     def inserts(self) -> Iterator[pa.RecordBatch]:
-        """No row is added."""
+        """Adds no rows."""
         return iter(())
 
     def _places(self, batch: pa.RecordBatch) -> tuple[Ints, Mask]:
@@ -128,9 +128,9 @@ class SetRows:
 
 
 def _ids_of(column: pa.ChunkedArray) -> Ints:
-    """The ids that are given.
+    """The row ids in a column.
 
-    Raises: UsageError for anything but whole numbers from 0, each once.
+    Raises: UsageError for values other than integers from 0, and for repeated ids.
     """
     if not (pa.types.is_integer(column.type) or pa.types.is_null(column.type)) or column.null_count:
         raise UsageError(f"{ROW_ID} takes whole numbers without NULL, not {column.type} with {column.null_count} NULL")

@@ -1,4 +1,4 @@
-"""What a merge is to do, from the arguments of a call to values that fit the table and the source.
+"""The clauses of a merge: converts the arguments of a call to values that fit the table and the source.
 
 Source: Java `MergeIntoPaimonTable`.
 """
@@ -24,10 +24,10 @@ from paimon_py.spec.types import Atomic, Field
 
 
 class MergeClauses(msgspec.Struct, frozen=True, kw_only=True):
-    """The clauses of a merge as a caller gives them.
+    """The clauses of a merge as the caller passes them.
 
-    A delete is True or a condition; an update or insert is True, a mapping of values, or (condition, one of these). A
-    list of them is tried in order.
+    A delete is True or a condition; an update or insert is True, a mapping of values, or (condition, one of these).
+    Clauses in a list are tried in order.
     """
 
     matched_update: object = None
@@ -38,17 +38,17 @@ class MergeClauses(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Clause(NamedTuple):
-    """Values for rows, or their end if there are none; for all rows if there is no condition."""
+    """An update or insert with values, or a delete if there are none; applies to all rows if there is no condition."""
 
     condition: Condition | None
     values: tuple[Assignment, ...] | None = None
 
 
 class Clauses(msgspec.Struct, frozen=True, kw_only=True):
-    """The clauses of a merge; of several the first that applies to a row counts, and deletes come before updates.
+    """The clauses of a merge; the first one that applies to a row is used, and deletes are tried before updates.
 
-    `matched`, `unmatched`: for rows of the table with and without one of the source. `unique`: rows to insert must have
-    different keys.
+    `matched`, `unmatched`: for rows of the table with and without a matching source row. `unique`: inserted rows must
+    have different keys.
     """
 
     on: tuple[str, ...]
@@ -62,22 +62,22 @@ class Clauses(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def deletes(self) -> bool:
-        """Whether rows may go."""
+        """Whether a clause deletes rows."""
         return any(clause.values is None for clause in (*self.matched, *self.unmatched))
 
     @property
     def takes_any_match(self) -> bool:
-        """Whether it does not matter which row of the source a row matches, because it goes in any case."""
+        """Whether several source rows may match a row, because it is deleted in any case."""
         return bool(self.matched) and self.matched[0] == Clause(None)
 
     @property
     def unmatched_where(self) -> Predicate:
-        """What holds for rows of the table that change without one of the source."""
+        """A condition on rows of the table that change without a matching source row."""
         return any_of(Constant(True) if each.condition is None else each.condition.own for each in self.unmatched)
 
     @property
     def condition_names(self) -> frozenset[str]:
-        """Columns of the table in conditions."""
+        """Columns of the table that conditions use."""
         found: frozenset[str] = frozenset()
         for clause in (*self.matched, *self.unmatched):
             if clause.condition is not None:
@@ -86,12 +86,12 @@ class Clauses(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def join_keys(schema: TableSchema, on: object) -> list[tuple[str, Field]]:
-    """The columns that find rows: names in the source, and fields of the table.
+    """The join columns: names in the source, and fields of the table.
 
     Args:
-        on: names that both have, or a mapping from the table's to the source's.
+        on: names that exist in both, or a mapping from the table's names to the source's.
 
-    Raises: UsageError for none, an unknown column, or a type without equality.
+    Raises: UsageError if there are none, or for an unknown column or a type without equality.
     """
     given = {on: on} if isinstance(on, str) else on
     asked = 'on=["k"] names the columns to find rows by'
@@ -104,7 +104,7 @@ def join_keys(schema: TableSchema, on: object) -> list[tuple[str, Field]]:
     unknown = [name for name in names if name not in schema.names]
     if unknown:
         shown = ", ".join(map(repr, unknown))
-        raise UsageError(f"on names {shown}, which the table has not; its columns: {', '.join(schema.names)}")
+        raise UsageError(f"on names {shown}, which the table does not have; its columns: {', '.join(schema.names)}")
     fields = [(source, schema.field(name)) for name, source in names.items()]
     for _, field in fields:
         if not isinstance(field.type, Atomic):
@@ -121,12 +121,12 @@ def clauses_of(
     unique: bool,
     verb: str,
 ) -> Clauses:
-    """Check everything that can be checked without rows.
+    """Check everything that can be checked without reading rows.
 
     Raises:
-        UsageError: no clause, a clause of another shape, an unknown column, a key or partition column to be set, or a
-            text for a value that reads like a column or an expression and is none.
-        SchemaError: a value cannot have the type of its column.
+        UsageError: no clause, a malformed clause, an unknown column, a key or partition column to be set, or a string
+            that looks like a column or an expression but is not valid as one.
+        SchemaError: a value cannot be converted to the type of its column.
     """
     fields = schema.fields
     both = Scope(fields, source, is_merge=True)
@@ -222,12 +222,12 @@ def _setting(
 def _all(
     schema: TableSchema, source: pa.Schema, on: Mapping[str, str], verb: str, *, insert: bool
 ) -> dict[str, object]:
-    """Every column of the source by its name; what finds rows stays as it is."""
+    """Every column of the source, by name; the join columns are not set."""
     strangers = [name for name in source.names if name not in schema.names and name not in on.values()]
     if strangers:
         hint = "" if verb == "upsert" else ', or say what to set as {"c": "source.c"}'
         raise SchemaError(
-            f"the source has {', '.join(map(repr, strangers))}, which the table has not; leave them out{hint}",
+            f"the source has {', '.join(map(repr, strangers))}, which the table does not have; leave them out{hint}",
             fields=tuple(strangers),
         )
     found: dict[str, object] = {name: f"{SOURCE}.{name}" for name in source.names if name in schema.names}
@@ -239,11 +239,11 @@ def _all(
 
 
 def _check_inserted(schema: TableSchema, asked: Mapping[str, object], name: str, *, may_lack: bool) -> None:
-    """`may_lack`: whoever writes new rows tells which columns they lack, if there is one."""
+    """`may_lack`: missing columns are allowed, because the writer of new rows reports them."""
     unknown = [column for column in asked if column not in schema.names]
     if unknown:
         shown = ", ".join(map(repr, unknown))
-        raise UsageError(f"{name} sets {shown}, which the table has not; its columns: {', '.join(schema.names)}")
+        raise UsageError(f"{name} sets {shown}, which the table does not have; its columns: {', '.join(schema.names)}")
     missing = [f.name for f in schema.fields if f.name not in asked and not f.type.nullable and f.default is None]
     if missing and not may_lack:
-        raise SchemaError(f"{name} says nothing of {', '.join(missing)}, which may not be NULL", fields=tuple(missing))
+        raise SchemaError(f"{name} does not set {', '.join(missing)}, which may not be NULL", fields=tuple(missing))

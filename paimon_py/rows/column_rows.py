@@ -1,8 +1,8 @@
 """Row operations on tables with `data-evolution.enabled`: only the columns that an operation sets are written.
 
-The rows with the same range of ids are looked at together. Where some of them are updated, one file with the columns
-that are set, for all rows of the range, comes beside the files there are. The deletion vector of the range names rows
-that die. New rows go to files of their own.
+Rows with the same range of ids are processed together. If some of them are updated, a file with the set columns for all
+rows of the range is added next to the existing files. Deleted rows are marked in the deletion vector of the range. New
+rows are written to separate files.
 
 Source: format.md §24; Java `MergeIntoPaimonDataEvolutionTable`, `DataEvolutionPartialWriter`.
 """
@@ -54,13 +54,13 @@ _NO_ROWS: Ints = np.empty(0, np.int64)
 
 
 class ColumnWork(msgspec.Struct, frozen=True):
-    """What operations do to columns.
+    """The effect of operations on columns.
 
     Attributes:
-        predicate: only rows for which it may be true can change; None: all.
-        operations: gives the passes over the rows; `updated` of each gives the columns `sets`.
-        sets: the columns that operations set, in the table's order.
-        needs: the columns that new values are made from, and those that some clause leaves as they are.
+        predicate: true for all rows that can change; None: all.
+        operations: returns the passes over the rows; `updated` of each returns the columns `sets`.
+        sets: the columns that operations set, in table order.
+        needs: the columns that new values depend on, and those that some clause does not change.
     """
 
     predicate: Predicate | None
@@ -73,8 +73,8 @@ class _Range:
     """Rows with the same range of ids, some of which change.
 
     Attributes:
-        changed: positions of rows that are updated, and their new values, pass by pass.
-        killed: positions of rows that die.
+        changed: positions of updated rows, and their new values, pass by pass.
+        killed: positions of deleted rows.
     """
 
     def __init__(self, split: Split, files: BucketFiles, section: Section, dead: DeletionVector) -> None:
@@ -87,7 +87,7 @@ class _Range:
         self.killed = _NONE
 
     def rows(self, fields: Sequence[Field], rows: BitMap | None = None) -> Pieces:
-        """Columns of the rows as they are, dead ones too; with `rows` some others than these may be missing."""
+        """Columns of the current rows, including dead ones; with `rows`, other rows may be missing."""
 
         def read(file: DataFile, own: Sequence[Field], offset: int) -> Pieces:
             return self.files.reader(file, own).positions(rows=behind(rows, offset, file))
@@ -103,8 +103,8 @@ class ColumnRows:
     """One evaluation of operations on the rows of a table."""
 
     def __init__(self, table: OpenTable, work: ColumnWork, *, alone: bool, tally: ProgressCounter) -> None:
-        """`alone`: there is one operation only; `tally` counts three steps of each row for each operation: the
-        rehearsal, the decision, and the writing."""
+        """`alone`: there is only one operation; `tally` counts three steps per row and operation: the dry run, the
+        decision, and the writing."""
         self._root = table.root
         self._schema = table.schema
         self._work = work
@@ -124,10 +124,10 @@ class ColumnRows:
         self._counts = RowCounts()
 
     def evaluate(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
-        """Write what changes; nobody sees it before it is committed. `splits` hold all rows that can change.
+        """Write the changes, without committing them. `splits` contain all rows that can change.
 
-        Raises: whatever reading and writing raise; then what was written is deleted. UnsupportedError for columns that
-            have an index over row ids.
+        Raises: the errors of reading and writing; written files are deleted first. UnsupportedError for columns with an
+            index over row ids.
         """
         self._require_no_index(snapshot)
         with self._writing(snapshot) as writer:
@@ -142,8 +142,8 @@ class ColumnRows:
             return self._evaluation(snapshot, writer)
 
     def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
-        """Look at rows that are new since those known. None: everything was deleted, because others did more than add
-        rows, or a row that was added could have been one that the operation changes instead of adding its own.
+        """Process rows that are new since `known`. None: everything was deleted, because other commits did more than
+        add rows, or added a row that this operation would change instead of inserting its own.
 
         Raises: as `evaluate`.
         """
@@ -157,7 +157,7 @@ class ColumnRows:
             return self._evaluation(snapshot, writer)
 
     def discard(self) -> None:
-        """Delete what was written."""
+        """Delete the written files."""
         self._delete_made()
         columns, self._columns = self._columns, []
         for place, file in columns:
@@ -165,12 +165,12 @@ class ColumnRows:
         self._written.discard()
 
     def _require_no_index(self, snapshot: Snapshot | None) -> None:
-        """Refuse columns whose index would tell their old values."""
+        """Refuse columns whose index would return old values."""
         ids = {one.global_index.field_id for one in index_entries(self._root, snapshot) if one.global_index is not None}
         found = [field.name for field in self._set_fields if field.id in ids]
         if found:
             raise UnsupportedError(
-                f"column {found[0]} has an index over row ids, which would tell its old values: drop the index first",
+                f"column {found[0]} has an index over row ids, which would return old values: drop the index first",
                 feature="global-index.column-update-action",
             )
 
@@ -179,19 +179,19 @@ class ColumnRows:
         return any(operation.adds_rows for operation in self._work.operations())
 
     def _delete_made(self) -> None:
-        """Delete index files, which are made anew for every snapshot."""
+        """Delete index files, which are rebuilt for every snapshot."""
         made, self._made = self._made, []
         self._files.delete_index(made)
 
     @contextlib.contextmanager
     def _writing(self, snapshot: Snapshot | None) -> Iterator[Writer]:
-        """A writer of new rows beside that snapshot; if that fails, everything is deleted."""
+        """A writer of new rows relative to a snapshot; everything is deleted if the block fails."""
         settings = WriterSettings.of(self._schema, compacts=False, memory=self._root.env.memory)
         with undone_by(self.discard, self._root, snapshot), Writer(self._files, settings) as writer:
             yield writer
 
     def _evaluation(self, snapshot: Snapshot | None, writer: Writer) -> Evaluated:
-        """All that was written, with index files for the state of that snapshot."""
+        """All written files, with the index files for a snapshot."""
         for place in self._ranges.values():
             if place.changed:
                 self._write_columns(place)
@@ -212,13 +212,13 @@ class ColumnRows:
                 yield split, section, vectors.get(anchor.name, _NONE)
 
     def _rehearse(self, operation: Operation, splits: Sequence[Split]) -> None:
-        """Decide on all rows, so that what is refused is refused before a file is written."""
+        """Decide on all rows, so that invalid operations are refused before a file is written."""
         for split, section, dead in self._sections(splits):
             self._decide(operation, split, section, dead, steps=1)
         operation.check()
 
     def _pass(self, operation: Operation, splits: Sequence[Split]) -> None:
-        """Change rows as one operation says. If it is the only one, columns are written range by range."""
+        """Apply one operation. If it is the only one, columns are written range by range."""
         for split, section, dead in self._sections(splits):
             steps = 1 if operation.is_doubtful else 2
             deleted, updated = self._decide(operation, split, section, dead, steps=steps)
@@ -238,7 +238,7 @@ class ColumnRows:
     def _decide(
         self, operation: Operation, split: Split, section: Section, dead: DeletionVector, *, steps: int
     ) -> tuple[Ints, Ints]:
-        """The positions of the rows that die, and of those that are updated. So many steps of each row count."""
+        """The positions of the rows to delete, and of those to update. `steps`: progress steps per row."""
         part = ProgressShare(self._tally, section.counted_files[0].row_count, steps=steps)
         deleted, updated = [_NO_ROWS], [_NO_ROWS]
         for found in self._living(split, section, operation.names, dead):
@@ -260,7 +260,7 @@ class ColumnRows:
         return living(rows.read_with_positions(section, fields, {anchor.name: dead} if len(dead) else {}), dead)
 
     def _values(self, operation: Operation, place: _Range, updated: Ints) -> pa.RecordBatch:
-        """The new values of the columns that are set, of the rows at some positions.
+        """The new values of the set columns for the rows at some positions.
 
         Raises: SchemaError for a value that the column cannot hold.
         """
@@ -279,7 +279,7 @@ class ColumnRows:
     # -- files ------------------------------------------------------------------------------------------------------
 
     def _write_columns(self, place: _Range) -> None:
-        """Write the columns that are set, for all rows of a range."""
+        """Write the set columns for all rows of a range."""
         positions = np.concatenate([rows for rows, _ in place.changed])
         order = np.argsort(positions, kind="stable")
         values = pa.Table.from_batches([batch for _, batch in place.changed]).combine_chunks()
@@ -292,7 +292,7 @@ class ColumnRows:
             self._columns += [(place, file) for file in made]
 
     def _write_plain(self, place: _Range, positions: Ints, values: pa.Table) -> None:
-        """Write the columns that do not lie apart."""
+        """Write the columns that are not stored separately."""
         names = [field.name for field in self._plain_fields]
         layout = whole_layout(self._schema, source=FileSource.APPEND, columns=names)
         writer = NewFiles(place.files).begin(layout)
@@ -314,7 +314,7 @@ class ColumnRows:
         self._columns.append((place, file))
 
     def _bucket_changes(self, snapshot: Snapshot | None) -> list[BucketChanges]:
-        """Files that come, and index files that change, per bucket."""
+        """The added files and changed index files of every bucket."""
         if not self._ranges:
             return []
         assert snapshot is not None
@@ -338,7 +338,7 @@ class ColumnRows:
 
 
 def _with_values(batch: pa.RecordBatch, places: Ints, values: pa.Table) -> pa.RecordBatch:
-    """The batch with values in place of those of some of its rows."""
+    """The batch with the values of some rows replaced."""
     if not len(places):
         return batch
     order = np.arange(batch.num_rows)

@@ -1,4 +1,4 @@
-"""The decisions of `delete` and `update` about rows, batch by batch.
+"""The decisions of `delete` and `update` on rows, batch by batch.
 
 Source: Java `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`.
 """
@@ -26,10 +26,10 @@ _NOTHING: Mask = np.empty(0, np.bool_)
 
 
 class Decision(NamedTuple):
-    """What becomes of each row of a batch.
+    """The decision on each row of a batch.
 
-    `actions`: KEEP, DELETE or UPDATE. `matches`: the source row that a row is updated from, −1 for none. `choices`: the
-    clause that decided. Both are None without a source.
+    `actions`: KEEP, DELETE or UPDATE. `matches`: the source row with the new values, −1 for none. `choices`: the clause
+    that decided. Both are None without a source.
     """
 
     actions: npt.NDArray[np.int8]
@@ -37,7 +37,7 @@ class Decision(NamedTuple):
     choices: Ints | None = None
 
     def of(self, rows: Ints) -> Decision:
-        """The decision on some rows."""
+        """The decision on some of the rows."""
         matches = None if self.matches is None else self.matches[rows]
         return Decision(self.actions[rows], matches, None if self.choices is None else self.choices[rows])
 
@@ -47,12 +47,13 @@ class Operation(Protocol):
 
     Attributes:
         names: columns of the table that `decide` reads.
-        is_doubtful: whether it may turn out not to be defined. Then all rows are decided on, and `check` is called,
+        is_doubtful: whether the operation may turn out to be undefined. Then all rows are decided and `check` is called
+        before any row is written.
             before one is written.
-        adds_rows: whether `inserts` may give any.
-        inserts_last: whether rows that it adds may have primary keys of rows that another pass changes. Then all passes
-            change rows before one of them adds any.
-        seen: what was noted of the rows that were decided on; all that `inserts` needs.
+        adds_rows: whether `inserts` may return rows.
+        inserts_last: whether inserted rows may have primary keys of rows that another pass changes. Then all passes
+            change rows before one of them inserts.
+        seen: state collected by `decide`; everything that `inserts` needs.
     """
 
     names: frozenset[str]
@@ -62,26 +63,26 @@ class Operation(Protocol):
     seen: Mask
 
     def decide(self, batch: pa.RecordBatch) -> Decision:
-        """What becomes of rows that hold at least `names`.
+        """Decide on rows that contain at least `names`.
 
-        Raises: UsageError if that is not defined.
+        Raises: UsageError if the result is undefined.
         """
 
     def update(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
-        """Rows of the whole table, all of which are to be updated, as they are afterwards."""
+        """The updated versions of rows of the whole table, all of which are to be updated."""
 
     def check(self) -> None:
-        """Once all rows have been decided on.
+        """Check the operation after all rows have been decided.
 
         Raises: UsageError if `inserts` would.
         """
 
     def inserts(self) -> Iterator[pa.RecordBatch]:
-        """Rows to add, once all rows have been decided on."""
+        """The rows to insert, after all rows have been decided."""
 
 
 class DeleteWhere:
-    """Rows for which a condition is true go."""
+    """An `Operation` that deletes the rows that match a condition."""
 
     is_doubtful = False
     adds_rows = False
@@ -99,14 +100,14 @@ class DeleteWhere:
         raise AssertionError(f"nothing is updated, of {batch.num_rows} rows and {decision}")
 
     def check(self) -> None:
-        """Nothing is refused."""
+        """Never raises."""
 
     def inserts(self) -> Iterator[pa.RecordBatch]:
         return iter(())
 
 
 class UpdateWhere:
-    """Columns of rows for which a condition is true get values."""
+    """An `Operation` that sets columns of the rows that match a condition."""
 
     is_doubtful = False
     adds_rows = False
@@ -130,7 +131,7 @@ class UpdateWhere:
         return with_values(self._schema, batch, self._values, self._scope.columns(batch, None))
 
     def check(self) -> None:
-        """Nothing is refused."""
+        """Never raises."""
 
     def inserts(self) -> Iterator[pa.RecordBatch]:
         return iter(())
@@ -139,7 +140,7 @@ class UpdateWhere:
 def with_values(
     schema: TableSchema, batch: pa.RecordBatch, values: Sequence[Assignment], columns: Columns
 ) -> pa.RecordBatch:
-    """Rows of the table with some columns set anew from `columns`, which have as many rows."""
+    """Rows of the table with some columns set from `columns`, which have the same number of rows."""
     made: Mapping[str, pa.Array] = {each.field.name: each.value(columns, batch.num_rows) for each in values}
     arrays = [made[name] if name in made else batch.column(name) for name in schema.names]
     loose = [pa.field(field.name, field.type) for field in to_arrow_schema(schema.fields)]

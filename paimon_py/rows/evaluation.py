@@ -1,8 +1,8 @@
-"""Evaluating a row operation on the latest snapshot and publishing it; evaluated again after a conflicting commit.
+"""Evaluates a row operation on the latest snapshot and publishes it; evaluates again after a conflicting commit.
 
-What was read must still be what the operation would read when its snapshot is published: the same files with the same
-dead rows. So every operation takes effect as if it were alone between the snapshot before and its own. If others were
-faster, an operation may keep what still holds of its work.
+When the snapshot is published, the operation's input must be unchanged: the same files with the same dead rows. Each
+operation therefore takes effect as if it ran alone between the previous snapshot and its own. If another commit was
+faster, an operation may keep the part of its work that is still valid.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ _OVERTAKEN = Conflict("others changed files that the operation had read")
 
 
 class RowCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows that changed."""
+    """Numbers of changed rows."""
 
     deleted: int = 0
     updated: int = 0
     inserted: int = 0
 
     def plus(self, *, deleted: int = 0, updated: int = 0, inserted: int = 0) -> RowCounts:
-        """The sum of both."""
+        """The sum of these counts and more."""
         return RowCounts(
             deleted=self.deleted + deleted, updated=self.updated + updated, inserted=self.inserted + inserted
         )
 
 
 class Evaluated(msgspec.Struct, frozen=True):
-    """What an operation wrote, ready to be committed, and how to delete it.
+    """The output of an operation, ready to be committed, and how to delete it.
 
-    `carry_on`: the same for the splits of a later snapshot, from the files that were looked at before. None as its
-    answer: that has to be done anew. Then, and if it raises, everything is deleted.
+    `carry_on`: adapts the output to a later snapshot, given its splits and the files that were already processed.
+    Returns None if the operation must be evaluated from scratch. In that case, and if it raises, everything is deleted.
     """
 
     changes: Changes
@@ -68,7 +68,7 @@ class Evaluated(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def undone_by(discard: Callable[[], None], root: TableRoot, snapshot: Snapshot | None) -> Iterator[None]:
-    """Delete what was written if the block fails. Raises: SnapshotExpiredError for files of the snapshot that went."""
+    """Delete the output if the block fails. Raises: SnapshotExpiredError if files of the snapshot are gone."""
     try:
         yield
     except FileMissingError as error:
@@ -80,18 +80,18 @@ def undone_by(discard: Callable[[], None], root: TableRoot, snapshot: Snapshot |
 
 
 class Evaluate(Protocol):
-    """An operation: from the rows of a snapshot, all of which are in these splits, to changes."""
+    """An operation: computes changes from splits that contain all rows of a snapshot."""
 
     def __call__(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated: ...
 
 
 class Evaluation:
-    """One call of a verb.
+    """One call of a row operation.
 
-    `predicate`: only rows for which it may be true matter; bound to the schema.
+    `predicate`: true for all rows that matter; bound to the schema.
 
     Attributes:
-        request: what is read.
+        request: what to read.
     """
 
     def __init__(
@@ -112,9 +112,9 @@ class Evaluation:
         """Evaluate and publish.
 
         Raises:
-            CommitConflictError: others were faster every time; nothing was changed.
-            CommitUnknownError: the snapshot may have been published; no file was deleted.
-            Whatever reading and writing raise; then nothing was changed and no file is left behind.
+            CommitConflictError: other commits were always faster; nothing was changed.
+                CommitUnknownError: the snapshot may have been published; no file was deleted.
+                The errors of reading and writing; nothing was changed and all written files are deleted.
         """
 
         def work(snapshot: Snapshot | None, number: int) -> RowsResult:
@@ -142,11 +142,11 @@ class Evaluation:
         return _result(result, changes, counts)
 
     def _overtaken(self, found: Evaluated, known: Files) -> None:
-        """Keep what was written: the next round may go on from there."""
+        """Keep the output, so that the next round may adapt it."""
         self._held = found, known
 
     def _carried_on(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated | None:
-        """What the round before wrote, as far as it still holds, and what comes to it; None to begin anew."""
+        """The output of the previous round, adapted to the snapshot; None if it must be evaluated from scratch."""
         if self._held is None or snapshot is None:
             self._let_go()
             return None
@@ -154,13 +154,13 @@ class Evaluation:
         return found.carry_on(snapshot, splits, known)
 
     def _let_go(self) -> None:
-        """Delete what a round wrote that came to nothing."""
+        """Delete the output of an unsuccessful round."""
         if self._held is not None:
             found, self._held = self._held[0], None
             found.discard()
 
     def _splits(self, snapshot: Snapshot | None) -> tuple[Split, ...]:
-        """What a snapshot has to be read; that of the last one is remembered, which the next round often asks for."""
+        """The splits of a snapshot; the last result is cached, because the next round often needs the same."""
         if snapshot is None:
             return ()
         if self._planned is None or self._planned[0] != snapshot:
@@ -169,10 +169,10 @@ class Evaluation:
 
 
 class _Check:
-    """Whether an operation would read the same in the latest snapshot.
+    """Whether the operation would read the same in the latest snapshot.
 
     Attributes:
-        has_failed: whether it would not, when it was asked last.
+        has_failed: the last check found a difference.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class _Check:
         self.has_failed = False
 
     def __call__(self, state: State) -> Conflict | None:
-        """A conflict if the operation would read something else in `latest`."""
+        """A conflict if the operation would read something else in the latest snapshot."""
         self.has_failed = not self._holds(state)
         return _OVERTAKEN if self.has_failed else None
 
@@ -201,7 +201,7 @@ class _Check:
         return (self._keyed and self._only_compacted(state)) or files_of(self._plan(latest)) == self._known
 
     def _only_compacted(self, state: State) -> bool:
-        """Whether nothing but compactions came between, which change no row; what was written names no old file."""
+        """Whether all commits in between were compactions, which change no row; the output has no old file."""
         history = state.chronicle.after(Base.of(self._base), state.latest)
         return isinstance(history, History) and {one.commit_kind for one in history.snapshots} == {CommitKind.COMPACT}
 

@@ -1,4 +1,4 @@
-"""Which files an operation looked at, each with its dead rows, and what is different later."""
+"""The files that an operation has read, each with its dead rows, and the differences to a later state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import DeletionPlace
 
 File = tuple[bytes, int, int, str, DeletionPlace | None]
-"""Partition, bucket, level and name of a file, and where its dead rows are named."""
+"""Partition, bucket, level and name of a file, and the location of its deletion vector."""
 Files = frozenset[File]
 
 
@@ -20,7 +20,7 @@ def files_of(splits: Iterable[Split]) -> Files:
 
 
 def with_new_files(splits: Iterable[Split], known: Files) -> list[Split]:
-    """The sections of splits that have other files than those known."""
+    """The sections of splits with files that are not in `known`."""
     found = (
         split.only([part for part in split.sections if any(_file(split, file) not in known for file in part.files)])
         for split in splits
@@ -29,7 +29,7 @@ def with_new_files(splits: Iterable[Split], known: Files) -> list[Split]:
 
 
 def changed_buckets(splits: Iterable[Split], known: Files) -> set[Bucket]:
-    """Buckets that have other files than those known."""
+    """The buckets whose files differ from `known`."""
     return {(file[0], file[1]) for file in files_of(splits) ^ known}
 
 

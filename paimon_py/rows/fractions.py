@@ -1,4 +1,4 @@
-"""Calculated numbers on their way into a column with fewer digits behind the point."""
+"""Computed numbers that are assigned to a column with fewer decimal places."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from paimon_py.spec.types import Field
 
 
 class Whole(NamedTuple):
-    """A step, and the type of what the step returns."""
+    """A conversion step, and its result type."""
 
     step: Callable[[pa.Array], pa.Array]
     type: pa.DataType
 
 
 def without_fractions(given: pa.DataType, field: Field) -> Whole:
-    """Let numbers go into a column of whole numbers or of a smaller scale where nothing is cut.
+    """A step that converts numbers to integers or to a smaller scale if nothing is truncated.
 
-    Raises: the step raises SchemaError with the first value that would be cut.
+    Raises: the step raises SchemaError with the first value that would be truncated.
     """
     wanted, types = to_arrow_type(field.type), pa.types
     if types.is_integer(wanted) and (types.is_floating(given) or types.is_decimal(given)):
@@ -52,7 +52,7 @@ def without_fractions(given: pa.DataType, field: Field) -> Whole:
 
 
 def _first_cut(array: pa.Array, kind: pa.DataType) -> int:
-    """The first row that cannot be cast, of an array that cannot."""
+    """The first row that cannot be cast, in an array that contains one."""
     first, count = 0, len(array)
     while count > 1:
         half = count // 2

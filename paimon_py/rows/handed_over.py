@@ -14,7 +14,7 @@ from paimon_py.write.session import Writer
 
 
 class HandedOver:
-    """Changes, each with the writer that made them."""
+    """Changes, each with the writer that produced them."""
 
     def __init__(self, table: OpenTable) -> None:
         self._table = table
@@ -23,18 +23,18 @@ class HandedOver:
         self._parts: list[tuple[Writer, Changes]] = []
 
     def take(self, writer: Writer) -> None:
-        """Take over what a writer has written since the last time.
+        """Take over the output of a writer since the previous call.
 
-        Raises: what `Writer.changes` raises.
+        Raises: the errors of `Writer.changes`.
         """
         self._parts.append((writer, writer.changes(is_new=True)))
 
     def changes(self) -> Changes:
-        """All of it."""
+        """All changes."""
         return Changes.concat(changes for _, changes in self._parts)
 
     def rows(self, bucket: Bucket) -> Iterator[pa.RecordBatch]:
-        """What was written to a bucket of a table with a primary key: its columns, and `_VALUE_KIND`.
+        """The rows written to a bucket of a primary-key table: its columns, and `_VALUE_KIND`.
 
         Raises: FileMissingError, CorruptionError, StorageError
         """
@@ -47,7 +47,7 @@ class HandedOver:
                         yield from files.stored_rows(file, fields)
 
     def drop(self, buckets: Set[Bucket]) -> None:
-        """Delete what was written to some buckets."""
+        """Delete the output for some buckets."""
         parts, self._parts = self._parts, []
         for writer, changes in parts:
             gone = tuple(each for each in changes.buckets if (each.partition, each.bucket) in buckets)
@@ -56,7 +56,7 @@ class HandedOver:
             writer.discard(msgspec.structs.replace(changes, buckets=gone))
 
     def discard(self) -> None:
-        """Delete all of it."""
+        """Delete all output."""
         parts, self._parts = self._parts, []
         for writer, changes in parts:
             writer.discard(changes)

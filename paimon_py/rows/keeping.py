@@ -1,7 +1,7 @@
-"""Upserts whose data lack columns: rows that exist are looked up by key, and what the data lack is written again.
+"""Upserts whose data lack columns: existing rows are looked up by key, and the missing values are written again.
 
-The data are read once and kept as the source of a merge is; their keys are looked up in key order, some at a time, so
-that each file is read once or twice. What is published holds for the snapshot before it, as with other row operations.
+The data are read once and kept like the source of a merge; keys are looked up in key order and in groups, so that each
+file is read once or twice. The result is valid for the previous snapshot, as for other row operations.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from paimon_py.write.session import Writer
 from paimon_py.write.streams import number_pieces
 
 _KEYS_AT_ONCE = 65_536
-"""Keys that are looked up together; their rows are in memory."""
+"""The number of keys per lookup; their rows are held in memory."""
 _LATE_MAX = 4_000_000
-"""Keys that others wrote to one bucket, of which it is asked whether they are among those of the data."""
+"""The maximum number of keys of other commits per bucket that are compared with those of the data."""
 _UPDATE, _DELETE = 2, 3
 
 
@@ -54,10 +54,10 @@ def upsert_keeping(
     table: OpenTable, data: pa.RecordBatchReader, lacking: Sequence[LackingColumn], *,
     label: CommitLabel, progress: Progress | None,
 ) -> RowsResult:  # fmt: skip
-    """Write data that lack columns, so that rows which exist keep these, as one commit.
+    """Write data that lack columns as one commit; existing rows keep their values of these columns.
 
-    Cost: the data in memory up to `write-buffer-size`, at most 256 MB, the rest on local disk; a lookup of every key.
-    Raises: as `merge`; SchemaError for a new row that lacks a NOT NULL column without a default.
+    Cost: the data in memory up to `write-buffer-size`, at most 256 MB, and the rest on local disk; a lookup per key.
+    Raises: as `merge`; SchemaError if a new row lacks a NOT NULL column without a default.
     """
     check_updatable(table.schema, "upsert")
     table.root.store.require_new(table.root.path)
@@ -80,13 +80,13 @@ def upsert_keeping(
 
 
 class KeepingUpsert:
-    """One evaluation: what the rows of the data are written as beside those of a snapshot."""
+    """One evaluation: completes the rows of the data from a snapshot."""
 
     def __init__(
         self, table: OpenTable, lacking: Sequence[LackingColumn], source: Source,
         lookups: Lookups, tally: ProgressCounter,
     ) -> None:  # fmt: skip
-        """`tally` counts two steps of each row: that its key was looked up, and that it was written."""
+        """`tally` counts two steps per row: the lookup of its key, and the writing."""
         self._table = table
         self._root, self._schema, self._source = table.root, table.schema, source
         self._lacking, self._lookups, self._tally = lacking, lookups, tally
@@ -98,9 +98,9 @@ class KeepingUpsert:
         self._counts = RowCounts()
 
     def evaluate(self, snapshot: Snapshot | None) -> Evaluated:
-        """Write all rows; nobody sees them before they are committed.
+        """Write all rows, without committing them.
 
-        Raises: whatever reading and writing raise; then what was written is deleted.
+        Raises: the errors of reading and writing; written files are deleted first.
         """
         self._snapshot = snapshot
         with Writer(self._table, read_keys=live_keys(self._table)) as writer:
@@ -122,7 +122,7 @@ class KeepingUpsert:
         return found
 
     def _still_holds(self, later: Snapshot, splits: Sequence[Split], known: Files) -> bool:
-        """Whether others have written none of the keys since the snapshot."""
+        """Whether other commits have written none of the keys since the snapshot."""
         if self._snapshot is None or bucket_mode(self._schema) is BucketMode.CROSS_PARTITION:
             return False
         changed = changed_buckets(splits, known)
@@ -134,8 +134,8 @@ class KeepingUpsert:
         return not any((probe.find(keys) >= 0).any() for keys in own for probe in probes)
 
     def _parts(self, block: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, AskedKeys, Ints]]:
-        """The rows of a block in the order of their keys, rows of one key as they came: some rows, their distinct keys,
-        and the number of each row's key among these."""
+        """The rows of a block in key order, rows with equal keys in input order: some rows, their distinct keys, and
+        the index of each row's key among them."""
         names = list(self._schema.primary_keys)
         asked = AskedKeys(self._schema, pa.Table.from_batches([block.select(names)]))
         order = np.argsort(asked.numbers, kind="stable")
@@ -148,7 +148,7 @@ class KeepingUpsert:
             yield rows, AskedKeys(self._schema, keys), numbers[start:end] - first
 
     def _write(self, rows: pa.RecordBatch, asked: AskedKeys, numbers: Ints, writer: Writer) -> None:
-        """Write rows, which come by key."""
+        """Write rows that are sorted by key."""
         place = rows.schema.get_field_index(KIND_FIELD.name)
         kinds = None if place < 0 else rows.column(place)
         rows = rows if kinds is None else rows.drop_columns([KIND_FIELD.name])
@@ -164,7 +164,7 @@ class KeepingUpsert:
             exists = exists & ~_after_deletes(numbers, deletes)
         old, new = np.flatnonzero(exists), np.flatnonzero(~exists)
         if any(map(self._is_required, self._lacking)):
-            new = new[~deletes[new]]  # there is no row to delete, and none could be written that says so
+            new = new[~deletes[new]]  # there is no row to delete, and a delete row would lack required values
         if len(old):
             picked = from_numpy(places[numbers[old]], pa.int64())
             copies = {field.name: column.take(picked) for field, column in zip(self._copied, columns, strict=True)}
@@ -176,7 +176,7 @@ class KeepingUpsert:
             writer.write_arrow(self._join(added, {}, _taken_kinds(kinds, new, 0)))
 
     def _join(self, rows: pa.RecordBatch, kept: dict[str, pa.Array | None], kinds: pa.Array) -> pa.RecordBatch:
-        """Rows with what they lack (None: NULL), and their kinds."""
+        """Rows completed with the missing columns (None: NULL) and their kinds."""
         columns = dict(zip(rows.schema.names, rows.columns, strict=True))
         types = {one.field.name: to_arrow_field(one.field).type for one in self._lacking}
         for name, column in kept.items():
@@ -188,7 +188,7 @@ class KeepingUpsert:
         return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
     def _count(self, numbers: Ints, exists: Mask, deletes: Mask) -> None:
-        """Count keys by what the last of their rows says."""
+        """Count keys by the kind of their last row."""
         last = np.flatnonzero(np.append(numbers[1:] != numbers[:-1], True)) if len(numbers) else numbers
         there, gone = exists[last], deletes[last]
         self._counts = self._counts.plus(
@@ -203,7 +203,7 @@ class KeepingUpsert:
         return not field.type.nullable and field.default is None and field.name != self._kind_field
 
     def _require_whole(self, rows: pa.RecordBatch) -> None:
-        """Refuse new rows without a value that they need."""
+        """Refuse new rows without a required value."""
         for one in self._lacking:
             name = one.field.name
             if self._is_required(one):
@@ -216,10 +216,10 @@ class KeepingUpsert:
 
 
 class _GivenRows:
-    """The rows of the data in the types of the table, with their kinds where these are told.
+    """The rows of the data in the table's types, with their kinds if given.
 
     Attributes:
-        count: how many rows there are, once all were read.
+        count: the number of rows, after all were read.
     """
 
     def __init__(self, schema: TableSchema, data: pa.RecordBatchReader, lacking: Sequence[LackingColumn]) -> None:
@@ -237,7 +237,7 @@ class _GivenRows:
         self.count = 0
 
     def reader(self) -> pa.RecordBatchReader:
-        """All rows, to be read once."""
+        """All rows; can be read once."""
         return pa.RecordBatchReader.from_batches(self._schema, self._batches())
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
@@ -252,14 +252,14 @@ class _GivenRows:
 
 
 def _ends_rows(schema: TableSchema) -> bool:
-    """Whether a −D ends its row, so that a later row of the key is a new one."""
+    """Whether a −D ends its row, so that a later row of the key is a new row."""
     options = Options(schema.options)
     is_removed = options.get_bool("partial-update.remove-record-on-delete")
     return options.get_enum("merge-engine") == "deduplicate" or is_removed
 
 
 def _after_deletes(numbers: Ints, deletes: Mask) -> Mask:
-    """Which rows come after a delete of their key."""
+    """A mask of the rows that follow a delete of their key."""
     before: Ints = np.cumsum(deletes) - deletes
     firsts = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
     sizes = np.diff(np.append(firsts, len(numbers)))
@@ -272,7 +272,7 @@ def _take(rows: pa.RecordBatch, picked: Ints) -> pa.RecordBatch:
 
 
 def _taken_kinds(kinds: pa.Array | None, picked: Ints, usual: int) -> pa.Array:
-    """The kinds of some rows; those of data without kinds are all as `usual`."""
+    """The kinds of some rows; `usual` if the data have no kinds."""
     if kinds is None:
         return pa.repeat(pa.scalar(usual, pa.int8()), len(picked))
     return kinds.take(from_numpy(picked, pa.int64()))

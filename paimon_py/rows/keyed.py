@@ -1,4 +1,4 @@
-"""Row operations on tables with a primary key: changed rows are read merged and written again with their kind.
+"""Row operations on primary-key tables: merged rows are read, and changed rows are written with their kind.
 
 Source: Java `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`, `MergeIntoPaimonTable`.
 """
@@ -47,34 +47,34 @@ from paimon_py.write.session import Writer
 _KINDS = {"+I": 0, "+U": 2, "-D": 3}
 
 _LATE_SHARE = 4
-"""One row of so many may be late before it costs less to evaluate all of them again than to find some."""
+"""The share of late rows (one in this number) above which evaluating all rows again is cheaper than finding them."""
 _TOGETHER_ROWS = 8192
 _TOGETHER_BYTES = 16 << 20
-"""Batches are looked at together up to about so many rows and bytes: files may have few rows."""
+"""Small batches are processed together up to about this number of rows and bytes, since files may have few rows."""
 
 
 class _Gathered(NamedTuple):
-    """Rows of buckets one after the other. `ends`: where those of each bucket end."""
+    """Consecutive rows of several buckets. `ends`: the end of each bucket's rows."""
 
     rows: pa.RecordBatch
     buckets: tuple[Bucket, ...]
     ends: Ints
 
     def counts(self, places: Ints) -> list[int]:
-        """How many of some rows, given in ascending order, are in each of the buckets."""
+        """The number of the given rows (ascending positions) in each bucket."""
         found: list[int] = np.diff(np.searchsorted(places, self.ends), prepend=0).tolist()
         return found
 
 
 class KeyedRows:
-    """One evaluation of operations on rows. `request`: what to read of splits."""
+    """One evaluation of operations on rows. `request`: what to read from splits."""
 
     def __init__(
         self, root: TableRoot, request: Request, schema: TableSchema, operations: Callable[[], Iterable[Operation]],
         tally: ProgressCounter,
     ) -> None:
-        """`operations` gives them to be checked, to change rows, and to add rows. `tally`
-        counts three steps of each row for each operation: the rehearsal, the decision, and the writing."""
+        """`operations` returns the operations for the check, for changing rows, and for adding rows. `tally` counts
+        three steps per row and operation: the dry run, the decision, and the writing."""
         self._tally = tally
         self._root = root
         self._request = request
@@ -91,9 +91,9 @@ class KeyedRows:
         self._counts: dict[Bucket, RowCounts] = {}
 
     def evaluate(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
-        """Write what changes; nobody sees it before it is committed.
+        """Write the changes, without committing them.
 
-        Raises: whatever reading and writing raise; then what was written is deleted.
+        Raises: the errors of reading and writing; written files are deleted first.
         """
         self._snapshot = snapshot
         noted: list[Mask] = []
@@ -115,9 +115,9 @@ class KeyedRows:
             return self._evaluation(writer)
 
     def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
-        """The same for a later snapshot: keys that others have written since are looked at again; where there are too
-        many of them, or nobody can tell which, whole buckets. None: everything was deleted, because rows that are
-        added, or that may move to other buckets, depend on all others.
+        """The same for a later snapshot: evaluates keys that other commits have written since, or whole buckets if
+        there are too many or the keys are unknown. None: everything was deleted, because inserted rows, or rows that
+        may move to other buckets, depend on all others.
 
         Raises: as `evaluate`.
         """
@@ -142,7 +142,7 @@ class KeyedRows:
             return self._evaluation(writer)
 
     def _late_keys(self, snapshot: Snapshot, splits: Sequence[Split]) -> dict[Bucket, pa.Table]:
-        """The keys that others wrote since the last snapshot, for buckets that got few."""
+        """The keys that other commits wrote since the last snapshot, for buckets with few of them."""
         limits: dict[Bucket, int] = {}
         for split in splits:
             bucket = (split.partition, split.bucket)
@@ -152,7 +152,7 @@ class KeyedRows:
         return late_keys(OpenTable(self._root, self._schema), self._snapshot, snapshot, limits)
 
     def _keep_others(self, bucket: Bucket, keys: pa.Table, writer: Writer) -> None:
-        """Write again what was written to a bucket, but for some keys."""
+        """Write the output for a bucket again, without some keys."""
         late = Probe([combine(column) for column in keys.columns])
         counts = self._counts.get(bucket, RowCounts())
         for batch in self._written.rows(bucket):
@@ -165,14 +165,14 @@ class KeyedRows:
         self._counts[bucket] = counts
 
     def _look_again(self, operation: Operation, bucket: Bucket, keys: pa.Table, writer: Writer) -> None:
-        """Change rows that have some keys."""
+        """Evaluate the rows with some keys again."""
         assert self._snapshot is not None
         for batch in self._lookups.rows_at(self._snapshot, self._request.schema, keys).to_batches(_TOGETHER_ROWS):
             self._change(operation, _Gathered(batch, (bucket,), np.array([batch.num_rows])), writer)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Writer]:
-        """A writer; if anything fails, everything is deleted."""
+        """A writer; everything is deleted if the block fails."""
         try:
             table = OpenTable(self._root, self._schema)
             with Writer(table, read_keys=live_keys(table)) as writer:
@@ -188,13 +188,13 @@ class KeyedRows:
         for counts in self._counts.values():
             total = total.plus(deleted=counts.deleted, updated=counts.updated)
         changes = self._written.changes()
-        if changes.further_bases:  # what earlier rounds wrote is of buckets that nobody has touched since
+        if changes.further_bases:  # the output of earlier rounds is for buckets that have not changed since
             base = Base.of(self._snapshot)
             changes = msgspec.structs.replace(changes, base=base, further_bases=())
         return Evaluated(changes, total, self._written.discard, self.carry_on)
 
     def _rehearse(self, operation: Operation, splits: Sequence[Split]) -> None:
-        """Decide on all rows, so that what is refused is refused before a row is written."""
+        """Decide on all rows, so that invalid operations are refused before a row is written."""
         for gathered in self._rows(splits, steps=1):
             operation.decide(gathered.rows)
         operation.check()
@@ -213,7 +213,7 @@ class KeyedRows:
         self._tally.add(left)
 
     def _rows(self, splits: Sequence[Split], *, steps: int) -> Iterator[_Gathered]:
-        """Rows of splits. So many steps count of each of the rows that their files hold."""
+        """The rows of splits. `steps`: progress steps per row in their files."""
         return _gather(
             ((split.partition, split.bucket), batch) for split in splits for batch in self._read(split, steps)
         )
@@ -224,7 +224,7 @@ class KeyedRows:
         part.end()
 
     def _change(self, operation: Operation, gathered: _Gathered, writer: Writer) -> int:
-        """Write the rows that change. Returns: how many."""
+        """Write the rows that change. Returns: their number."""
         batch = gathered.rows
         decision = operation.decide(batch)
         deleted, updated = np.flatnonzero(decision.actions == DELETE), np.flatnonzero(decision.actions == UPDATE)
@@ -242,7 +242,7 @@ class KeyedRows:
         return len(deleted) + len(updated)
 
     def _bare(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows to delete, without the values that their key would go on with."""
+        """Rows to delete, without values that a later row of the key would inherit."""
         for name in self._left_out:
             place = batch.schema.get_field_index(name)
             nothing = pa.nulls(batch.num_rows, batch.column(place).type)
@@ -250,7 +250,7 @@ class KeyedRows:
         return batch
 
     def _write(self, batch: pa.RecordBatch, kind: str, writer: Writer) -> None:
-        """Rows of one kind; where a column holds the kinds, a delete is told there."""
+        """Write rows of one kind; if a column holds the kinds, deletes are marked in it."""
         if self._kind_field is None:
             kinds = from_numpy(np.full(batch.num_rows, _KINDS[kind], np.int8), pa.int8())
             batch = pa.RecordBatch.from_arrays([*batch.columns, kinds], names=[*batch.schema.names, ROW_KIND_COLUMN])
@@ -264,7 +264,7 @@ class KeyedRows:
 
 
 def _left_out(schema: TableSchema) -> tuple[str, ...]:
-    """Columns that a −D need not tell, in tables that make rows of several: they begin anew with what it tells.
+    """Columns that a −D may omit, in tables that combine several rows: rows start again from the values in the −D.
 
     Java 0.9 cannot read rows without the time of `record-level.time-field`.
 
@@ -280,7 +280,7 @@ def _left_out(schema: TableSchema) -> tuple[str, ...]:
 
 
 def _without_kinds(batch: pa.RecordBatch, field: str) -> pa.RecordBatch:
-    """New rows in a table where a column holds the kinds."""
+    """Rows to insert into a table in which a column holds the kinds."""
     place = batch.schema.get_field_index(field)
     if place < 0:
         return batch.append_column(field, row_kinds(batch))
@@ -297,7 +297,7 @@ def _take(batch: pa.RecordBatch, rows: Ints) -> pa.RecordBatch:
 
 
 def _gather(pieces: Iterable[tuple[Bucket, pa.RecordBatch]]) -> Iterator[_Gathered]:
-    """The rows in their order, small batches put together."""
+    """The rows in order, with small batches combined."""
     pending: list[tuple[Bucket, pa.RecordBatch]] = []
     row_count = size_bytes = 0
     for bucket, batch in pieces:

@@ -1,6 +1,6 @@
-"""Which keys others have written between two snapshots.
+"""The keys that other commits wrote between two snapshots.
 
-Rows of different keys do not depend on each other: what an operation has made of all other keys still holds.
+Rows with different keys are independent: an operation's results for all other keys remain valid.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _OF_SAME_ROWS = (CommitKind.COMPACT, CommitKind.ANALYZE)
 def late_keys(
     table: OpenTable, before: Snapshot, after: Snapshot, limits: Mapping[Bucket, int]
 ) -> dict[Bucket, pa.Table]:
-    """The keys that others wrote after one snapshot and up to a later one; some may occur several times.
+    """The keys that other commits wrote after one snapshot and up to a later one, possibly with repetitions.
 
-    Shapes: out — the columns of the primary key, for every bucket of `limits` to which no more rows came than it says.
-        Nothing if that cannot be told any more, or if others did more than adding rows and compacting.
-    Cost: a get for each snapshot in between and two for its delta, and the key columns of the files that came.
+    Shapes: out — the columns of the primary key, for every bucket of `limits` with at most that many new rows.
+      Empty if the keys cannot be determined any more, or if other commits did more than add rows and compact.
+    Cost: a get per snapshot in between and two for its delta, plus the key columns of the new files.
     Raises: CorruptionError, StorageError
     """
     try:
@@ -37,14 +37,14 @@ def late_keys(
             return {}
         few = {at: own for at, own in files.items() if sum(file.row_count for file in own) <= limits[at]}
         return {at: _keys(table, at, own) for at, own in few.items()}
-    except FileMissingError:  # expired since then
+    except FileMissingError:  # the file has expired since
         return {}
 
 
 def _files(
     root: TableRoot, before: Snapshot, after: Snapshot, buckets: Mapping[Bucket, int]
 ) -> dict[Bucket, list[DataFile]] | None:
-    """The files with new rows, for each bucket."""
+    """The files with new rows, by bucket."""
     found: dict[Bucket, list[DataFile]] = {bucket: [] for bucket in buckets}
     history = SnapshotLog(root).after(Base.of(before), after)
     if isinstance(history, Lost):

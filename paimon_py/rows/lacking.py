@@ -1,8 +1,7 @@
-"""Which columns an upsert has to look up because its data lack them. Pure.
+"""Determines which columns an upsert must look up because its data lack them. Pure.
 
-A row under a primary key replaces the older one as a whole, so what the data lack has to be written again. Partial
-updates keep by themselves what a row leaves NULL, but for columns that a new row would fill, and those of a sequence
-group.
+A row with a primary key replaces the whole older row, so missing values have to be written again. Partial updates keep
+values that a row leaves NULL, except for columns with defaults, and those of a sequence group.
 
 Source: Java `PartialUpdateMergeFunction`, `DefaultValueRow`.
 """
@@ -22,13 +21,13 @@ from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.types import Field
 
 _TAKES_NULL = frozenset(("last_value", "first_value", "primary-key"))
-"""Aggregate functions to which a NULL is a value like any other, and the old value again changes nothing."""
+"""Aggregate functions that treat NULL as an ordinary value, and for which writing the old value again has no effect."""
 
 
 class LackingColumn(msgspec.Struct, frozen=True):
     """A column that the data of an upsert lack.
 
-    `is_copied`: rows that exist get their old value again; else NULL, of which the merge engine makes the old value.
+    `is_copied`: existing rows get their old value again; else NULL, which the merge engine replaces by the old value.
     """
 
     field: Field
@@ -36,14 +35,14 @@ class LackingColumn(msgspec.Struct, frozen=True):
 
     @property
     def asks_for_rows(self) -> bool:
-        """Whether what is written depends on the row that is there."""
+        """Whether the written value depends on the existing row."""
         return self.is_copied or self.field.default is not None or not self.field.type.nullable
 
 
 def lacking_columns(schema: TableSchema, given: Collection[str]) -> tuple[LackingColumn, ...]:
-    """What data with some columns lack; nothing if no row has to be looked up for it, or a plain write refuses them.
+    """The columns that the data lack; empty if no row has to be looked up, or a plain write would refuse the data.
 
-    Raises: SchemaError for an aggregated NOT NULL column, to which neither the old value nor NULL can be written.
+    Raises: SchemaError for an aggregated NOT NULL column, for which neither the old value nor NULL can be written.
     """
     if not {*schema.primary_keys} <= {*given} <= {*schema.names, ROW_KIND_COLUMN}:
         return ()
@@ -62,7 +61,7 @@ def lacking_columns(schema: TableSchema, given: Collection[str]) -> tuple[Lackin
 
 
 def _copied_columns(schema: TableSchema, given: Collection[str]) -> frozenset[str]:
-    """The columns of a partial update that do not keep their values where a row leaves them NULL."""
+    """The columns of a partial update that lose their values if a row leaves them NULL."""
     groups = sequence_groups(schema.options)
     free = set(schema.names).difference(*(group.members for group in groups))
     required = {field.name for field in schema.fields if not field.type.nullable}

@@ -1,4 +1,4 @@
-"""All keys of a snapshot, with the partition and bucket of each: what writers must know where keys move.
+"""All keys of a snapshot with their partitions and buckets, for writers of cross-partition tables.
 
 Source: Java `IndexBootstrap`.
 """
@@ -17,10 +17,10 @@ from paimon_py.write.cross_partition import LiveKeys, ReadKeys
 
 
 def live_keys(table: OpenTable) -> ReadKeys:
-    """Reads the keys of snapshots, merged, of all levels. With `cross-partition-upsert.index-ttl` splits are left out
-    all files of which are older: their keys may lie twice.
+    """A reader of the merged keys of snapshots, at all levels. With `cross-partition-upsert.index-ttl`, splits that
+    contain only older files are skipped; their keys may exist twice afterwards.
 
-    Cost: reads the key columns of the table, and what else its engine needs to say which keys are alive.
+    Cost: reads the key columns of the table, and the columns that its engine needs to find live keys.
     """
     request = Request(schema=table.schema, columns=table.schema.primary_keys, every_level=True)
     age = table.options.find_duration("cross-partition-upsert.index-ttl")
@@ -36,7 +36,7 @@ def live_keys(table: OpenTable) -> ReadKeys:
 
 
 def _made_since(root: TableRoot, snapshot: Snapshot, oldest_millis: int) -> set[str]:
-    """The files that are not older; one that does not say when it was made counts as new."""
+    """The files that are not older; files without a creation time count as new."""
     entries = root.manifests.live_entries(snapshot).entries()
     made = ((entry.file.name, entry.file.creation_time_millis) for entry in entries)
     return {name for name, millis in made if millis is None or millis >= oldest_millis}

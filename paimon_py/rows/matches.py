@@ -1,7 +1,7 @@
-"""Finding rows with equal keys: rows of a source that stays, and batches of a table that pass by.
+"""Joins rows on equal keys: rows of a source in memory with batches of a table.
 
-Two keys are equal if all their columns are, and a NULL equals nothing. Floats are equal as in filters: −0.0 is not 0.0,
-and NaN is NaN.
+Two keys are equal if all their columns are equal; NULL equals nothing. Floats compare as in filters: −0.0 differs from
+0.0, and NaN equals NaN.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import pyarrow.compute as pc
 from paimon_py.codec.columns import Int32s, Ints, Mask, distinct_integers, nulls_or_none, numpy_values, validity_mask
 
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
-"""Spreads numbers over 64 bits when multiplied."""
+"""A multiplier that spreads numbers over 64 bits."""
 
 
 class Probe:
-    """The distinct keys of a source, numbered from 0 on.
+    """The distinct keys of a source, numbered from 0.
 
-    Cost: one sort of the keys; 16 bytes a row and 24 for every distinct key.
+    Cost: one sort of the keys; 16 bytes per row and 24 per distinct key.
 
     Attributes:
-        groups: the key of every source row; −1 if it holds a NULL.
+        groups: the key number of every source row; −1 if the key contains NULL.
         firsts: the first source row of every key.
-        counts: how many source rows have a key.
+        counts: the number of source rows per key.
     """
 
     def __init__(self, keys: Sequence[pa.Array]) -> None:
@@ -50,7 +50,7 @@ class Probe:
         self.firsts[codes[rows]] = rows
 
     def find(self, keys: Sequence[pa.Array]) -> Ints:
-        """The number of every row's key among those of the source; −1 if it has none like it."""
+        """The number of every row's key; −1 if the source does not have it."""
         codes: Ints | None = None
         for column, known, dense in zip(keys, self._columns, self._denses, strict=True):
             codes = dense.find(_combine(codes, known.of(column), known.count))
@@ -59,7 +59,7 @@ class Probe:
 
 
 class _Codes:
-    """The values of one column as numbers from 0 on; −1 is NULL or a value that the column has not."""
+    """The values of one column as numbers from 0; −1 is NULL or a value that the column does not have."""
 
     def __init__(self, column: pa.Array) -> None:
         words = _words(column)
@@ -80,9 +80,9 @@ class _Codes:
 
 
 class _Sorted:
-    """Distinct whole numbers in order, to find the places of others among them.
+    """Distinct sorted integers, to look up the positions of others.
 
-    Cost: 2 ns a number that is looked for where these lie close together, or where few of those are here; else 100 ns.
+    Cost: 2 ns per lookup if the integers are dense or few, else 100 ns.
     """
 
     def __init__(self, values: Ints) -> None:
@@ -102,7 +102,7 @@ class _Sorted:
             self._marks[self._hashes(values)] = True
 
     def find(self, wanted: Ints) -> Ints:
-        """Where each number is; −1 if it is not here."""
+        """The position of each number; −1 if it does not exist."""
         found = np.full(len(wanted), -1, np.int64)
         if not len(self.values):
             return found

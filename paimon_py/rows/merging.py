@@ -1,4 +1,4 @@
-"""The decision of a merge: rows of a table beside those of one block of its source.
+"""The decisions of a merge: rows of a table against one block of its source.
 
 Source: Java `MergeIntoPaimonTable`.
 """
@@ -26,7 +26,7 @@ _INSERT_ROWS = 65_536
 class MergeBlock:
     """One pass of a merge: an `Operation`.
 
-    Memory: the block, its keys, and a flag for each of them, `seen`: whether a row of the table has it.
+    Memory: the block, its keys, and `seen`, a flag per key: whether a row of the table has it.
     """
 
     def __init__(self, schema: TableSchema, clauses: Clauses, source: Source, number: int) -> None:
@@ -45,9 +45,9 @@ class MergeBlock:
         self.is_doubtful = needs_one and bool((self._probe.counts > 1).any())
 
     def decide(self, batch: pa.RecordBatch) -> Decision:
-        """What becomes of rows.
+        """Decide on rows.
 
-        Raises: UsageError if two rows of the source want to change one row.
+        Raises: UsageError if two source rows would change the same row.
         """
         keys = [batch.column(name) for name in self._clauses.on]
         groups = self._probe.find(keys)
@@ -69,7 +69,7 @@ class MergeBlock:
         return decision
 
     def update(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
-        """Rows as they are after the merge."""
+        """Rows after the merge."""
         matches, choices = decision.matches, decision.choices
         assert matches is not None and choices is not None
         is_known = matches >= 0
@@ -87,14 +87,14 @@ class MergeBlock:
         return pa.RecordBatch.from_arrays(arrays, schema=parts[0].schema)
 
     def check(self) -> None:
-        """Whether new rows may be added.
+        """Check whether the new rows can be inserted.
 
-        Raises: UsageError if two of them have the same key where that may not be.
+        Raises: UsageError if two of them have the same key and keys must be unique.
         """
         self._new_rows()
 
     def inserts(self) -> Iterator[pa.RecordBatch]:
-        """Rows of the source that no row of the table has the key of.
+        """The source rows whose key no row of the table has.
 
         Raises: as `check`.
         """
@@ -107,7 +107,7 @@ class MergeBlock:
                 yield pa.RecordBatch.from_arrays(list(made.values()), names=list(made))
 
     def _new_rows(self) -> list[tuple[Clause, Ints]]:
-        """Rows of the source that are added, by the clause that adds them."""
+        """The source rows to insert, by the clause that inserts them."""
         seen = np.append(self.seen, False)
         rest = np.flatnonzero(~seen[self._probe.groups])
         chosen = []
@@ -122,7 +122,7 @@ class MergeBlock:
         return chosen
 
     def _decide(self, decision: Decision, rows: Ints, batch: pa.RecordBatch, clauses: Sequence[Clause]) -> None:
-        """Note what becomes of some rows of a batch, all with a match or all without."""
+        """Decide on some rows of a batch, either all with a match or all without."""
         assert decision.matches is not None and decision.choices is not None
         for number, clause in enumerate(clauses):
             taken = rows
@@ -139,7 +139,7 @@ class MergeBlock:
         return mask
 
     def _set(self, clause: Clause, batch: pa.RecordBatch, matches: Ints) -> pa.RecordBatch:
-        """Rows with the values of a clause; a match of −1 is none."""
+        """Rows with the values of a clause; a match of −1 means none."""
         assert clause.values is not None
         if matches[0] < 0:
             return with_values(self._schema, batch, clause.values, self._clauses.ours.columns(batch, None))
@@ -150,7 +150,7 @@ class MergeBlock:
         return with_values(self._schema, batch, clause.values, columns)
 
     def _pick(self, names: frozenset[str] | None, rows: Ints) -> pa.RecordBatch | None:
-        """Rows of the source, with the columns that some names in a scope mean; None: with all."""
+        """Source rows with the columns that the given scope names refer to; None: all columns."""
         if names is None:
             return _take(self._rows, rows)
         wanted = [name for name in self._rows.schema.names if f"{SOURCE}.{name}" in names]

@@ -1,4 +1,4 @@
-"""Deletion vectors of a bucket after an operation: which index files are deleted and which are added."""
+"""The deletion vectors of a bucket after an operation: the index files to delete and to add."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def renewed_vectors(
     *,
     with_buckets: bool,
 ) -> tuple[IndexFiles, IndexFiles]:
-    """The index files of a bucket that go, and those that come, which are written here.
+    """The removed and added index files of a bucket; writes the added ones.
 
     Args:
-        gone: files that go, with their deletion vectors.
-        marked: rows of files that die beside those that are dead.
-        known: what the bucket has now.
+        gone: data files that are removed with their deletion vectors.
+        marked: additional dead rows by file.
+        known: the current state of the bucket.
         with_buckets: the table has buckets, each with one index file.
     """
     touched = gone | marked.keys()

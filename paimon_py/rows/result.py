@@ -6,21 +6,21 @@ from paimon_py.commit.result import CommitResult, CommittedSnapshots
 
 
 class RowsResult(CommittedSnapshots, frozen=True, kw_only=True):
-    """What became of the rows of a table; `Table.changes` tells of it row by row.
+    """The result of a row operation; `Table.changes` returns the changes row by row.
 
     Attributes:
-        snapshot_id: the newest snapshot that was committed, None if no row changed.
-        snapshot_ids: all of them: the rows, then what their writer compacted.
-        before: the state before the commit, for `scan(snapshot_id=result.before)`; 0 is the empty table. None if
-            no row changed, or that state is not known any more.
-        already_committed: the user had committed the number before; nothing was done now.
-        deleted, updated, inserted: how many rows. An update counts however often the value was the same before.
-        upserted: rows written under a primary key without looking whether it was there; `upsert` of data that lack
-            columns looks, and counts keys as updated, inserted or deleted.
-        files_added: data files that were written.
-        files_removed: data files that were rewritten, or of which no row was left.
-        rounds: how often the operation was evaluated because others changed what it had read.
-        warnings: what those who follow the table could not do, such as writing Iceberg metadata; the commit stands.
+        snapshot_id: the latest snapshot that was committed; None if no row changed.
+        snapshot_ids: all of them: the rows, then the writer's compaction.
+        before: the state before the commit, for `scan(snapshot_id=result.before)`; 0 is the empty table. None if no row
+            changed, or the state is unknown.
+        already_committed: the user had already committed this number; nothing was done.
+        deleted, updated, inserted: numbers of rows. Updates count even if the value did not change.
+        upserted: rows written by primary key without checking whether the key existed; `upsert` of data that lack
+            columns checks, and counts keys as updated, inserted or deleted.
+        files_added: number of data files written.
+        files_removed: number of data files that were rewritten, or that had no rows left.
+        rounds: the number of evaluations; more than one if other commits changed the input.
+        warnings: failures of follow-up work, such as writing Iceberg metadata; the commit stands.
     """
 
     deleted: int = 0
@@ -33,7 +33,7 @@ class RowsResult(CommittedSnapshots, frozen=True, kw_only=True):
 
 
 def of_earlier(done: CommitResult) -> RowsResult:
-    """The result of a row operation whose user had committed its number before."""
+    """The result of an operation whose number its user had already committed."""
     return RowsResult(
         snapshot_id=done.snapshot_id, snapshot_ids=done.snapshot_ids, before=done.before, already_committed=True
     )

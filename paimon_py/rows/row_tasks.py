@@ -1,6 +1,6 @@
-"""Deleting and updating rows as tasks for an executor: each looks at some buckets or files, one commit has them all.
+"""Deletes and updates rows with tasks for an executor: each task processes some buckets or files, in one commit.
 
-What was read must still be there at the commit, as in one process; if others were faster, all is done anew.
+The input must be unchanged at the commit, as in one process; after a conflicting commit, everything is evaluated again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RowsTask(Serializable, frozen=True, kw_only=True):
 
 
 class RowTaskResult(Serializable, frozen=True, kw_only=True):
-    """What was written instead of the rows of some splits."""
+    """The files that replace the rows of some splits."""
 
     kind: ClassVar[str] = "changedrows"
     edition: ClassVar[int] = 1
@@ -52,14 +52,14 @@ class RowTaskResult(Serializable, frozen=True, kw_only=True):
 
 
 class RowsVerb(NamedTuple):
-    """The arguments of a verb that looks at each row by itself. `values`: of an update."""
+    """The arguments of an operation that decides on each row independently. `values`: those of an update."""
 
     name: Literal["delete", "update"]
     where: Predicate | str
     values: Mapping[str, object] = {}
 
     def work(self, schema: TableSchema) -> Work:
-        """What the verb does. Raises: UsageError"""
+        """The work of the operation. Raises: UsageError"""
         if self.name == "delete":
             return delete_work(schema, self.where)
         return update_work(schema, self.where, self.values)
@@ -69,9 +69,9 @@ def run_by_tasks(
     table: OpenTable, verb: RowsVerb, label: CommitLabel, executor: Executor,
     progress: Progress | None = None,
 ) -> RowsResult:  # fmt: skip
-    """Carry a verb out by the tasks of an executor, and publish once.
+    """Run an operation by the tasks of an executor, and publish once.
 
-    Raises: as `verbs.run`; UnsupportedError where files of the same rows must come from one process.
+    Raises: as `verbs.run`; UnsupportedError if files of the same rows must come from one process.
     """
     check_one_process(table.schema, f"{verb.name} with an executor")
 
@@ -85,7 +85,7 @@ def run_by_tasks(
 
 
 def evaluation_of(table: OpenTable, snapshot: Snapshot | None, parts: Iterable[RowTaskResult]) -> Evaluated:
-    """What all tasks wrote, ready to be committed."""
+    """The combined output of all tasks, ready to be committed."""
     counts, written = RowCounts(), list[Changes]()
     for part in parts:
         own = part.counts
@@ -105,10 +105,10 @@ def evaluation_of(table: OpenTable, snapshot: Snapshot | None, parts: Iterable[R
 
 
 def groups_of(schema: TableSchema, splits: Sequence[Split]) -> list[list[Split]]:
-    """Splits that one task has to look at together: those of a bucket, and where there are none, those whose dead rows
-    are named in one file. Pure.
+    """Groups of splits that one task has to process together: those of a bucket or, without buckets, those whose
+    deletion vectors are stored in one file. Pure.
 
-    Rows whose keys move between partitions are all of one group, since a writer has to know where all keys are.
+    In cross-partition tables all splits form one group, since a writer has to know the location of all keys.
     """
     if bucket_mode(schema) is BucketMode.CROSS_PARTITION:
         return [list(splits)] if splits else []

@@ -1,4 +1,4 @@
-"""Which row operations a table allows. Pure.
+"""The row operations that a table allows. Pure.
 
 Source: Java `RowLevelOp`, `PrimaryKeyTableUtils.validatePKUpsertDeletable`, `SupportsRowLevelOperationFlinkTableSink`.
 """
@@ -22,7 +22,7 @@ _REMOVING = {
 
 
 def check_one_process(schema: TableSchema, verb: str) -> None:
-    """Refuse to change rows in other processes where files of the same rows must come from one.
+    """Refuse tables whose files of the same rows must come from one process, if other processes change rows.
 
     Raises: UnsupportedError
     """
@@ -35,11 +35,11 @@ def check_one_process(schema: TableSchema, verb: str) -> None:
 
 
 def check_deletable(schema: TableSchema) -> None:
-    """Refuse to delete rows where a row of kind −D does not remove its key.
+    """Refuse to delete rows if a row of kind −D does not remove its key.
 
     Raises:
-        UnsupportedError: the table uses a feature that is not built.
-        UsageError: its merge engine has no deletes, or its options ignore them.
+        UnsupportedError: the table uses an unsupported feature.
+        UsageError: the merge engine does not support deletes, or the options ignore them.
     """
     _check_both(schema)
     if evolves_columns(schema) and not keeps_deletion_vectors(schema):
@@ -65,21 +65,21 @@ def check_deletable(schema: TableSchema) -> None:
 
 
 def check_updatable(schema: TableSchema, verb: str) -> None:
-    """Refuse to set columns of rows where the merge engine makes something else of a row that is written.
+    """Refuse to set columns if the merge engine does not keep rows as they are written.
 
     Raises:
-        UnsupportedError: the table uses a feature that is not built.
-        UsageError: its merge engine has no updates.
+        UnsupportedError: the table uses an unsupported feature.
+        UsageError: the merge engine does not support updates.
     """
     _check_both(schema)
     check_replacing(schema, verb)
 
 
 def check_replacing(schema: TableSchema, verb: str) -> None:
-    """Refuse to write rows in place of others where the merge engine makes something else of them.
+    """Refuse to replace rows if the merge engine does not keep rows as they are written.
 
     Raises:
-        UsageError: its merge engine has no updates.
+        UsageError: the merge engine does not support updates.
     """
     engine = Options(schema.options).get_enum("merge-engine")
     if schema.primary_keys and engine not in _UPDATABLE:
@@ -90,10 +90,10 @@ def check_replacing(schema: TableSchema, verb: str) -> None:
 
 
 def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None:
-    """Refuse columns that do not exist, and those that say where a row of a table with a primary key lies.
+    """Refuse missing columns, and columns that determine the location of a row in a primary-key table.
 
     Raises:
-        UsageError: names all of them.
+        UsageError: the message names all of them.
     """
     wanted = list(names)
     unknown = [name for name in wanted if name not in schema.names]
@@ -101,7 +101,7 @@ def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None
         shown = ", ".join(map(repr, unknown))
         inner = any(str(name).partition(".")[0] in schema.names for name in unknown)
         hint = "; a ROW is set as a whole" if inner else "; table.refresh() sees columns that others added"
-        raise UsageError(f"{verb} sets {shown}, which the table has not; its columns: {', '.join(schema.names)}{hint}")
+        raise UsageError(f"{verb} sets {shown}, not columns of the table: {', '.join(schema.names)}{hint}")
     kinds = Options(schema.options).find_str("rowkind.field")
     if schema.primary_keys and kinds in wanted:
         raise UsageError(
@@ -123,7 +123,7 @@ def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None
 
 
 def keeps_deletion_vectors(schema: TableSchema) -> bool:
-    """Whether rows of an append table die by deletion vectors, not by rewriting their files."""
+    """Whether rows of an append table are deleted by deletion vectors instead of rewriting files."""
     return Options(schema.options).get_bool("deletion-vectors.enabled")
 
 

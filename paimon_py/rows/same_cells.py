@@ -1,4 +1,4 @@
-"""Whether others set columns of rows since the state that new values were made from.
+"""Whether other commits set columns of rows since the state from which new values were computed.
 
 Source: format.md §24; Java `ConflictDetection.checkRowIdColumnConflicts`, `rowIdCheckConflict`.
 """
@@ -18,11 +18,11 @@ from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 
 
 def require_same_cells(table: OpenTable, given: RowValues, read: Snapshot, latest: Snapshot | None) -> None:
-    """Refuse values for columns of rows that others wrote after the snapshot `read`.
+    """Refuse values for columns of rows that other commits wrote after the snapshot `read`.
 
-    Files hold a column for a range of rows, so that a file of others counts for all rows of its range, as in Java.
+    Files store a column for a range of rows, so another commit's file counts for all rows of its range, as in Java.
 
-    Cost: a get for each snapshot in between, and two for its delta.
+    Cost: a get per snapshot in between, and two for its delta.
     Raises: CommitConflictError
     """
     history = SnapshotLog(table.root).after(Base.of(read), latest)
@@ -50,7 +50,7 @@ def require_same_cells(table: OpenTable, given: RowValues, read: Snapshot, lates
 
 
 def _written_column(table: OpenTable, given: RowValues, entries: EntryColumns) -> str | None:
-    """A column of which entries add values, for ranges with a row that is given a value, too."""
+    """A column that entries write, for ranges that overlap the given rows."""
     first, last = entries.first_row_id, entries.first_row_id + entries.row_count - 1
     touched = np.searchsorted(given.ids, first) < np.searchsorted(given.ids, last, side="right")
     rows = np.flatnonzero(touched & (first != ABSENT) & (entries.kind == FileKind.ADD))

@@ -1,4 +1,4 @@
-"""The source of a merge: read once, kept in memory or on local disk in blocks that fit, and read as often as needed."""
+"""The source of a merge: read once, kept in memory or on local disk in blocks, and read as often as needed."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from paimon_py.write.steps import Refusal, Step
 from paimon_py.write.streams import open_stream, pieces
 
 _OPEN_MAX = 64
-"""Blocks that are written at once; each has an open file."""
+"""The maximum number of blocks that are written in parallel; each has an open file."""
 
 
 class Source:
     """Rows to merge into a table.
 
     Attributes:
-        schema: of the rows.
-        blocks: how many parts they come in; rows with equal keys are in one part.
+        schema: the schema of the rows.
+        blocks: the number of blocks; rows with equal keys are in the same block.
     """
 
     def __init__(
         self, data: object, keys: Sequence[tuple[str, Field]], place: SpillPlace, limit_bytes: int,
         fields: Sequence[Field] = (),
     ) -> None:
-        """Look at the schema; no row is read before `load`.
+        """Read the schema; rows are not read before `load`.
 
         Args:
-            keys: columns of the source and of the table that are to be equal.
-            limit_bytes: what may be held in memory.
-            fields: columns of the table, which decide types of Python's values.
+            keys: the join columns of the source and of the table.
+            limit_bytes: the maximum memory.
+            fields: columns of the table, which determine the types of Python values.
 
         Raises:
-            UsageError: `data` is not Arrow, or lacks a column.
-            SchemaError: a key column cannot have the type it has in the table.
+            UsageError: `data` is not Arrow data, or lacks a column.
+                SchemaError: a key column cannot be converted to the type in the table.
         """
         self._reader = open_stream(data, fields)
         given: pa.Schema = self._reader.schema
@@ -72,7 +72,7 @@ class Source:
     def load(self) -> None:
         """Read all rows.
 
-        Raises: StorageError if there is no room on the local disk.
+        Raises: StorageError if the local disk is full.
         """
         size = 0
         batches = (self._plain(piece) for batch in self._reader for piece in pieces(batch))
@@ -95,16 +95,16 @@ class Source:
     def keys(self, rows: pa.RecordBatch) -> list[pa.Array]:
         """The key columns of rows of the source, in the table's types.
 
-        Raises: SchemaError for a value that its column in the table cannot hold.
+        Raises: SchemaError for a value that does not fit the column of the table.
         """
         return [step(rows.column(name)) for name, step in self._keys]
 
     def in_block(self, number: int, keys: Sequence[pa.Array]) -> Mask | None:
-        """Which rows with these keys belong to a block; None: all of them."""
+        """A mask of the keys that belong to a block; None: all of them."""
         return self._numbers(keys) == number if self.blocks > 1 else None
 
     def close(self) -> None:
-        """Delete what was spilled."""
+        """Delete the spilled data."""
         files, self._files, self._memory = self._files, [], []
         for file in files:
             with suppress(OSError):
@@ -118,7 +118,7 @@ class Source:
         return hash_rows(keys, self._types).astype(np.int64) % self.blocks
 
     def _spill(self, rest: Iterator[pa.RecordBatch]) -> None:
-        """Part all rows by their keys; how many parts is decided by their size."""
+        """Partition all rows by their keys; the number of blocks depends on their size."""
         with _explain("a temporary directory"):
             whole = self._place.create()
         try:

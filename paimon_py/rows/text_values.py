@@ -1,6 +1,6 @@
-"""Texts given as values that read like a column or an expression. Pure.
+"""Detects string values that look like a column or an expression. Pure.
 
-Source: none; Java takes values as SQL, where a text stands in quotes.
+Source: none; Java takes values as SQL, where strings are quoted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 SIDES = {"source": "source", "src": "source", "s": "source", "target": "target", "tgt": "target", "t": "target"}
-"""What a reference begins with, in any case, and the side that is meant."""
+"""The prefix of a reference, in any case, and the side that it stands for."""
 
 _NAME = r'(?:[^\W\d][\w$]*|`[^`]+`|"[^"]+")'
 _PATH = rf"{_NAME}(?:\.{_NAME})*"
@@ -38,19 +38,19 @@ _NEXT = {
     **dict.fromkeys(("column", "literal", "close"), _GO_ON),
     "call": _BEGIN | {"close"},
 }
-"""Which tokens of an expression may follow which."""
+"""The tokens of an expression that may follow each token."""
 
 
 def column_meant(text: str, columns: Iterable[str]) -> tuple[str, ...] | None:
-    """The path of a column that a text speaks of, if the text as a whole reads like a reference or an expression.
+    """The path of a column that a string refers to, if the whole string looks like a reference or an expression.
 
-    A *reference* is a name after `source.` or `target.`, in any case, or after `src.`, `tgt.`, `s.` or `t.` if one of
-    `columns` is called so. A text reads like an expression if names, literals, operators and calls make it up with a
-    reference among them, or a column inside a call or beside `||`; or if it is one call and speaks of a reference; or
-    if it is a CASE … END or a CAST(… AS …) that speaks of a reference or a column.
+    A *reference* is a name after `source.` or `target.`, in any case, or after `src.`, `tgt.`, `s.` or `t.` if it is
+    one of `columns`. A string looks like an expression if it consists of names, literals, operators and calls and
+    contains a reference, or a column inside a call or next to `||`; or if it is one call and contains a reference; or
+    if it is a CASE … END or a CAST(… AS …) that contains a reference or a column.
 
-    Cost: linear in the text.
-    Returns: the path, after "source" or "target" where the text names a side; None for any other text.
+    Cost: linear in the length of the string.
+    Returns: the path, after "source" or "target" if the string names a side; None for any other string.
     """
     text = text.strip()
     found = _inside_of_case(text)
@@ -66,7 +66,7 @@ def column_meant(text: str, columns: Iterable[str]) -> tuple[str, ...] | None:
 
 
 def correct(text: str, *, sided: bool) -> str:
-    """An expression with the right names of both sides, or with none."""
+    """An expression with the correct names of both sides, or with none."""
 
     def right(found: re.Match[str]) -> str:
         return f"{SIDES[found[1].casefold()]}." if sided else ""
@@ -75,7 +75,7 @@ def correct(text: str, *, sided: bool) -> str:
 
 
 def is_path(text: str) -> bool:
-    """Whether a text is nothing but names with dots between them."""
+    """Whether a string consists only of names separated by dots."""
     return _PATHS.fullmatch(text) is not None
 
 
@@ -88,7 +88,7 @@ def _reference(path: str, known: Mapping[str, str]) -> tuple[str, ...] | None:
 
 
 def _operands(text: str) -> list[tuple[str, bool]]:
-    """The columns of an expression and whether each stands inside a call; nothing if the text is not an expression."""
+    """The columns of an expression and whether each is inside a call; empty if the string is not an expression."""
     found: list[tuple[str, bool]] = []
     calls: list[bool] = []
     depth_of_calls, position, before = 0, 0, "operator"
@@ -109,7 +109,7 @@ def _operands(text: str) -> list[tuple[str, bool]]:
 
 
 def _inside_of_call(text: str) -> list[tuple[str, bool]]:
-    """Everything that could be a column in a text that is one call, whatever else stands there."""
+    """All possible columns in a string that is one call, whatever else it contains."""
     start = _CALL.match(text)
     if start is None or not text.endswith(")"):
         return []
@@ -124,7 +124,7 @@ def _inside_of_call(text: str) -> list[tuple[str, bool]]:
 
 
 def _inside_of_case(text: str) -> list[tuple[str, bool]]:
-    """Everything that could be a column in a text that is one CASE … END."""
+    """All possible columns in a string that is one CASE … END."""
     words = text.casefold().split()
     is_case = words[:1] == ["case"] and words[-1] == "end" and "when" in words and "then" in words
     return [(path, True) for path in _PATHS.findall(text)] if is_case else []

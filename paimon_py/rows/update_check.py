@@ -1,7 +1,7 @@
-"""Whether an updated row of a table with a primary key will read as it was asked for.
+"""Whether an updated row of a primary-key table will have the requested values when it is read.
 
-A row that is written does not replace the older one in every table: with sequence fields the larger one wins, and
-partial updates keep what a NULL would replace. Such updates are refused instead of being lost in silence.
+A written row does not replace the older one in every table: with sequence fields the larger one wins, and partial
+updates ignore NULL values. Such updates are refused instead of being lost silently.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from paimon_py.spec.schema import TableSchema
 
 
 class UpdateCheck(msgspec.Struct, frozen=True):
-    """Merges old and new rows as a reader will. `engine` None: the new row always wins."""
+    """Merges old and new rows as a reader does. `engine` None: the new row always wins."""
 
     order: MergeOrder
     engine: Engine | None
 
     @classmethod
     def of(cls, schema: TableSchema) -> UpdateCheck:
-        """The effect of writing to a table."""
-        keys = tuple(schema.field(name) for name in schema.primary_keys)  # rows of several partitions come together
+        """The check for a table."""
+        keys = tuple(schema.field(name) for name in schema.primary_keys)  # rows of several partitions may be mixed
         order = msgspec.structs.replace(merge_order(schema), keys=keys)
         plain = Options(schema.options).get_enum("merge-engine") == "deduplicate" and not order.sequence
         return cls(order, None if plain else engine_of(schema))
@@ -35,9 +35,9 @@ class UpdateCheck(msgspec.Struct, frozen=True):
     def require(self, old: pa.RecordBatch, new: pa.RecordBatch) -> None:
         """Refuse new rows that will not be read as they are.
 
-        Shapes: rows of the whole table with the same keys in the same order, no key twice.
+        Shapes: complete rows of the table with the same keys in the same order, without repeated keys.
         Cost: one sort and one merge of both.
-        Raises: UsageError naming a column.
+        Raises: UsageError; the message names a column.
         """
         if self.engine is None or not new.num_rows:
             return
@@ -62,7 +62,7 @@ def _pick(column: pa.Array, rows: Ints) -> pa.Array:
 
 
 def _same(left: pa.Array, right: pa.Array) -> bool:
-    """Whether two columns hold the same values; NaN is the same as NaN."""
+    """Whether two columns contain the same values; NaN equals NaN."""
     if isinstance(left, pa.ChunkedArray):
         left = left.combine_chunks()
     if pa.types.is_floating(left.type):

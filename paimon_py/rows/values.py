@@ -1,9 +1,9 @@
-"""What columns are set to, and conditions, over rows of the table and of a merge's source.
+"""Assigned values and conditions, over rows of the table and of a merge's source.
 
-A value is a literal, a column (`col("a")`, in a merge `col("source.a")` or the text `"source.a"`), a calculation
-(`col("a") + 1`, `sql("upper(a)")`), or a function that takes a record batch and returns an Arrow array. A text that
-reads like a column or an expression and is none is refused (`text_values.column_meant`); `lit("source.a")` is the text
-itself. What types can tell is refused before a row is read.
+A value is a literal, a column (`col("a")`, in a merge `col("source.a")` or the string `"source.a"`), an expression
+(`col("a") + 1`, `sql("upper(a)")`), or a function that takes a record batch and returns an Arrow array. A string that
+looks like a column or an expression but is not valid as one is refused (`text_values.column_meant`); `lit("source.a")`
+is the string itself. Type errors are reported before a row is read.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ Value = Callable[[Columns, int], pa.Array]
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """The columns that values and conditions may speak of.
+    """The columns that values and conditions may refer to.
 
-    `target`: columns of the table; `source`: of a merge's source, None elsewhere. In a merge columns are called
-    `source.a` and `target.a`; the bare name is enough where only one side has it. `absent`: names of columns on the
-    side that has no row here.
+    `target`: columns of the table; `source`: of a merge's source, None elsewhere. In a merge, columns are named
+    `source.a` and `target.a`; the bare name suffices if only one side has it. `absent`: names of columns on the side
+    that has no row here.
     """
 
     target: tuple[Field, ...] = ()
@@ -59,9 +59,9 @@ class Scope(msgspec.Struct, frozen=True):
     absent: tuple[str, ...] = ()
 
     def path(self, path: Sequence[str]) -> tuple[str, ...]:
-        """The name in `columns` of a column as a caller writes it, and the fields inside it.
+        """Resolve a column as the caller writes it: its name in `columns`, and the fields inside it.
 
-        Raises: UsageError if there is no such column, or two.
+        Raises: UsageError if the column does not exist or is ambiguous.
         """
         if not self.is_merge:
             return (self._check_name(TARGET, path[0]), *path[1:])
@@ -78,7 +78,7 @@ class Scope(msgspec.Struct, frozen=True):
         return (self._check_name(sides[0] if sides else self._only_side, path[0]), *path[1:])
 
     def columns(self, target: pa.RecordBatch | None, source: pa.RecordBatch | None) -> dict[str, pa.Array]:
-        """Rows of both sides, side by side, under the names that `path` gives."""
+        """The columns of both sides, under the names that `path` returns."""
         if not self.is_merge:
             assert target is not None
             return dict(zip(target.schema.names, target.columns, strict=True))
@@ -89,9 +89,9 @@ class Scope(msgspec.Struct, frozen=True):
         return found
 
     def arrow_type(self, path: Sequence[str]) -> pa.DataType:
-        """The Arrow type of a column as `path` gives it.
+        """The Arrow type of a column, given by `path`.
 
-        Raises: UsageError for a field that is not there.
+        Raises: UsageError for a missing field.
         """
         side, name = self._side(path[0])
         if side == SOURCE:
@@ -106,7 +106,7 @@ class Scope(msgspec.Struct, frozen=True):
         return kind
 
     def column(self, path: tuple[str, ...]) -> tuple[tuple[str, ...], pa.DataType]:
-        """The name in `columns` of a column as a caller writes the column, the fields inside, and their type.
+        """Resolve a column as the caller writes it: its name in `columns`, the fields inside it, and their type.
 
         Raises: as `path` and `arrow_type`.
         """
@@ -114,7 +114,7 @@ class Scope(msgspec.Struct, frozen=True):
         return found, self.arrow_type(found)
 
     def mask(self, condition: Predicate) -> tuple[frozenset[str], Filter]:
-        """The names that a condition reads, and the rows for which the condition is true.
+        """The names that a condition uses, and a function for the mask of matching rows.
 
         Raises: as `condition`.
         """
@@ -122,7 +122,7 @@ class Scope(msgspec.Struct, frozen=True):
         return found.names, found.mask
 
     def condition(self, condition: object) -> Condition:
-        """A predicate, or its SQL text, as a mask over `columns`.
+        """Compile a predicate, or its SQL string, to a mask over `columns`.
 
         Raises: UsageError if it does not fit the columns.
         """
@@ -136,7 +136,7 @@ class Scope(msgspec.Struct, frozen=True):
         return Condition(frozenset(names), prepare(bound), own)
 
     def target_columns(self, names: Iterable[str]) -> frozenset[str]:
-        """The columns of the table among some names in `columns`, as the table calls them."""
+        """The table's column names among some names in `columns`."""
         sides = map(self._side, names)
         return frozenset(name for side, name in sides if side == TARGET)
 
@@ -148,7 +148,7 @@ class Scope(msgspec.Struct, frozen=True):
         try:
             return Field(number, name, from_arrow_type(self.arrow_type((name,))))
         except SchemaError as error:
-            raise SchemaError(f"a condition speaks of {name}: {error}", fields=(column,)) from error
+            raise SchemaError(f"a condition uses {name}: {error}", fields=(column,)) from error
 
     def has(self, side: str, name: str) -> bool:
         """Whether one side has a column of this name."""
@@ -156,7 +156,7 @@ class Scope(msgspec.Struct, frozen=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Columns of both sides, those without a row here included."""
+        """The columns of both sides, including the side that has no row here."""
         return (*self._names(TARGET), *self._names(SOURCE), *self.absent)
 
     def _names(self, side: str) -> Sequence[str]:
@@ -189,7 +189,8 @@ class Scope(msgspec.Struct, frozen=True):
 class Condition(NamedTuple):
     """A condition over a scope's columns.
 
-    `names`: those it reads. `mask`: the rows for which it is true. `own`: what it says of rows of the table alone.
+    `names`: the names that it uses. `mask`: computes the rows for which it is true. `own`: its part about rows of the
+        table alone.
     """
 
     names: frozenset[str]
@@ -198,7 +199,7 @@ class Condition(NamedTuple):
 
 
 def _rename(predicate: Predicate, path: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Predicate:
-    """A predicate over columns of other names."""
+    """A predicate with its columns renamed."""
     if isinstance(predicate, (And, Or)):
         return type(predicate)(tuple(_rename(part, path) for part in predicate.parts))
     if isinstance(predicate, Not):
@@ -211,7 +212,7 @@ def _rename(predicate: Predicate, path: Callable[[tuple[str, ...]], tuple[str, .
 
 
 class Assignment(NamedTuple):
-    """A column of the table, how to get its values, and what columns that takes (None: all)."""
+    """A column of the table, the function that computes its values, and its input columns (None: all)."""
 
     field: Field
     value: Value
@@ -219,11 +220,12 @@ class Assignment(NamedTuple):
 
 
 def assignments(fields: Sequence[Field], values: Mapping[str, object], scope: Scope) -> tuple[Assignment, ...]:
-    """What a mapping from columns to values means; all columns exist.
+    """Compile a mapping from columns to values; all columns exist.
 
     Raises:
-        UsageError: an unknown column in a value, or a text that reads like a column or an expression and is none.
-        SchemaError: a value cannot have the type of its column; all such columns are listed.
+        UsageError: an unknown column in a value, or a string that looks like a column or an expression but is not valid
+        as one.
+            SchemaError: a value cannot be converted to the type of its column; all such columns are listed.
     """
     by_name = {field.name: field for field in fields}
     problems: list[tuple[str, str]] = []
@@ -265,7 +267,7 @@ def _assignment(field: Field, value: object, scope: Scope) -> Assignment:
 
 
 def _reference(field: Field, value: object, scope: Scope) -> tuple[str, ...] | None:
-    """The path of a column as a caller writes it; None for any other value."""
+    """The path of a column as the caller writes it; None for any other value."""
     if isinstance(value, Column):
         return value.is_null().column.path
     if not isinstance(value, str):
@@ -291,8 +293,8 @@ def _mistaken(field: Field, value: str, meant: Sequence[str], scope: Scope) -> s
         text = json.dumps(correct(value, sided=scope.is_merge), ensure_ascii=False)
         meant_by = f"sql({text}) for the value, {column}"
     return (
-        f"{field.name}: the text {value!r} reads like a column or an expression, but would be stored as a text: write"
-        f" {meant_by}, and lit({json.dumps(value, ensure_ascii=False)}) to store the text"
+        f"{field.name}: the string {value!r} looks like a column or an expression: write"
+        f" {meant_by}, and lit({json.dumps(value, ensure_ascii=False)}) to store the string"
     )
 
 
@@ -339,14 +341,14 @@ def _step(given: pa.DataType, field: Field) -> Callable[[pa.Array], pa.Array]:
 
 
 def _calculates(value: object) -> str:
-    """What calculates a value that was meant to be calculated."""
+    """A hint for a value that was probably meant as an expression."""
     if isinstance(value, get_args(Predicate)):
         return '; sql("CASE WHEN a > 1 THEN TRUE ELSE FALSE END") makes a value of a condition'
     if isinstance(value, str) and any(sign in value for sign in "+-*/("):
         return f"; sql({json.dumps(value, ensure_ascii=False)}) calculates"
     if type(value).__name__ in ("Expression", "Expr"):
         library = type(value).__module__.partition(".")[0]
-        return f'; expressions of {library} are not taken: write col("a") + 1, or sql("a + 1")'
+        return f'; expressions of {library} are not supported: write col("a") + 1, or sql("a + 1")'
     return ""
 
 

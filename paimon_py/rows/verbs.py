@@ -1,4 +1,4 @@
-"""`delete`, `update`, `upsert` and `merge`, from the arguments of a call to a result."""
+"""`delete`, `update`, `upsert` and `merge`: from the arguments of a call to a result."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ _FEW = 200
 
 
 class Work(NamedTuple):
-    """A verb with its arguments checked: what it does to rows, wherever these are evaluated.
+    """A validated operation: its effect on rows, independent of where they are evaluated.
 
     Attributes:
-        predicate: only rows for which it may be true can change; None: all.
-        operations: gives the passes over the rows, as often as they are asked for.
-        name: what the snapshot says that was done.
-        alone: there is one pass only.
-        passes: how many passes there are.
-        sets, needs: of a table whose rows may have their columns in several files, see `ColumnWork`.
+        predicate: true for all rows that can change; None: all.
+        operations: returns the passes over the rows; can be called repeatedly.
+        name: the operation as recorded in the snapshot.
+        alone: there is only one pass.
+        passes: the number of passes.
+        sets, needs: for tables that store columns in several files, see `ColumnWork`.
     """
 
     predicate: Predicate | None
@@ -69,7 +69,7 @@ class Work(NamedTuple):
 
 
 def once(table: OpenTable, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
-    """Carry a verb out, unless its user has committed the number before: then no row is looked at.
+    """Run an operation unless its user has already committed the number; then no row is read.
 
     Raises: as `committed_before`
     """
@@ -80,7 +80,7 @@ def once(table: OpenTable, label: CommitLabel, verb: Callable[[], RowsResult]) -
 def delete(
     table: OpenTable, where: Predicate | str, label: CommitLabel, progress: Progress | None = None
 ) -> RowsResult:
-    """Delete the rows for which a condition is true."""
+    """Delete the rows that match a condition."""
     check_progress(progress)
     return run(table, delete_work(table.schema, where), label=label, progress=progress)
 
@@ -89,7 +89,7 @@ def update(
     table: OpenTable, where: Predicate | str, values: Mapping[str, object], label: CommitLabel,
     progress: Progress | None = None,
 ) -> RowsResult:
-    """Set columns of the rows for which a condition is true."""
+    """Set columns of the rows that match a condition."""
     check_progress(progress)
     return run(table, update_work(table.schema, where, values), label=label, progress=progress)
 
@@ -98,14 +98,14 @@ def merge(
     table: OpenTable, data: object, on: object, asked: MergeClauses, *, label: CommitLabel,
     verb: str = "merge", progress: Progress | None = None,
 ) -> RowsResult:
-    """Change rows by those of a source, and add to them."""
+    """Change rows by those of a source, and insert others."""
     check_progress(progress)
     with merge_work(table, data, on, asked, verb=verb) as work:
         return run(table, work, label=label, progress=progress)
 
 
 def delete_work(schema: TableSchema, where: Predicate | str) -> Work:
-    """What `delete` does.
+    """The work of `delete`.
 
     Raises: UsageError
     """
@@ -116,7 +116,7 @@ def delete_work(schema: TableSchema, where: Predicate | str) -> Work:
 
 
 def update_work(schema: TableSchema, where: Predicate | str, values: Mapping[str, object]) -> Work:
-    """What `update` does.
+    """The work of `update`.
 
     Raises: UsageError
     """
@@ -136,7 +136,7 @@ def update_work(schema: TableSchema, where: Predicate | str, values: Mapping[str
 def merge_work(
     table: OpenTable, data: object, on: object, asked: MergeClauses, *, verb: str = "merge"
 ) -> Iterator[Work]:
-    """What `merge` does, for as long as the block lasts: the source lies in memory or on local disk.
+    """The work of `merge`, valid inside the block: the source is held in memory or on local disk.
 
     Raises: UsageError, SchemaError
     """
@@ -168,9 +168,9 @@ def columns_set(
     clauses: Sequence[Sequence[Assignment]],
     meant: Callable[[frozenset[str]], frozenset[str]],
 ) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The columns that clauses set, in order, and those that the values are made from or that some clause keeps.
+    """The columns that clauses set, in order, and those that values depend on or that some clause does not change.
 
-    `meant`: the columns of the table among names in a value.
+    `meant`: the columns of the table among the names in a value.
     """
     each = [{one.field.name for one in values} for values in clauses]
     sets = frozenset().union(*each)
@@ -181,7 +181,7 @@ def columns_set(
 
 
 def written_columns(schema: TableSchema, sets: Sequence[str]) -> TableSchema:
-    """The columns that an operation writes of the rows that it updates."""
+    """The schema of the columns that an operation writes for updated rows."""
     if not evolves_columns(schema):
         return schema
     return msgspec.structs.replace(schema, fields=tuple(field for field in schema.fields if field.name in sets))
@@ -191,7 +191,7 @@ def update_rows(
     table: OpenTable, data: object, snapshot_id: int | None, label: CommitLabel,
     progress: Progress | None = None,
 ) -> RowsResult:  # fmt: skip
-    """Set columns of rows that are found by their ids. `snapshot_id`: the state that the values were made from."""
+    """Set columns of rows that are identified by row ids. `snapshot_id`: the state that was read for them."""
     check_progress(progress)
     check_updatable(table.schema, "update_rows")
     read = None if snapshot_id is None else table.root.snapshots.get(snapshot_id)
@@ -213,7 +213,7 @@ def upsert(
     table: OpenTable, data: object, on: object, label: CommitLabel,
     progress: Progress | None = None,
 ) -> RowsResult:
-    """Replace the rows that have the keys of some data, and add the others."""
+    """Replace the rows that have the keys of the data, and insert the others."""
     if on is None:
         raise UsageError('upsert needs on=["k"], the columns to find rows by: the table has no primary key')
     clauses = MergeClauses(matched_update=True, insert=True)
@@ -224,11 +224,11 @@ def run(
     table: OpenTable, work: Work, evaluate: Evaluate | None = None, *,
     label: CommitLabel, progress: Progress | None = None,
 ) -> RowsResult:
-    """Evaluate work on the latest snapshot and publish what changes.
+    """Evaluate work on the latest snapshot and publish the changes.
 
     Args:
-        evaluate: who evaluates; None: this process.
-        progress: is told of the rows that this process looked at.
+        evaluate: evaluates the work; None: in this process.
+        progress: called with the rows that this process has read.
 
     Raises: as `Evaluation.run`
     """
@@ -239,7 +239,7 @@ def run(
 
 
 def evaluator(table: OpenTable, work: Work, progress: Progress | None = None) -> Evaluate:
-    """Who evaluates work in this process."""
+    """The evaluation of work in this process."""
     request = Evaluation(table, work.predicate, work.name).request
     attempts = itertools.count(1)
 
@@ -260,12 +260,12 @@ def evaluator(table: OpenTable, work: Work, progress: Progress | None = None) ->
 
 
 def source_limit(schema: TableSchema) -> int:
-    """How many bytes of a source are kept in memory."""
+    """The maximum size of a source in memory, in bytes."""
     return max(1, min(Options(schema.options).get_memory("write-buffer-size"), _SOURCE_MAX))
 
 
 def reach(schema: TableSchema, source: Source, keys: Sequence[tuple[str, Field]]) -> Predicate | None:
-    """What must hold for rows of the table with a key of the source; None if that cannot be said."""
+    """A condition that all rows with a key of the source meet; None if there is none."""
     values: list[list[pa.Array]] = [[] for _ in keys]
     for number in range(source.blocks):
         for found, key in zip(values, source.keys(source.block(number)), strict=True):
@@ -289,11 +289,11 @@ def _bind(schema: TableSchema, where: object, verb: str) -> Predicate:
 
 
 def _ends(values: pa.Array) -> pa.Array:
-    """The least value and the greatest."""
+    """The minimum and the maximum."""
     ends = pc.min_max(values)
     return pa.concat_arrays([pa.repeat(ends["min"], 1), pa.repeat(ends["max"], 1)])
 
 
 def _is_ordered(kind: pa.DataType) -> bool:
-    """Whether Arrow orders the values of a type as filters do."""
+    """Whether Arrow orders the values of a type in the same way as filters."""
     return bool(pa.types.is_signed_integer(kind) or pa.types.is_date(kind) or pa.types.is_string(kind))

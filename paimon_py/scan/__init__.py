@@ -1,5 +1,5 @@
-"""Scans: which snapshot, which files, which splits, and from splits to batches.
+"""Scans: select a snapshot, its files and splits, and read splits as batches.
 
-`scan.py` describes what to read, `plan.py` makes splits, `read.py` turns a split into batches. What never lives here:
-decoding files (`formats`, `files`), merging rows (`lsm`), what a predicate means (`expr`).
+`scan.py` describes what to read, `plan.py` builds splits, `read.py` reads a split as batches. Out of scope: decoding
+files (`formats`, `files`), merging rows (`lsm`), the meaning of predicates (`expr`).
 """

@@ -1,9 +1,9 @@
-"""Read sections whose files hold columns of the same rows.
+"""Reads sections whose files store columns of the same rows.
 
-Only the files that a column is read from are opened. A file is asked for the rows that may match by what it holds the
-newest values of; rows that any of the files leaves out are left out.
+Only files from which a column is read are opened. Conditions on a file use only the columns whose newest values it
+stores; rows that any of the files skips are skipped.
 
-Source: format.md §24; Java `DataEvolutionSplitRead`, which pushes no condition into such files.
+Source: format.md §24; Java `DataEvolutionSplitRead`, which pushes no conditions into such files.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ Dead = Mapping[str, DeletionVector]
 
 
 class AlignedRows:
-    """Reads such sections of one bucket."""
+    """Reads the aligned sections of one bucket."""
 
     def __init__(self, files: BucketFiles, request: Request, meter: Meter | None) -> None:
-        """`request`: what is read; rows that cannot match may be left out."""
+        """`request`: what to read; rows that cannot match may be skipped."""
         self._files = files
         self._predicate = request.predicate
         self._meter = meter
@@ -50,11 +50,11 @@ class AlignedRows:
         self._with_bytes = frozenset[str]() if as_refs else frozenset(request.columns)
 
     def files_to_open(self, section: Section, fields: Sequence[Field]) -> list[DataFile]:
-        """The files that columns are read from."""
+        """The files from which columns are read."""
         return [file for file, _ in self._column_files(section).choose(fields)]
 
     def foreseen(self, section: Section, fields: Sequence[Field], dead: Dead) -> Foreseen:
-        """What `read` would take and leave."""
+        """The files and row groups that `read` would read and skip."""
         rows = self._column_files(section)
         chosen, gone = rows.choose(fields), dead.get(rows.anchor.name)
         left = self._by_index(chosen, gone)
@@ -67,9 +67,9 @@ class AlignedRows:
     def read(
         self, section: Section, fields: Sequence[Field], dead: Dead, batch_rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """The living rows of a section that may match.
+        """The live rows of a section that may match.
 
-        Shapes: out — batches of the Arrow schema of `fields`, none empty.
+        Shapes: out — non-empty batches with the Arrow schema of `fields`.
         """
         rows = self._column_files(section)
         wanted = self._wanted_rows(rows, fields, dead)
@@ -81,10 +81,10 @@ class AlignedRows:
         yield from alive(found, dead.get(rows.anchor.name)) if wanted is None else select_rows(found, wanted)
 
     def read_with_positions(self, section: Section, fields: Sequence[Field], dead: Dead) -> Pieces:
-        """The rows of a section, each batch with the position of its first row; dead ones and others that cannot match
-        may be among them, or be missing.
+        """The rows of a section, each batch with the position of its first row; dead rows, and others that cannot
+        match, may be included or missing.
 
-        Shapes: out — batches of the Arrow schema of `fields`.
+        Shapes: out — batches with the Arrow schema of `fields`.
         """
         rows = self._column_files(section)
         wanted = self._wanted_rows(rows, fields, dead)
@@ -92,7 +92,7 @@ class AlignedRows:
             yield from self._pieces(rows, fields, wanted, RANGE_BATCH_ROWS)
 
     def _wanted_rows(self, rows: ColumnFiles, fields: Sequence[Field], dead: Dead) -> BitMap | None:
-        """The living rows that may match; None for all."""
+        """The live rows that may match; None for all."""
         chosen, gone = rows.choose(fields), dead.get(rows.anchor.name)
         left = self._by_index(chosen, gone)
         if left is not None and not left and self._meter is not None:
@@ -102,8 +102,7 @@ class AlignedRows:
     def _living_matches(
         self, rows: ColumnFiles, fields: Sequence[Field], wanted: BitMap | None, dead: Dead, batch_rows: int
     ) -> BitMap | None:
-        """The living rows that match, where bytes of others would be read for nothing: found by the columns of the
-        condition.
+        """The live rows that match, found by the columns of the condition, if that avoids reading bytes of other rows.
         """
         if self._mask is None or self._predicate is None or rows.row_count > MAX_ROWS:
             return wanted
@@ -123,7 +122,7 @@ class AlignedRows:
         self, rows: ColumnFiles, fields: Sequence[Field], wanted: BitMap | None, batch_rows: int,
         with_bytes: frozenset[str] | None = None,
     ) -> Pieces:  # fmt: skip
-        """The columns of a section; of BLOBs that are not returned references, which tell whether there is one."""
+        """The columns of a section; BLOBs that are not returned are read as references, to see which ones exist."""
         returned = self._with_bytes if with_bytes is None else with_bytes
 
         def read(file: DataFile, own: Sequence[Field], offset: int) -> Pieces:
@@ -143,7 +142,7 @@ class AlignedRows:
     def _by_index(
         self, chosen: Sequence[tuple[DataFile, Sequence[Field]]], gone: DeletionVector | None
     ) -> BitMap | None:
-        """The living rows that may match by file indexes; None if these do not know."""
+        """The live rows that may match according to file indexes; None if unknown."""
         found: BitMap | None = None
         if self._predicate is None or not self._asks_indexes:
             return None
@@ -154,7 +153,7 @@ class AlignedRows:
         return found if found is None or gone is None else found - gone.bitmap(0)
 
     def _by_id(self, rows: ColumnFiles, left: BitMap | None, gone: DeletionVector | None) -> BitMap | None:
-        """The living rows whose ids may match; None for all."""
+        """The live rows whose row ids may match; None for all."""
         if self._ids is None or rows.row_count > MAX_ROWS:
             return left
         found = rows_with_ids(self._ids, rows.first_row_id, rows.row_count)

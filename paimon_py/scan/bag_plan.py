@@ -1,7 +1,7 @@
-"""Plan the difference of two states of a table without a primary key: files that only one of them has, by partition.
+"""Plans the difference of two states of a table without a primary key: files in only one of them, by partition.
 
-Files that both states have with the same dead rows are not read; where other files hold columns of the same rows, these
-must be the same, too. The others are compared by partition, since a rescale moves rows to other buckets.
+Files that both states have with the same dead rows are not read; if other files store columns of the same rows, these
+must be equal too. Remaining files are compared by partition, since a rescale moves rows between buckets.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _Key = tuple[bytes, int, str, object, frozenset[str]]
 
 
 def plan_bags(root: TableRoot, request: Request, ends: Ends) -> Planned:
-    """Decide what to read to tell two states of a table without a primary key apart.
+    """Plan the difference of two states.
 
-    Conditions are asked of every row, since rows that are the same are so in all columns.
+    Conditions can be evaluated on each row, since equal rows are equal in all columns.
 
-    Cost: as planning a scan of each state.
+    Cost: like planning a scan of each state.
     Raises: SnapshotExpiredError: a snapshot has expired.
     """
     asked = msgspec.structs.replace(request, columns=request.schema.names, kinds=False)
@@ -73,7 +73,7 @@ class _Files:
         )
 
     def splits(self, common: set[_Key]) -> dict[bytes, list[Split]]:
-        """The files that are not common, by partition."""
+        """The files that are not in `common`, by partition."""
         kept = np.flatnonzero([key not in common for key in self.keys])
         entries, grouped, wanted = self.planner.sections(self._entries.take(kept))
         found: dict[bytes, list[Split]] = {}

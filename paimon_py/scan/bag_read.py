@@ -1,10 +1,10 @@
-"""Read the difference of two states of a table without a primary key: deleted rows, and added rows.
+"""Reads the difference of two states of a table without a primary key: deleted rows and added rows.
 
-Rows are told apart by all their values, and counted: of a row that is there three times in the earlier state and once
-in the later one, two went. Both states are read once. Rows are put into parts by a hash until those of one part are in
-memory together; more than that lies on local disk.
+Rows are compared by all their values, and counted: if a row occurs three times in the earlier state and once in the
+later one, two were deleted. Both states are read once. Rows are partitioned by hash until each part fits in memory; the
+others are kept on local disk.
 
-Source: docs/changes.md; Java tells only rows that came (`RawFileSplitRead`, release 2.0).
+Source: docs/changes.md; Java returns only added rows (`RawFileSplitRead`, release 2.0).
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _INSERT, _DELETE = np.int8(0), np.int8(3)
 def read_bag_difference(
     request: Request, compared: Compared, read: ReadRun, place: SpillPlace
 ) -> Iterator[pa.RecordBatch]:
-    """Which rows went, as −D, and which came, as +I. `read`: the rows of one run.
+    """Deleted rows, as −D, and added rows, as +I. `read`: reads the rows of one run.
 
-    Shapes: out — batches of `request.arrow_schema` and `_row_kind`, none empty.
-    Cost: `write-buffer-size`, at most 256 MiB, in memory, besides equal rows that are more; what is more is written to
-        local disk and read again, once for every 32-fold.
-    Raises: as `read_split`, and StorageError if there is no room on the local disk.
+    Shapes: out — non-empty batches of `request.arrow_schema` and `_row_kind`.
+    Cost: `write-buffer-size`, at most 256 MiB, in memory, plus equal rows beyond that; the rest is written to local
+      disk and read again, once per factor of 32.
+    Raises: as `read_split`, and StorageError if the local disk is full.
     """
     limit = max(1, min(Options(request.schema.options).get_memory("write-buffer-size"), _MEMORY_MAX))
     asked = msgspec.structs.replace(request, columns=request.schema.names, kinds=False)
@@ -67,14 +67,14 @@ def _mark(asked: Request, runs: Sequence[Split], state: int, read: ReadRun) -> I
 
 
 class _Parts:
-    """Parts rows by their hashes, on local disk where they do not fit into memory."""
+    """Partitions rows by their hashes, on local disk if they do not fit in memory."""
 
     def __init__(self, place: SpillPlace, limit: int) -> None:
         self._place = place
         self._limit = limit
 
     def differences(self, batches: Iterator[pa.RecordBatch], used: int = 0) -> Iterator[tuple[pa.RecordBatch, Ints]]:
-        """What differs, with its kinds. `used`: so many bits of the hashes are the same."""
+        """The differing rows, with their kinds. `used`: the number of hash bits that are already equal."""
         memory: list[pa.RecordBatch] = []
         size = 0
         for batch in batches:
@@ -124,7 +124,7 @@ def _read_back(file: SpillFile) -> Iterator[pa.RecordBatch]:
 
 
 def _difference(batches: Sequence[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, Ints]]:
-    """The difference of rows that are in memory together."""
+    """The difference of rows that fit in memory together."""
     rows = pa.Table.from_batches(batches)
     states = numpy_values(combine_chunks(rows[_STATE.name]))
     hashes = numpy_values(combine_chunks(rows[_HASH.name])).view(np.uint64)
@@ -151,7 +151,7 @@ def _difference(batches: Sequence[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBa
 
 
 def _groups(values: Sequence[pa.Array], hashes: Words, order: Ints) -> Ints:
-    """A number for every row of an order by hashes, the same for rows that are the same."""
+    """A group number for every row in hash order; equal rows get the same number."""
     group = np.full(len(order), -1, np.int64)
     left, known = np.arange(len(order)), 0
     while len(left):

@@ -1,4 +1,4 @@
-"""`table.changes(a, b)`: the changes after one state up to and with another."""
+"""`table.changes(a, b)`: the changes after one state up to and including another."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ End = Union[int, str, datetime, None]
 
 
 class Between(msgspec.Struct, frozen=True):
-    """The changes after `start` up to and with `end` (None: the latest snapshot).
+    """The changes after `start` up to and including `end` (None: the latest snapshot).
 
-    Ends are snapshot ids (0: the empty table before the first one), names of tags, or datetimes, which mean the last
-    snapshot committed at or before them.
+    Ends are snapshot ids (0: the empty table before the first one), names of tags, or datetimes, which stand for the
+    last snapshot committed at or before them.
     """
 
     start: End
@@ -33,12 +33,12 @@ class Between(msgspec.Struct, frozen=True):
     mode: Mode
 
     def ends(self, table: OpenTable) -> Ends | None:
-        """The ends as snapshots; None where nothing lies between them.
+        """The ends as snapshots; None if there is nothing between them.
 
         Cost: a few gets.
         Raises:
-            UsageError: the ends are in the wrong order, or an end is none.
-            SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: there is no such state (any more).
+            UsageError: the ends are in the wrong order, or an end is invalid.
+            SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: the state does not exist (any more).
         """
         states = self.mode == "diff"
         last = table.root.latest() if self.end is None else _state(table.root, "end", self.end, whole=states)
@@ -68,9 +68,9 @@ class Between(msgspec.Struct, frozen=True):
 
 
 def between(start: object, end: object, mode: object) -> Between | OfCommit:
-    """The span that a caller names.
+    """The range that a caller passes.
 
-    Raises: UsageError for ends and modes that are none.
+    Raises: UsageError for invalid ends and modes.
     """
     if isinstance(start, CommittedSnapshots):
         return of_commit(start, end, mode)
@@ -95,7 +95,7 @@ def _end(which: str, given: object) -> End:
 
 
 def _state(root: TableRoot, which: str, end: End, *, whole: bool) -> Snapshot | None:
-    """The snapshot of an end; None for the empty table. `whole`: its files are needed, not only what changed."""
+    """The snapshot of an end; None for the empty table. `whole`: its files are needed, not only its changes."""
     if isinstance(end, str):
         return root.tags.get(end).snapshot
     if isinstance(end, int):
@@ -113,12 +113,12 @@ def _state(root: TableRoot, which: str, end: End, *, whole: bool) -> Snapshot | 
 
 
 def _check_one_history(root: TableRoot, end: End, state: Snapshot | None) -> None:
-    """A tag may name a snapshot of which another one took the number since: after a rollback, or of another table."""
+    """Refuse a tag whose snapshot id was reused by another snapshot: after a rollback, or by another table."""
     if not isinstance(end, str) or state is None:
         return
     found = root.snapshots.find(state.id)
     if found is not None and not Base.of(state).is_of(found):
         raise UsageError(
-            f"tag {end!r} names a snapshot {state.id} that is not in the table's history any more: another one took its"
+            f"tag {end!r} names a snapshot {state.id} that is not in the table's history any more: another one has its"
             " number; mode='diff' compares the states themselves"
         )

@@ -1,4 +1,4 @@
-"""BLOBs that are opened when they are read: `Scan.blobs`."""
+"""BLOBs that are opened on demand: `Scan.blobs`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class BlobRow:
-    """One row of a scan with a BLOB that nobody has read yet.
+    """One row of a scan with a BLOB that has not been read yet.
 
     Attributes:
-        ref: where the bytes lie; None for NULL, and for columns whose bytes are in another table.
+        ref: location of the bytes; None for NULL, and for columns whose bytes are in another table.
         values: the other columns of the scan, by name.
     """
 
@@ -39,9 +39,9 @@ class BlobRow:
         return self.ref is None and self._data is None
 
     def open(self) -> BinaryIO:
-        """The bytes as a file, of which nothing is read yet; close it, or use `with`.
+        """The bytes as a file, opened without reading; close it, or use `with`.
 
-        Raises: UsageError for NULL; UnsupportedError for a place that is not permitted; StorageError.
+        Raises: UsageError for NULL; UnsupportedError for a location that is not permitted; StorageError.
         """
         if self._data is not None:
             return io.BytesIO(self._data)
@@ -58,7 +58,7 @@ class BlobRow:
             return source.read()
 
     def size(self) -> int:
-        """How many bytes there are. Cost: nothing is read; a request where a reference leads to the end of a file.
+        """The number of bytes. Cost: nothing is read; one request if a reference extends to the end of a file.
 
         Raises: as `open`.
         """
@@ -75,9 +75,9 @@ class BlobRow:
 
 
 def blob_rows(scan: Scan, column: str) -> Iterator[BlobRow]:
-    """The rows of a scan with one column of BLOBs. Memory: a batch of references.
+    """The rows of a scan with one BLOB column. Memory: a batch of references.
 
-    Raises: UsageError if the scan does not return such a column.
+    Raises: UsageError if the scan does not return the column.
     """
     schema = scan._state_schema
     field = next((field for field in schema.fields if field.name == column), None)

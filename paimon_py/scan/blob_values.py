@@ -1,4 +1,4 @@
-"""Bytes in place of references, in columns of BLOBs whose bytes lie elsewhere.
+"""Replaces references in BLOB columns by the bytes they refer to.
 
 Source: format.md §26; Java `BlobDescriptorResolvingRecordReader`.
 """
@@ -25,10 +25,10 @@ _VIEW_ROWS = 256
 
 
 class BlobValues:
-    """Fills columns of batches with the bytes that their references lead to."""
+    """Replaces references in columns of batches by bytes."""
 
     def __init__(self, root: TableRoot, references: Sequence[str], views: Sequence[str]) -> None:
-        """The columns of references, and those of views."""
+        """`references`: the columns of references; `views`: those of views."""
         self._access = BlobAccess(root)
         self._names = references
         self._view_names = views
@@ -36,7 +36,7 @@ class BlobValues:
 
     @classmethod
     def of(cls, root: TableRoot, request: Request) -> BlobValues | None:
-        """What a request needs; None if it returns no such column, or references themselves are wanted."""
+        """The replacement for a request; None if it returns no such column, or the references themselves."""
         options = Options(request.schema.options)
         if options.get_bool(AS_DESCRIPTOR):
             return None
@@ -84,7 +84,7 @@ class BlobValues:
             self._access.close()
 
     def _sizes(self, column: pa.Array) -> Ints:
-        """How many bytes each row has."""
+        """The number of bytes of each row."""
         if not pa.types.is_large_binary(column.type):
             sizes = [sum(map(self._size, _blobs_of(value))) for value in column.to_pylist()]
         else:
@@ -110,7 +110,7 @@ class BlobValues:
 
 
 def _null_offsets(column: pa.Array) -> np.ndarray | None:
-    """Where an offset stands for NULL, as Arrow takes it."""
+    """The mask of offsets that stand for NULL, in the form that Arrow takes."""
     if not column.null_count:
         return None
     return np.append(column.is_null().to_numpy(zero_copy_only=False), False)

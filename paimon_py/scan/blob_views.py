@@ -1,4 +1,4 @@
-"""The BLOBs that views lead to: values of a column of another table of the same warehouse, by row id.
+"""Resolves BLOB views: values of a column of another table in the same warehouse, by row id.
 
 Source: format.md §26; Java `BlobViewResolver`.
 """
@@ -38,7 +38,7 @@ _BATCH_ROWS = 65_536
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Rows of another table: their section, its bucket, and their ids from the first to the one after the last."""
+    """Rows of another table: their section and bucket, the first row id, and the id after the last one."""
 
     section: Section
     partition: bytes
@@ -48,18 +48,18 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 class BlobViews:
-    """Reads what views of one table lead to."""
+    """Reads the values that views of one table refer to."""
 
     def __init__(self, root: TableRoot) -> None:
         self._root = root
         self._others: dict[str, _Other] = {}
 
     def values(self, refs: Sequence[BlobViewRef | None]) -> list[bytes | None]:
-        """The bytes that views lead to, as of the latest snapshot of the other tables.
+        """The bytes that views refer to, as of the latest snapshot of the other tables.
 
         Raises:
-            UnsupportedError: the other table is not a table that views lead to.
-            NotFoundError: there is no such table, column or row, or not any more.
+            UnsupportedError: the other table cannot be the target of views.
+            NotFoundError: the table, column or row does not exist (any more).
         """
         wanted: dict[tuple[str, int], set[int]] = {}
         for ref in refs:
@@ -105,7 +105,7 @@ class _Other:
         self._places = [] if self._snapshot is None else list(self._sections(self._snapshot))
 
     def values(self, field_id: int, ids: Sequence[int]) -> dict[int, bytes | None]:
-        """The values of a column of rows, by id."""
+        """The values of a column for rows, by row id."""
         field = self._field(field_id)
         found: dict[int, bytes | None] = {}
         for place in self._places:
@@ -114,7 +114,7 @@ class _Other:
                 found |= self._read(place, field, own)
         lost = next((number for number in ids if number not in found), None)
         if lost is not None:
-            raise NotFoundError(f"a view leads to row {lost} of {self._name}, which is gone")
+            raise NotFoundError(f"a view leads to row {lost} of {self._name}, which does not exist any more")
         if blob_place(self._schema, field) is BlobPlace.REFERENCE:
             access = BlobAccess(self._root)
             try:
@@ -129,7 +129,7 @@ class _Other:
     def _field(self, field_id: int) -> Field:
         field = next((field for field in self._schema.fields if field.id == field_id), None)
         if field is None or not is_blob(field.type):
-            raise NotFoundError(f"a view leads to column {field_id} of {self._name}, which is not a BLOB column of it")
+            raise NotFoundError(f"a view leads to column {field_id} of {self._name}, not one of its BLOB columns")
         if blob_place(self._schema, field) is BlobPlace.VIEW:
             message = f"a view leads to column {field.name} of {self._name}, which holds views itself"
             raise UnsupportedError(message, feature="views of views")

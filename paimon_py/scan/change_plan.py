@@ -1,6 +1,6 @@
-"""Plan the changes of snapshots: manifests → added files → pruned files → splits whose rows are changes.
+"""Plans the changes of snapshots: manifests → added files → pruned files → splits whose rows are changes.
 
-Rows of changes are read as stored and never merged, so that a file may be left out as soon as none of its rows matches.
+Rows of changes are read as stored and never merged, so a file can be skipped as soon as none of its rows matches.
 
 Source: format.md §17; Java `IncrementalDeltaStartingScanner`, `DeltaFollowUpScanner`, `ChangelogFollowUpScanner`.
 """
@@ -41,17 +41,17 @@ from paimon_py.storage.store import FileMissingError
 
 
 class ChangeSource(enum.Enum):
-    """Which files of a snapshot hold changes: those that its delta adds, or its changelog files."""
+    """The files of a snapshot that contain its changes: those that its delta adds, or its changelog files."""
 
     DELTA = "delta"
     CHANGELOG = "changelog"
 
 
 def source_of(snapshot: Snapshot, *, makes_changelog: bool, overwrites: bool) -> ChangeSource | None:
-    """Where the changes of one snapshot are; None if it has none.
+    """The source of a snapshot's changes; None if it has none.
 
-    `makes_changelog`: whether the table made changelogs when the snapshot was committed. `overwrites`: whether the new
-    rows of an overwrite count. A changelog that is there is read in any case.
+    `makes_changelog`: whether the table produced changelogs when the snapshot was committed. `overwrites`: whether the
+    new rows of an overwrite count. An existing changelog is always read.
     """
     if snapshot.has_same_rows:
         return None
@@ -65,27 +65,27 @@ def source_of(snapshot: Snapshot, *, makes_changelog: bool, overwrites: bool) ->
 
 
 def makes_changelog(schema: TableSchema) -> bool:
-    """Whether a table makes changelog files."""
+    """Whether a table produces changelog files."""
     return Options(schema.options).get_enum("changelog-producer") != "none"
 
 
 def plan_step(
     root: TableRoot, request: Request, snapshot: Snapshot, source: ChangeSource, *, waiting: bool = False
 ) -> Planned:
-    """Decide what to read of the changes of one snapshot. `waiting`: also rows that wait for their bucket.
+    """Plan the changes of one snapshot. `waiting`: also rows in postponed buckets.
 
-    Cost: two gets that are not cached, and as many as the snapshot has further manifests; about 5 µs per file.
+    Cost: two uncached gets, plus one per additional manifest of the snapshot; about 5 µs per file.
     Raises:
-        SnapshotExpiredError: the snapshot was expired meanwhile.
-        UnsupportedError: files that need a feature which is not built; no data file is touched.
+        SnapshotExpiredError: the snapshot has expired in the meantime.
+        UnsupportedError: files that need an unsupported feature; no data file is read.
     """
     return _Planner(root, request, waiting=waiting).plan([(snapshot, source)], snapshot.id - 1)
 
 
 def plan_waiting(root: TableRoot, request: Request, snapshot: Snapshot) -> Planned:
-    """Decide what to read of the rows of a snapshot that wait for their bucket, as changes.
+    """Plan the rows of a snapshot in postponed buckets, as changes.
 
-    Cost: as a plan of the snapshot.
+    Cost: like a plan of the snapshot.
     Raises: as `plan_step`
     """
     return _Planner(root, request, waiting=True).plan_waiting(snapshot)
@@ -94,26 +94,26 @@ def plan_waiting(root: TableRoot, request: Request, snapshot: Snapshot) -> Plann
 def plan_span(
     root: TableRoot, request: Request, snapshots: Sequence[tuple[Snapshot, ChangeSource]], *, since: int
 ) -> Planned:
-    """Decide what to read of the changes of some snapshots, all later than `since`, in ascending order.
+    """Plan the changes of some snapshots, all later than `since`, in ascending order.
 
-    The files of a bucket are read in the order of their snapshots, and those of one snapshot in the order in which
-    they were written, so that the changes of a key come in the order in which they happened.
+    The files of a bucket are read in the order of their snapshots, and those of one snapshot in the order in which they
+    were written, so that the changes of a key are returned in the order in which they happened.
 
-    Cost: as `plan_step` for every snapshot.
+    Cost: like `plan_step` for every snapshot.
     Raises: as `plan_step`
     """
     return _Planner(root, request).plan(snapshots, since) if snapshots else Planned.nothing()
 
 
 def plan_between(root: TableRoot, request: Request, ends: Ends) -> Planned:
-    """Decide what to read of the changes between two ends: by their delta, by their changelog, or by what each has.
+    """Plan the changes between two ends: from deltas, from changelogs, or from what each snapshot has.
 
-    Cost: a get for each snapshot of the span, at once where requests take their time; then as `plan_span`.
+    Cost: a get per snapshot, in parallel if requests have high latency; then like `plan_span`.
     Raises:
-        SnapshotExpiredError: a snapshot of the span has expired.
-        UsageError: there is no changelog of rows in the span, and the ends refuse that.
-        UnsupportedError: files that need a feature which is not built, commits that took rows away from a table
-            without a primary key, or overwrites that streams of the table tell; no data file is touched.
+        SnapshotExpiredError: a snapshot in the range has expired.
+        UsageError: a snapshot with rows has no changelog, and the ends require one.
+        UnsupportedError: files that need an unsupported feature, commits that deleted rows from a table without a
+            primary key, or overwrites that the table's streams report; no data file is read.
     """
     table, snapshots = OpenTable(root, request.schema), _span(root, ends)
     if ends.refuses_none:
@@ -126,7 +126,7 @@ def plan_between(root: TableRoot, request: Request, ends: Ends) -> Planned:
 
 
 def _span(root: TableRoot, ends: Ends) -> list[Snapshot]:
-    """The snapshots of a span, in their order."""
+    """The snapshots of a range, in order."""
     numbers = range(ends.since + 1, ends.last.id)
     found: Iterable[Snapshot] = map(root.snapshot_or_changelog, numbers)
     if ends.own is not None:
@@ -137,10 +137,10 @@ def _span(root: TableRoot, ends: Ends) -> list[Snapshot]:
 
 
 def _source(table: OpenTable, snapshot: Snapshot, ends: Ends) -> ChangeSource | None:
-    """What to read of a snapshot; None if it does not count.
+    """The source of a snapshot's changes; None if it is skipped.
 
     Source: Java `IncrementalDeltaStartingScanner`: a delta counts if rows were written, a changelog unless rows were
-        overwritten.
+      overwritten.
     """
     kind, is_overwrite = snapshot.commit_kind, snapshot.commit_kind is CommitKind.OVERWRITE
     if ends.mode == "auto":
@@ -150,9 +150,9 @@ def _source(table: OpenTable, snapshot: Snapshot, ends: Ends) -> ChangeSource | 
         )
         if reads and is_overwrite and table.schema.primary_keys and not snapshot.has_same_rows:
             raise UnsupportedError(
-                f"snapshot {snapshot.id} of {table.root.path} overwrote rows, which the table's streams tell "
+                f"snapshot {snapshot.id} of {table.root.path} overwrote rows, which the table's streams report "
                 "(streaming-read-overwrite) and a scan of changes cannot: read table.stream(), or compare the states "
-                "with mode='diff'; mode='delta' and mode='changelog' pass over it",
+                "with mode='diff'; mode='delta' and mode='changelog' skip it",
                 feature="changes of overwrites",
             )
         return source_of(snapshot, makes_changelog=makes_changelog(own), overwrites=reads or ends.refuses_removals)
@@ -165,13 +165,13 @@ def _source(table: OpenTable, snapshot: Snapshot, ends: Ends) -> ChangeSource | 
 
 
 def _require_changelog(table: OpenTable, snapshots: Sequence[Snapshot]) -> None:
-    """Refuse a span that no changelog tells, or not as a whole.
+    """Refuse a range that changelogs do not cover completely.
 
     Raises: UsageError
     """
     if not makes_changelog(table.schema) and all(snapshot.changelog_manifest_list is None for snapshot in snapshots):
         raise UsageError(
-            "the table makes no changelog (option changelog-producer), and none lies between the two ends: "
+            "the table makes no changelog (option changelog-producer), and there is none between the two ends: "
             "mode='delta' reads what was written, mode='diff' compares both states"
         )
     for snapshot in snapshots:
@@ -180,7 +180,7 @@ def _require_changelog(table: OpenTable, snapshots: Sequence[Snapshot]) -> None:
         if not makes_changelog(table.root.schemas.get(snapshot.schema_id)):
             raise UsageError(
                 f"snapshot {snapshot.id} was committed while the table made no changelog (option changelog-producer): "
-                "mode='auto' reads of each snapshot what it has, mode='diff' compares both states"
+                "mode='auto' reads what each snapshot has, mode='diff' compares both states"
             )
 
 
@@ -190,6 +190,7 @@ class _Planner:
         self._waiting = waiting
         self._schema = request.schema
         self._predicate = request.predicate
+        self._bucket = request.bucket
         self._counts: dict[str, int] = {}
         self._asks_indexes = request.predicate is not None and Options(request.schema.options).get_bool(
             "file-index.read.enabled"
@@ -208,6 +209,8 @@ class _Planner:
         return self._plan(entries, len(entries), snapshot.id, snapshot.id - 1)
 
     def _plan(self, entries: EntryColumns, total: int, last: int, since: int) -> Planned:
+        if self._bucket is not None:
+            entries = self._drop(entries, entries.bucket == self._bucket, "choice")
         prune.check_entries(entries, self._schema, self._root.schemas.get)
         is_apart = evolves_columns(self._schema) and bool(files_apart(entries).any())
         entries, pushed = self._of_partitions(entries) if is_apart else self._prune(entries)
@@ -217,7 +220,7 @@ class _Planner:
         return Planned(tuple(splits), pushed, Skipped(all_files=total, **self._counts))
 
     def _entries(self, snapshots: Sequence[tuple[Snapshot, ChangeSource]]) -> EntryColumns:
-        """The files that the snapshots add, in their order."""
+        """The files that the snapshots add, in order."""
         manifests: list[ManifestFile] = []
         for snapshot, source in snapshots:
             name, size = snapshot.delta_manifest_list, snapshot.delta_manifest_list_size
@@ -235,7 +238,7 @@ class _Planner:
         return found if bool(added.all()) else found.take(np.flatnonzero(added))
 
     def _wanted_manifests(self, files: Sequence[ManifestFile]) -> Mask:
-        """Which manifests to read."""
+        """A mask of the manifests to read."""
         by_partition = self._only(self._schema.partition_keys)
         keep: Mask = np.ones(len(files), np.bool_)
         if by_partition is not None:
@@ -244,7 +247,7 @@ class _Planner:
         return keep
 
     def _of_partitions(self, entries: EntryColumns) -> tuple[EntryColumns, Pushed]:
-        """The files of partitions that may match; others of the same rows go together with them."""
+        """The files of partitions that may match; files of the same rows stay together."""
         by_partition = self._only(self._schema.partition_keys)
         if by_partition is None:
             return entries, Pushed()
@@ -252,7 +255,7 @@ class _Planner:
         return self._drop(entries, entries.in_partitions(chosen), "partition"), Pushed(partition=repr(by_partition))
 
     def _prune(self, entries: EntryColumns) -> tuple[EntryColumns, Pushed]:
-        """The files that may hold a matching row."""
+        """The files that may contain a matching row."""
         predicate, schema, schema_of = self._predicate, self._schema, self._root.schemas.get
         if predicate is None or not len(entries):
             return entries, Pushed()
@@ -290,21 +293,21 @@ class _Planner:
 
 
 def _with_files_apart(entries: EntryColumns) -> Grouped:
-    """New rows, with the files in which columns of them lie apart.
+    """New rows, with the files of their separately stored columns.
 
-    Raises: UnsupportedError where such columns of rows that were there before were set.
+    Raises: UnsupportedError if such columns of existing rows were set.
     """
     try:
         return aligned_sections(entries, row_ranges(entries))
     except CorruptionError as error:
         raise UnsupportedError(
-            f"the changes set columns of rows that were there before: {error}; mode='diff' compares the states",
+            f"the changes set columns of existing rows: {error}; mode='diff' compares the states",
             feature="changes of commits that set columns",
         ) from error
 
 
 def _packing(schema: TableSchema) -> Packing:
-    """How splits are filled: the changes of a key stay in one split, so that they are read in their order.
+    """How splits are packed: all changes of a key stay in one split, so that they are read in order.
 
     Source: Java `SplitGenerator.splitForStreaming`.
     """

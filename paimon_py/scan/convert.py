@@ -1,4 +1,4 @@
-"""Rows for other libraries. Each is imported when it is asked for: none is needed otherwise."""
+"""Converts rows for other libraries, which are imported on demand."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ if TYPE_CHECKING:
     import duckdb
     import pandas
     import polars
+    import ray.data
     from pyarrow.dataset import Dataset
 
     from paimon_py.scan.rows import Rows
+    from paimon_py.scan.split_rows import SplitRows
+    from paimon_py.scan.torch_rows import TorchRows
 
 
 TypesMapper = Callable[[pa.DataType], "pandas.api.extensions.ExtensionDtype | None"]
-"""The type of pandas for a type of Arrow, None for the usual one; see `pyarrow.Table.to_pandas`."""
+"""Maps an Arrow type to a pandas type, None for the usual one; see `pyarrow.Table.to_pandas`."""
 
 
 def to_pandas(table: pa.Table, types_mapper: TypesMapper | None = None) -> pandas.DataFrame:
-    """A table as a pandas frame. Integers beside NULL are of pandas' nullable types, unless a mapper says otherwise."""
+    """A table as a pandas DataFrame. Integers with NULL get nullable pandas types, unless a mapper overrides them."""
     try:
         if types_mapper is not None:
             if not callable(types_mapper):
@@ -43,7 +46,7 @@ def to_pandas(table: pa.Table, types_mapper: TypesMapper | None = None) -> panda
 
 
 def to_polars(table: pa.Table) -> polars.DataFrame:
-    """A table as a polars frame."""
+    """A table as a polars DataFrame."""
     try:
         import polars
     except ImportError as error:
@@ -52,7 +55,7 @@ def to_polars(table: pa.Table) -> polars.DataFrame:
 
 
 def to_lazy_polars(rows: Rows) -> polars.LazyFrame:
-    """Rows as a LazyFrame of polars that hands columns, filters and limits to the scan."""
+    """Rows as a polars LazyFrame that pushes columns, filters and limits into the scan."""
     try:
         from paimon_py.scan.lazy_polars import lazy_frame
     except ImportError as error:
@@ -61,7 +64,7 @@ def to_lazy_polars(rows: Rows) -> polars.LazyFrame:
 
 
 def to_dataset(rows: Rows) -> Dataset:
-    """Rows as a dataset of pyarrow that hands columns and filters to the scan."""
+    """Rows as a pyarrow dataset that pushes columns and filters into the scan."""
     from paimon_py.scan.dataset import ScanDataset
 
     return ScanDataset(rows)
@@ -73,5 +76,29 @@ def to_duckdb(source: Any, connection: duckdb.DuckDBPyConnection, name: str) -> 
     return connection.view(name)
 
 
+def to_torch(
+    rows: SplitRows[Any], *, batch_size: int | None, seed: int | None, rank: int | None, world_size: int | None
+) -> TorchRows:
+    """Rows as a dataset of PyTorch, as `SplitRows.to_torch`. `seed`: None for the order of the plan."""
+    try:
+        from paimon_py.scan.torch_rows import TorchRows
+    except ImportError as error:
+        raise _absent_extra("torch") from error
+    return TorchRows(rows, batch_size=batch_size, seed=seed, rank=rank, world_size=world_size)
+
+
+def to_ray(rows: SplitRows[Any]) -> ray.data.Dataset:
+    """Rows as a dataset of Ray."""
+    try:
+        from paimon_py.scan.ray_rows import ray_dataset
+    except ImportError as error:
+        raise _absent_extra("ray") from error
+    return ray_dataset(rows)
+
+
 def _absent(library: str) -> UsageError:
     return UsageError(f"{library} is not installed: pip install {library}")
+
+
+def _absent_extra(library: str) -> UsageError:
+    return UsageError(f"{library} is not installed: pip install 'paimon-py[{library}]'")

@@ -1,7 +1,7 @@
-"""A scan as a dataset of pyarrow, for what reads such: DuckDB, polars, and programs of users.
+"""A scan as a pyarrow dataset, for DuckDB, polars, and user programs.
 
-What a reader of the dataset wants of columns and rows goes into the scan; what the scan cannot say exactly is done by
-pyarrow with the rows that are left.
+The columns and filters of a dataset's reader are pushed into the scan; pyarrow evaluates the part of a filter that the
+scan cannot express exactly.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class ScanDataset(pyarrow.dataset.UnionDataset):  # type: ignore[misc]
-    """A dataset whose rows are those of a scan.
+    """A dataset with the rows of a scan.
 
-    Arrow's own scanners see a dataset of one file that cannot be opened: they would crash where there is none.
+    Arrow's own scanners get a dataset of one file that cannot be opened: without any file they would crash.
     """
 
     def __init__(self, rows: Rows) -> None:
@@ -42,22 +42,22 @@ class ScanDataset(pyarrow.dataset.UnionDataset):  # type: ignore[misc]
 
     @property
     def children(self) -> NoReturn:
-        """Refused: a scan has splits."""
+        """Not supported: a scan has splits."""
         _refuse("children")
 
     @property
     def partition_expression(self) -> Any:
-        """What holds for all rows: nothing is known."""
+        """A condition that holds for all rows: none is known."""
         return pyarrow.dataset.scalar(True)
 
     def scanner(
         self, columns: Sequence[str] | Mapping[str, Any] | None = None, filter: Any = None, **_: Any
     ) -> ScanScanner:
-        """What reads some columns of the rows that match a filter of pyarrow.
+        """A scanner for some columns of the rows that match a pyarrow filter.
 
-        Cost: columns and rows that are not wanted are left out as by `Table.scan`; a filter that the scan cannot say
-            exactly is carried out with the rest. How the rows are read is the scan's business: settings of pyarrow's
-            own scanners do nothing here.
+        Cost: columns and rows are skipped as by `Table.scan`; the part of a filter that the scan cannot express
+          exactly is evaluated afterwards. The scan decides how rows are read: settings of pyarrow's scanners have no
+          effect.
         """
         seen = ForeignColumns(self.schema, self._rows._projection.by_name)
         said = Said() if filter is None else said_by(filter, seen)
@@ -68,27 +68,27 @@ class ScanDataset(pyarrow.dataset.UnionDataset):  # type: ignore[misc]
         return ScanScanner(found, columns, left)
 
     def filter(self, _: Any) -> NoReturn:
-        """Refused: filters are for what reads."""
+        """Not supported: filters belong to the reader."""
         _refuse("filter")
 
     def get_fragments(self, _: Any = None) -> NoReturn:
-        """Refused: a scan has splits."""
+        """Not supported: a scan has splits."""
         _refuse("get_fragments")
 
     def join(self, *_: Any, **__: Any) -> NoReturn:
-        """Refused: tables join."""
+        """Not supported: use tables for joins."""
         _refuse("join")
 
     def join_asof(self, *_: Any, **__: Any) -> NoReturn:
-        """Refused: tables join."""
+        """Not supported: use tables for joins."""
         _refuse("join_asof")
 
     def replace_schema(self, _: Any) -> NoReturn:
-        """Refused: the scan has a schema."""
+        """Not supported: the scan has a schema."""
         _refuse("replace_schema")
 
     def sort_by(self, *_: Any, **__: Any) -> NoReturn:
-        """Refused: tables sort."""
+        """Not supported: use tables to sort."""
         _refuse("sort_by")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -99,10 +99,10 @@ class ScanDataset(pyarrow.dataset.UnionDataset):  # type: ignore[misc]
 
 
 class ScanScanner:
-    """Reads a dataset, as a scanner of pyarrow does; stops to read when nobody wants more."""
+    """Reads a dataset like a pyarrow scanner; stops reading when no more rows are requested."""
 
     def __init__(self, rows: Rows, columns: Sequence[str] | Mapping[str, Any] | None, condition: Any) -> None:
-        """`condition` is what is left to do with the rows; `columns` are to be returned."""
+        """`condition`: the filter to apply to the rows; `columns`: the returned columns."""
         self._rows, self._condition, self.dataset_schema = rows, condition, rows.schema
         self._columns = list(columns) if columns is not None and not isinstance(columns, Mapping) else columns
         self.projected_schema: pa.Schema = self._finish(rows.schema.empty_table()).schema
@@ -121,7 +121,7 @@ class ScanScanner:
         return self.to_reader().read_all()
 
     def head(self, num_rows: int) -> pa.Table:
-        """The first rows, at most so many."""
+        """At most `num_rows` first rows."""
         found, left = [], num_rows
         for batch in self.to_batches() if left else ():
             found.append(batch.slice(0, left))
@@ -135,18 +135,18 @@ class ScanScanner:
         return self.to_table().take(indices)
 
     def count_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return sum(batch.num_rows for batch in self.to_batches())
 
     def _finish(self, rows: pa.Table) -> pa.Table:
-        """What is to be returned of some rows."""
+        """The part of some rows that is returned."""
         if self._condition is not None or isinstance(self._columns, Mapping):
             return pyarrow.dataset.dataset(rows).to_table(columns=self._columns, filter=self._condition)
         return rows if self._columns is None else rows.select(self._columns)
 
 
 class _NoFiles(pyarrow.fs.FileSystemHandler):  # type: ignore[misc]
-    """Files of which none can be opened."""
+    """Files that cannot be opened."""
 
     def get_type_name(self) -> str:
         return "paimon_py"
@@ -168,7 +168,7 @@ class _NoFiles(pyarrow.fs.FileSystemHandler):  # type: ignore[misc]
 def _needed_columns(
     schema: pa.Schema, columns: Sequence[str] | Mapping[str, Any] | None, more: Iterable[str]
 ) -> list[str] | None:
-    """The columns to read, in order; None for all. Expressions may need any."""
+    """The columns to read, in order; None for all. Expressions may use any."""
     if columns is None or isinstance(columns, Mapping):
         return None
     wanted = frozenset((*columns, *more))

@@ -1,6 +1,6 @@
-"""Plan the difference of two states: the files of both → sections of keys → those that may differ → splits.
+"""Plans the difference of two states: the files of both → sections of keys → those that may differ → splits.
 
-Sections of both states whose keys touch make a cluster. A cluster whose files are the same in both states is not read.
+Sections of both states with overlapping keys form a cluster. A cluster with the same files in both states is skipped.
 
 Source: Java `SnapshotReaderImpl.readIncrementalDiff`, release 2.0; docs/changes.md.
 """
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import Ints
 from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.errors import UnsupportedError
 from paimon_py.lsm.intervals import runs_of, sections_of
 from paimon_py.lsm.order import dense_ranks
 from paimon_py.metadata.open_table import OpenTable
@@ -31,18 +32,26 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.packing import pack
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.visibility import clusters_keys
 
 
 def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
-    """Decide what to read to tell two states apart.
+    """Plan the difference of two states.
 
-    Cost: as planning a scan of each state.
+    Cost: like planning a scan of each state.
     Raises:
         SnapshotExpiredError: a snapshot has expired.
+        UnsupportedError: the table's files are not sorted by its key.
     """
     schema = request.schema
     if not schema.primary_keys:
         return plan_bags(root, request, ends) if ends.removals else _plan_added(root, request, ends)
+    if clusters_keys(schema):
+        raise UnsupportedError(
+            "states of a table with pk-clustering-override cannot be compared: its files are not sorted by the key;"
+            " mode='delta' returns the rows that were written",
+            feature="changes in mode='diff' of a table with pk-clustering-override",
+        )
     asked = msgspec.structs.replace(keys_only(request), every_level=ends.of_call or not ends.removals)
     first, last = _schema_ids(schema, ends)
     before = [] if ends.start is None else [_State(root, asked, ends.start, first)]
@@ -61,7 +70,7 @@ def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
 
 
 def _schema_ids(schema: TableSchema, ends: Ends) -> tuple[int, int]:
-    """Under the options of which schemas to read both states."""
+    """The ids of the schemas whose options apply to the two states."""
     if not ends.removals:
         return schema.id, schema.id
     last = schema.id if ends.now else ends.last.schema_id
@@ -69,7 +78,7 @@ def _schema_ids(schema: TableSchema, ends: Ends) -> tuple[int, int]:
 
 
 def _plan_added(root: TableRoot, request: Request, ends: Ends) -> Planned:
-    """The rows of files that the later state has and the earlier one has not, as Java reads tables without a key.
+    """The rows of files that only the later state has, as Java reads tables without a key.
 
     Source: Java `RawFileSplitRead.createReader`, release 2.0.
     """
@@ -89,7 +98,7 @@ class _State:
     """The files of one state."""
 
     def __init__(self, root: TableRoot, request: Request, snapshot: Snapshot, schema_id: int) -> None:
-        """`schema_id`: of the schema under whose options the state is read."""
+        """`schema_id`: the schema whose options apply to the state."""
         self.schema = under(OpenTable(root, request.schema), schema_id)
         self.schema_id = schema_id
         self.planner = SnapshotPlanner(root, msgspec.structs.replace(request, schema=self.schema), snapshot)
@@ -100,14 +109,14 @@ class _State:
         self._schema_of = root.schemas.get
 
     def leave_out(self, other: _State) -> None:
-        """Leave out of both states the files that both have on the same level, as Java does."""
+        """Remove the files that both states have at the same level from both, as Java does."""
         mine, others = _identities(self.entries), _identities(other.entries)
         common = set(mine) & set(others)
         self.entries = self.entries.take(np.array([one not in common for one in mine], np.bool_))
         other.entries = other.entries.take(np.array([one not in common for one in others], np.bool_))
 
     def group(self) -> tuple[EntryColumns, Grouped, list[int]]:
-        """The files, their sections, and the numbers of the sections that are wanted."""
+        """The files, their sections, and the indexes of the requested sections."""
         entries, grouped, wanted = self.planner.sections(self.entries)
         numbers = range(len(grouped.sections))
         return entries, grouped, [number for number in numbers if wanted is None or wanted[number]]
@@ -128,7 +137,7 @@ class _Part(msgspec.Struct, frozen=True):
 
 
 class _Clusters:
-    """Sections of one or two states, the later one last, clustered by their keys."""
+    """Sections of one or two states, the later one last, clustered by key."""
 
     def __init__(self, schema: TableSchema, states: Sequence[_State]) -> None:
         self._schema = schema
@@ -139,7 +148,7 @@ class _Clusters:
         self.same_files = 0
 
     def splits(self, ends: Ends, packing: Packing) -> Iterator[Split]:
-        """Splits of clusters that may differ, in the order of partitions, buckets and keys."""
+        """Splits of the clusters that may differ, ordered by partition, bucket and key."""
         for group in self._groups():
             places = np.array(group, np.int64)
             clusters = [places[cluster].tolist() for cluster in sections_of(self._low[places], self._high[places])]
@@ -148,7 +157,7 @@ class _Clusters:
                 yield self._split([part for cluster in packed for part in cluster], ends)
 
     def _ranks(self) -> tuple[Ints, Ints]:
-        """Fill the list of parts; the ranks of the smallest and the largest key of each."""
+        """Fill the list of parts; returns the ranks of the smallest and largest key of each."""
         if all(not len(state.entries) for state in self._states):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         found = [state.group() for state in self._states]
@@ -168,7 +177,7 @@ class _Clusters:
         return np.array(low, np.int64), np.array(high, np.int64)
 
     def _groups(self) -> list[list[int]]:
-        """The parts whose keys may be the same: of a bucket, where buckets keep their keys, else of a partition."""
+        """The parts whose keys may be equal: those of a bucket if keys stay in their bucket, else of a partition."""
         mode = bucket_mode(self._schema)
         totals: dict[bytes, set[int]] = {}
         for part in self._parts:
@@ -223,7 +232,7 @@ class _Clusters:
         )
 
     def _runs(self, numbers: Sequence[int]) -> Iterator[Split]:
-        """Sections of one state as sorted runs of a bucket each."""
+        """Sections of one state as sorted runs of one bucket each."""
         buckets: dict[tuple[bytes, int], list[int]] = {}
         for number in numbers:
             part = self._parts[number]
@@ -261,5 +270,5 @@ def _part(state: int, entries: EntryColumns, grouped: Grouped, number: int) -> _
 
 
 def _identities(entries: EntryColumns) -> list[tuple[object, ...]]:
-    """What tells a file of a state from others: the same in two states only for the same file on the same level."""
+    """The identity of each file: equal in two states only for the same file at the same level."""
     return list(zip(entries.names().to_pylist(), entries.level.tolist(), strict=True))

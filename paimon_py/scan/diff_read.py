@@ -1,7 +1,7 @@
-"""Read the difference between two states: one net change per key, in key order.
+"""Reads the difference between two states: one net change per key, in key order.
 
 Both states are read merged, and then merged with each other: a key has a row of the earlier state, of the later one, or
-of both. Memory holds what a merge of as many runs holds, whatever the size of the states.
+of both. Memory is that of a merge with the same number of runs, independent of the size of the states.
 
 Source: Java `IncrementalDiffSplitRead`, release 2.0.
 """
@@ -40,10 +40,10 @@ _ALIVE = text_array(["+I", "+U"])
 
 
 def read_difference(request: Request, compared: Compared, read: ReadRun) -> Iterator[pa.RecordBatch]:
-    """The changes of keys between two states. `read`: the rows of one run.
+    """The changes of keys between two states. `read`: reads the rows of one run.
 
-    Shapes: out — batches of `request.arrow_schema` and `_row_kind`, none empty.
-    Cost: two merge windows in memory besides the readers of the runs; with old rows everything is read twice.
+    Shapes: out — non-empty batches of `request.arrow_schema` and `_row_kind`.
+    Cost: two merge windows in memory plus the readers of the runs; with old rows everything is read twice.
     Raises: as `read_split`
     """
     stored = not compared.removals

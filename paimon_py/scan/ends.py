@@ -1,4 +1,4 @@
-"""The two ends of a span of changes, found: what `table.changes` and incremental options come down to.
+"""The resolved ends of a range of changes, from `table.changes` or from incremental options.
 
 Source: Java `AbstractDataTableScan.createIncrementalStartingScanner`.
 """
@@ -19,24 +19,24 @@ MODES = ("auto", "delta", "changelog", "diff")
 
 
 class Ends(msgspec.Struct, frozen=True, kw_only=True):
-    """The changes after snapshot `since` up to and with `last`.
+    """The changes after snapshot `since` up to and including `last`.
 
     Attributes:
-        since: id of the first end; 0 for the empty table.
-        start: the snapshot of the first end; None where it is 0, or only the changes count, not the state.
+        since: the id of the first end; 0 for the empty table.
+        start: the snapshot of the first end; None if it is 0, or if only the changes matter, not the state.
         last: the snapshot of the last end.
-        mode: where the changes are read: files added by APPEND snapshots, changelog files, both states, or of each
-            snapshot ("auto") its changelog or what it added, by the options that the table had then.
-        removals: whether a diff tells keys that are gone. If not, a diff is what Java gives: files that both states
-            have are left out, rows have their stored kinds, and keys that are gone do not come.
-        old_rows: whether a diff tells, before it tells what changed, which rows were there: −U with the old values.
-        refuses_none: whether to refuse changelogs where the table made none for rows of the span.
-        of_call: whether a diff tells what one call did: also of rows that no compaction has seen, and both states are
-            read under the options of that call. Else each is read under its own.
-        now: the last end is the latest state, which is read as the table is now.
-        refuses_removals: whether to refuse commits that take rows away from a table without a primary key, and read
-            others whatever their kind is.
-        own: the snapshots of the span whose changes count; None: all.
+        mode: the source of changes: files added by APPEND snapshots, changelog files, the difference of both states, or
+            ("auto") for each snapshot its changelog or its added files, by the table's options at the time.
+        removals: whether a diff reports deleted keys. If not, a diff is Java's: files that both states have are
+            skipped, rows have their stored kinds, and deleted keys are not reported.
+        old_rows: whether a diff first reports the old values of changed rows, as −U.
+        refuses_none: whether to refuse to read changelogs if the table produced none for rows of the range.
+        of_call: whether the diff is that of one call: it includes rows that have not been compacted, and both states
+            are read with the options of that call. Otherwise each state is read with its own options.
+        now: the last end is the latest state, which is read with the table's current options.
+        refuses_removals: whether to refuse commits that delete rows from a table without a primary key, and to read
+            others whatever their kind.
+        own: the snapshots in the range whose changes count; None: all.
     """
 
     since: int
@@ -53,9 +53,9 @@ class Ends(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def require_mode(mode: object) -> Mode:
-    """A mode that a caller names.
+    """The mode that a caller passes.
 
-    Raises: UsageError for a mode that is none.
+    Raises: UsageError for an invalid mode.
     """
     if not isinstance(mode, str) or mode not in MODES:
         raise UsageError(f"mode is one of {', '.join(map(repr, MODES))}, not {mode!r}")
@@ -63,9 +63,9 @@ def require_mode(mode: object) -> Mode:
 
 
 def mode_of(mode: str, schema: TableSchema) -> Mode:
-    """Where incremental options read changes: "auto" takes the changelog where the table makes one, as in Java.
+    """The source of changes for incremental options: "auto" uses the changelog if the table produces one, as in Java.
 
-    Raises: UsageError for a mode that is none.
+    Raises: UsageError for an invalid mode.
     """
     found = require_mode(mode)
     if found == "auto":

@@ -1,4 +1,4 @@
-"""What a scan would read, as a value that prints well."""
+"""The plan of a scan, as a value that prints as text."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from paimon_py.scan.split import Split
 
 
 class Skipped(msgspec.Struct, frozen=True, kw_only=True):
-    """How many manifests and files were left out, and why.
+    """The numbers of manifests and files that a scan skips, by reason.
 
     `manifests` of `all_manifests` were not read; of `all_files` files in the others, `partition`, `bucket`, `key`,
     `stats` and `index` (file indexes in manifests) say how many cannot hold a matching row, by what told so.
     `uncompacted` files are left out because their rows are not visible before a compaction (tables with deletion
-    vectors, those of the first-row engine, and postponed buckets). `choice` files are of another level or time than
-    the scan asks for, or of partitions that another branch gives. `same` files hold the same rows in both states
+    vectors, those of the first-row engine, and postponed buckets). `choice` files are of another level, bucket or time
+    than the scan asks for, or of partitions that another branch gives. `same` files hold the same rows in both states
     that are compared. `limit` files follow those that hold enough rows for the limit.
     """
 
@@ -33,19 +33,19 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 0
 
     def plus(self, other: Skipped) -> Skipped:
-        """Both together."""
+        """The sum of both."""
         mine, others = msgspec.structs.asdict(self), msgspec.structs.asdict(other)
         return Skipped(**{name: count + others[name] for name, count in mine.items()})
 
     @property
     def files(self) -> int:
-        """Files left out for any reason."""
+        """The number of files skipped for any reason."""
         chosen = self.uncompacted + self.choice + self.same + self.limit
         return self.partition + self.bucket + self.key + self.stats + self.index + chosen
 
 
 class Pushed(msgspec.Struct, frozen=True, kw_only=True):
-    """Which parts of the predicate act before rows are merged, as text; the whole predicate decides in the end."""
+    """The parts of the predicate that are applied before rows are merged, as text; all of it is applied at the end."""
 
     partition: str | None = None
     bucket: bool = False
@@ -56,8 +56,8 @@ class Pushed(msgspec.Struct, frozen=True, kw_only=True):
 class RowGroups(msgspec.Struct, frozen=True, kw_only=True):
     """Row groups of Parquet files and stripes of ORC files that will be opened; Avro files have none.
 
-    Of `all` row groups `statistics` cannot hold a matching row by the footer, and `index` of the others hold none of
-    the rows that file indexes leave.
+    Of `all` row groups, `statistics` cannot contain a matching row by the footer, and `index` of the others contain
+    none of the rows selected by file indexes.
     """
 
     all: int = 0
@@ -71,24 +71,24 @@ class RowGroups(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def read(self) -> int:
-        """Row groups that are decoded, unless enough rows are found before."""
+        """Row groups that are decoded, unless the limit is reached before."""
         return self.all - self.skipped
 
 
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened when a scan was carried out.
+    """The measured work of a scan.
 
     Attributes:
-        files_opened: data files opened, of the files of the plan. Not opened were:
-        files_by_index: those of which no living row can match by their indexes;
-        files_by_key: those behind the last key of their run that can match;
-        files_by_order: those that cannot hold one of the first rows (`order_by`);
-        files_by_limit: those that follow once the limit was reached;
-        files_by_metadata: those that have no wanted column, of which the number of rows is all that counts.
-        row_groups: of the opened files, as planned while reading: top-N narrows the predicate as it goes.
-        row_groups_read: those of which rows came; fewer than `row_groups.read` if the scan ended before.
-        rows_read: rows that came out of opened files, dead ones included, before anything was merged or filtered.
-        rows_merged: rows that were left where each key has one row and the dead are gone, before the filter.
+        files_opened: data files opened, of the files in the plan. Not opened were:
+            files_by_index: those without a matching live row according to their indexes;
+            files_by_key: those after the last matching key of their run;
+            files_by_order: those that cannot contain one of the first rows (`order_by`);
+            files_by_limit: those after the limit was reached;
+            files_by_metadata: those of which only the row count was needed.
+            row_groups: of the opened files, as planned while reading: top-N narrows the predicate as it proceeds.
+        row_groups_read: those of which rows were read; fewer than `row_groups.read` if the scan ended early.
+        rows_read: rows read from files, including dead ones, before merging and filtering.
+        rows_merged: rows left after merging equal keys and dropping dead rows, before filtering.
         rows_returned: rows of the result.
         bytes_read: bytes of data files, their indexes and deletion vectors; not of metadata.
     """
@@ -126,11 +126,11 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan of a scan. `print` it, or look at its attributes.
+    """The plan of a scan. `print` it, or read its attributes.
 
-    Of the files of the splits, `index_files` will not be read because of their indexes; `index_rows` are the living
-    rows that indexes leave out, those of these files included. `row_groups` are those of the files that will be opened.
-    `analysis` says what happened, if the scan was carried out. `since`: the rows are the changes after this snapshot.
+    Of the files in the splits, `index_files` are skipped because of their indexes; `index_rows` is the number of live
+    rows that indexes skip, including those in these files. `row_groups` are those of the files that will be opened.
+    `analysis` is the measured work, if the scan was run. `since`: the rows are the changes after this snapshot.
     """
 
     table: str
@@ -156,17 +156,17 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def row_count(self) -> int:
-        """Rows in these files, before merging and filtering, dead ones included."""
+        """Rows in these files, before merging and filtering, including dead ones."""
         return sum(split.row_count for split in self.splits)
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of these files."""
+        """The size of these files in bytes."""
         return sum(split.size_bytes for split in self.splits)
 
     @property
     def deletion_count(self) -> int:
-        """How many of these files have deletion vectors."""
+        """The number of these files with deletion vectors."""
         return sum(len(split.deletions) for split in self.splits)
 
     def _repr_html_(self) -> str:
@@ -195,7 +195,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
                 if text
             ]
             if pushed.bucket:
-                lines.append("    bucket     pinned by the bucket key")
+                lines.append("    bucket     selected by the bucket key")
         if self.order_by is not None:
             lines.append(f"  order      {self.order_by}")
         if self.limit is not None:

@@ -1,7 +1,7 @@
-"""Scans of tables that read a partition of one branch, and partitions that this one lacks of another branch.
+"""Scans of tables that read missing partitions from a second branch.
 
-Each branch is planned as a scan of its own; a partition is complete where it has visible files in the branch that comes
-first. Splits say which branch they are of.
+Each branch is planned as a separate scan; a partition is read from the first branch with visible files for it. Splits
+record their branch.
 
 Source: Java `FallbackReadFileStoreTable`, `FileStoreTableFactory`.
 """
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 def open_scan(table: OpenTable, *, options: Mapping[str, str] | None = None, **asked: Any) -> Scan:
-    """The scan of a table: of two branches where options name another one. Changes are those of the branch alone.
+    """The scan of a table, with a second branch if options name one. Changes are always those of the branch alone.
 
-    Cost: for another branch a list and a get.
+    Cost: for a second branch, a list and a get.
     Raises: as `Scan`, and UsageError for branches with different columns.
-    Warns: PaimonWarning for another branch that does not exist; the rows of this one are read, as Java does.
+    Warns: PaimonWarning if the other branch does not exist; only the rows of this branch are read, as in Java.
     """
     found = Scan(table.root, table.schema, options=options, **asked)
     named = {**table.schema.options, **(options or {})}
@@ -63,10 +63,10 @@ def open_scan(table: OpenTable, *, options: Mapping[str, str] | None = None, **a
 
 
 class FallbackScan(Scan):
-    """A scan of two branches with the same columns, which may be NULL in one and not in the other."""
+    """A scan of two branches with the same columns, which may differ in nullability."""
 
     def __init__(self, own: Scan, other: Scan, *, wins: bool) -> None:
-        """`wins`: the partitions of the other branch come first."""
+        """`wins`: the partitions of the other branch take precedence."""
         self.__dict__.update(own.__dict__)
         self._other = other
         self._wins = wins
@@ -75,22 +75,22 @@ class FallbackScan(Scan):
 
     @property
     def _state(self) -> FoundState | Ends | None:
-        """The state of this branch; at a time before the first snapshot of it there is nothing."""
+        """The state of this branch; empty at a time before its first snapshot."""
         if self._found is None:
             self._found = (_at(self._root, self._extent, self._table_schema),)
         return self._found[0]
 
     @property
     def _beside(self) -> Scan:
-        """The scan of the other branch, at the state that belongs to the one of this branch."""
+        """The scan of the other branch, at the state that corresponds to the one of this branch."""
         if self._other._found is None:
             self._other._found = (self._state_beside(),)
         return self._other
 
     def _state_beside(self) -> FoundState:
-        """Snapshots of branches have nothing to do with each other: a snapshot stands for its time.
+        """Snapshots of branches are unrelated: a snapshot is matched by its time.
 
-        Where the other branch is younger, its first snapshot counts, as in Java.
+        If the other branch is younger, its first snapshot is used, as in Java.
         """
         other, extent, own = self._other, self._other._extent, self._state
         assert isinstance(extent, Travel)
@@ -118,6 +118,10 @@ class FallbackScan(Scan):
                 pushed, skipped, given = planned.pushed, skipped.plus(planned.skipped), planner.partitions()
         return Planned(tuple(splits), pushed, skipped)
 
+    def _plan_lazily(self) -> Iterator[Split]:
+        """The splits of both branches: which partitions the second one gives is known when the first one is planned."""
+        yield from self._whole_plan.splits
+
     def _collect(self, first: TopN, meter: ScanMeter | None) -> None:
         given = None
         for scan in self._in_order():
@@ -130,7 +134,7 @@ class FallbackScan(Scan):
                 given = planner.partitions()
 
     def _in_order(self) -> tuple[Scan, Scan]:
-        """The scans of both branches, the one first whose partitions win."""
+        """The scans of both branches, the one whose partitions take precedence first."""
         other = self._beside
         _require_alike(OpenTable(self._root, self._state_schema), other._root, other._state_schema)
         return (other, self) if self._wins else (self, other)
@@ -138,7 +142,7 @@ class FallbackScan(Scan):
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def _of(self, split: Split) -> Scan | None:
-        """The other scan if the split is of the other branch."""
+        """The other scan if the split belongs to the other branch."""
         return self._beside if split.branch == self._other._root.branch else None
 
     def _require_own(self, split: Split) -> None:
@@ -164,7 +168,7 @@ class FallbackScan(Scan):
             yield from self._alike(other._read(split, meter), self._request)
 
     def _alike(self, batches: Iterator[pa.RecordBatch], request: Request) -> Iterator[pa.RecordBatch]:
-        """Rows of either branch in the types of this one."""
+        """Rows of either branch in the types of this branch."""
         schema = request.arrow_schema
         for batch in batches:
             if not batch.num_columns or batch.schema.equals(schema):
@@ -178,7 +182,7 @@ class FallbackScan(Scan):
 
 
 def _at(root: TableRoot, extent: object, schema: TableSchema) -> FoundState:
-    """The state of a branch; at a time before there was one there is nothing."""
+    """The state of a branch; empty at a time before its first snapshot."""
     assert isinstance(extent, Travel)
     try:
         return find_state(root, extent, schema)
@@ -191,7 +195,7 @@ def _at(root: TableRoot, extent: object, schema: TableSchema) -> FoundState:
 
 
 def _require_alike(table: OpenTable, other: TableRoot, other_schema: TableSchema) -> None:
-    """Refuse branches with other columns or partitions; values of a column would be taken for those of another."""
+    """Refuse branches with different columns or partition keys, whose values would be confused."""
     mine, others = _columns(table.schema), _columns(other_schema)
     if mine != others or table.schema.partition_keys != other_schema.partition_keys:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""What reading splits will take and leave, as a value."""
+"""The expected work of reading splits, as a value."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from paimon_py.formats.parts import Parts
 
 
 class Foreseen(msgspec.Struct, frozen=True):
-    """What reading a split takes and leaves, as far as indexes and footers tell.
+    """The expected work of reading a split, from indexes and footers.
 
-    `index_files` and `index_rows`: files, and rows of all files, that indexes leave out. `parts`: the row groups or
-    stripes of every file that will be opened.
+    `index_files` and `index_rows`: files, and rows of all files, that indexes skip. `parts`: the row groups or stripes
+    of every file that will be opened.
     """
 
     index_files: int

@@ -1,4 +1,4 @@
-"""The options of one scan beside those of its table.
+"""Options that are given for a single scan.
 
 Source: Java `Table.copy(dynamicOptions)`.
 """
@@ -18,15 +18,16 @@ from paimon_py.spec.supported import check_readable
 
 _OF_SCANS = frozenset(("scan", *INCREMENTAL, "incremental-between-scan-mode", "incremental-between-tag-to-snapshot"))
 """What options of a single scan that choose a state or a span begin with; the others change the table's own."""
+_BUCKET = "scan.bucket"
 
 
 def with_options(schema: TableSchema, options: Mapping[str, str] | None) -> TableSchema:
-    """The schema with the options of one scan, but for those that choose a snapshot.
+    """The schema with the options of one scan, except for those that select a snapshot.
 
-    Raises: UsageError for what maps no names, OptionError for an option that one scan cannot have.
+    Raises: UsageError if `options` is not a mapping, OptionError for an option that cannot be set for one scan.
     """
     given = _checked_options(options, schema)
-    dynamic = {name: text for name, text in given.items() if name.partition(".")[0] not in _OF_SCANS}
+    dynamic = {name: text for name, text in given.items() if name == _BUCKET or name.partition(".")[0] not in _OF_SCANS}
     found = msgspec.structs.replace(schema, options={**schema.options, **dynamic})
     if dynamic:
         check_readable(found)
@@ -34,19 +35,19 @@ def with_options(schema: TableSchema, options: Mapping[str, str] | None) -> Tabl
 
 
 def like_given(schema: TableSchema, given: TableSchema) -> TableSchema:
-    """An earlier schema of a table, with what one scan says of how values are shown."""
+    """An earlier schema of a table, with the scan's options for the representation of values."""
     text = given.options.get(AS_DESCRIPTOR)
     return schema if text is None else with_option(schema, AS_DESCRIPTOR, text)
 
 
 def with_option(schema: TableSchema, name: str, text: str) -> TableSchema:
-    """The schema with one option as given."""
+    """The schema with one option replaced."""
     return msgspec.structs.replace(schema, options={**schema.options, name: text})
 
 
 def _checked_options(options: Mapping[str, str] | None, schema: TableSchema) -> Mapping[str, str]:
     if options is not None and not isinstance(options, Mapping):
-        raise UsageError(f"options map names to texts, got a {type(options).__name__}")
+        raise UsageError(f"options map names to strings, got a {type(options).__name__}")
     for name, text in (options or {}).items():
         check_dynamic(schema, name, text)
     return options or {}

@@ -1,4 +1,4 @@
-"""The options `incremental-*` and `scan.mode=latest-delta`: the changes of a span, with the meaning Java gives them.
+"""The options `incremental-*` and `scan.mode=latest-delta`: the changes of a range, with Java's semantics.
 
 Source: Java `AbstractDataTableScan.createIncrementalStartingScanner`, `IncrementalDeltaStartingScanner`,
 `IncrementalDiffStartingScanner`, release 2.0.
@@ -23,14 +23,14 @@ BETWEEN = "incremental-between"
 TIMES = "incremental-between-timestamp"
 AUTO_TAG = "incremental-to-auto-tag"
 INCREMENTAL = (BETWEEN, TIMES, AUTO_TAG)
-"""The options that choose a span; a scan has at most one of them."""
+"""The options that select a range; a scan has at most one of them."""
 
 
 class Incremental(msgspec.Struct, frozen=True, kw_only=True):
-    """A span that options choose, by exactly one of:
+    """A range selected by exactly one of:
 
-    `between`: two tags, or two snapshot ids as texts. `times`: two times in epoch milliseconds. `auto_tag`: the changes
-    from the automatic tag before this one. `latest`: the changes of the latest snapshot.
+    `between`: two tags, or two snapshot ids as strings. `times`: two times in epoch milliseconds. `auto_tag`: the
+    changes from the previous automatic tag up to this one. `latest`: the changes of the latest snapshot.
     """
 
     between: tuple[str, str] | None = None
@@ -41,12 +41,12 @@ class Incremental(msgspec.Struct, frozen=True, kw_only=True):
     tags_to_snapshots: bool = False
 
     def ends(self, table: OpenTable) -> Ends | None:
-        """The ends as snapshots; None where nothing lies between them.
+        """The ends as snapshots; None if there is nothing between them.
 
-        Cost: a few gets; of automatic tags a get for each tag.
+        Cost: a few gets; for automatic tags a get per tag.
         Raises:
             UsageError: the ends are in the wrong order, or neither two tags nor two ids.
-            SnapshotNotFoundError, SnapshotExpiredError: there is no such snapshot (any more).
+            SnapshotNotFoundError, SnapshotExpiredError: a snapshot does not exist (any more).
         """
         mode = mode_of(self.mode, table.schema)
         if self.auto_tag is not None:
@@ -81,7 +81,7 @@ class Incremental(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def incremental_of(option: str, text: str, options: Mapping[str, str]) -> Incremental:
-    """The span that one of `INCREMENTAL` chooses; `options`: of the scan and of the table.
+    """The range that one of `INCREMENTAL` selects; `options`: those of the scan and of the table.
 
     Raises: OptionError
     """
@@ -135,7 +135,7 @@ def _diff(start: Snapshot, end: Snapshot) -> Ends | None:
 
 
 def _between_times(root: TableRoot, times: tuple[int, int], mode: Mode, latest: Snapshot) -> Ends | None:
-    """The last snapshots at or before two times; a time before all snapshots means the state before the oldest."""
+    """The last snapshots at or before two times; an earlier time selects the state before the oldest one."""
     start, end = times
     oldest = root.snapshots.get(root.snapshots.earliest_id() or latest.id)
     if start == end or start > latest.time_millis or end < oldest.time_millis:
@@ -151,7 +151,7 @@ def _between_times(root: TableRoot, times: tuple[int, int], mode: Mode, latest: 
 
 
 def _to_auto_tag(root: TableRoot, name: str, options: Options) -> Ends | None:
-    """The diff from the automatic tag before `name`; None where there is no such tag, or none before."""
+    """The diff from the automatic tag before `name`; None if the tag does not exist, or has no predecessor."""
     period = TagPeriod.of(options)
     named = period.begins(name)
     if named is None:

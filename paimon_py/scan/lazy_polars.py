@@ -1,4 +1,4 @@
-"""A scan as a LazyFrame of polars."""
+"""A scan as a polars LazyFrame."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def lazy_frame(rows: Rows) -> polars.LazyFrame:
-    """A LazyFrame that hands columns, filters and limits to the scan; nothing is read yet.
+    """A LazyFrame that pushes columns, filters and limits into the scan; nothing is read yet.
 
-    Where polars compares in another way than the scan, such as zeros of both signs, the scan leaves out what certainly
-    does not match, and polars filters the rest. A limit that polars hands over with a condition comes before it.
+    If polars compares differently from the scan, for example signed zeros, the scan skips only rows that cannot match
+    in either, and polars filters the rest. If polars passes a limit and a condition, the limit applies first.
 
     Source: https://docs.pola.rs/user-guide/plugins/io_plugins
     """

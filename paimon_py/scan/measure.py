@@ -1,4 +1,4 @@
-"""Turn counts into what `scan.explain()` says."""
+"""Converts counters to the values of `scan.explain()`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from paimon_py.scan.foreseen import Foreseen
 
 
 class ScanMeter(Meter):
-    """What a scan has read so far. `files_by_order`: files that cannot hold one of the first rows."""
+    """Counters of a scan. `files_by_order`: files that cannot contain one of the first rows."""
 
     def __init__(self) -> None:
         super().__init__()
         self.files_by_order = 0
 
     def analysis(self, *, files: int, rows_returned: int) -> Analysis:
-        """The counts of a scan of `files` planned files that has ended; what it did not come to, the limit kept off."""
+        """The counters of a finished scan of `files` planned files; unreached files count for the limit."""
         known = self.files_opened + self.files_by_index + self.files_by_key + self.files_by_metadata
         return Analysis(
             files_opened=self.files_opened,

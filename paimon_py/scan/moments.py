@@ -1,4 +1,4 @@
-"""Times that a caller gives, as milliseconds since the epoch."""
+"""Converts times from callers to milliseconds since the epoch."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from paimon_py.spec.options import parse_duration
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _NO_TIME = 31_536_000_000
-"""The end of 1970: a number below is meant as days, hours or seconds, not as milliseconds since the epoch."""
+"""The end of 1970: a smaller number is meant as days, hours or seconds, not as milliseconds since the epoch."""
 _NO_MORE = 253_402_300_799_999
-"""The end of the year 9999: a number above is meant as microseconds or nanoseconds."""
+"""The end of the year 9999: a larger number is meant as microseconds or nanoseconds."""
 
 
 def millis_of(name: str, moment: datetime | str | int) -> int:
-    """A time as epoch milliseconds; one without zone is local time, a day begins at midnight.
+    """A time as epoch milliseconds; without a zone it is local time, and a day stands for its midnight.
 
-    `name`: what messages call the time.
+    `name`: the name of the time in messages.
 
-    Texts are ISO 8601, `2024-01-31` or `2024-01-31T10:00:00+02:00`; a `Z` at their end is UTC.
+    Strings are ISO 8601, `2024-01-31` or `2024-01-31T10:00:00+02:00`; a trailing `Z` is UTC.
 
     Raises: UsageError
     """
@@ -41,7 +41,7 @@ def millis_of(name: str, moment: datetime | str | int) -> int:
 
 
 def _datetime_of(name: str, moment: object) -> datetime:
-    wrong = f"{name} must be a datetime, a text such as 2024-01-31T10:00:00 or epoch milliseconds, not {moment!r}"
+    wrong = f"{name} must be a datetime, a string such as 2024-01-31T10:00:00 or epoch milliseconds, not {moment!r}"
     if isinstance(moment, str):
         text = moment.strip()
         try:
@@ -54,13 +54,13 @@ def _datetime_of(name: str, moment: object) -> datetime:
         return _datetime_of(name, str(moment)[:26])
     if not isinstance(moment, datetime) or moment != moment:  # NaT of pandas is not a time
         raise UsageError(wrong)
-    if type(moment) is not datetime and hasattr(moment, "to_pydatetime"):  # pandas takes no zone for local time
+    if type(moment) is not datetime and hasattr(moment, "to_pydatetime"):  # pandas treats times without zone as UTC
         return cast(datetime, cast(Any, moment).floor("us").to_pydatetime())
     return moment
 
 
 def as_moment(name: str, given: object) -> object:
-    """A day, or a time of NumPy, as a datetime; anything else as it is.
+    """A day, or a NumPy time, as a datetime; other values unchanged.
 
     Raises: UsageError for NaT.
     """
@@ -69,9 +69,9 @@ def as_moment(name: str, given: object) -> object:
 
 
 def age_of(name: str, given: timedelta) -> int:
-    """An age in milliseconds; one a little below 0 is that of everything, also by clocks that disagree.
+    """An age in milliseconds; a slightly negative age counts as 0, to tolerate clock differences.
 
-    Raises: UsageError for one that is a day or more below 0.
+    Raises: UsageError if it is negative by a day or more.
     """
     if given <= timedelta(days=-1):
         raise UsageError(f"{name} = {given!r} is not in the past: an age is above 0, such as timedelta(days=7)")
@@ -79,15 +79,15 @@ def age_of(name: str, given: timedelta) -> int:
 
 
 def as_age(given: object) -> object:
-    """A text such as "1d", "12 h" or "90 min" as an age; anything else as it is."""
+    """A string such as "1d", "12 h" or "90 min" as an age; other values unchanged."""
     nanos = parse_duration(given) if isinstance(given, str) and given.strip()[-1:].isalpha() else None
     return given if nanos is None else timedelta(microseconds=nanos // 1000)
 
 
 def limit_before(name: str, given: datetime | timedelta | str | int, now_millis: int) -> int:
-    """The time that a caller says as an age, also as a text such as "7d", or as a time, in epoch milliseconds.
+    """A time limit in epoch milliseconds, from a time or an age, which may be a string such as "7d".
 
-    Raises: UsageError for a number that is an age and no time, and for an age far below 0.
+    Raises: UsageError for a number that is an age instead of a time, and for a clearly negative age.
     """
     given = cast("datetime | timedelta | str | int", as_age(given))
     if isinstance(given, timedelta):
@@ -107,7 +107,7 @@ def limit_before(name: str, given: datetime | timedelta | str | int, now_millis:
 
 
 def moment_of_text(option: str, text: str) -> int:
-    """The time that an option holds, such as 2024-01-31 10:00:00, local time.
+    """The time in an option, such as 2024-01-31 10:00:00, in local time.
 
     Raises: OptionError
     """
@@ -119,6 +119,6 @@ def moment_of_text(option: str, text: str) -> int:
 
 
 def wall_millis(millis: int) -> int:
-    """What a clock on the wall of this machine's zone shows at a time, as if it were epoch milliseconds."""
+    """The local time of this machine at a moment, as if it were epoch milliseconds."""
     moment = (_EPOCH + timedelta(milliseconds=millis)).astimezone()
     return millis + (moment.utcoffset() or timedelta()) // timedelta(milliseconds=1)

@@ -1,4 +1,4 @@
-"""`table.changes(result)`: what a call that committed did to the rows of a table."""
+"""`table.changes(result)`: the changes of a call that committed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from paimon_py.spec.snapshot import CommitKind, Snapshot, SnapshotId
 
 
 class OfCommit(msgspec.Struct, frozen=True):
-    """The changes of one call: the difference of the state before its snapshots and the last one that holds its rows,
-    or what its snapshots tell by their delta or changelog.
+    """The changes of one call: the difference between the state before its snapshots and the last one with its rows, or
+    the deltas or changelogs of its snapshots.
     """
 
     before: SnapshotId | None
@@ -28,13 +28,13 @@ class OfCommit(msgspec.Struct, frozen=True):
     mode: Mode
 
     def ends(self, table: OpenTable) -> Ends | None:
-        """The ends as snapshots; None where nothing was committed, or nothing but a compaction.
+        """The ends as snapshots; None if nothing was committed except for a compaction.
 
         Cost: two or three gets.
         Raises:
-            SnapshotNotFoundError: the snapshots are of another history, or another table.
+            SnapshotNotFoundError: the snapshots belong to another history, or another table.
             SnapshotExpiredError: they have expired.
-            UnsupportedError: the rows wait for their bucket, so that no state has them yet.
+            UnsupportedError: the rows are in postponed buckets, so that no state contains them yet.
         """
         if self.mode != "diff":
             return self._ends(table)
@@ -57,7 +57,7 @@ class OfCommit(msgspec.Struct, frozen=True):
         return Ends(since=own[0].id - 1, last=own[-1], mode=self.mode, own=tuple(own), refuses_removals=refuses)
 
     def _last(self, root: TableRoot, *, compactions: bool) -> Snapshot | None:
-        """The last snapshot that holds what the call did; a compaction does only where rows wait for it."""
+        """The last snapshot that contains the result of the call; compactions count only for postponed rows."""
         for number in reversed(self.snapshot_ids):
             found = snapshot_of(root, number)
             if found is not None and (compactions or found.commit_kind is not CommitKind.COMPACT):
@@ -68,13 +68,13 @@ class OfCommit(msgspec.Struct, frozen=True):
 def of_commit(result: CommittedSnapshots, end: object, mode: object) -> OfCommit:
     """The changes of the call that returned a result.
 
-    Raises: UsageError for a second end, a mode that is none, and for commits that are not known any more.
+    Raises: UsageError for a second end, an invalid mode, and for commits that are not known any more.
     """
     if end is not None:
-        raise UsageError("a result says where its changes end: write changes(result), or changes(a, b) for two ends")
+        raise UsageError("a result has a fixed end: write changes(result), or changes(a, b) for two ends")
     if result.already_committed and not result.snapshot_ids:
         raise UsageError(
-            "the result says that its commit had happened before, and not in which snapshot, since that is not known"
+            "the commit of this result had happened before, and its snapshot is not known"
             " any more: give two ends, changes(a, b)"
         )
     chosen = require_mode(mode)
@@ -88,7 +88,7 @@ def _require_published(root: TableRoot, snapshot: Snapshot) -> None:
     waiting = (entries.bucket == POSTPONE_BUCKET) & (entries.kind == FileKind.ADD)
     if np.any(waiting):
         raise UnsupportedError(
-            f"the rows of snapshot {snapshot.id} wait for their bucket, so that no state has them: table.compact()"
-            " publishes them, and changes(its result) tells of them; table.stream() gives them as they were written",
+            f"the rows of snapshot {snapshot.id} are in postponed buckets, so no state contains them: table.compact()"
+            " publishes them, and changes(its result) returns them; table.stream() returns them as they were written",
             feature="changes of rows that wait for their bucket",
         )

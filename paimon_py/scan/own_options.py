@@ -1,4 +1,4 @@
-"""The rows of an earlier state as they were then: under the options that the table had, in the columns it has now."""
+"""Reads an earlier state with the table's options at that time, in the current columns."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _MERGING = (
     "aggregation.", "deduplicate.", "deletion-vectors.", "fields.", "first-row.", "ignore-", "merge-engine",
     "partial-update.", "rowkind.", "sequence.",
 )  # fmt: skip
-"""What the names of options begin with that decide which rows a state has, of the same files."""
+"""Prefixes of options that affect which rows a state has, given the same files."""
 
 
 def under(table: OpenTable, schema_id: int) -> TableSchema:
-    """A schema with the options of another version of it, and the columns that only these need.
+    """A schema with the options of another version, and the columns that only these options need.
 
     Cost: one get, the first time.
-    Raises: UnsupportedError for options that paimon_py cannot read by.
+    Raises: UnsupportedError for options that paimon_py does not support for reading.
     """
     if schema_id == table.schema.id:
         return table.schema
@@ -39,7 +39,7 @@ def under(table: OpenTable, schema_id: int) -> TableSchema:
 
 
 def merge_alike(one: TableSchema, other: TableSchema) -> bool:
-    """Whether two versions of a schema make the same rows of the same files."""
+    """Whether two versions of a schema produce the same rows from the same files."""
     first, second = ({name: text for name, text in each.options.items() if name.startswith(_MERGING)}
                      for each in (one, other))  # fmt: skip
     return first == second

@@ -1,8 +1,8 @@
-"""Splits that are read at the same time, in bounded memory."""
+"""Reads splits in parallel, in bounded memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
 READ_BYTES = 96 << 20
-"""Memory for splits that are being read and for batches that wait, together."""
+"""The memory for splits that are being read and for batches in the queue, together."""
 
 _WORKING_BYTES = WINDOW_BYTES // 2
 _WORKING_ROWS = 131_072
@@ -27,16 +27,16 @@ _PIECE_BYTES = 16 << 20
 def read_together(
     table: OpenTable,
     read: Callable[[Split], Iterator[pa.RecordBatch]],
-    splits: Sequence[Split],
+    splits: Iterable[Split],
     *,
     in_order: bool = True,
     keeps: bool = False,
 ) -> Generator[pa.RecordBatch, None, None]:
-    """What `read` gives for all splits, by the pool of the table.
+    """The results of `read` for all splits, from the table's thread pool.
 
     Args:
-        in_order: one split after the other, else as batches come.
-        keeps: the caller keeps all batches anyway, so that none need be held back.
+        in_order: one split after the other; otherwise batches in the order in which they arrive.
+        keeps: the caller keeps all batches, so that the queue need not be bounded.
     Raises: as `read`
     """
     size = _nothing if keeps else _batch_bytes
@@ -44,9 +44,9 @@ def read_together(
 
 
 def count_together(
-    table: OpenTable, count: Callable[[Split], int], splits: Sequence[Split]
+    table: OpenTable, count: Callable[[Split], int], splits: Iterable[Split]
 ) -> Generator[int, None, None]:
-    """What `count` gives for each split, in any order."""
+    """The results of `count` for all splits, in any order."""
 
     def count_split(split: Split) -> Generator[int, None, None]:
         yield count(split)
@@ -54,23 +54,21 @@ def count_together(
     return table.root.env.pool.streams(count_split, splits, _budget(table.schema, _nothing), in_order=False)
 
 
-def small_pieces(splits: Sequence[Split]) -> list[Split]:
+def small_pieces(splits: Iterable[Split]) -> Iterator[Split]:
     """The same splits, large ones in pieces of some neighbouring sections."""
-    found: list[Split] = []
     for split in splits:
         if split.size_bytes <= _PIECE_BYTES or len(split.sections) < 2:
-            found.append(split)
+            yield split
             continue
         piece, size = [], 0
         for section in split.sections:
             piece.append(section)
             size += sum(file.size_bytes for file in section.files)
             if size > _PIECE_BYTES:
-                found.append(split.only(piece))
+                yield split.only(piece)
                 piece, size = [], 0
         if piece:
-            found.append(split.only(piece))
-    return found
+            yield split.only(piece)
 
 
 def _budget(schema: TableSchema, size: Callable[[pa.RecordBatch], int]) -> Budget:
@@ -79,7 +77,7 @@ def _budget(schema: TableSchema, size: Callable[[pa.RecordBatch], int]) -> Budge
 
 
 def _cost(split: Split) -> int:
-    """What reading a split takes: two merge windows of the size that several lanes have, or all its rows."""
+    """The memory for reading a split: two merge windows of the size used with several workers, or all its rows."""
     decoded = _DECODED_FACTOR * split.size_bytes
     return min(decoded, _WORKING_ROWS * decoded // max(1, split.row_count), _WORKING_BYTES)
 
@@ -93,7 +91,7 @@ def _nothing(_result: object) -> int:
 
 
 def cut_to(batches: Generator[pa.RecordBatch, None, None], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """The first rows of some batches; what gives the batches ends with them."""
+    """The first rows of some batches; closes the source of the batches at the end."""
     if limit is None:
         yield from batches
         return

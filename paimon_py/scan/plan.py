@@ -1,4 +1,4 @@
-"""Plan splits from live entries.
+"""Builds splits from live entries.
 
 Source: format.md §17; Java `MergeTreeSplitGenerator`, `AppendOnlySplitGenerator`, `BinPacking`.
 """
@@ -25,22 +25,23 @@ from paimon_py.spec.manifest import DeletionPlace
 from paimon_py.spec.packing import pack
 
 _BOUNDS_BYTES = 1_024
-"""The most that statistics of a file may take in a split; readers check footers by them."""
+"""The maximum size of a file's statistics in a split; readers use them to check footers."""
 
 Deletions = Mapping[tuple[bytes, int], Mapping[str, DeletionPlace]]
 
 
 class Packing(msgspec.Struct, frozen=True, kw_only=True):
-    """How splits are filled: their target size, and the size counted at least for one file. Units: bytes."""
+    """How splits are packed: their target size, and the minimum size counted per file. Units: bytes."""
 
     target_bytes: int
     open_file_bytes: int
 
 
 class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """What all splits of a plan share. `deletions`: deletion vectors by partition and bucket, then by data file.
+    """The common properties of all splits of a plan. `deletions`: deletion vectors by partition and bucket, then by
+    data file.
 
-    `since`: rows are the changes after this snapshot; None for rows of the table. `branch`: of the table.
+    `since`: rows are the changes after this snapshot; None for rows of the table. `branch`: the branch of the table.
     """
 
     snapshot_id: int
@@ -51,12 +52,12 @@ class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Grouped(msgspec.Struct, frozen=True):
-    """Files cut into sections.
+    """Files grouped into sections.
 
-    `files[i]` belongs to entry i. `sections`: file numbers per run, oldest run first, per section, sections in order of
-    partition, bucket and then key (append tables: of writing). `groups[i]`: the bucket that section i belongs to.
-    `keyed`: whether rows have keys, so that a run may hold deletes. `aligned`: files of a section hold columns of the
-    same rows.
+    `files[i]` belongs to entry i. `sections`: file numbers per run, oldest run first, per section; sections are ordered
+    by partition, bucket and then key (append tables: by time of writing). `groups[i]`: the bucket of section i.
+    `keyed`: whether rows have keys, so that a run may contain deletes. `aligned`: the files of a section store columns
+    of the same rows.
     """
 
     files: list[DataFile]
@@ -67,9 +68,9 @@ class Grouped(msgspec.Struct, frozen=True):
 
 
 def append_sections(entries: EntryColumns, *, indexed: bool = False) -> Grouped:
-    """Sections of an append table: every file alone, in the order in which files were written.
+    """Sections of an append table: one per file, in the order in which files were written.
 
-    Source: Java `AppendOnlySplitGenerator`: by smallest sequence number.
+    Source: Java `AppendOnlySplitGenerator`: ordered by smallest sequence number.
     """
     group = _groups(entries)
     order = np.lexsort((entries.min_sequence, group))
@@ -78,16 +79,17 @@ def append_sections(entries: EntryColumns, *, indexed: bool = False) -> Grouped:
 
 
 def aligned_sections(entries: EntryColumns, ranges: RowRanges, *, indexed: bool = False) -> Grouped:
-    """Sections of a table whose rows may have their columns in several files: the files of the same rows."""
+    """Sections of a table that may store columns in several files: the files of the same rows."""
     group = _groups(entries)[ranges.first_entries].tolist() if len(ranges) else []
     sections = [[[file] for file in files] for files in ranges.files()]
     return Grouped(data_files(entries, indexed=indexed), sections, group, False, aligned=True)
 
 
 def settled_files(entries: EntryColumns) -> Mask:
-    """Which files lie in buckets whose keys are unique, in tables where a newer row of a key kills the older one.
+    """A mask of files in buckets with unique keys, for tables in which a newer row of a key marks the older one dead.
 
-    That is so once compaction has seen all files and their deletes: none is of level 0 and none holds deletes.
+    Keys are unique once compaction has processed all files and their deletes: no file is at level 0 or contains
+        deletes.
 
     Source: Java `MergeTreeSplitGenerator`.
     """
@@ -98,12 +100,12 @@ def settled_files(entries: EntryColumns) -> Mask:
 
 
 def settled_sections(entries: EntryColumns, *, indexed: bool = False) -> Grouped:
-    """Sections of files whose keys are unique: every file alone."""
+    """Sections of files with unique keys: one per file."""
     return _alone(entries, True, indexed)
 
 
 def change_sections(entries: EntryColumns, *, indexed: bool = False) -> Grouped:
-    """Sections of files whose rows are changes, each to be read as stored: every file alone, in the order of entries.
+    """Sections of files whose rows are changes, which are read as stored: one per file, in the order of entries.
 
     Source: Java `MergeFileSplitRead.createNoMergeReader`.
     """
@@ -128,7 +130,7 @@ def keyed_sections(
     """Sections and runs of a primary-key table.
 
     Shapes: `min_keys`, `max_keys`: the key columns of the files' key ranges, one slot per entry. `alone`: files that
-        make a section each, whatever their keys.
+      form separate sections, whatever their keys.
     Cost: one sort of all keys; a few µs per file.
     """
     files = data_files(entries, indexed=indexed)
@@ -161,7 +163,7 @@ def _by_age(runs: list[list[int]], files: list[DataFile]) -> list[list[int]]:
 def splits_of(
     entries: EntryColumns, grouped: Grouped, wanted: Sequence[bool] | None, place: PlanOrigin, packing: Packing
 ) -> list[Split]:
-    """Pack the wanted sections of every bucket into splits, in order; a section is never cut.
+    """Pack the requested sections of every bucket into splits, in order; sections are never divided.
 
     Source: Java `BinPacking.packForOrdered`.
     """
@@ -193,9 +195,9 @@ def splits_of(
 
 
 def with_bounds(grouped: Grouped, entries: EntryColumns, wanted: Sequence[bool] | None) -> Grouped:
-    """The same sections, with statistics of the columns in the files of those that are wanted, unless they are large.
+    """The same sections, with column statistics in the requested files, unless they are large.
 
-    Shapes: `entries[i]` is that of `grouped.files[i]`.
+    Shapes: `entries[i]` belongs to `grouped.files[i]`.
     """
     keeps = itertools.repeat(True) if wanted is None else wanted
     sections = [section for section, keep in zip(grouped.sections, keeps, strict=False) if keep]
@@ -208,9 +210,9 @@ def with_bounds(grouped: Grouped, entries: EntryColumns, wanted: Sequence[bool] 
 
 
 def data_files(entries: EntryColumns, *, indexed: bool = False) -> list[DataFile]:
-    """The files of entries, without keys and statistics; `indexed`: with what leads to their file indexes.
+    """The files of entries, without keys and statistics; `indexed`: with references to their file indexes.
 
-    Cost: 3 µs each.
+    Cost: 3 µs per file.
     """
     names = entries.names().to_pylist()
     deletes = entries.delete_row_count.tolist()
@@ -253,7 +255,7 @@ def data_files(entries: EntryColumns, *, indexed: bool = False) -> list[DataFile
 
 
 def _tracks_rows(entries: EntryColumns) -> bool:
-    """Whether an entry says which ids the rows of its file have, or which columns are in the file."""
+    """Whether any entry records the row ids or the columns of its file."""
     return bool((entries.first_row_id != ABSENT).any() or entries.knows("write_columns"))
 
 
@@ -267,7 +269,7 @@ def _with_row_ids(files: list[DataFile], entries: EntryColumns) -> list[DataFile
 
 
 def _indexes(entries: EntryColumns) -> tuple[Iterable[tuple[str, ...]], Iterable[bytes | None]]:
-    """Files beside the files of entries, and indexes in the entries."""
+    """The extra files of entries, and their embedded indexes."""
     codes, lists = entries.lists("extra_files")
     places, values = entries.distinct("embedded_index")
     indexes = values.to_pylist()
@@ -275,7 +277,7 @@ def _indexes(entries: EntryColumns) -> tuple[Iterable[tuple[str, ...]], Iterable
 
 
 def _groups(entries: EntryColumns) -> Ints:
-    """A number per (partition, bucket), in order of first appearance of partitions, then of bucket."""
+    """A number per (partition, bucket), ordered by first appearance of the partition, then by bucket."""
     codes, _ = entries.distinct("partition")
     buckets = entries.bucket
     width = int(buckets.max()) + 1 if len(buckets) else 1

@@ -1,4 +1,4 @@
-"""Plan the splits of a snapshot: manifests → live entries → pruned entries → sections → splits."""
+"""Plans the splits of a snapshot: manifests → live entries → pruned entries → sections → splits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paimon_py.expr.split import split_conjuncts
 from paimon_py.files.physical import evolves_columns
 from paimon_py.lsm.engines import combines_rows
 from paimon_py.metadata.entry_filter import EntryFilter
-from paimon_py.metadata.manifests import live_parts
+from paimon_py.metadata.manifests import fits_in_memory, live_parts
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.row_ranges import row_ranges
@@ -47,15 +47,15 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.types import Field
-from paimon_py.spec.visibility import kills_older_rows, skips_level_zero
+from paimon_py.spec.visibility import clusters_keys, kills_older_rows, skips_level_zero
 from paimon_py.storage.store import FileMissingError
 
 _FEW = 0.25
-"""A share of some entries below which they are copied, so that the others can go."""
+"""Selections of less than this share of the entries are copied, so that the others can be released."""
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """The splits of a scan, and what became of everything else."""
+    """The splits of a scan, and the counts of everything that was skipped."""
 
     splits: tuple[Split, ...]
     pushed: Pushed
@@ -67,7 +67,7 @@ class Planned(msgspec.Struct, frozen=True):
         return cls((), Pushed(), Skipped())
 
     def up_to(self, limit: int | None) -> Planned:
-        """The plan of the first sections that together certainly hold `limit` rows, where every row is wanted."""
+        """The plan reduced to the first sections that are certain to contain `limit` rows, if all rows match."""
         if limit is None:
             return self
         kept: list[Split] = []
@@ -87,18 +87,18 @@ class Planned(msgspec.Struct, frozen=True):
 
 
 def plan_snapshot(root: TableRoot, request: Request, snapshot: Snapshot) -> Planned:
-    """Decide what to read of a snapshot.
+    """Plan what to read from a snapshot.
 
-    Cost: manifests that are not cached are read; about 5 µs per live file.
-    Raises: UnsupportedError for files that need a feature which is not built, before any data file is touched.
+    Cost: reads the manifests that are not cached; about 5 µs per live file.
+    Raises: UnsupportedError for files that need an unsupported feature, before any data file is read.
     """
     return SnapshotPlanner(root, request, snapshot).plan()
 
 
 class Ordered(msgspec.Struct, frozen=True):
-    """A plan for the first rows in the order of a column: small splits, and what statistics say of their files.
+    """A plan for the first rows in the order of a column: small splits, and the statistics of their files.
 
-    `bounds`, `rows`: one slot per file. `files[i]`: the slots of split i; none if statistics do not bound its rows.
+    `bounds`, `rows`: one slot per file. `files[i]`: the slots of split i; empty if statistics do not bound its rows.
     """
 
     planned: Planned
@@ -110,7 +110,7 @@ class Ordered(msgspec.Struct, frozen=True):
 def deletions_of(table: OpenTable, snapshot: Snapshot) -> Deletions:
     """The deletion vectors of a snapshot, by partition and bucket, then by data file.
 
-    Raises: SnapshotExpiredError if the snapshot was expired meanwhile.
+    Raises: SnapshotExpiredError if the snapshot has expired in the meantime.
     """
     if snapshot.index_manifest is None:
         return {}
@@ -121,7 +121,7 @@ def deletions_of(table: OpenTable, snapshot: Snapshot) -> Deletions:
 
 
 def packing_of(schema: TableSchema) -> Packing:
-    """How the splits of a table are filled."""
+    """How the splits of a table are packed."""
     options = Options(schema.options)
     return Packing(
         target_bytes=options.get_memory("source.split.target-size"),
@@ -130,86 +130,100 @@ def packing_of(schema: TableSchema) -> Packing:
 
 
 class SnapshotPlanner:
-    """Decides for one snapshot; `candidates`, `sections` and `count_skipped` are the steps of `plan`, in this order."""
+    """Decides for one snapshot.
+
+    The steps of `plan` are `candidates` (which calls `sift`), `sections`, `pack` and `count_skipped`, in this order.
+
+    Attributes:
+        root: the table.
+        schema: the schema of the rows.
+        snapshot: the snapshot to read.
+        predicate: the wanted rows, None for all.
+    """
 
     def __init__(self, root: TableRoot, request: Request, snapshot: Snapshot, without: pa.Array | None = None) -> None:
         """`without`: serialized partitions that another branch gives."""
-        self._root = root
-        self._schema = request.schema
-        self._snapshot = snapshot
-        self._predicate = request.predicate
+        self.root = root
+        self.schema = request.schema
+        self.snapshot = snapshot
+        self.predicate = request.predicate
         self._every_level = request.every_level
         self._files = request.files
+        self._bucket = request.bucket
         self._counts: dict[str, int] = {}
         self._total = 0
         self._without = without
         self._visible: list[pa.Array] = []
         self._pinned = self._is_sifted = False
+        self._deletions: Deletions | None = None
         enabled = Options(request.schema.options).get_bool("file-index.read.enabled")
         self._asks_indexes = request.predicate is not None and enabled
 
     def plan(self) -> Planned:
-        return self._pack(*self._choose(), packing_of(self._schema))
+        return self.pack(*self._choose(), packing_of(self.schema))
 
     def plan_ordered(self, field: Field) -> Ordered:
-        """A split for every section. Engines that combine rows make values of which no file's statistics know."""
+        """A split per section. Engines that combine rows produce values outside the statistics of any file."""
         entries, grouped, wanted = self._choose()
-        planned = self._pack(entries, grouped, wanted, Packing(target_bytes=0, open_file_bytes=1))
-        combines = self._schema.primary_keys and combines_rows(self._schema)
+        planned = self.pack(entries, grouped, wanted, Packing(target_bytes=0, open_file_bytes=1))
+        combines = self.schema.primary_keys and combines_rows(self.schema)
         most = 1 if combines or grouped.aligned else len(entries)
         sections = [runs for number, runs in enumerate(grouped.sections) if wanted is None or wanted[number]]
         files = tuple(tuple(file for run in runs for file in run) if len(runs) <= most else () for runs in sections)
-        bounds = prune.bounds_of(entries, field, self._root.schemas.get)
+        bounds = prune.bounds_of(entries, field, self.root.schemas.get)
         return Ordered(planned, bounds, from_numpy(entries.row_count, pa.int64()), files)
 
     @property
     def pushed_down(self) -> Pushed:
         """Which parts of the predicate act before rows are merged."""
-        by_partition, by_key = self._only(self._schema.partition_keys), self._only(_key_columns(self._schema))
+        by_partition = _only(self.predicate, self.schema.partition_keys)
+        by_key = _only(self.predicate, _key_columns(self.schema))
         return Pushed(
             partition=None if by_partition is None else repr(by_partition),
             bucket=self._pinned,
             key=None if by_key is None else repr(by_key),
-            stats=None if self._predicate is None else repr(self._predicate),
+            stats=None if self.predicate is None else repr(self.predicate),
         )
 
     def partitions(self) -> pa.Array:
-        """The serialized partitions that have visible files, once planned, as far as the predicate asks for them."""
+        """The serialized partitions with visible files, after planning, restricted by the predicate."""
         return pa.concat_arrays(self._visible).unique()
 
     def count_skipped(self) -> Skipped:
-        """What was left out so far."""
+        """The counts of everything skipped so far."""
         return Skipped(all_files=self._total, **self._counts)
 
-    def _pack(self, entries: EntryColumns, grouped: Grouped, wanted: list[bool] | None, packing: Packing) -> Planned:
-        deletions = deletions_of(OpenTable(self._root, self._schema), self._snapshot)
+    def pack(self, entries: EntryColumns, grouped: Grouped, wanted: list[bool] | None, packing: Packing) -> Planned:
+        """The splits of the wanted sections."""
+        if self._deletions is None:
+            self._deletions = deletions_of(OpenTable(self.root, self.schema), self.snapshot)
+        deletions = self._deletions
         place = PlanOrigin(
-            snapshot_id=self._snapshot.id, schema_id=self._schema.id, deletions=deletions, branch=self._root.branch
+            snapshot_id=self.snapshot.id, schema_id=self.schema.id, deletions=deletions, branch=self.root.branch
         )
-        if self._predicate is not None:
+        if self.predicate is not None:
             grouped = with_bounds(grouped, entries, wanted)
         splits = splits_of(entries, grouped, wanted, place, packing)
         return Planned(tuple(splits), self.pushed_down, self.count_skipped())
 
     def _choose(self) -> tuple[EntryColumns, Grouped, list[bool] | None]:
-        sifts = not self._schema.primary_keys and not evolves_columns(self._schema)
+        sifts = files_stand_alone(self.schema)
         entries = self.candidates(sifts=sifts)
         self._is_sifted = sifts
         return self.sections(entries)
 
     def candidates(self, *, sifts: bool = False) -> EntryColumns:
-        """The files that may hold wanted keys; where a condition leaves files out, only some are in memory at a time.
+        """The files that may contain requested keys; with a selective condition, only part of the entries is in memory.
 
         Args:
-            sifts: without files that cannot match by their statistics, each looked at by itself.
+            sifts: also skip files that cannot match by their own statistics.
         """
-        manifests, wanted = self._root.manifests, EntryFilter(manifests=self._manifests)
-        alone = self._only((*self._schema.partition_keys, *_key_columns(self._schema)))
-        if self._predicate is None or (alone is None and not sifts):
-            return self._sift(manifests.live_entries(self._snapshot, wanted))
+        manifests, wanted = self.root.manifests, EntryFilter(manifests=self.wanted_manifests)
+        if not prunes_files(self.predicate, self.schema, sifts=sifts):
+            return self.sift(manifests.live_entries(self.snapshot, wanted))
         found = []
-        for part in live_parts(manifests, self._snapshot, wanted):
-            chosen = self._by_stats(self._sift(part)) if sifts else self._sift(part)
+        for part in live_parts(manifests, self.snapshot, wanted):
+            chosen = self._by_stats(self.sift(part)) if sifts else self.sift(part)
             found.append(compact(chosen) if len(chosen) < _FEW * len(part) else chosen)
         return concat(found)
 
@@ -217,11 +231,14 @@ class SnapshotPlanner:
         may = self._stats_mask(entries)
         return entries if may is None else self._drop(entries, may, "stats")
 
-    def _sift(self, entries: EntryColumns) -> EntryColumns:
-        schema = self._schema
+    def sift(self, entries: EntryColumns) -> EntryColumns:
+        """The entries without those that cannot have wanted keys, by partition, bucket, key range and level."""
+        schema = self.schema
         self._total += len(entries)
         entries = self._drop(entries, entries.bucket != POSTPONE_BUCKET, "uncompacted")
-        prune.check_entries(entries, schema, self._root.schemas.get)
+        if self._bucket is not None:
+            entries = self._drop(entries, entries.bucket == self._bucket, "choice")
+        prune.check_entries(entries, schema, self.root.schemas.get)
         if skips_level_zero(schema, every_level=self._every_level):
             entries = self._drop(entries, entries.level > 0, "uncompacted")
         if self._files is not None:
@@ -231,43 +248,44 @@ class SnapshotPlanner:
             codes, values = entries.distinct("partition")
             given = numpy_values(pc.is_in(values, value_set=self._without))
             entries = self._drop(entries, ~given[codes], "choice")
-        by_partition = self._only(schema.partition_keys)
-        by_key = self._only(_key_columns(self._schema))
+        by_partition = _only(self.predicate, schema.partition_keys)
+        by_key = _only(self.predicate, _key_columns(self.schema))
         if by_partition is not None:
             chosen = PartitionChoice.where(schema, by_partition)
             entries = self._drop(entries, entries.in_partitions(chosen), "partition")
         pinned = None
-        if self._predicate is not None:
-            pinned = prune.bucket_mask(entries, self._predicate, schema, self._root.schemas.get)
+        if self.predicate is not None:
+            pinned = prune.bucket_mask(entries, self.predicate, schema, self.root.schemas.get)
         if pinned is not None:
             entries = self._drop(entries, pinned, "bucket")
         if by_key is not None:
-            entries = self._drop(entries, prune.key_mask(entries, by_key, schema, self._root.schemas.get), "key")
+            entries = self._drop(entries, prune.key_mask(entries, by_key, schema, self.root.schemas.get), "key")
         self._pinned = self._pinned or pinned is not None
         return entries
 
-    def _manifests(self, files: Sequence[ManifestFile]) -> Mask:
+    def wanted_manifests(self, files: Sequence[ManifestFile]) -> Mask:
         """Which manifests to read."""
-        by_partition = self._only(self._schema.partition_keys)
+        by_partition = _only(self.predicate, self.schema.partition_keys)
         keep: Mask = np.ones(len(files), np.bool_)
         if by_partition is not None:
-            keep = PartitionChoice.where(self._schema, by_partition).of_manifests(files)
+            keep = PartitionChoice.where(self.schema, by_partition).of_manifests(files)
         self._counts["all_manifests"] = len(files)
         self._counts["manifests"] = len(files) - int(np.count_nonzero(keep))
         return keep
 
     def sections(self, entries: EntryColumns) -> tuple[EntryColumns, Grouped, list[bool] | None]:
-        """The files, their sections, and which of these are wanted (None: all).
+        """The files, their sections, and which of these are requested (None: all).
 
-        Sections are made after statistics have taken away what they can; in tables with keys only whole sections.
+        Sections are built after pruning by statistics; in tables with keys, only whole sections are pruned.
 
-        A file of a section with several runs may hold the newest version of a key that an older version in another
-        file would wrongly stand for, so it goes only together with them. Where keys are unique every file is a section.
-        Engines that combine rows make values of which no file's statistics know, so such a section stays.
+        In a section with several runs, a file may contain the newest version of a key; without it, an older version in
+        another file would be returned. Therefore such files are skipped only together. If keys are unique, every file
+        is a section. Engines that combine rows produce values outside the statistics of any file, so their sections are
+        kept.
         """
-        if evolves_columns(self._schema):
+        if evolves_columns(self.schema):
             return self._align(entries)
-        if not self._schema.primary_keys:
+        if not self.schema.primary_keys:
             kept = entries if self._is_sifted else self._by_stats(entries)
             kept = self._drop(kept, self._index_mask(kept), "index")
             return kept, append_sections(kept, indexed=self._asks_indexes), None
@@ -275,29 +293,29 @@ class SnapshotPlanner:
         grouped = self._group_by_key(entries)
         if may is None:
             return entries, grouped, None
-        most = 1 if combines_rows(self._schema) else len(entries)
+        most = 1 if combines_rows(self.schema) else len(entries)
         wanted = [len(runs) > most or any(may[file] for run in runs for file in run) for runs in grouped.sections]
         gone = sum(len(run) for runs, keep in zip(grouped.sections, wanted, strict=True) if not keep for run in runs)
         self._counts["stats"] = gone
         return entries, self._by_index(entries, grouped, wanted), wanted
 
     def _align(self, entries: EntryColumns) -> tuple[EntryColumns, Grouped, list[bool] | None]:
-        """The files of the same rows together: either all of them go, or none."""
+        """Group the files of the same rows: either all or none of them are skipped."""
         ranges = row_ranges(entries)
         grouped = aligned_sections(entries, ranges, indexed=self._asks_indexes)
-        if self._predicate is None or not len(entries):
+        if self.predicate is None or not len(entries):
             return entries, grouped, None
-        pruner = RangePruner(entries, ranges, self._predicate, self._schema, self._root.schemas.get)
+        pruner = RangePruner(entries, ranges, self.predicate, self.schema, self.root.schemas.get)
         may = pruner.by_statistics()
         self._counts["stats"] = int(ranges.counts[~may].sum())
         if self._asks_indexes:
-            found = pruner.by_index(self._root.files)
+            found = pruner.by_index(self.root.files)
             self._counts["index"] = int(ranges.counts[may & ~found].sum())
             may &= found
         return entries, grouped, may.tolist()
 
     def _by_index(self, entries: EntryColumns, grouped: Grouped, wanted: list[bool]) -> Grouped:
-        """The wanted sections without files that cannot match by their indexes, where no other run has their keys."""
+        """The requested sections without files that cannot match by index, if no other run has their keys."""
         alone = [
             file
             for runs, keep in zip(grouped.sections, wanted, strict=True)
@@ -315,34 +333,60 @@ class SnapshotPlanner:
         return msgspec.structs.replace(grouped, sections=sections)
 
     def _group_by_key(self, entries: EntryColumns) -> Grouped:
-        alone = settled_files(entries) if kills_older_rows(self._schema) else None
+        if clusters_keys(self.schema):
+            return settled_sections(entries, indexed=self._asks_indexes)
+        alone = settled_files(entries) if kills_older_rows(self.schema) else None
         if alone is not None and alone.all():
             return settled_sections(entries, indexed=self._asks_indexes)
-        schema_of = self._root.schemas.get
-        lows = prune.key_columns(entries, "min_key", self._schema, schema_of)
-        highs = prune.key_columns(entries, "max_key", self._schema, schema_of)
+        schema_of = self.root.schemas.get
+        lows = prune.key_columns(entries, "min_key", self.schema, schema_of)
+        highs = prune.key_columns(entries, "max_key", self.schema, schema_of)
         return keyed_sections(entries, lows, highs, alone, indexed=self._asks_indexes)
 
     def _stats_mask(self, entries: EntryColumns) -> Mask | None:
-        if self._predicate is None or not len(entries):
+        if self.predicate is None or not len(entries):
             return None
-        return prune.stats_mask(entries, self._predicate, self._schema, self._root.schemas.get)
+        return prune.stats_mask(entries, self.predicate, self.schema, self.root.schemas.get)
 
     def _index_mask(self, entries: EntryColumns) -> Mask:
-        if self._predicate is None or not self._asks_indexes:
+        if self.predicate is None or not self._asks_indexes:
             keep: Mask = np.ones(len(entries), np.bool_)
             return keep
-        return prune.index_mask(entries, self._predicate, self._root.files, self._root.schemas.get)
-
-    def _only(self, columns: tuple[str, ...]) -> Predicate | None:
-        if self._predicate is None or not columns:
-            return None
-        return split_conjuncts(self._predicate, columns)[0]
+        return prune.index_mask(entries, self.predicate, self.root.files, self.root.schemas.get)
 
     def _drop(self, entries: EntryColumns, keep: Mask, reason: str) -> EntryColumns:
         dropped = len(entries) - int(np.count_nonzero(keep))
         self._counts[reason] = self._counts.get(reason, 0) + dropped
         return entries.take(np.flatnonzero(keep)) if dropped else entries
+
+
+def files_stand_alone(schema: TableSchema) -> bool:
+    """Whether each file of a table has whole rows that no other file changes."""
+    return not schema.primary_keys and not evolves_columns(schema)
+
+
+def prunes_files(predicate: Predicate | None, schema: TableSchema, *, sifts: bool) -> bool:
+    """Whether a file can be left out before the others are known: by partition or key, or by statistics (`sifts`)."""
+    columns = (*schema.partition_keys, *_key_columns(schema))
+    return predicate is not None and (sifts or _only(predicate, columns) is not None)
+
+
+def is_large(planner: SnapshotPlanner) -> bool:
+    """Whether a plan of all files would not fit into the memory that manifests are kept in.
+
+    A plan with a condition that leaves files out is not large: only the files that remain are in memory.
+
+    Cost: the manifest lists of the snapshot, unless they were read before.
+    Raises: SnapshotExpiredError if the snapshot was expired meanwhile.
+    """
+    if prunes_files(planner.predicate, planner.schema, sifts=files_stand_alone(planner.schema)):
+        return False
+    return not fits_in_memory(planner.root.manifests, planner.snapshot)
+
+
+def _only(predicate: Predicate | None, columns: tuple[str, ...]) -> Predicate | None:
+    """The part of the predicate that names these columns alone."""
+    return None if predicate is None or not columns else split_conjuncts(predicate, columns)[0]
 
 
 def _key_columns(schema: TableSchema) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Which columns a scan returns: whole ones, and fields inside ROW columns, of which nothing else is decoded.
+"""The columns that a scan returns: whole columns, and fields of ROW columns, of which only those are decoded.
 
 Source: Java `ReadBuilder.withReadType` (nested projection).
 """
@@ -25,7 +25,7 @@ from paimon_py.spec.variant_paths import WHOLE, column_name, with_parts
 
 
 class Projection(msgspec.Struct, frozen=True, kw_only=True):
-    """Returned columns: `fields[i]` lies at `paths[i]`; `parts` are all parts of VARIANT columns that are needed."""
+    """Returned columns: `fields[i]` is at `paths[i]`; `parts`: all required parts of VARIANT columns."""
 
     fields: tuple[Field, ...]
     paths: tuple[tuple[str, ...], ...]
@@ -38,18 +38,18 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def by_name(self) -> dict[str, tuple[str, ...]]:
-        """Where each returned column lies in the table."""
+        """The path in the table of each returned column."""
         return {field.name: path for field, path in zip(self.fields, self.paths, strict=True)}
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """The returned columns for Arrow."""
+        """The Arrow schema of the returned columns."""
         return to_arrow_schema(self.fields)
 
     def narrow(self, schema: TableSchema, whole: frozenset[str]) -> TableSchema:
-        """The schema with as much of its ROW columns as is returned; `whole` columns are needed by others, too.
+        """The schema with ROW columns reduced to the returned fields; `whole` columns are needed completely elsewhere.
 
-        A VARIANT column of which parts are wanted is a ROW of these parts.
+        A VARIANT column of which parts are requested becomes a ROW of these parts.
         """
         inner: dict[str, list[tuple[str, ...]]] = {}
         for path in self.paths:
@@ -75,7 +75,7 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartOf(str):
-    """The name of a returned column that is a part of a VARIANT column, with what it is.
+    """The name of a returned column that is a part of a VARIANT column, together with the part.
 
     Attributes: `ref`, the column and its part.
     """
@@ -84,7 +84,7 @@ class PartOf(str):
 
     @classmethod
     def of(cls, ref: Ref) -> PartOf:
-        """The part that `ref` means, called by its way into the column."""
+        """The part for `ref`, named by its path in the column."""
         assert ref.part is not None
         made = cls(column_name(".".join(ref.column_path), ref.part.path))
         made.ref = ref
@@ -92,7 +92,7 @@ class PartOf(str):
 
 
 def _with_parts(schema: TableSchema, parts: Sequence[PartOf]) -> TableSchema:
-    """The schema with the parts of VARIANT columns in their place."""
+    """The schema with VARIANT columns replaced by their parts."""
     by_column: dict[tuple[str, ...], list[VariantPart]] = {}
     for part in parts:
         assert part.ref.part is not None
@@ -118,12 +118,12 @@ def _replace(fields: tuple[Field, ...], path: tuple[str, ...], parts: Sequence[V
 
 
 def with_parts_of(projection: Projection, predicate: Predicate | None, *, keeps_whole: bool = False) -> Projection:
-    """The projection with the parts of VARIANT columns that a condition needs, too; a column that is returned whole as
-    well is one more part.
+    """The projection plus the parts of VARIANT columns that a condition needs; a column that is also returned whole
+    becomes one more part.
 
     Args:
         keeps_whole: rows are compared by whole columns.
-    Raises: UsageError where a ROW around such a column is returned whole.
+    Raises: UsageError if a ROW around such a column is returned whole.
     """
     refs = [] if predicate is None else [ref for ref in refs_of(predicate) if ref.part is not None]
     parts = [*projection.parts, *(PartOf.of(ref) for ref in refs)]
@@ -148,14 +148,14 @@ def with_parts_of(projection: Projection, predicate: Predicate | None, *, keeps_
 
 
 def whole_columns(predicate: Predicate | None) -> frozenset[str]:
-    """The columns that a condition needs whole: not those of which it needs parts alone."""
+    """The columns that a condition needs whole, without those of which it needs only parts."""
     if predicate is None:
         return frozenset()
     return frozenset(ref.name for ref in refs_of(predicate) if ref.part is None)
 
 
 def listed_names(columns: object) -> tuple[str, ...] | None:
-    """The names in a list, None for none; one name alone is refused. Parts of VARIANT columns are `PartOf`s.
+    """The names in a list, None for none; a single name is refused. Parts of VARIANT columns are `PartOf`s.
 
     Raises: UsageError
     """
@@ -174,12 +174,12 @@ def _name_of(item: object) -> object:
 
 
 def projection_of(columns: ColumnList | None, schema: TableSchema, *, takes_parts: bool = False) -> Projection:
-    """What `columns` names, None for all: `"a"` is the column of that name if there is one, `"pos.x"` else the field
-    `x` of the ROW `pos`.
+    """The projection for `columns`, None for all: `"a"` is the column of that name; `"pos.x"` is the column of that
+    name if it exists, else the field `x` of the ROW `pos`.
 
-    `takes_parts`: parts of VARIANT columns may be among them.
+    `takes_parts`: parts of VARIANT columns are allowed.
 
-    Raises: UsageError for unknown or repeated ones; UnsupportedError for parts where nobody reads them.
+    Raises: UsageError for unknown or repeated columns; UnsupportedError for parts if they are not allowed.
     """
     columns = listed_names(columns)
     if columns is None:
@@ -211,7 +211,7 @@ def _find(name: object, schema: TableSchema, takes_parts: bool) -> tuple[Field, 
 
 
 def column_hint(name: str, schema: TableSchema) -> str:
-    """What to say to somebody who names a column that is not there."""
+    """The hint for a caller who names a missing column."""
     near = near_names(name, schema.names)
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"
@@ -219,7 +219,7 @@ def column_hint(name: str, schema: TableSchema) -> str:
 
 
 def _resolve(fields: Sequence[Field], name: str) -> tuple[Field, tuple[str, ...]] | None:
-    """The field that a dotted name leads to, and the way; a field that is really called so comes first."""
+    """The field that a dotted name refers to, and its path; a field with exactly this name takes precedence."""
     for field in fields:
         if field.name == name:
             return field, (name,)
@@ -235,7 +235,7 @@ def _resolve(fields: Sequence[Field], name: str) -> tuple[Field, tuple[str, ...]
 
 
 def _dead_end(fields: Sequence[Field], name: str) -> str | None:
-    """Where the way that a dotted name goes ends; None if it does not even begin."""
+    """The reason why a dotted name does not resolve; None if its first step does not exist."""
     for field in fields:
         if not name.startswith(f"{field.name}."):
             continue
@@ -247,7 +247,7 @@ def _dead_end(fields: Sequence[Field], name: str) -> str | None:
 
 
 def _narrow(kind: DataType, paths: Sequence[tuple[str, ...]]) -> DataType:
-    """The type with the fields at these paths only; the empty path asks for all of it."""
+    """The type reduced to the fields at these paths; the empty path keeps all of it."""
     if isinstance(kind, VariantParts):
         return kind
     if () in paths or not isinstance(kind, RowType):

@@ -1,6 +1,6 @@
-"""Which files of a snapshot may hold rows that a scan wants: by bucket, key range and statistics.
+"""Selects the files of a snapshot that may contain matching rows: by bucket, key range and statistics.
 
-Every answer is safe: what is not known is kept.
+Every answer is safe: unknown files are kept.
 
 Source: format.md §9, §17; Java `AbstractFileStoreScan`, `KeyValueFileStoreScan`, `BucketSelector`.
 """
@@ -52,9 +52,9 @@ _UNSAFE_HASHES = (Root.FLOAT, Root.DOUBLE)
 
 
 def check_entries(entries: EntryColumns, schema: TableSchema, schema_of: SchemaOf) -> None:
-    """Refuse files that need a feature which is not built. `schema`: of the table.
+    """Refuse files that need an unsupported feature. `schema`: the table's schema.
 
-    Raises: UnsupportedError naming it.
+    Raises: UnsupportedError; the message names the feature.
     """
     evolves = evolves_columns(schema)
     if evolves:
@@ -76,7 +76,7 @@ def check_entries(entries: EntryColumns, schema: TableSchema, schema_of: SchemaO
 
 
 def _check_formats(entries: EntryColumns) -> None:
-    """Refuse files in formats of their own, such as `.video` and `.vector.lance`."""
+    """Refuse files in special formats, such as `.video` and `.vector.lance`."""
     names = entries.names()
     kinds = pc.struct_field(pc.extract_regex(names, r"\.(?P<kind>(?:vector\.)?[^.]*)$"), "kind")
     other = names.filter(pc.invert(pc.fill_null(pc.is_in(kinds, value_set=pa.array(_KINDS)), False)))
@@ -87,9 +87,9 @@ def _check_formats(entries: EntryColumns) -> None:
 
 
 def choice_mask(entries: EntryColumns, files: FileChoice) -> Mask:
-    """Which entries are of the levels, and made at the time or later. Files without a time are older than any.
+    """A mask of entries with the chosen levels and creation times. Files without a time count as oldest.
 
-    Source: Java `DataFileMeta.creationTimeEpochMillis`: entries hold the wall clock of the writer's zone.
+    Source: Java `DataFileMeta.creationTimeEpochMillis`: entries store the local time of the writer.
     """
     keep: Mask = np.ones(len(entries), np.bool_)
     if files.level is not None:
@@ -102,10 +102,11 @@ def choice_mask(entries: EntryColumns, files: FileChoice) -> Mask:
 
 
 def bucket_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema, schema_of: SchemaOf) -> Mask | None:
-    """Which entries lie in the buckets of the only bucket keys that can match; None if they are not pinned.
+    """A mask of entries in the buckets of the bucket keys that can match; None if the predicate does not determine
+    them.
 
-    Every partition keeps its own number of buckets. Only the default bucket function is used: Paimon 0.9 takes the
-    others for it, so a table may be laid out either way.
+    Every partition has its own number of buckets. Only the default bucket function is used: Paimon 0.9 writes with it
+    whatever the option says, so a table may have either layout.
     """
     keys = hashed_keys(entries, schema, schema_of)
     pinned = pinned_values(predicate) if keys is not None else {}
@@ -123,7 +124,7 @@ def bucket_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema
 
 
 def hashed_keys(entries: EntryColumns, schema: TableSchema, schema_of: SchemaOf) -> list[Field] | None:
-    """The columns whose hash is known to have picked the buckets of all these files; None if it is not."""
+    """The columns whose hash is known to have determined the buckets of all these files; None if unknown."""
     keys = [schema.field(name) for name in schema.bucket_keys]
     if not keys or any(not _hashes_safely(field.type) for field in keys):
         return None
@@ -135,7 +136,7 @@ def hashed_keys(entries: EntryColumns, schema: TableSchema, schema_of: SchemaOf)
 
 
 def key_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema, schema_of: SchemaOf) -> Mask:
-    """Which files may hold a matching key, by the statistics of each key column."""
+    """A mask of files that may contain a matching key, by the statistics of each key column."""
     keep: Mask = np.ones(len(entries), np.bool_)
     for number in distinct_integers(entries.schema_id).tolist():
         rows = np.flatnonzero(entries.schema_id == number)
@@ -145,7 +146,7 @@ def key_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema, s
 
 
 def stats_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema, schema_of: SchemaOf) -> Mask:
-    """Which files may hold a matching row, by their value statistics.
+    """A mask of files that may contain a matching row, by their value statistics.
 
     Cost: one pass per distinct (schema, list of columns with statistics).
     """
@@ -164,7 +165,7 @@ def stats_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema,
 
 
 def _bounded_columns(entries: EntryColumns) -> tuple[Ints, list[tuple[str, ...] | None]]:
-    """Which list of columns the value statistics of each entry cover, and these lists; None: all of its schema."""
+    """The list of columns that each entry's value statistics cover, and the lists; None: all columns of its schema."""
     codes, lists = entries.lists("value_stats_columns")
     if not entries.knows("write_columns"):
         return codes, lists
@@ -175,7 +176,7 @@ def _bounded_columns(entries: EntryColumns) -> tuple[Ints, list[tuple[str, ...] 
 
 
 def bounds_of(entries: EntryColumns, field: Field, schema_of: SchemaOf) -> Bounds:
-    """What the value statistics say of one column of the schema that is read, one slot per entry.
+    """The value statistics of one column of the requested schema, one slot per entry.
 
     Cost: one pass per distinct (schema, list of columns with statistics).
     """
@@ -202,7 +203,8 @@ def bounds_of(entries: EntryColumns, field: Field, schema_of: SchemaOf) -> Bound
 
 
 def index_mask(entries: EntryColumns, predicate: Predicate, store: OpenRead, schema_of: SchemaOf) -> Mask:
-    """Which files may hold a matching row, by the indexes in their manifest entries; index files are not read.
+    """A mask of files that may contain a matching row, by the indexes in their manifest entries; no index files are
+    read.
 
     Cost: about 100 µs per such file.
     """
@@ -222,7 +224,7 @@ def _may(
     covered: Sequence[Field],
     which: Literal["key", "value"],
 ) -> Mask:
-    """Which entries, all of one written schema, may match by statistics of the covered columns."""
+    """A mask of entries, all with the same schema, that may match by statistics of the covered columns."""
     wanted = columns_of(predicate)
     fields = [field for field in schema.fields if field.name in wanted and field.id not in TRACKED_IDS]
     bounds = evolved_bounds(entries, covered, written.fields, fields, which=which)
@@ -232,7 +234,7 @@ def _may(
 
 
 def _id_bounds(entries: EntryColumns) -> Bounds:
-    """The first and the last id of the rows of each file; NULL for files that hold them."""
+    """The first and last row id of each file; NULL for files that store the ids."""
     first, has = entries.first_row_id, entries.first_row_id != ABSENT
     last = first + entries.row_count - 1
     low, high = (from_numpy(np.where(has, ends, 0), pa.int64(), has) for ends in (first, last))
@@ -281,14 +283,14 @@ def _bare(kind: DataType) -> tuple[object, ...]:
 
 
 def _hashes_safely(kind: DataType) -> bool:
-    """Whether all known writers hash values of the type alike (wide decimals and NaN differ)."""
+    """Whether all known writers hash values of the type in the same way (not so for wide decimals and NaN)."""
     if not isinstance(kind, Atomic) or kind.root in _UNSAFE_HASHES:
         return False
     return kind.root is not Root.DECIMAL or (kind.precision or 10) <= 18
 
 
 def _combinations(values: Sequence[pa.Array]) -> list[pa.Array] | None:
-    """Every combination of the columns' values, as columns; None if there are too many."""
+    """All combinations of the columns' values, as columns; None if there are too many."""
     if np.prod([len(column) for column in values]) > _MAX_PINNED:
         return None
     rows = list(itertools.product(*(range(len(column)) for column in values)))

@@ -1,6 +1,6 @@
-"""Which row ranges of a table with `data-evolution.enabled` may hold matching rows.
+"""Selects the row ranges of a table with `data-evolution.enabled` that may contain matching rows.
 
-What statistics and indexes of a file say of a column counts only if no newer file of the same rows holds the column.
+Statistics and indexes of a column count only if no newer file of the same rows contains the column.
 
 Source: format.md §24; Java `DataEvolutionFileStoreScan`.
 """
@@ -29,12 +29,12 @@ from paimon_py.storage.store import OpenRead
 
 
 class RangePruner:
-    """Decides for the ranges of some entries."""
+    """Prunes the row ranges of some entries."""
 
     def __init__(
         self, entries: EntryColumns, ranges: RowRanges, predicate: Predicate, schema: TableSchema, schema_of: SchemaOf
     ) -> None:
-        """`schema`: of the rows that are read, to which the predicate is bound."""
+        """`schema`: the requested schema, to which the predicate is bound."""
         self._entries = entries
         self._ranges = ranges
         self._predicate = predicate
@@ -46,7 +46,7 @@ class RangePruner:
         self._newest = {field_id: newest(entries, ranges, mask) for field_id, mask in held.items()}
 
     def by_statistics(self) -> Mask:
-        """Which ranges may match by statistics and ids.
+        """A mask of ranges that may match by statistics and row ids.
 
         Cost: one pass per distinct (schema, list of columns with statistics).
         """
@@ -59,7 +59,7 @@ class RangePruner:
         return may_match(self._predicate, bounds, from_numpy(counts, pa.int64()))
 
     def by_index(self, store: OpenRead) -> Mask:
-        """Which ranges may match by the indexes in manifest entries; index files are not read.
+        """A mask of ranges that may match by the indexes in manifest entries; no index files are read.
 
         Cost: about 100 µs per file with such an index.
         """
@@ -77,14 +77,14 @@ class RangePruner:
         return keep
 
     def _newest_of(self, row: int, at: int, written: TableSchema) -> Iterator[Field]:
-        """The columns of a condition that a file holds the newest values of."""
+        """The columns of a condition whose newest values are in a file."""
         for field in written.fields:
             found = self._newest.get(field.id)
             if found is not None and found[0][at] == row and not found[1][at]:
                 yield field
 
     def _bounds(self, field: Field, counts: Ints) -> Bounds:
-        """Bounds of a column, one slot per range."""
+        """The bounds of a column, one slot per range."""
         entry, tied = self._newest[field.id]
         of_entries = bounds_of(self._entries, field, self._schema_of)
         known = (entry >= 0) & ~tied

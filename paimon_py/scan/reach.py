@@ -1,4 +1,4 @@
-"""How far along a sorted run a predicate can match: the largest leading key it allows."""
+"""Computes where matches end in a sorted run: the largest leading key that the predicate allows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from paimon_py.lsm.probe import Key, KeyProbe
 
 
 def reach(predicate: Predicate, column: str) -> Callable[[pa.RecordBatch], bool] | None:
-    """A test whether a batch lies behind the last key that can match; all that follows in its run then lies there, too.
+    """A test whether a batch, and therefore the rest of its run, is after the last key that can match.
 
-    Shapes: batches in key order that hold `column`, the leading key column.
-    Cost: a few µs per batch; one look at its first key.
-    Returns: None if the predicate sets no upper bound to the column.
+    Shapes: batches in key order that contain `column`, the leading key column.
+    Cost: a few µs per batch, which reads its first key.
+    Returns: None if the predicate has no upper bound for the column.
     """
     last = _largest(predicate, column)
     if last is None:
@@ -30,7 +30,7 @@ def reach(predicate: Predicate, column: str) -> Callable[[pa.RecordBatch], bool]
 
 
 def _largest(predicate: Predicate, column: str) -> tuple[Key, bool] | None:
-    """The largest value of the column in a matching row, and whether it may itself match; None if nothing bounds it."""
+    """The largest value of the column in a matching row, and whether it may match itself; None if unbounded."""
     if isinstance(predicate, (And, Or)):
         found = [_largest(part, column) for part in predicate.parts]
         known = [key for key in found if key is not None]

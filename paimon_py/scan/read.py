@@ -1,4 +1,4 @@
-"""Read splits as batches: which columns to read, raw or merged, filtered, projected.
+"""Reads splits as batches: selects columns, reads raw or merges, filters, and projects.
 
 Source: format.md §17; Java `MergeFileSplitRead`, `RawFileSplitRead`.
 """
@@ -46,7 +46,6 @@ from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.row_shape import without_row_ids
 from paimon_py.scan.split import Section, Split
 from paimon_py.scan.windows import read_plan
-from paimon_py.spec.blobs import blob_place
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
 from paimon_py.spec.snapshot import Base
@@ -59,16 +58,16 @@ if TYPE_CHECKING:
 RAW_BATCH_ROWS = 65_536
 _FEW_ROWS = 1024
 _CHANGE_BATCH_ROWS = 131_072
-"""Most files of changes hold no more rows, and come as one batch each."""
+"""Most files of changes have at most this number of rows, and are read as one batch each."""
 
 
 def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows of a split, in the order of its sections; `meter` counts what is done for them.
+    """The rows of a split, in the order of its sections; `meter` counts the work.
 
-    Shapes: out — batches of `request.arrow_schema`, none empty; `_row_kind` follows last if it is asked for, and where
-        rows are changes.
-    Cost: one raw batch or one merge window in memory besides the open files.
-    Raises: SnapshotExpiredError if the files have been expired meanwhile; CorruptionError for damaged files.
+    Shapes: out — non-empty batches of `request.arrow_schema`, followed by `_row_kind` if it is requested or rows
+      are changes.
+    Cost: one raw batch or one merge window in memory, plus the open files.
+    Raises: SnapshotExpiredError if the files have expired in the meantime; CorruptionError for damaged files.
     """
     if split.compared is not None:
         from paimon_py.scan.diff_read import read_difference
@@ -87,8 +86,11 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
     kinds = request.kinds or split.since is not None
     schema = request.arrow_schema.append(ROW_KIND_FIELD) if kinds else request.arrow_schema
     references = _references(root, request)
+    as_read = not kinds and references is None and len(schema) > 0
     for batch in _SplitReader(root, request, split, meter).batches():
-        if batch.num_rows:
+        if batch.num_rows and as_read and batch.schema.equals(schema, check_metadata=True):
+            yield batch
+        elif batch.num_rows:
             picked = batch.select(list(request.columns))
             columns = [*picked.columns, row_kinds(batch)] if kinds else picked.columns
             found = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else picked
@@ -99,8 +101,8 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
 
 
 def _references(root: TableRoot, request: Request) -> BlobValues | None:
-    """Who follows references to BLOBs, if any are returned."""
-    if not any(blob_place(request.schema, field) for field in request.fields):
+    """The resolver of references to BLOBs, if any are returned."""
+    if not request.returns_blobs:
         return None
     from paimon_py.scan.blob_values import BlobValues
 
@@ -108,12 +110,12 @@ def _references(root: TableRoot, request: Request) -> BlobValues | None:
 
 
 def count_split(root: TableRoot, request: Request, split: Split, most: int | None = None) -> int:
-    """How many rows `read_split` returns; from metadata alone where that is exact.
+    """The number of rows that `read_split` returns; from metadata alone if that is exact.
 
-    A plan holds no partition that does not match, so conditions on partitions alone need not be asked again.
+    A plan contains only matching partitions, so conditions on partitions alone need not be evaluated again.
 
     Args:
-        most: with at least so many rows, any number from `most` on will do as the answer.
+        most: an upper bound; with more rows, any number from `most` may be returned.
     """
     if split.compared is not None:
         return _count(root, request, split, most)
@@ -130,7 +132,7 @@ def count_split(root: TableRoot, request: Request, split: Split, most: int | Non
 
 
 def exact_rows(split: Split, section: Section) -> int | None:
-    """How many rows a section of a split holds; None if metadata do not say."""
+    """The number of rows in a section; None if metadata do not determine it."""
     places = [split.deletions[file.name] for file in section.counted_files if file.name in split.deletions]
     if not section.raw or any(place.cardinality is None for place in places):
         return None
@@ -138,9 +140,9 @@ def exact_rows(split: Split, section: Section) -> int | None:
 
 
 def foresee(root: TableRoot, request: Request, split: Split) -> Foreseen:
-    """What `read_split` would do.
+    """The expected work of `read_split`.
 
-    Cost: index files that the predicate needs and the footers of all files that it would open are read.
+    Cost: reads the index files that the predicate needs, and the footers of all files that would be opened.
     Raises: as `read_split`
     """
     if split.compared is None:
@@ -163,14 +165,14 @@ def _count(root: TableRoot, request: Request, split: Split, most: int | None) ->
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """What a file is asked for: a predicate that leaves out row groups, and positions of rows; None for everything."""
+    """The request to a file: a predicate that skips row groups, and row positions; None for everything."""
 
     predicate: Predicate | None
     rows: BitMap | None
 
 
 class _SplitReader:
-    """One pass over a split: what its sections have in common."""
+    """One read of a split: the state that its sections share."""
 
     def __init__(self, root: TableRoot, request: Request, split: Split, meter: Meter | None = None) -> None:
         schema = request.schema
@@ -204,14 +206,14 @@ class _SplitReader:
                 yield keep(batch, self._request.mask)
 
     def _files_to_open(self, section: Section) -> Sequence[DataFile]:
-        """The files of a section that will be opened, unless an index or a limit spares them."""
+        """The files of a section that will be opened, unless an index or a limit makes that unnecessary."""
         fields = self._stored_fields(section)
         if section.aligned:
             return self._rows.files_to_open(section, fields)
         return section.files if fields else ()
 
     def foreseen(self) -> Foreseen:
-        """What `batches` would do, section by section as there."""
+        """The expected work of `batches`, section by section."""
         index_files = index_rows = 0
         parts: list[Parts] = []
         for section in self._split.sections:
@@ -235,7 +237,7 @@ class _SplitReader:
         return Foreseen(index_files, index_rows, tuple(parts))
 
     def _living(self, section: Section) -> Iterator[pa.RecordBatch]:
-        """One row per key, the dead ones gone; rows that cannot match may be missing."""
+        """One live row per key; rows that cannot match may be missing."""
         fields = self._stored_fields(section)
         if not fields:
             yield from self._rows_without_columns(section)
@@ -251,7 +253,7 @@ class _SplitReader:
             yield from self._merge(section, fields)
 
     def _stored_fields(self, section: Section) -> tuple[Field, ...]:
-        """The columns to decode of a section's files; none if their row counts are enough."""
+        """The columns to decode from a section's files; empty if row counts are enough."""
         if section.raw:
             return (*self._fields, *self._kinds)
         if len(section.runs) == 1:
@@ -286,7 +288,7 @@ class _SplitReader:
     def _run(
         self, section: Section, fields: Sequence[Field], files: Sequence[DataFile], batch_rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """Files one after the other; in key order no further than a key can match."""
+        """The rows of consecutive files; in key order, only up to the last key that can match."""
         for number, file in enumerate(files):
             asked = self._asked_of(section, file)
             if asked.rows is not None and not asked.rows:
@@ -316,13 +318,13 @@ class _SplitReader:
         return self._files.reader(file, self._stamps.stored_fields(file, fields), by_page=by_page)
 
     def _asked_of(self, section: Section, file: DataFile) -> _Asked:
-        """What to ask of a file. Where other runs have rows of the same keys, rows may be left out by key alone."""
+        """The request to a file. If other runs have rows with the same keys, rows may be skipped only by key."""
         if len(section.runs) > 1:
             return _Asked(self._request.by_key, None)
         return _Asked(self._request.predicate, self._wanted_rows(file))
 
     def _wanted_rows(self, file: DataFile) -> BitMap | None:
-        """The living rows of a file that may match by its indexes; None if they do not know."""
+        """The live rows of a file that may match according to its indexes; None if unknown."""
         if self._request.predicate is None or not self._request.asks_indexes or not has_index(file):
             return None
         with self._present():
@@ -345,7 +347,7 @@ class _SplitReader:
 
     @contextlib.contextmanager
     def _present(self) -> Iterator[None]:
-        """Tell a file that is missing from one that has expired."""
+        """Convert a missing file to SnapshotExpiredError if its snapshot has expired."""
         try:
             yield
         except FileMissingError as error:
@@ -365,7 +367,7 @@ def _sorted_runs(section: Section) -> list[SortedRun]:
 def merge_fields(
     schema: TableSchema, returned: Sequence[Field], runs: Sequence[SortedRun], order: MergeOrder, engine: Engine
 ) -> tuple[Field, ...]:
-    """Columns to decode for a merge: what is returned, what orders or makes it, system columns where they decide."""
+    """The columns to decode for a merge: returned ones, those that order or combine rows, system columns."""
     wanted = engine.inputs(frozenset(field.name for field in returned))
     wanted |= {field.name for field in (*order.keys, *order.sequence)}
     fields = [field for field in schema.fields if field.name in wanted]

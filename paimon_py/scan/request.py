@@ -1,4 +1,4 @@
-"""What a reader is asked for: columns, rows that match, kinds, files."""
+"""The request to readers: columns, condition, row kinds, and files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
 from paimon_py.lazy import lazy_property
 from paimon_py.scan.reach import reach
+from paimon_py.spec.blobs import blob_place
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_ID, SEQUENCE_NUMBER, TableSchema
 from paimon_py.spec.types import Field
+from paimon_py.spec.visibility import clusters_keys
 
 
 class FileChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Some of the files of a state: those of one level, of higher levels than one, or made at a time or later (wall
-    clock, in milliseconds).
+    """A selection of the files of a state: those at one level, above a level, or created at a time or later (local time
+    in milliseconds).
     """
 
     level: int | None = None
@@ -31,20 +33,20 @@ class FileChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def join_choices(one: FileChoice | None, other: FileChoice) -> FileChoice:
-    """The files that both choose; at most one of them chooses a level."""
+    """The files that both select; at most one of them selects a level."""
     if one is None:
         return other
     return msgspec.structs.replace(other, level=one.level if other.level is None else other.level)
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What to read of every split. What follows from it is computed once, however many splits there are.
+    """What to read from every split. Derived properties are computed once per request.
 
     `schema`: the schema of the rows. `columns`: names to return, in order. `predicate`: bound to the schema; rows that
     do not match are left out. `every_level`: read rows that no compaction has seen, though the table hides them.
     `kinds`: rows come with `_row_kind`, and keys whose newest row is a delete come as that row; rows that are changes
-    always do. `files`: read these files as if there were no others. `first_rows`: the reader may end after so many
-    rows, so that little is read ahead; the rows are the same.
+    always do. `files`: read these files as if there were no others. `bucket`: read this bucket alone. `first_rows`: the
+    reader may end after so many rows, so that little is read ahead; the rows are the same.
     """
 
     schema: TableSchema
@@ -53,17 +55,23 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     every_level: bool = False
     kinds: bool = False
     files: FileChoice | None = None
+    bucket: int | None = None
     first_rows: int | None = None
 
-    @property
+    @lazy_property
     def fields(self) -> tuple[Field, ...]:
         """The returned columns."""
         return tuple(self.schema.field(name) for name in self.columns)
 
-    @property
+    @lazy_property
     def arrow_schema(self) -> pa.Schema:
-        """The returned columns for Arrow."""
+        """The Arrow schema of the returned columns."""
         return to_arrow_schema(self.fields)
+
+    @lazy_property
+    def returns_blobs(self) -> bool:
+        """Whether BLOBs are returned, which may be references."""
+        return any(blob_place(self.schema, field) is not None for field in self.fields)
 
     @lazy_property
     def read_fields(self) -> tuple[Field, ...]:
@@ -73,31 +81,31 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @lazy_property
     def counting(self) -> Request:
-        """The same without columns: what is needed to count the rows that match."""
+        """The same without columns, for counting the matching rows."""
         if self.predicate is not None and SEQUENCE_NUMBER in columns_of(self.predicate):
-            return self  # what the numbers are depends on the columns, where these lie in several files
+            return self  # sequence numbers depend on the columns if these are stored in several files
         return msgspec.structs.replace(self, columns=())
 
     @lazy_property
     def mask(self) -> Filter | None:
-        """Which rows match; None for all."""
+        """The filter for matching rows; None for all."""
         return None if self.predicate is None else prepare(self.predicate)
 
     @lazy_property
     def by_key(self) -> Predicate | None:
-        """What the predicate says of the primary key alone; None without either."""
+        """The part of the predicate on the primary key alone; None if there is none."""
         if self.predicate is None or not self.schema.primary_keys:
             return None
         return split_conjuncts(self.predicate, self.schema.primary_keys)[0]
 
     @lazy_property
     def key_mask(self) -> Filter | None:
-        """The rows of which the keys match; None for all."""
+        """The filter for rows with matching keys; None for all."""
         return None if self.by_key is None else prepare(self.by_key)
 
     @lazy_property
     def row_id_mask(self) -> Filter | None:
-        """The rows of which the row ids match; None for all."""
+        """The filter for rows with matching row ids; None for all."""
         if self.predicate is None or ROW_ID not in columns_of(self.predicate):
             return None
         by_id = split_conjuncts(self.predicate, [ROW_ID])[0]
@@ -106,25 +114,40 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @lazy_property
     def beyond(self) -> Callable[[pa.RecordBatch], bool] | None:
         """Whether a batch in key order lies behind the last key that matches; None if no key bounds it."""
-        return None if self.by_key is None else reach(self.by_key, self.schema.key_fields[0].name)
+        if self.by_key is None or clusters_keys(self.schema):
+            return None
+        return reach(self.by_key, self.schema.key_fields[0].name)
 
     @lazy_property
     def asks_indexes(self) -> bool:
-        """Whether index files may leave rows out."""
+        """Whether to use index files to skip rows."""
         return self.predicate is not None and Options(self.schema.options).get_bool("file-index.read.enabled")
 
 
 def keys_only(request: Request) -> Request:
-    """What to read of each state for a request of their difference: all columns of the rows with keys that match.
+    """The request to each state for a request of their difference: all columns of the rows with matching keys.
 
-    Other conditions are asked of what has changed, not of the rows that are compared.
+    Other conditions are applied to the changes, not to the compared rows.
     """
     schema = request.schema
-    return Request(schema=schema, columns=schema.names, predicate=request.by_key)
+    return Request(schema=schema, columns=schema.names, predicate=request.by_key, bucket=request.bucket)
+
+
+def every_bucket(schema: TableSchema) -> TableSchema:
+    """The schema of a table of which every bucket is read, whatever its option `scan.bucket` says."""
+    options = {name: text for name, text in schema.options.items() if name != "scan.bucket"}
+    return msgspec.structs.replace(schema, options=options)
+
+
+def asked_bucket(schema: TableSchema) -> int | None:
+    """The bucket to which the option `scan.bucket` limits what scans and streams return; verbs that change rows, care
+    and lookups see every bucket.
+    """
+    return Options(schema.options).find_int("scan.bucket")
 
 
 def keep(batch: pa.RecordBatch, mask: Filter | None) -> pa.RecordBatch:
-    """The rows for which the mask is true; neighbouring rows are a slice, without a copy."""
+    """The rows for which the mask is true; adjacent rows are a slice, without a copy."""
     if mask is None or not batch.num_rows:
         return batch
     flags = mask(batch)

@@ -1,6 +1,6 @@
-"""Rows by their ids: which are asked for, and in which order they come.
+"""Reads rows by their ids, in the requested order.
 
-Source: Java `ReadBuilder.withRowRanges`, whose rows come as files have them.
+Source: Java `ReadBuilder.withRowRanges`, which returns rows in file order.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _WAY = "row_ids takes a list of whole numbers from 0, or a range"
 
 
 def row_ids_of(ids: object, order_by: object = None) -> Ints:
-    """The ids that a caller gave, in their order.
+    """The ids from a caller, in their order.
 
-    Raises: UsageError for anything but whole numbers from 0, and beside another order.
+    Raises: UsageError for values other than integers from 0, and if another order is given.
     """
     if order_by is not None:
         raise UsageError("rows come in the order of row_ids: leave order_by out")
@@ -53,13 +53,13 @@ def _as_ids(ids: Any) -> list[int]:
 
 
 def names_row_ids(columns: Iterable[str] | None, where: Predicate | None) -> bool:
-    """Whether columns or a condition name what tables that track rows know of them; no column has these names."""
+    """Whether columns or a condition use row-tracking columns; no ordinary column has these names."""
     named = {*(columns or ()), *(() if where is None else columns_of(where))}
     return bool({ROW_ID, SEQUENCE_NUMBER} & named)
 
 
 def with_row_id(where: Predicate | None, ids: Ints) -> Predicate:
-    """A condition, and that a row has one of some ids."""
+    """The condition combined with a test for the ids."""
     found = _has_row_id(ids)
     return found if where is None else where & found
 
@@ -72,9 +72,9 @@ def _has_row_id(ids: Ints) -> Predicate:
 
 
 def rows_with_ids(mask: Filter, first: int, count: int) -> BitMap:
-    """The positions of rows whose ids match; the ids run from `first` on. `mask` asks for `_ROW_ID` alone.
+    """The positions of rows with matching ids; ids are consecutive from `first`. `mask` uses only `_ROW_ID`.
 
-    Cost: 10 ns a row.
+    Cost: 10 ns per row.
     """
     found = BitMap()
     for start in range(0, count, _PIECE):
@@ -88,7 +88,7 @@ def rows_with_ids(mask: Filter, first: int, count: int) -> BitMap:
 
 
 def in_order_of(ids: Ints, rows: pa.Table, names: Sequence[str], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """Rows in the order in which their ids were asked for, as often as they were; ids without a row are passed over.
+    """Rows in the order of the requested ids, with repetitions; ids without a row are skipped.
 
     Shapes: `rows` — `_ROW_ID` among the columns; out — the columns `names`.
     """

@@ -1,4 +1,4 @@
-"""The column `_row_kind` of rows that are changes."""
+"""The column `_row_kind` of changes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, VALUE_KIND
 ROW_KIND_FIELD = pa.field(ROW_KIND_COLUMN, pa.string(), nullable=False)
 
 _LETTERS = np.frombuffer("".join(ROW_KINDS).encode(), np.uint16)
-"""The two bytes of every kind."""
+"""The two bytes of each kind."""
 
 
 def row_kinds(batch: pa.RecordBatch) -> pa.Array:
-    """The kind of every row as a text; rows without stored kind are additions.
+    """The kind of every row as a string; rows without a stored kind are additions.
 
     Shapes: a batch with or without the column `_VALUE_KIND`.
-    Raises: CorruptionError for a number that is not a kind.
+    Raises: CorruptionError for an invalid kind.
     """
     place = batch.schema.get_field_index(VALUE_KIND)
     if place < 0:
@@ -30,21 +30,21 @@ def row_kinds(batch: pa.RecordBatch) -> pa.Array:
 
 
 def kind_texts(kinds: pa.Array) -> pa.Array:
-    """The texts of stored kinds.
+    """The strings of stored kinds.
 
-    Raises: CorruptionError for a number that is not a kind.
+    Raises: CorruptionError for an invalid kind.
     """
     numbers = numpy_values(kinds)
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(ROW_KINDS):
         wrong = numbers[(numbers < 0) | (numbers >= len(ROW_KINDS))][0]
-        raise CorruptionError(f"a row has the kind {wrong}, which is none of {', '.join(ROW_KINDS)}")
+        raise CorruptionError(f"a row has the kind {wrong}, which is not one of {', '.join(ROW_KINDS)}")
     return texts_of(numbers)
 
 
 def texts_of(numbers: AnyArray, valid: Mask | None = None) -> pa.Array:
-    """The texts of kinds from 0 to 3, NULL where they are not `valid`.
+    """The strings of kinds from 0 to 3, NULL if not `valid`.
 
-    They have two bytes each and lie one after the other, so that nothing has to be measured.
+    Each string has two bytes, so that the offsets are known in advance.
     """
     letters = _LETTERS[numbers] if numbers.any() else np.full(len(numbers), _LETTERS[0])
     bitmap, nulls = validity_bitmap(valid)
@@ -54,5 +54,5 @@ def texts_of(numbers: AnyArray, valid: Mask | None = None) -> pa.Array:
 
 @functools.lru_cache(maxsize=2)
 def _offsets(texts: int) -> Int32s:
-    """Where texts of two bytes begin and end. Most batches have the same length, so two of them are kept."""
+    """The offsets of strings of two bytes. Most batches have the same length, so the last two results are cached."""
     return np.arange(0, 2 * texts + 2, 2, dtype=np.int32)

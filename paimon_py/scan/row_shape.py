@@ -1,7 +1,7 @@
-"""How rows of a table are shown: as they are, with their kinds, or as rows of a system table.
+"""How the rows of a table are presented: unchanged, with their kinds, or as rows of a system table.
 
-A scan or a stream shows columns of its own. A view says which columns these are, what has to be read of the table for
-them, and turns what is read into what is shown. Whoever plans and reads need not know which view is asked for.
+A row shape defines the presented columns, the columns to read from the table for them, and the conversion of the rows.
+Planning and reading are independent of it.
 """
 
 from __future__ import annotations
@@ -25,43 +25,43 @@ KIND_FIELD_ID = 2_147_483_643
 
 
 class RowShape(Protocol):
-    """How rows of a table are shown."""
+    """The presentation of a table's rows."""
 
     def shown_schema(self, schema: TableSchema) -> TableSchema:
-        """The schema of what is shown of a table with this schema: its fields can be returned and filtered by."""
+        """The schema of the presented rows for a table with this schema; its fields can be returned and filtered by."""
 
     def request_for(self, request: Request) -> Request:
-        """What to read of the table so that `request`, in terms of what is shown, can be answered."""
+        """The request to the table for a `request` in terms of the presented columns."""
 
     def show(self, request: Request, batches: Iterable[pa.RecordBatch], /) -> Iterator[pa.RecordBatch]:
-        """What is shown of the rows of one split.
+        """Convert the rows of one split.
 
-        Shapes: in — batches of `request_for(request).arrow_schema` and `_row_kind`, if that was asked for;
-            out — batches of `request.arrow_schema`, exactly the rows that match.
+        Shapes: in — batches of `request_for(request).arrow_schema`, with `_row_kind` if it was requested;
+          out — batches of `request.arrow_schema`, exactly the matching rows.
         """
 
     def one_for_one(self, request: Request, /) -> bool:
-        """Whether every row that is read is one row that is shown, so that rows need not be seen to be counted."""
+        """Whether every row that is read becomes one presented row, so that counts need no read."""
 
 
 class SameShape(msgspec.Struct, frozen=True):
-    """Rows of the table as they are read, whichever columns they have."""
+    """Rows of the table as they are read, with any columns."""
 
     def request_for(self, request: Request) -> Request:
-        """The same."""
+        """The unchanged request."""
         return request
 
     def show(self, _request: Request, batches: Iterable[pa.RecordBatch], /) -> Iterator[pa.RecordBatch]:
-        """The same rows."""
+        """The unchanged rows."""
         yield from batches
 
     def one_for_one(self, _request: Request, /) -> bool:
-        """Every row is shown."""
+        """Always True: every row is presented."""
         return True
 
 
 class PlainRows(SameShape, frozen=True):
-    """Rows of the table as they are."""
+    """Rows of the table, unchanged."""
 
     def shown_schema(self, schema: TableSchema) -> TableSchema:
         """The table's own schema."""
@@ -69,10 +69,10 @@ class PlainRows(SameShape, frozen=True):
 
 
 class WithRowIds(SameShape, frozen=True):
-    """Rows of a table that tracks rows, with their ids and the snapshots that wrote them as last columns."""
+    """Rows of a table with row tracking, with their ids and the snapshots that wrote them as last columns."""
 
     def shown_schema(self, schema: TableSchema) -> TableSchema:
-        """The table's schema with both columns.
+        """The table's schema plus both columns.
 
         Raises: UsageError if the table does not track rows.
         """
@@ -85,7 +85,7 @@ class WithRowIds(SameShape, frozen=True):
 
 
 def without_row_ids(schema: TableSchema) -> TableSchema:
-    """The schema of a table from one that also shows ids of rows."""
+    """The schema of a table, from one that also includes row ids."""
     if ROW_ID_FIELD not in schema.fields:
         return schema
     fields = tuple(field for field in schema.fields if field.id not in TRACKED_IDS)
@@ -93,7 +93,7 @@ def without_row_ids(schema: TableSchema) -> TableSchema:
 
 
 class WithKinds(msgspec.Struct, frozen=True):
-    """Rows with their kinds, as a column `name` that stands first or last; deletes are rows as well."""
+    """Rows with their kinds, as a first or last column `name`; deletes are included."""
 
     name: str = ROW_KIND_COLUMN
     first: bool = False
@@ -104,9 +104,9 @@ class WithKinds(msgspec.Struct, frozen=True):
         return Field(KIND_FIELD_ID, self.name, Atomic(Root.VARCHAR, nullable=False, length=2_147_483_647))
 
     def shown_schema(self, schema: TableSchema) -> TableSchema:
-        """The table's schema with one more column.
+        """The table's schema plus the column of kinds.
 
-        Raises: UnsupportedError for a table that has a column of that name.
+        Raises: UnsupportedError for a table with a column of that name.
         """
         taken = {self.name, ROW_KIND_COLUMN} & set(schema.names)
         if taken:
@@ -116,7 +116,7 @@ class WithKinds(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(schema, fields=fields)
 
     def request_for(self, request: Request) -> Request:
-        """Other columns, what conditions on kinds need besides, and conditions without kinds."""
+        """The other columns, those that conditions on kinds need, and the conditions that do not use kinds."""
         fields = tuple(field for field in request.schema.fields if field.name != self.name)
         wanted = dict.fromkeys(name for name in request.columns if name != self.name)
         pushed, rest = self._conditions(request)
@@ -126,7 +126,7 @@ class WithKinds(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(request, schema=schema, columns=tuple(wanted), predicate=pushed, kinds=True)
 
     def show(self, request: Request, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of the wanted kinds, their columns in order."""
+        """The rows of the requested kinds, with their columns in order."""
         rest = self._conditions(request)[1]
         mask = None if rest is None else prepare(rest)
         schema = request.arrow_schema
@@ -138,11 +138,11 @@ class WithKinds(msgspec.Struct, frozen=True):
                 yield pa.RecordBatch.from_arrays(picked.columns, schema=schema) if request.columns else picked
 
     def one_for_one(self, request: Request) -> bool:
-        """Unless rows are chosen by their kind."""
+        """True unless rows are selected by their kind."""
         return self._conditions(request)[1] is None
 
     def _conditions(self, request: Request) -> tuple[Predicate | None, Predicate | None]:
-        """The predicate in two: what speaks of the table's columns alone, and the rest."""
+        """The predicate in two parts: the part on the table's columns alone, and the rest."""
         if request.predicate is None:
             return None, None
         return split_conjuncts(request.predicate, [name for name in request.schema.names if name != self.name])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -20,20 +20,20 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.between import Between
 from paimon_py.scan.ends import Ends
-from paimon_py.scan.explain import Analysis, Explanation
 from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.given_options import like_given, with_option, with_options
-from paimon_py.scan.measure import ScanMeter, row_groups_of
+from paimon_py.scan.measure import ScanMeter
 from paimon_py.scan.of_commit import OfCommit
 from paimon_py.scan.parallel_read import count_together, cut_to, read_together, small_pieces
-from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner
+from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner, is_large
 from paimon_py.scan.projection import Projection, listed_names, projection_of, whole_columns, with_parts_of
 from paimon_py.scan.read import RAW_BATCH_ROWS, count_split, foresee, read_split
-from paimon_py.scan.request import FileChoice, Request, join_choices
+from paimon_py.scan.request import FileChoice, Request, asked_bucket, join_choices
 from paimon_py.scan.row_ids import RowIdList, in_order_of, names_row_ids, row_ids_of, with_row_id
 from paimon_py.scan.row_shape import PlainRows, RowShape, SameShape, WithKinds, WithRowIds
-from paimon_py.scan.rows import Rows, row_count
+from paimon_py.scan.rows import row_count
 from paimon_py.scan.split import Split
+from paimon_py.scan.split_rows import SplitRows
 from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
 from paimon_py.spec.blobs import AS_DESCRIPTOR
 from paimon_py.spec.schema import ROW_ID, ROW_KIND_COLUMN, TableSchema
@@ -42,6 +42,7 @@ from paimon_py.spec.types import Field
 
 if TYPE_CHECKING:
     from paimon_py.scan.blob_rows import BlobRow
+    from paimon_py.scan.explain import Explanation
     from paimon_py.scan.top_n import OrderColumn, TopN
 
 
@@ -54,7 +55,7 @@ _DERIVED = frozenset(("_whole_plan", "_projection_and_request", "_table_request"
 
 
 @with_location(lambda scan: scan._root.path, lambda scan: scan._root.schemas.latest())
-class Scan(Rows):
+class Scan(SplitRows[Split]):
     """Rows of a table as of one snapshot: selected columns, matching rows, and an optional limit.
 
     A scan can also return the changes between two states, as rows with their kinds (`Table.changes`, the options
@@ -155,7 +156,7 @@ class Scan(Rows):
             return self._count(split, None if self._limit is None else self._limit - total)
 
         table = OpenTable(self._root, self._table_schema)
-        with closing(count_together(table, count_one, self._whole_plan.splits)) as counts:
+        with closing(count_together(table, count_one, self._plan_lazily())) as counts:
             for count in counts:
                 total += count
                 if self._limit is not None and total >= self._limit:
@@ -173,13 +174,24 @@ class Scan(Rows):
 
     # -- splits -------------------------------------------------------------------------------------------------------
 
+    def iter_splits(self) -> Iterator[Split]:
+        """The splits, planned while they are taken: memory does not grow with the number of files.
+
+        Large plans return the splits in another order than `splits`, and may pack the files differently; the rows are
+        the same. A plan with a condition on partitions, keys, or columns with statistics holds the files that remain.
+
+        Cost: as `splits`; entries of manifests that do not fit into memory are written to local disk.
+        Raises: as `splits`; StorageError if the local disk is full.
+        """
+        self._require_parts()
+        return self._plan_lazily()
+
     def splits(self) -> list[Split]:
         """Independent parts of the scan, which any process can read with `read`. The limit applies to each of them.
 
         Raises: UsageError for a scan with `order_by`, which has no independent parts.
         """
-        if self._order:
-            raise UsageError("a scan with order_by is read as a whole, by to_arrow() or to_reader()")
+        self._require_parts()
         return list(self._whole_plan.splits)
 
     def read(self, split: Split | bytes) -> pa.RecordBatchReader:
@@ -189,6 +201,10 @@ class Scan(Rows):
         value = split if isinstance(split, Split) else Split.from_bytes(split)
         self._require_own(value)
         return pa.RecordBatchReader.from_batches(self.schema, cut_to(self._one_by_one([value]), self._limit))
+
+    def _require_parts(self) -> None:
+        if self._order:
+            raise UsageError("a scan with order_by is read as a whole, by to_arrow() or to_reader()")
 
     def _require_own(self, split: Split) -> None:
         mine, others = (self._request.schema.id, self._root.branch), (split.schema_id, split.branch)
@@ -217,39 +233,13 @@ class Scan(Rows):
         Cost: as `splits`; the footers of all planned files that the scan would open, and index files that the predicate
             needs, are read. With `analyze` also the cost of the scan.
         """
+        from paimon_py.scan.explain_scan import explain_scan
+
         check_flag("analyze", analyze)
-        foreseen = list(self._root.env.pool.map(self._foreseen, self._whole_plan.splits))
-        order = None
-        if self._order:
-            order = ", ".join(f"{field.name} {'descending' if down else 'ascending'}" for field, down in self._order)
-        state = self._state
-        last = state.last if isinstance(state, Ends) else None if state is None else state.snapshot
-        return Explanation(
-            table=self._root.path,
-            snapshot_id=None if last is None else last.id,
-            since=state.since if isinstance(state, Ends) else None,
-            schema_id=self._request.schema.id,
-            columns=tuple(field.name for field in self._projection.fields),
-            predicate=None if self._request.predicate is None else repr(self._request.predicate),
-            limit=self._limit,
-            order_by=order,
-            splits=self._whole_plan.splits,
-            pushed=self._whole_plan.pushed,
-            skipped=self._whole_plan.skipped,
-            index_files=sum(each.index_files for each in foreseen),
-            index_rows=sum(each.index_rows for each in foreseen),
-            row_groups=row_groups_of(foreseen),
-            analysis=self._analyze() if analyze else None,
-        )
+        return explain_scan(self, analyze=analyze)
 
     def _foreseen(self, split: Split) -> Foreseen:
         return foresee(self._root, self._table_request, split)
-
-    def _analyze(self) -> Analysis:
-        """Run the scan and count."""
-        meter = ScanMeter()
-        returned = sum(batch.num_rows for batch in self._rows(meter=meter))
-        return meter.analysis(files=sum(len(split.files) for split in self._whole_plan.splits), rows_returned=returned)
 
     # -- how it is found ----------------------------------------------------------------------------------------------
 
@@ -302,7 +292,8 @@ class Scan(Rows):
         projection = projection_of(self._returned_columns, schema, takes_parts=True)
         projection = with_parts_of(projection, predicate, keeps_whole=compares)
         narrowed = projection.narrow(schema, whole)
-        return projection, Request(schema=narrowed, columns=projection.columns, predicate=predicate, files=files)
+        bucket, columns = asked_bucket(self._table_schema), projection.columns
+        return projection, Request(schema=narrowed, columns=columns, predicate=predicate, files=files, bucket=bucket)
 
     @property
     def _returned_columns(self) -> tuple[str, ...] | None:
@@ -335,6 +326,17 @@ class Scan(Rows):
         planned = Planned.nothing() if self._limit == 0 else self._plan()
         whole = self._order or self._where is not None or not self._view.one_for_one(self._request)
         return planned if whole else planned.up_to(self._limit)
+
+    def _plan_lazily(self) -> Iterator[Split]:
+        """The splits; all are planned first if they fit into memory, and kept for the next call."""
+        known = "_whole_plan" in self.__dict__ or self._limit is not None
+        planner = None if known else self._planner(self._table_request)
+        if planner is None or not is_large(planner):
+            yield from self._whole_plan.splits
+        else:
+            from paimon_py.scan.lazy_plan import plan_lazily
+
+            yield from plan_lazily(planner)
 
     def _plan(self) -> Planned:
         state = self._state
@@ -374,7 +376,7 @@ class Scan(Rows):
             yield from in_order_of(self._row_ids, self._with_ids.to_arrow(), self.schema.names, self._limit)
             return
         if not self._order or not self._limit:
-            splits = self._whole_plan.splits
+            splits = self._plan_lazily()
             found = self._one_by_one(splits, meter) if meter else self._together(splits, in_order=in_order, keeps=keeps)
             yield from cut_to(found, self._limit)
             return
@@ -422,11 +424,11 @@ class Scan(Rows):
         """The rows of a split as the scan presents them."""
         return self._view.show(self._request, read_split(self._root, self._table_request, split, meter))
 
-    def _one_by_one(self, splits: Sequence[Split], meter: ScanMeter | None = None) -> Batches:
+    def _one_by_one(self, splits: Iterable[Split], meter: ScanMeter | None = None) -> Batches:
         for split in splits:
             yield from map(self._projection.apply, self._read(split, meter))
 
-    def _together(self, splits: Sequence[Split], *, in_order: bool, keeps: bool) -> Batches:
+    def _together(self, splits: Iterable[Split], *, in_order: bool, keeps: bool) -> Batches:
         """The rows of splits read in parallel, unless a few rows of the first ones are enough."""
         if self._limit is not None and self._limit <= RAW_BATCH_ROWS:
             return self._one_by_one(splits)

@@ -1,4 +1,4 @@
-"""What a page of a notebook tells of the plan of a scan, for few store calls."""
+"""The summary of a scan's plan for notebooks, for few store calls."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _MANIFESTS = 4
 
 
 def seen_plan(scan: Scan) -> dict[str, object]:
-    """Files, rows and bytes that would be read, and files left out; only the way to ask where that reads much.
+    """Files, rows and bytes that would be read, and skipped files; only a hint if that requires many reads.
 
-    Cost: nothing if the scan was planned before; else the snapshot, its manifest lists, and at most four manifests.
+    Cost: none if the scan was planned before; else the snapshot, its manifest lists, and at most four manifests.
     """
     known = "_whole_plan" in scan.__dict__
     state = scan._state if known or not scan.reads_changes else None

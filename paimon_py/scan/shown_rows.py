@@ -1,4 +1,4 @@
-"""How rows that are not read yet show themselves: as a line, and as a page of a notebook."""
+"""Displays rows that are not read yet: as one line, and in a notebook."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from paimon_py.notebook import scan_page
 
 
 class ShownRows(ABC):
-    """Rows that can say what they are."""
+    """Rows with a description of themselves."""
 
     _title: ClassVar[str] = "Scan"
 
@@ -22,10 +22,10 @@ class ShownRows(ABC):
 
     @abstractmethod
     def _description(self) -> dict[str, object]:
-        """What is read: the table, perhaps its state, and what was asked for, by the names of arguments."""
+        """What is read: the table, the state if given, and the arguments by name."""
 
     def _seen_plan(self) -> dict[str, object]:
-        """What a page of a notebook tells of the plan."""
+        """The summary of the plan for notebooks."""
         return {}
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""A split: everything a reader needs to produce some rows of a table, and nothing else."""
+"""A split: everything that a reader needs to produce some rows of a table."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Run = Annotated[tuple[DataFile, ...], msgspec.Meta(min_length=1)]
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """Files of one bucket whose key ranges touch no other section.
+    """Files of one bucket whose key range overlaps no other section.
 
     `runs`: sorted runs, oldest first; files of a run do not overlap. `raw`: the rows of the files are the rows of the
-    table: one run and no −U or −D. In append tables every file is a section of its own. `aligned`: each run is a file
+    table: one run without −U or −D. In append tables every file is a separate section. `aligned`: each run is a file
     with some columns of the same rows.
     """
 
@@ -35,17 +35,17 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counted_files(self) -> tuple[DataFile, ...]:
-        """The files whose rows are counted, and whose deletion vectors are asked: of files of the same rows one."""
+        """The files whose rows are counted, and whose deletion vectors apply: one among files of the same rows."""
         return (anchor_of(self.files),) if self.aligned else self.files
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """Two states of some keys, whose difference is the rows of a split.
+    """Two states of some keys, whose difference forms the rows of a split.
 
     Attributes:
         before, after: sorted runs, each a split of one bucket; a key is in at most one run of a state.
-        removals: whether keys that are gone come, as −D; if not, other rows come with the kinds they are stored with.
-        old_rows: whether rows that changed come with their old values as well, as −U, before all new ones.
+        removals: whether deleted keys are returned, as −D; if not, other rows have the kinds they are stored with.
+        old_rows: whether changed rows are also returned with their old values, as −U, before all new ones.
     """
 
     before: tuple[Split, ...]
@@ -55,23 +55,23 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Split(Serializable, frozen=True, kw_only=True):
-    """A part of a scan that can be read on its own, in any process.
+    """A part of a scan that can be read independently, in any process.
 
-    Files carry no keys, and short statistics only where a condition is evaluated: planning is done with them.
-    `bytes(split)` travels; `from_bytes` brings it back.
+    Files are stored without keys, and with short statistics only if a condition is evaluated: planning has already used
+    them. `bytes(split)` encodes a split; `from_bytes` decodes it.
 
     Attributes:
         snapshot_id: the snapshot it was planned from.
-        schema_id: schema in which its rows are returned.
+        schema_id: the schema in which its rows are returned.
         partition: serialized BinaryRow of the partition.
-        bucket: bucket number.
+        bucket: number of the bucket.
         total_buckets: buckets of the partition, −1 without fixed buckets.
-        sections: what to read, in key order in primary-key tables, in order of writing in append tables.
+        sections: what to read, in key order in primary-key tables, in the order of writing in append tables.
         deletions: deletion vectors by name of data file; files without one have no dead rows.
-        since: the rows are changes after this snapshot up to and with `snapshot_id`: every stored row, file by file,
-            with its kind in the column `_row_kind`. None: the rows are rows of the table.
-        compared: the rows are the difference of two states, and there are no sections.
-        branch: the branch of the table that the rows are of.
+        since: the rows are changes after this snapshot up to and including `snapshot_id`: every stored row, file by
+            file, with its kind in the column `_row_kind`. None: the rows are rows of the table.
+        compared: the rows are the difference of two states; there are no sections.
+        branch: the branch of the table that the rows belong to.
     """
 
     kind: ClassVar[str] = "split"
@@ -95,7 +95,7 @@ class Split(Serializable, frozen=True, kw_only=True):
 
     @property
     def runs(self) -> tuple[Split, ...]:
-        """The splits whose files are read: those that are compared, or the split itself."""
+        """The splits whose files are read: the compared ones, or the split itself."""
         return (self,) if self.compared is None else (*self.compared.before, *self.compared.after)
 
     @property
@@ -110,18 +110,18 @@ class Split(Serializable, frozen=True, kw_only=True):
         return sum(file.row_count for file in counted)
 
     def dead_rows(self, name: str) -> int:
-        """How many rows of a data file are known to be dead: 0 for files without deletion vector or known count."""
+        """The known number of dead rows of a data file; 0 without a deletion vector or a recorded count."""
         place = self.deletions.get(name)
         return place.cardinality or 0 if place is not None else 0
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the files."""
+        """The size of the files in bytes."""
         return sum(file.size_bytes for file in self.files)
 
     @property
     def raw(self) -> bool:
-        """Whether nothing has to be merged, so that `row_count` less the dead rows is exact."""
+        """Whether no merge is needed, so that `row_count` less the dead rows is exact."""
         return self.compared is None and all(section.raw for section in self.sections)
 
     def only(self, sections: Sequence[Section]) -> Split:

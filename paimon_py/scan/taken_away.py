@@ -1,4 +1,4 @@
-"""Commits that delete rows from tables without a primary key: their files do not show which rows were deleted."""
+"""Detects commits that delete rows from tables without a primary key; their files do not show which rows."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 
 PASSING = "streaming-read-append-overwrite"
-"""The option that says what becomes of such commits."""
+"""The option that configures how streams treat such commits."""
 
 
 def refuses_removals(schema: TableSchema) -> bool:
-    """Whether to refuse them: the table has no primary key, and nobody has said what is to become of them."""
+    """Whether to refuse them: the table has no primary key, and the option is not set."""
     return not schema.primary_keys and not Options(schema.options).is_set(PASSING)
 
 
 def require_nothing_taken(root: TableRoot, snapshot: Snapshot) -> None:
-    """Refuse a snapshot of a table without primary key that deletes data files, makes rows dead, or sets columns.
+    """Refuse a snapshot of a table without a primary key that deletes data files, marks rows dead, or sets columns.
 
-    Compactions and rescaling move rows and take none.
+    Compactions and rescaling move rows but delete none.
 
-    Cost: a get; where there are deletion vectors, or columns in files of their own, one more.
+    Cost: a get; one more with deletion vectors, or columns in separate files.
     Raises: UnsupportedError
     """
     if snapshot.has_same_rows or snapshot.commit_kind in (CommitKind.COMPACT, CommitKind.ANALYZE):
@@ -39,9 +39,9 @@ def require_nothing_taken(root: TableRoot, snapshot: Snapshot) -> None:
         sets_columns = _sets_columns(root, snapshot, files)
     if sets_columns:
         raise UnsupportedError(
-            f"snapshot {snapshot.id} of {root.path} set columns of rows that were there, and the table has no primary "
-            f"key by which to tell them: changes({snapshot.id - 1}, {snapshot.id}, mode='diff') compares the states and"
-            f" tells what went and what came. With the option {PASSING} = 'true' or 'false' such rows are read as new "
+            f"snapshot {snapshot.id} of {root.path} set columns of existing rows, and the table has no primary "
+            f"key to identify them: changes({snapshot.id - 1}, {snapshot.id}, mode='diff') compares the states and"
+            f" returns deleted and added rows. With the option {PASSING} = 'true' or 'false' such rows are read as new "
             "ones with NULL in all other columns, as in Java",
             feature="changes of commits that set columns",
         )
@@ -49,17 +49,17 @@ def require_nothing_taken(root: TableRoot, snapshot: Snapshot) -> None:
         what = snapshot.operation or snapshot.commit_kind.value
         raise UnsupportedError(
             f"snapshot {snapshot.id} of {root.path} ({what}) deleted or replaced rows, and the table has no primary key"
-            f" by which to tell them: changes({snapshot.id - 1}, {snapshot.id}, mode='diff') compares the states and"
-            f" tells what went and what came. With the option {PASSING} = 'true' the rows that such commits wrote are"
-            " read as new ones, with 'false' they are passed over, as in Java",
+            f" to identify them: changes({snapshot.id - 1}, {snapshot.id}, mode='diff') compares the states and"
+            f" returns deleted and added rows. With the option {PASSING} = 'true' the rows that such commits wrote are"
+            " read as new ones, with 'false' they are skipped, as in Java",
             feature="changes of commits that take rows away",
         )
 
 
 def _sets_columns(root: TableRoot, snapshot: Snapshot, files: Sequence[ManifestFile]) -> bool:
-    """Whether a snapshot adds files with columns of rows that were there before it.
+    """Whether a snapshot adds files with columns of existing rows.
 
-    New rows have ids from the next one of the snapshot before on. Where that is gone, every file with less than all
+    The ids of new rows begin at the next row id of the previous snapshot. If that has expired, every file without all
     columns counts.
     """
     if not evolves_columns(root.schemas.get(snapshot.schema_id)):
@@ -76,9 +76,9 @@ def _sets_columns(root: TableRoot, snapshot: Snapshot, files: Sequence[ManifestF
 
 
 def _kills(root: TableRoot, snapshot: Snapshot) -> bool:
-    """Whether a snapshot has other deletion vectors than the one before.
+    """Whether a snapshot has other deletion vectors than the previous one.
 
-    Where that one has expired the kind tells: a commit that makes rows dead is an overwrite, ours and Java's.
+    If that has expired, the kind decides: a commit that marks rows dead is an OVERWRITE, in paimon_py and in Java.
     """
     if snapshot.index_manifest is None:
         return False

@@ -1,4 +1,4 @@
-"""Which state of the table a scan reads: the latest, or one chosen by snapshot, tag, time or watermark.
+"""The state of the table that a scan reads: the latest, or one selected by snapshot, tag, time or watermark.
 
 Source: Java `TimeTravelUtil`, `CoreOptions.StartupMode`, `AbstractDataTableScan.createStartingScanner`.
 """
@@ -33,14 +33,14 @@ _PLACED_MODES = {
     "incremental": set(INCREMENTAL),
 }
 _OWN_MODES = frozenset({"compacted-full", "latest-delta"})
-"""Modes that choose by themselves."""
+"""Modes that select a state without further options."""
 _WATERMARK = "watermark-"
 _HARMLESS = {
     "scan.mode", "scan.manifest.parallelism", "scan.max-splits-per-task", "scan.plan-sort-partition",
     "scan.bounded.watermark", "scan.fallback-branch", "scan.fallback-branch.read-fail-fast", "scan.primary-branch",
-    "incremental-between-scan-mode", "incremental-between-tag-to-snapshot",
+    "incremental-between-scan-mode", "incremental-between-tag-to-snapshot", "scan.bucket",
 }  # fmt: skip
-_DECISIVE = ("scan.fallback-snapshot-branch", "scan.fallback-delta-branch", "scan.bucket")
+_DECISIVE = ("scan.fallback-snapshot-branch", "scan.fallback-delta-branch")
 """Prefixes of stored options that would change what a batch read returns; other unknown ones serve streams."""
 _PLACES = {
     "scan.snapshot-id": "snapshot_id",
@@ -56,12 +56,12 @@ _CHOOSING = frozenset({*_PLACES, *INCREMENTAL, "scan.mode"})
 
 
 class Travel(msgspec.Struct, frozen=True, kw_only=True):
-    """A place in the table's history; without one, the latest snapshot.
+    """A position in the table's history; by default the latest snapshot.
 
     `version` is a tag's name, `watermark-<n>`, or a snapshot id, tried in this order. Times are epoch milliseconds.
-    `compacted`: the state after the last compaction. `file_millis`: of the latest state the files made at this time or
-    later. `creation_millis`: the first state committed at this time or later; where there is none, or states before
-    the time are not known, as `file_millis`.
+    `compacted`: the state after the last compaction. `file_millis`: only the files of the latest state that were
+    created at this time or later. `creation_millis`: the first state committed at this time or later; if it does not
+    exist, or earlier states are unknown, as `file_millis`.
     """
 
     snapshot_id: int | None = None
@@ -75,12 +75,12 @@ class Travel(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_latest(self) -> bool:
-        """Whether nothing was chosen."""
+        """Whether the latest state is selected."""
         return self == Travel()
 
 
 class FoundState(msgspec.Struct, frozen=True):
-    """A state of a table: its snapshot, None for an empty table, and the files of it that count, None for all."""
+    """A state of a table: its snapshot, None for an empty table, and the selected files, None for all."""
 
     snapshot: Snapshot | None
     files: FileChoice | None = None
@@ -95,12 +95,12 @@ def travel_of(
     options: Mapping[str, str] | None = None,
     stored: Mapping[str, str] | None = None,
 ) -> Travel | Incremental:
-    """What arguments and options name together: a place, or a span; else what the table's stored options name.
+    """The position or range selected by arguments and options; else that of the table's stored options.
 
-    A datetime without zone is local time, as everywhere in Python; milliseconds count from the epoch.
+    A datetime without a zone is local time, as in Python; milliseconds count from the epoch.
 
     Raises:
-        UsageError: more than one place, or a value of the wrong type.
+        UsageError: more than one position, or a value of the wrong type.
         UnsupportedError: a `scan.` or `incremental-` option that is not supported.
     """
     given: dict[str, object] = {
@@ -124,11 +124,11 @@ def travel_of(
 
 
 def find_state(root: TableRoot, travel: Travel, schema: TableSchema) -> FoundState:
-    """The state at the place.
+    """The state at a position.
 
     Raises:
-        TableNotFoundError: the table is gone.
-        SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: there is no such state (any more).
+        TableNotFoundError: the table does not exist any more.
+        SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: the state does not exist (any more).
     """
     millis = travel.file_millis
     if travel.creation_millis is not None:
@@ -157,11 +157,11 @@ def _find(root: TableRoot, travel: Travel, schema: TableSchema) -> Snapshot | No
 
 
 def snapshot_of(root: TableRoot, number: int) -> Snapshot | None:
-    """The snapshot of an id; None for the empty table, which only `result.before` of a first commit stands for.
+    """The snapshot with an id; None for the empty table, which only `result.before` of a first commit refers to.
 
     Raises:
-        SnapshotNotFoundError: no snapshot with this id was ever committed, or it is not the one that `result.before`
-            means: that one was rolled back.
+        SnapshotNotFoundError: no snapshot with this id was ever committed, or the one that `result.before` refers to
+            was rolled back.
         SnapshotExpiredError: it has expired.
     """
     mark = number.mark if isinstance(number, SnapshotId) else None
@@ -170,14 +170,14 @@ def snapshot_of(root: TableRoot, number: int) -> Snapshot | None:
     found = root.snapshots.get(int(number))
     if mark is not None and mark != found.mark:
         raise SnapshotNotFoundError(
-            f"snapshot {number} of {root.path} is another one now: the one that is meant was rolled back, and a later"
-            " commit has its number; or it is of another table or branch"
+            f"snapshot {number} of {root.path} is a different one now: the original was rolled back, and a later"
+            " commit has its number; or it belongs to another table or branch"
         )
     return found
 
 
 def _last_compaction(root: TableRoot, latest: Snapshot | None, options: Options) -> Snapshot | None:
-    """The last snapshot of a compaction, or the latest one; of full compactions where the table schedules them."""
+    """The last snapshot of a compaction, or the latest one; of a full compaction if the table schedules them."""
     every = None
     if options.get_enum("changelog-producer") == "full-compaction" or options.is_set("full-compaction.delta-commits"):
         every = options.find_int("full-compaction.delta-commits") or 1
@@ -203,7 +203,8 @@ def _by_version(root: TableRoot, version: str) -> Snapshot | None:
 def _from_options(
     options: Mapping[str, str], together: Mapping[str, str], *, placed: bool
 ) -> Travel | Incremental | None:
-    """What options choose, None for nothing. `together`: with the table's; `placed`: an argument chose already."""
+    """The state that options select, None if none. `together`: combined with the table's; `placed`: an argument selects
+    one."""
     given = [name for name in options if name in _PLACES or name in INCREMENTAL]
     if len(given) > 1:
         raise UsageError(f"a scan reads one state: give only one of {', '.join(given)}")
@@ -255,7 +256,7 @@ def _tag(name: object) -> object:
 
 
 def _whole(name: str, value: int | None) -> int | None:
-    """A number as a plain one; the id of a snapshot keeps its mark."""
+    """An integer as a plain int; the id of a snapshot keeps its mark."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, Integral)):
         raise UsageError(f"{name} must be a whole number, not {value!r}{way_of(value)}")
     return value if value is None or isinstance(value, SnapshotId) else int(value)

@@ -1,7 +1,7 @@
-"""The first rows in an order: splits are read from the most promising on, and only as far as rows may still count.
+"""The first rows in an order: reads the most promising splits first, and stops when no better rows can follow.
 
-NULL comes last in either direction. Otherwise values compare as in filters: NaN is the largest float, −0.0 lies below
-0.0. Of rows that are equal in all columns of the order any may be the last one returned.
+NULL is last in either direction. Otherwise values compare as in filters: NaN is the largest float, and −0.0 is less
+than 0.0. Among rows that are equal in all columns of the order, any may be the last one returned.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ReadSplit = Callable[[Split, Predicate | None], Iterable[pa.RecordBatch]]
 
 
 def order_columns(order_by: object, schema: TableSchema) -> tuple[OrderColumn, ...]:
-    """What `order_by` says: a column, `(column, "descending")`, or a list of these.
+    """Parse `order_by`: a column, `(column, "descending")`, or a list of these.
 
     Raises: UsageError
     """
@@ -66,7 +66,7 @@ def order_columns(order_by: object, schema: TableSchema) -> tuple[OrderColumn, .
 class TopN:
     """Collects the first `limit` rows of an order.
 
-    `rows`: those found so far, in order; None for none. `skipped_files`: how many files were not read.
+    `rows`: those found so far, in order; None for none. `skipped_files`: the number of files that were not read.
     """
 
     def __init__(self, order: Sequence[OrderColumn], limit: int) -> None:
@@ -76,10 +76,10 @@ class TopN:
         self.skipped_files = 0
 
     def collect(self, plan: Ordered, read: ReadSplit) -> None:
-        """Look for such rows in a plan, perhaps after others.
+        """Search a plan for such rows; may be called for several plans.
 
-        Shapes: `plan` knows the leading column of the order.
-        Cost: `limit` rows and one batch in memory; a sort of the rows of each batch that may still count.
+        Shapes: `plan` is ordered by the leading column of the order.
+        Cost: `limit` rows and one batch in memory; a sort of the candidate rows of each batch.
         """
         for place in _promising(plan, self._order[0]):
             threshold = self._threshold()
@@ -104,7 +104,7 @@ class TopN:
         self.rows = table.take(first).combine_chunks()
 
     def _threshold(self) -> Predicate | None:
-        """The condition that a row must fulfil to come before the last row kept; None if every row may."""
+        """The condition for rows that precede the last row kept; None if every row may."""
         if self.rows is None or self.rows.num_rows < self._limit:
             return None
         field, descending = self._order[0]
@@ -118,13 +118,13 @@ class TopN:
 
 
 def both(predicate: Predicate | None, threshold: Predicate | None) -> Predicate | None:
-    """Both conditions."""
+    """The conjunction of both conditions."""
     parts = [part for part in (predicate, threshold) if part is not None]
     return all_of(parts) if parts else None
 
 
 def _promising(plan: Ordered, lead: OrderColumn) -> list[int]:
-    """Places of the splits by the best value that they may hold, those of which nothing is known first."""
+    """The indexes of the splits by the best value that they may contain, unknown ones first."""
     best = plan.bounds.max if lead.descending else plan.bounds.min
     if not len(best):
         return list(range(len(plan.planned.splits)))
@@ -135,7 +135,7 @@ def _promising(plan: Ordered, lead: OrderColumn) -> list[int]:
 
 
 def _sort(table: pa.Table, order: Sequence[OrderColumn]) -> Ints:
-    """Row numbers in the order."""
+    """The row numbers in sorted order."""
     words = []
     for field, descending in order:
         column = combine(table.column(field.name))

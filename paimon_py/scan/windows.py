@@ -1,4 +1,4 @@
-"""How much memory a merge may take: less where several splits are read at the same time."""
+"""The memory of a merge: less if several splits are read in parallel."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LEAST_ROWS = 32_768
 def read_plan(
     order: MergeOrder, engine: Engine, columns: Sequence[str], *, drop_deletes: bool, first_rows: int | None = None
 ) -> Plan:
-    """How the calling thread merges what it reads: all lanes together take about what one would take alone.
+    """The parameters for merges in the calling thread: all workers together use about the memory of one.
 
     Args:
-        first_rows: after so many rows the caller may have enough.
+        first_rows: the caller may need only this number of rows.
     """
     lanes = active_workers()
     return Plan(

@@ -1,5 +1,5 @@
 """The table format as frozen values: types, schemas, snapshots, manifest entries, data files, options, names.
 
-The rules on schemas and options live here as well, as pure functions. What never lives here: reading, writing, Arrow, a
-clock, a store.
+Rules on schemas and options are part of this package, as pure functions. Out of scope: reading, writing, Arrow, clocks
+and stores.
 """

@@ -1,7 +1,7 @@
-"""Aggregate functions of columns: which one a column has, with which settings, and what a schema may ask for.
+"""The aggregate function of each column with its settings, and the rules that schemas must follow.
 
-Java looks at the name of a function when a table is created and at the rest when rows are first merged; here all of it
-is refused when the table is created or altered.
+Java checks the name of a function when a table is created and the rest when rows are first merged; paimon_py checks
+everything when the table is created or altered.
 
 Source: format.md §12.5; Java `AggregateMergeFunction.getAggFuncName`, `FieldAggregatorFactory`, `CoreOptions`,
 `SchemaValidation.validateMergeFunctionFactory`, release 2.0.
@@ -44,12 +44,12 @@ FUNCTIONS = (
     "sum",
     "theta_sketch",
 )
-"""Every function that Java 2.0 knows; `first_not_null_value` is the older name of `first_non_null_value`."""
+"""Every function of Java 2.0; `first_not_null_value` is the old name of `first_non_null_value`."""
 
 RETRACTABLE = frozenset(
     ("sum", "product", "last_value", "last_non_null_value", "collect", "merge_map", "nested_update", "primary-key")
 )
-"""The functions that can take back a value; all others refuse −U and −D rows."""
+"""The functions that can retract a value; all others refuse −U and −D rows."""
 
 REMOVE_ON_DELETE = "aggregation.remove-record-on-delete"
 
@@ -62,10 +62,10 @@ _NULL_KEYS = ("merge", "ignore", "error")
 class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
     """The aggregate function of a column with its settings.
 
-    `ignore_retract`: −U and −D rows change nothing. `distinct`: of collect and listagg. `delimiter`: of listagg.
-    `nested_key`, `nested_sequence`: fields of the ROW inside an ARRAY; `null_keys`: what nested_update does with a
-    key that holds a null (merge it like any other, ignore the row, or fail). `count_limit`: the most rows that
-    nested_update collects. `time_field`: position in the ROW of the text by which merge_map_with_keytime compares.
+    `ignore_retract`: ignore −U and −D rows. `distinct`: of collect and listagg. `delimiter`: of listagg. `nested_key`,
+    `nested_sequence`: fields of the ROW inside an ARRAY; `null_keys`: how nested_update treats a key that contains NULL
+    (merge it like any other, ignore the row, or fail). `count_limit`: the maximum number of rows that nested_update
+    collects. `time_field`: index in the ROW of the string that merge_map_with_keytime compares.
     """
 
     field: Field
@@ -83,8 +83,8 @@ class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
 def column_function(schema: TableSchema, name: str) -> str:
     """The function of a column under the aggregation engine.
 
-    Sequence fields keep the last value, keys themselves; then the column's own option, the default for all columns,
-    and last_non_null_value.
+    Keys keep their values and sequence fields the last value; other columns have the column's own option, the default
+    for all columns, or last_non_null_value.
     """
     if name in Options(schema.options).get_list("sequence.field"):
         return "last_value"
@@ -95,16 +95,16 @@ def column_function(schema: TableSchema, name: str) -> str:
 
 
 def named_function(schema: TableSchema, name: str) -> str | None:
-    """The function that options give a column: its own one, or the default for all columns."""
+    """The function that the options configure for a column: its own, or the default for all columns."""
     return schema.options.get(f"{FIELDS_PREFIX}{name}.aggregate-function", schema.options.get(DEFAULT_AGGREGATE))
 
 
 def aggregate_of(schema: TableSchema, name: str, function: str) -> Aggregate:
-    """The function `function` for a column, with what the column's options say about it.
+    """The aggregate `function` of a column, with the settings in the column's options.
 
     Raises:
         OptionError: an unknown function, or an option that breaks a rule.
-        SchemaError: the function does not go with the column's type.
+        SchemaError: the function does not support the column's type.
     """
     field = schema.field(name)
     _check_name(schema, name, function)
@@ -137,7 +137,7 @@ def aggregate_of(schema: TableSchema, name: str, function: str) -> Aggregate:
 
 
 def check_aggregates(schema: TableSchema, options: Options) -> None:
-    """The rules for aggregate functions of a table whose merge engine uses them.
+    """Check the aggregate functions of a table whose merge engine uses them.
 
     Raises: as `aggregate_of`.
     """
@@ -155,14 +155,14 @@ def check_aggregates(schema: TableSchema, options: Options) -> None:
 
 
 def _group_fields(options: Options) -> frozenset[str]:
-    """The columns that order sequence groups; they have no function."""
+    """The columns that order sequence groups; they have no aggregate function."""
     suffix = ".sequence-group"
     keys = (key for key in options if key.startswith(FIELDS_PREFIX) and key.endswith(suffix))
     return frozenset(name for key in keys for name in key[len(FIELDS_PREFIX) : -len(suffix)].split(","))
 
 
 class _FieldOptions:
-    """The options `fields.<column>.…` of one column, typed."""
+    """The typed options `fields.<column>.…` of one column."""
 
     def __init__(self, options: Mapping[str, str], column: str) -> None:
         self._options = options
@@ -236,7 +236,7 @@ def _check_type(made: Aggregate) -> None:
 
 
 def _needed_type(function: str, data_type: DataType) -> str:
-    """What type the function needs, nothing if this one will do."""
+    """The type that the function needs; empty if the given type fits."""
     fits, needed = _TYPES.get(function, (_anything, ""))
     return "" if fits(data_type) else needed
 

@@ -1,4 +1,4 @@
-"""A row that does not fit: what is reported of it.
+"""A row that does not fit the table, as it is reported.
 
 Source: none
 """
@@ -13,11 +13,11 @@ class BadRow(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         file: path of the file.
-        line: of the file, from 1, at which the row begins.
+        line: the line of the file at which the row begins, from 1.
         column: name of the first column that does not fit; None for a row with more or fewer values than columns.
-        value: the text of that column; None for NULL.
+        value: the string in that column; None for NULL.
         problem: what is wrong.
-        record: the row as it stands in the file.
+        record: the row as written in the file.
     """
 
     file: str

@@ -1,4 +1,4 @@
-"""Which columns hold BLOBs, and where their bytes lie. Pure.
+"""The columns that hold BLOBs, and where their bytes are stored. Pure.
 
 Source: format.md §26; Java `BlobType`, `CoreOptions.blobField`, `SchemaValidation`.
 """
@@ -13,15 +13,15 @@ from paimon_py.spec.type_text import contains
 from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, MapType, Root
 
 BLOB_KEYS = frozenset((Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT, Root.CHAR, Root.VARCHAR))
-"""What the keys of a MAP of BLOBs may be."""
+"""The allowed key types of a MAP of BLOBs."""
 
 AS_DESCRIPTOR = "blob-as-descriptor"
-"""The option of readers that want references instead of bytes."""
+"""The option of readers that return references instead of bytes."""
 
 
 class BlobPlace(enum.Enum):
-    """Where the bytes of a column lie: in files of their own, where a reference in the rows says, or in a column of
-    another table.
+    """Where the bytes of a column are stored: in separate files, at the place that a reference in the rows names, or in
+    a column of another table.
     """
 
     OWN_FILES = "own files"
@@ -35,7 +35,7 @@ def is_blob(kind: DataType) -> bool:
 
 
 def holds_blobs(kind: DataType) -> bool:
-    """Whether a column of a type holds BLOBs in a way that Paimon knows: one, an ARRAY, or the values of a MAP."""
+    """Whether a column of a type holds BLOBs in a supported form: BLOB, ARRAY of BLOB, or MAP to BLOB."""
     if isinstance(kind, ArrayType):
         return is_blob(kind.element)
     if isinstance(kind, MapType):
@@ -49,7 +49,7 @@ def mentions_blobs(kind: DataType) -> bool:
 
 
 def blob_place(schema: TableSchema, field: Field) -> BlobPlace | None:
-    """Where the bytes of a column lie; None if it holds no BLOBs."""
+    """Where the bytes of a column are stored; None if it holds no BLOBs."""
     if not holds_blobs(field.type):
         return None
     options = Options(schema.options)
@@ -61,5 +61,5 @@ def blob_place(schema: TableSchema, field: Field) -> BlobPlace | None:
 
 
 def fields_apart(schema: TableSchema) -> tuple[Field, ...]:
-    """The columns whose bytes lie in `.blob` files beside the rows."""
+    """The columns whose bytes are stored in separate `.blob` files."""
     return tuple(field for field in schema.fields if blob_place(schema, field) is BlobPlace.OWN_FILES)

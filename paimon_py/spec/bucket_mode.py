@@ -1,4 +1,4 @@
-"""How the rows of a table find their buckets.
+"""How rows are assigned to buckets.
 
 Source: format.md §7.3; Java `BucketMode`.
 """
@@ -12,15 +12,15 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
 UNAWARE = -1
-"""The option `bucket` where it gives no number; also the number of buckets in entries of such tables."""
+"""The option `bucket` without a fixed number; also the number of buckets in entries of such tables."""
 
 
 class BucketMode(enum.Enum):
-    """How the rows of a table find their bucket.
+    """How the rows of a table are assigned to buckets.
 
-    FIXED: by a hash of the bucket key. DYNAMIC: where the key is already, else where there is room.
-    CROSS_PARTITION: as DYNAMIC, and a key may be in another partition than its row names. POSTPONED: a compaction
-    decides. NONE: append tables without buckets.
+    FIXED: by a hash of the bucket key. DYNAMIC: to the bucket that has the key, else to one with room. CROSS_PARTITION:
+    like DYNAMIC, but the key may be in another partition than the row. POSTPONED: by a compaction. NONE: append tables
+    without buckets.
     """
 
     FIXED = enum.auto()
@@ -31,7 +31,7 @@ class BucketMode(enum.Enum):
 
 
 def bucket_mode(schema: TableSchema) -> BucketMode:
-    """The mode of a table by its option `bucket` and its keys.
+    """The mode of a table, from its option `bucket` and its keys.
 
     Raises: OptionError if the option is not a number.
     """
@@ -46,12 +46,12 @@ def bucket_mode(schema: TableSchema) -> BucketMode:
 
 
 def is_cross_partition(schema: TableSchema) -> bool:
-    """Whether a row's key can move from one partition to another: the primary key lacks a partition key."""
+    """Whether a key can move from one partition to another: the primary key does not contain all partition keys."""
     return bool(schema.primary_keys) and not set(schema.partition_keys) <= set(schema.primary_keys)
 
 
 def counts_anew(schema: TableSchema, *, compacts: bool | None = None) -> bool:
-    """Whether every writer numbers its rows from 0: no order of rows is kept, and writers do not compact.
+    """Whether every writer starts its sequence numbers at 0: row order is not kept, and writers do not compact.
 
     Args:
         compacts: whether writers compact; None: as the option `write-only` says.

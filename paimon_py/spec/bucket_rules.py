@@ -1,4 +1,4 @@
-"""Rules for options about buckets: those that Java checks, and those that Java trips over when rows are written.
+"""Rules for bucket options: those that Java checks, and those whose violation makes Java fail when rows are written.
 
 Source: format.md §7; Java `SchemaValidation.validateBucket`, `BucketFunction`, `HashBucketAssigner`, release 2.0.
 """
@@ -19,7 +19,7 @@ HIVE_TYPES = frozenset(
         Root.CHAR, Root.VARCHAR, Root.BINARY, Root.VARBINARY, Root.DECIMAL,
     )
 )  # fmt: skip
-"""Types of bucket keys that the bucket function `hive` has a hash of."""
+"""The bucket key types that the bucket function `hive` can hash."""
 
 _DYNAMIC = (
     "dynamic-bucket.target-row-num",
@@ -35,7 +35,7 @@ _POSTPONED = (
 
 
 def check_bucket_key(schema: TableSchema, options: Options) -> None:
-    """Refuse bucket keys that are not columns, or are columns that cannot be bucket keys.
+    """Refuse bucket keys that are missing columns or cannot be bucket keys.
 
     Raises: OptionError
     """
@@ -61,7 +61,7 @@ def check_bucket_key(schema: TableSchema, options: Options) -> None:
 
 
 def check_bucket(schema: TableSchema, options: Options) -> None:
-    """Refuse numbers of buckets that count nothing, and options that do not go with the way rows find their bucket.
+    """Refuse invalid numbers of buckets, and options that contradict the bucket mode.
 
     Raises: OptionError, SchemaError
     """
@@ -116,7 +116,7 @@ def _is_one_of(data_type: DataType, roots: frozenset[Root]) -> bool:
 
 
 def _check_counts(options: Options, names: tuple[str, ...]) -> None:
-    """Refuse an option that is given and counts nothing; −1 as the most buckets means no limit."""
+    """Refuse an option that is set to less than 1; −1 as the maximum number of buckets means no limit."""
     for name in names:
         value = options.get_memory(name) if name.endswith("-size-per-bucket") else options.find_int(name)
         if value is not None and value < 1 and not (name == "dynamic-bucket.max-buckets" and value == -1):

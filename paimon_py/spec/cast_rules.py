@@ -1,6 +1,6 @@
-"""Which type changes the format allows: implicit casts keep every value, explicit ones may not.
+"""The type changes that the format allows: implicit casts preserve every value, explicit casts may not.
 
-Source: format.md §3.3; Java `DataTypeCasts` (what may be asked for) and `CastExecutors` (what can be done).
+Source: format.md §3.3; Java `DataTypeCasts` (allowed changes) and `CastExecutors` (implemented casts).
 """
 
 from __future__ import annotations
@@ -55,23 +55,23 @@ _EXPLICIT: dict[Root, frozenset[Root]] = {
     Root.TIMESTAMP: _INSTANTS | STRINGS,
     Root.TIMESTAMP_LTZ: _INSTANTS | STRINGS,
 }
-"""Explicit casts by source type, less the pairs that Java's rules let pass and its code lacks."""
+"""Explicit casts by source type, without the pairs that Java's rules allow but its code does not implement."""
 
 
 def is_text(kind: DataType) -> bool:
-    """Whether a column of the type holds text, of any length."""
+    """Whether a column of the type holds strings, of any length."""
     return isinstance(kind, Atomic) and kind.root in STRINGS
 
 
 def supports_cast(source: DataType, target: DataType, explicit: bool) -> bool:
     """Whether a column of type `source` may become `target`.
 
-    Nullability counts only for implicit casts: a nullable type never implicitly becomes NOT NULL. Constructed types
-    change only into text; their parts are changed by path.
+    Nullability matters only for implicit casts: a nullable type never implicitly becomes NOT NULL. Constructed types
+    can only be cast to strings; their parts are changed by path.
 
     Args:
-        source: the type that files have.
-        target: the type that readers are to see.
+        source: the type in the files.
+        target: the type for readers.
         explicit: also allow casts that may lose information or fail on some values.
     """
     if source.nullable and not target.nullable and not explicit:
@@ -94,9 +94,9 @@ def _same(source: DataType, target: DataType) -> bool:
 
 
 def what_is_lost(source: DataType, target: DataType) -> str | None:
-    """What becomes of values that a cast does not keep, for people; None where every value is kept but for rounding.
+    """Describe, for users, how a cast changes values; None if all values are preserved except for rounding.
 
-    Of casts that `supports_cast` allows. Source: Java `CastExecutors`, as `files/casts/cast.py` does them.
+    Covers the casts that `supports_cast` allows. Source: Java `CastExecutors`, implemented in `files/casts/cast.py`.
     """
     if not isinstance(source, Atomic) or not isinstance(target, Atomic):
         return None
@@ -104,7 +104,7 @@ def what_is_lost(source: DataType, target: DataType) -> str | None:
     if wanted in STRINGS | BINARIES:
         return _of_length(source, target)
     if given in STRINGS:
-        return "texts that cannot be read so make reads fail"
+        return "strings that cannot be parsed make reads fail"
     if wanted is Root.DECIMAL:
         whole = (target.precision or 0) - (target.scale or 0)
         scale = (source.scale or 0) if given is Root.DECIMAL else 0
@@ -144,11 +144,11 @@ def _of_integer(given: Root, wanted: Root) -> str | None:
 
 _DIGITS = {Root.TINYINT: 3, Root.SMALLINT: 5, Root.INT: 10, Root.BIGINT: 19}
 _TEXT_LENGTH_MAX = 400
-"""No number, date or truth value has a longer text."""
+"""The maximum length of a number, date or boolean as a string."""
 
 
 def _whole_digits(source: Atomic) -> int:
-    """Most digits before the point."""
+    """The maximum number of digits before the decimal point."""
     if source.root is Root.DECIMAL:
         return (source.precision or 0) - (source.scale or 0)
     return _DIGITS.get(source.root, 0 if source.root is Root.BOOLEAN else 400)

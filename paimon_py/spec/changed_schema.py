@@ -1,4 +1,4 @@
-"""How changes of a table's schema make its next version, or which rule forbids one.
+"""Applies schema changes to produce the next version of a schema, and refuses forbidden ones.
 
 Source: format.md §3.3; Java `SchemaManager.generateTableSchema`, `SchemaChange`, release 2.0.
 """
@@ -62,8 +62,8 @@ def apply(
 
     Args:
         schema: the latest version.
-        changes: applied in their order; the result is one version.
-        has_snapshots: whether the table holds data; some options cannot change then.
+        changes: applied in order; the result is one version.
+        has_snapshots: whether the table contains data; some options cannot change then.
         time_millis: creation time of the new version.
 
     Raises:
@@ -80,7 +80,7 @@ def apply(
 
 
 def _refuse_dots(fields: Sequence[Field], column: object) -> None:
-    """Refuse a text such as "pos.z" that may mean a field inside the ROW "pos", or a column with a dot in its name."""
+    """Refuse a string such as "pos.z", which may mean a field of the ROW "pos" or a column with a dot in its name."""
     if not isinstance(column, str):
         return
     row, _, rest = column.partition(".")
@@ -93,7 +93,7 @@ def _refuse_dots(fields: Sequence[Field], column: object) -> None:
 
 
 class _Draft:
-    """A schema in the middle of its changes."""
+    """A schema to which changes are being applied."""
 
     def __init__(self, schema: TableSchema, has_snapshots: bool) -> None:
         options = Options(schema.options)
@@ -346,7 +346,7 @@ def _move(fields: tuple[Field, ...], name: str, position: Position) -> tuple[Fie
 
 
 def _way(given: object) -> str:
-    """What to write instead of things that are nearly schema changes."""
+    """A hint for values that are nearly schema changes."""
     if isinstance(given, (list, tuple)):
         return ", each as an argument of its own: alter(*changes)"
     return "; SetOption(name, text) sets an option" if isinstance(given, Mapping) else ""

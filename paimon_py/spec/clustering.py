@@ -1,4 +1,4 @@
-"""How the rows of an append table are laid out by a few of its columns: sorted by them, or along a curve through them.
+"""Clustering of append tables by some columns: sorted by them, or along a space-filling curve.
 
 Source: Paimon "Dedicated Compaction / Sort Compact", "Incremental Clustering"; Java `CoreOptions.clusteringStrategy`,
 `SortCompactAction`, `CompactProcedure`, `SchemaValidation.validateIncrementalClustering`.
@@ -27,13 +27,13 @@ _WITHOUT_ORDER = frozenset((Root.VARIANT, Root.BLOB, Root.GEOMETRY, Root.GEOGRAP
 
 
 class Clustering(msgspec.Struct, frozen=True):
-    """Columns, and how they order rows.
+    """Columns, and the order of rows by them.
 
     Attributes:
-        columns: names, the most significant first where that matters.
-        strategy: `order` compares column after column; `zorder` and `hilbert` follow a curve that gives every column
-            the same weight.
-        text_bytes: leading bytes of a text or binary value that count on the z-order curve.
+        columns: names, the most significant first if the order matters.
+        strategy: `order` compares column by column; `zorder` and `hilbert` follow a curve that gives every column the
+            same weight.
+        text_bytes: the number of leading bytes of a string or binary value that the z-order curve uses.
     """
 
     columns: tuple[str, ...]
@@ -47,14 +47,14 @@ def is_incremental(schema: TableSchema) -> bool:
 
 
 def sort_clustering(schema: TableSchema, order_by: NameList | None, strategy: str | None) -> Clustering | None:
-    """The clustering that a caller of `compact` asks for; None: none.
+    """The clustering requested by a caller of `compact`; None: no clustering.
 
-    Columns that are not given are those of the table's options; without a strategy rows are sorted column by column.
+    Columns default to those in the table's options; without a strategy, rows are sorted column by column.
 
     Raises:
-        UsageError: the table has a primary key, keeps the order of its buckets or clusters by itself; a column does
-            not exist, is given twice or is a partition key; the strategy does not exist or needs more columns.
-        UnsupportedError: a column is of a type without an order.
+        UsageError: the table has a primary key, preserves the row order of its buckets, or clusters incrementally; a
+        column does not exist, is listed twice or is a partition key; the strategy does not exist or needs more columns.
+            UnsupportedError: a column has a type without an order.
     """
     if order_by is None and strategy is None:
         return None
@@ -69,10 +69,10 @@ def sort_clustering(schema: TableSchema, order_by: NameList | None, strategy: st
 
 
 def table_clustering(schema: TableSchema) -> Clustering:
-    """The clustering of a table that clusters incrementally.
+    """The clustering of a table with incremental clustering.
 
     Raises:
-        OptionError: its options name no columns, or go against each other.
+        OptionError: the options name no columns, or contradict each other.
         UsageError, UnsupportedError: as `sort_clustering`.
     """
     check_incremental(schema, Options(schema.options))
@@ -80,10 +80,10 @@ def table_clustering(schema: TableSchema) -> Clustering:
 
 
 def check_incremental(schema: TableSchema, options: Options) -> None:
-    """Refuse `clustering.incremental` where Java does.
+    """Refuse `clustering.incremental` where Java refuses it.
 
     Raises:
-        OptionError: says why.
+        OptionError: the message gives the reason.
     """
     if not options.get_bool(INCREMENTAL):
         return
@@ -106,8 +106,8 @@ def check_columns(schema: TableSchema, before: TableSchema | None = None) -> Non
     """Refuse clustering by columns that do not exist.
 
     Args:
-        before: the version that is altered. Java renames and drops columns and leaves the option as it was: what is
-            stale already stays.
+        before: the version that is altered. Java renames and drops columns without updating the option, so names that
+            are already stale are accepted.
 
     Raises: OptionError
     """
@@ -119,7 +119,7 @@ def check_columns(schema: TableSchema, before: TableSchema | None = None) -> Non
     if gone:
         raise OptionError(
             f"option {_COLUMNS!r} = {','.join(text)!r} names {gone[0]!r}, which is not a column"
-            f"{did_you_mean(gone[0], schema.names)}; the table has {', '.join(schema.names)}. Set the option anew; a "
+            f"{did_you_mean(gone[0], schema.names)}; the table has {', '.join(schema.names)}. Set the option again; a "
             "column is dropped together with its name in this option, in one alter",
             option=_COLUMNS,
         )

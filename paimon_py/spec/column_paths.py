@@ -1,7 +1,6 @@
-"""Finding and changing a column by its path, however deep it lies.
+"""Finds and changes a column by its path, at any depth.
 
-A path goes from a top-level column downwards: into a ROW by the name of a field, into an ARRAY by `element`, into a
-MAP by `value`.
+A path starts at a top-level column: the next step is a field name in a ROW, `element` in an ARRAY, `value` in a MAP.
 
 Source: Java `SchemaManager.NestedColumnModifier`.
 """
@@ -26,7 +25,7 @@ def column_path(column: str | Sequence[str]) -> tuple[str, ...]:
     """The path of a column given as a name or as a list of names.
 
     Raises:
-        UsageError: neither.
+        UsageError: the value is neither.
     """
     path = tuple(column) if isinstance(column, (list, tuple)) else (column,)
     if not path or not all(isinstance(name, str) for name in path):
@@ -35,15 +34,15 @@ def column_path(column: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def path_text(path: Sequence[str]) -> str:
-    """A path for people."""
+    """A path as shown in messages."""
     return repr(".".join(path))
 
 
 def locate(fields: Sequence[Field], path: Sequence[str], name: str) -> int:
-    """Position of the field `name`.
+    """The index of the field `name`.
 
     Raises:
-        SchemaError: there is none; the message gives the path and what there is.
+        SchemaError: it does not exist; the message lists the path and the existing names.
     """
     for index, field in enumerate(fields):
         if field.name == name:
@@ -56,7 +55,7 @@ def locate(fields: Sequence[Field], path: Sequence[str], name: str) -> int:
 
 
 def at(data_type: DataType, steps: Sequence[str]) -> DataType:
-    """The type reached by steps through arrays and maps; the type itself without steps."""
+    """The type at the end of steps through arrays and maps; the type itself without steps."""
     for _ in steps:
         assert isinstance(data_type, (ArrayType, MapType))
         data_type = data_type.element if isinstance(data_type, ArrayType) else data_type.value
@@ -64,7 +63,7 @@ def at(data_type: DataType, steps: Sequence[str]) -> DataType:
 
 
 def replaced_at(data_type: DataType, steps: Sequence[str], target: DataType) -> DataType:
-    """The type with the part reached by steps through arrays and maps replaced."""
+    """A copy of the type in which the part at the end of the steps is replaced."""
     if not steps:
         return target
     if isinstance(data_type, ArrayType):
@@ -74,10 +73,10 @@ def replaced_at(data_type: DataType, steps: Sequence[str], target: DataType) -> 
 
 
 def modified_fields(fields: tuple[Field, ...], path: tuple[str, ...], change: FieldsChange) -> tuple[Field, ...]:
-    """Fields after `change` was applied to the list of fields that holds the last name of the path.
+    """The fields after `change` was applied to the list of fields that contains the last name of the path.
 
     Raises:
-        SchemaError: the path leads nowhere.
+        SchemaError: the path does not exist.
     """
     if len(path) == 1:
         return change(fields)
@@ -89,12 +88,12 @@ def modified_fields(fields: tuple[Field, ...], path: tuple[str, ...], change: Fi
 
 
 def modified_field(fields: tuple[Field, ...], path: tuple[str, ...], change: FieldChange) -> tuple[Field, ...]:
-    """Fields after `change` was applied to the field at the path.
+    """The fields after `change` was applied to the field at the path.
 
-    The path may end inside an array or map; `change` gets the nearest field and the steps that are left.
+    The path may end inside an array or map; `change` gets the nearest field and the remaining steps.
 
     Raises:
-        SchemaError: the path leads nowhere.
+        SchemaError: the path does not exist.
     """
     index = locate(fields, path, path[0])
     field, steps = fields[index], _steps(fields[index].type, path[1:])

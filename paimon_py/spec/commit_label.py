@@ -1,4 +1,4 @@
-"""Who commits, and under which number. Pure.
+"""The user and identifier of a commit. Pure.
 
 Source: docs/reliability.md §3 (h); Java `commitUser`, `commitIdentifier`.
 """
@@ -13,14 +13,14 @@ from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER
 
 
 class CommitLabel(msgspec.Struct, frozen=True):
-    """Who commits, and under which number, so that the same call can be repeated.
+    """The user and identifier of a commit, which make the call repeatable.
 
     Attributes:
-        user: None takes one that stands for the files of the commit.
-        identifier: counts the commits of a user; None for a batch commit, which cannot be repeated by its number.
+        user: the name; None: a generated name.
+        identifier: the number of the commit, increasing per user; None for a batch commit, which has no number.
 
     Raises:
-        UsageError: a value that no snapshot can hold, or a number without a user.
+        UsageError: a value that a snapshot cannot store, or an identifier without a user.
     """
 
     user: str | None = None
@@ -28,7 +28,7 @@ class CommitLabel(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.user is not None and not (is_text(self.user) and self.user):
-            raise UsageError(f"user must be a text that names who commits, not {self.user!r}")
+            raise UsageError(f"user must be a string that names the job that commits, not {self.user!r}")
         if self.identifier is None:
             return
         if not (is_long(self.identifier) and self.identifier >= 0):
@@ -42,9 +42,9 @@ class CommitLabel(msgspec.Struct, frozen=True):
 
 
 NO_LABEL = CommitLabel()
-"""The label of a commit of which the caller said nothing."""
+"""The label of a commit for which the caller passed none."""
 
 
 def is_text(value: object) -> bool:
-    """Whether a value is a text that can be written as UTF-8, which lone surrogates cannot."""
+    """Whether a value is a string that can be encoded as UTF-8 (no lone surrogates)."""
     return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)

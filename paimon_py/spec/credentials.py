@@ -1,4 +1,4 @@
-"""Credentials of a store that end. Pure."""
+"""Store credentials that expire. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import msgspec
 
 
 class Credentials(msgspec.Struct, frozen=True):
-    """Options that hold credentials, by Paimon's names, and when the credentials end.
+    """Options with credentials, under Paimon's names, and their expiry time.
 
-    Texts show no option.
+    `repr` hides the options.
     """
 
     options: Mapping[str, str]
     expires_millis: int | None = None
-    """Epoch milliseconds; None: they do not end."""
+    """Epoch milliseconds; None: they do not expire."""
 
     def __repr__(self) -> str:
         return f"Credentials(expires_millis={self.expires_millis})"

@@ -1,4 +1,4 @@
-"""One data file with its metadata, and the change of one file in a manifest.
+"""A data file with its metadata, and a manifest entry that adds or deletes it.
 
 Source: format.md §5.3; Java `DataFileMeta`, `ManifestEntry`.
 """
@@ -14,7 +14,7 @@ import msgspec
 from paimon_py.spec.bounds import Count, Level, Long
 
 EMPTY_ROW = bytes(12)
-"""A serialized BinaryRow without fields: four bytes of arity, eight of header."""
+"""A serialized BinaryRow without fields: four bytes of arity and eight of header."""
 
 
 class FileKind(enum.IntEnum):
@@ -25,7 +25,7 @@ class FileKind(enum.IntEnum):
 
 
 class FileSource(enum.IntEnum):
-    """Who wrote a file."""
+    """The kind of writer that created a file."""
 
     APPEND = 0
     COMPACT = 1
@@ -49,9 +49,9 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
     """A Parquet, ORC or Avro file of one partition and bucket.
 
     `min_key`, `max_key`: serialized BinaryRows of the trimmed primary key (EMPTY_ROW in append tables).
-    `creation_time_millis`: wall clock of the writer's zone stored as if UTC. `delete_row_count`: rows of kind −U/−D,
-    None if unknown. `value_stats_columns`: None if the value stats cover all columns of the file. `first_row_id`: the
-    id of the first row, where ids run through. `write_columns`: the file's columns, None for those of its schema.
+    `creation_time_millis`: local time of the writer, stored as if UTC. `delete_row_count`: rows of kind −U/−D, None if
+    unknown. `value_stats_columns`: None if the value stats cover all columns of the file. `first_row_id`: the id of the
+    first row, if ids are consecutive. `write_columns`: the columns of the file; None: those of its schema.
     """
 
     name: str
@@ -77,12 +77,12 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_apart(self) -> bool:
-        """Whether it holds columns that lie apart from the others, BLOBs or vectors, perhaps of some of their rows."""
+        """Whether the file holds columns that are stored separately (BLOBs or vectors), maybe for some rows only."""
         return is_apart(self.name)
 
     @property
     def bounded_columns(self) -> tuple[str, ...] | None:
-        """The columns that the value stats cover, in their order; None: all of the file's schema."""
+        """The columns that the value stats cover, in order; None: all columns of the file's schema."""
         return self.write_columns if self.value_stats_columns is None else self.value_stats_columns
 
 
@@ -91,12 +91,12 @@ _APART = re.compile(r".*(?:\.blob|\.vector\.[^.]+)", re.DOTALL)
 
 
 def is_apart(name: str) -> bool:
-    """Whether a data file of this name holds columns that lie apart from the others of their rows."""
+    """Whether a data file of this name holds columns that are stored separately from the others."""
     return _APART.fullmatch(name) is not None
 
 
 def anchor_of(files: Sequence[DataFile]) -> DataFile:
-    """The oldest of the files of some rows, which the deletion vector of these rows names: one that holds all rows."""
+    """The file that the deletion vector of some rows refers to: the oldest file with the complete rows."""
     whole = [file for file in files if not file.is_apart] or files
     return min(whole, key=lambda file: (file.max_sequence, file.name))
 
@@ -112,11 +112,11 @@ class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 EntryIdentifier = tuple[object, ...]
-"""What tells entries apart."""
+"""The value that distinguishes entries."""
 
 
 def identifier(entry: ManifestEntry) -> EntryIdentifier:
-    """The identifier of an entry, the same for all entries of a file on one level (docs/format.md §5.4)."""
+    """The identifier of an entry, equal for all entries of the same file at the same level (docs/format.md §5.4)."""
     file = entry.file
     return (
         entry.partition,

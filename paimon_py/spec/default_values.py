@@ -1,4 +1,4 @@
-"""Default values of columns: the text of `defaultValue` as a Python value.
+"""Default values of columns: parses `defaultValue` to a Python value.
 
 Source: Java `DefaultValueUtils` and the casts from string in `BinaryStringUtils` and `DateTimeUtils`.
 """
@@ -29,13 +29,13 @@ DefaultValue = bool | int | float | Decimal | str | bytes | date | time | dateti
 
 
 def parse_default(data_type: DataType, text: str) -> DefaultValue:
-    """The value that a column gets when none is written.
+    """The value of a column in rows that are written without it.
 
-    A text in single quotes loses them, as in Java. Timestamps come as epoch nanoseconds, times as `time`; LTZ texts
-    are read as UTC.
+    Single quotes around the string are removed, as in Java. Timestamps are returned as epoch nanoseconds, times as
+    `time`; LTZ strings are parsed as UTC.
 
     Raises:
-        SchemaError: the text is not a value of the type, or the type takes no default here.
+        SchemaError: the string is not a value of the type, or defaults are not supported for the type.
     """
     if len(text) >= 2 and text.startswith("'") and text.endswith("'"):
         text = text[1:-1]

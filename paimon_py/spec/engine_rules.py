@@ -1,4 +1,4 @@
-"""The options of the merge engines as values, and the rules that tie them together.
+"""The options of the merge engines as values, and the rules between them.
 
 Source: format.md §12; Java `PartialUpdateMergeFunction.Factory`, `SchemaValidation`, release 2.0.
 """
@@ -16,7 +16,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
 _ANYWHERE = "last_non_null_value"
-"""The only aggregate function of columns outside sequence groups: what partial-update does without a function."""
+"""The only aggregate function of columns outside sequence groups: what partial-update does by default."""
 
 _GROUP_SUFFIX = ".sequence-group"
 _REMOVE_ON_GROUP = "partial-update.remove-record-on-sequence-group"
@@ -24,7 +24,7 @@ _REMOVE_ON_DELETE = "partial-update.remove-record-on-delete"
 
 NO_RETRACTS = {
     "partial-update": (
-        "the merge engine 'partial-update' does not take rows of kind -U or -D unless it is told what they do: set "
+        "the merge engine 'partial-update' does not take rows of kind -U or -D unless an option defines them: set "
         "the option 'ignore-update-before' to leave out -U, the row before an update, whose +U is taken, "
         "'ignore-delete' to leave out both, 'partial-update.remove-record-on-delete' to let -D remove the "
         "whole row, or sequence groups ('fields.<f>.sequence-group') to take back the columns of a group, with "
@@ -35,13 +35,14 @@ NO_RETRACTS = {
         " 'true' to leave out -U, the row before an update, 'ignore-delete' to leave out both"
     ),
 }
-"""Why a merge engine refuses rows of kind -U and -D where no option says what they do."""
+"""The error messages of merge engines for -U and -D rows, if no option defines them."""
 
 
 class SequenceGroup(msgspec.Struct, frozen=True):
-    """Columns of a partial-update table that are newer or older together.
+    """Columns of a partial-update table that are updated together.
 
-    `fields`: the sequence fields that say so, compared from left to right. `columns`: the columns they protect.
+    `fields`: the sequence fields that decide which row is newer, compared from left to right. `columns`: the other
+        columns of the group.
     """
 
     fields: tuple[str, ...]
@@ -54,7 +55,7 @@ class SequenceGroup(msgspec.Struct, frozen=True):
 
 
 def sequence_groups(options: Mapping[str, str]) -> tuple[SequenceGroup, ...]:
-    """The groups that the options `fields.<f>[,<f>…].sequence-group` define."""
+    """The groups defined by the options `fields.<f>[,<f>…].sequence-group`."""
     return tuple(group for _, group in _groups(options))
 
 
@@ -66,13 +67,13 @@ def _groups(options: Mapping[str, str]) -> Iterator[tuple[str, SequenceGroup]]:
 
 
 def removing_fields(options: Options) -> tuple[str, ...]:
-    """The sequence fields of groups in which a −D removes the whole row."""
+    """The sequence fields of groups in which a −D row removes the whole row."""
     text = options.find_str(_REMOVE_ON_GROUP)
     return () if text is None else tuple(text.split(","))
 
 
 def needs_lookup(options: Options) -> bool:
-    """Whether compactions look keys up, so that a row above level 0 stands for all rows of its key below it.
+    """Whether compactions look up keys, so that a row above level 0 replaces all rows of its key in higher levels.
 
     Source: Java `CoreOptions.lookupStrategy`.
     """
@@ -85,16 +86,16 @@ def needs_lookup(options: Options) -> bool:
 
 
 def shared_members(groups: Sequence[SequenceGroup]) -> tuple[str, ...]:
-    """The columns that are in several groups."""
+    """The columns that belong to several groups."""
     counts = Counter(name for group in groups for name in group.members)
     return tuple(name for name, count in counts.items() if count > 1)
 
 
 def check_engine(schema: TableSchema, options: Options) -> None:
-    """The rules for options of the partial-update engine.
+    """Check the options of the partial-update engine.
 
     Raises:
-        OptionError: names the option and the rule.
+        OptionError: the message names the option and the rule.
     """
     if not schema.primary_keys or options.get_enum("merge-engine") != "partial-update":
         return
@@ -165,9 +166,9 @@ def _check_deletes(options: Options) -> None:
 
 
 def refused_retracts(options: Options) -> str | None:
-    """Why the merge engine of a table can never merge rows of kind -U and -D; None: it can, or drops them.
+    """The reason why a table's merge engine refuses rows of kind -U and -D; None: it merges or drops them.
 
-    Source: Java `FirstRowMergeFunction`, `PartialUpdateMergeFunction`; Java fails when it merges them.
+    Source: Java `FirstRowMergeFunction`, `PartialUpdateMergeFunction`, which fail when they merge such rows.
     """
     engine = options.get_enum("merge-engine")
     if options.get_bool("ignore-delete"):

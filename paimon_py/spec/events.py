@@ -1,6 +1,6 @@
-"""Events: what happened to a table, as values that observers are called with.
+"""Events of a table, as values that observers are called with.
 
-`msgspec.json.encode(event)` gives an object whose field `kind` names the class: `commit`, `conflict`, `race`, …
+`msgspec.json.encode(event)` returns an object whose field `kind` names the class: `commit`, `conflict`, `race`, …
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ class TableEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     """Base of all events.
 
     Attributes:
-        path: directory or URL of the table.
+        path: the directory or URL of the table.
         branch: the branch of the table, "main" for the table itself.
-        time_millis: when it happened, in epoch milliseconds, by the clock of this process.
+        time_millis: the time of the event in epoch milliseconds, by the clock of this process.
     """
 
     path: str
@@ -25,14 +25,14 @@ class TableEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
     @property
     def kind(self) -> str:
-        """Kind of event, such as "commit": what JSON has in `kind`."""
+        """The kind of event, such as "commit": the value of `kind` in JSON."""
         tag = type(self).__struct_config__.tag
         assert isinstance(tag, str)
         return tag
 
     @property
     def table(self) -> str:
-        """`database.table` where the path says so, else the name of the directory."""
+        """`database.table` if the path contains both, else the name of the directory."""
         above, _, name = self.path.rstrip("/").rpartition("/")
         database = above.rpartition("/")[2]
         return f"{database.removesuffix('.db')}.{name}" if database.endswith(".db") else name
@@ -45,16 +45,16 @@ class CommitEvent(TableEvent, frozen=True, kw_only=True, tag="commit"):
         snapshot_id: the snapshot.
         schema_id: its schema.
         commit_kind: `APPEND`, `COMPACT`, `OVERWRITE` or `ANALYZE`.
-        operation: what the verb was, where the snapshot says so (`DELETE`, `UPDATE`, `MERGE`, …).
-        user, identifier: who committed, and under which number.
-        watermark: event time of the snapshot, in epoch milliseconds; None: unknown.
+        operation: the operation, if the snapshot records it (`DELETE`, `UPDATE`, `MERGE`, …).
+        user, identifier: the user and identifier of the commit.
+        watermark: the watermark of the snapshot, in epoch milliseconds; None: unknown.
         added_files, deleted_files: data files that the snapshot adds and deletes.
         added_rows, deleted_rows: rows in these files.
         added_bytes, deleted_bytes: sizes of these files.
         changelog_files, changelog_rows: changelog files of the snapshot, and rows in them.
-        total_rows: rows in all files of the snapshot, None where the snapshot does not say.
-        attempts: how often publication was tried; more than 1: others were faster.
-        seconds: how long that took.
+        total_rows: rows in all files of the snapshot; None if the snapshot does not record it.
+        attempts: the number of attempts to publish; more than 1 if other commits were faster.
+        seconds: the duration of the commit.
     """
 
     snapshot_id: int
@@ -78,12 +78,12 @@ class CommitEvent(TableEvent, frozen=True, kw_only=True, tag="commit"):
 
 
 class RaceEvent(TableEvent, frozen=True, kw_only=True, tag="race"):
-    """A commit lost an attempt to another writer and waits before the next one.
+    """A commit lost an attempt to another writer and waits before the next attempt.
 
     Attributes:
-        attempt: how many were lost so far.
-        wait_seconds: how long the commit waits.
-        reason: who was faster.
+        attempt: the number of attempts lost so far.
+        wait_seconds: the time until the next attempt.
+        reason: which commit was faster.
     """
 
     attempt: int
@@ -95,10 +95,10 @@ class ConflictEvent(TableEvent, frozen=True, kw_only=True, tag="conflict"):
     """A commit failed.
 
     Attributes:
-        outcome: `conflict`: nothing was committed; `given-up`: others were faster too often, nothing was committed;
-            `unknown`: the store did not say whether the snapshot was published.
-        reason: what the error says.
-        attempts: how often publication was tried.
+        outcome: `conflict`: nothing was committed; `given-up`: nothing was committed, because other commits were faster
+            too often; `unknown`: the store did not report whether the snapshot was published.
+        reason: the message of the error.
+        attempts: the number of attempts to publish.
     """
 
     outcome: Literal["conflict", "given-up", "unknown"]
@@ -107,14 +107,14 @@ class ConflictEvent(TableEvent, frozen=True, kw_only=True, tag="conflict"):
 
 
 class CompactionEvent(TableEvent, frozen=True, kw_only=True, tag="compaction"):
-    """The files of a bucket were merged; a commit publishes that later, or gives it up.
+    """The files of a bucket were merged; a later commit publishes the result or discards it.
 
     Attributes:
-        directory: directory of the bucket.
-        output_level: level of the new files.
-        before_files, after_files: files that were merged, and new ones.
-        read_rows, read_bytes: rows and bytes that were merged.
-        seconds: how long that took.
+        directory: the directory of the bucket.
+        output_level: the level of the new files.
+        before_files, after_files: numbers of input and output files.
+        read_rows, read_bytes: rows and bytes of the input.
+        seconds: the duration of the merge.
     """
 
     directory: str
@@ -130,10 +130,10 @@ class TagEvent(TableEvent, frozen=True, kw_only=True, tag="tag"):
     """A tag was created, replaced, renamed or deleted.
 
     Attributes:
-        action: which of these.
+        action: `create`, `replace`, `rename` or `delete`.
         name: the tag.
         snapshot_id: the snapshot that the tag names, or named.
-        old_name: name before a renaming.
+        old_name: the name before it was renamed.
     """
 
     action: Literal["create", "replace", "rename", "delete"]
@@ -146,9 +146,9 @@ class BranchEvent(TableEvent, frozen=True, kw_only=True, tag="branch"):
     """A branch was created, renamed or deleted.
 
     Attributes:
-        action: which of these.
+        action: `create`, `rename` or `delete`.
         name: the branch.
-        old_name: name before a renaming.
+        old_name: the name before it was renamed.
     """
 
     action: Literal["create", "rename", "delete"]
@@ -157,14 +157,14 @@ class BranchEvent(TableEvent, frozen=True, kw_only=True, tag="branch"):
 
 
 class RollbackEvent(TableEvent, frozen=True, kw_only=True, tag="rollback"):
-    """The table went back to an older snapshot, or on to a branch.
+    """The table was rolled back to an older snapshot, or fast-forwarded to a branch.
 
     Attributes:
         action: `rollback` or `fast-forward`.
-        snapshot_id: the latest snapshot from now on.
+        snapshot_id: the latest snapshot after the rollback.
         deleted_ids: snapshots that were deleted.
         deleted_tags: tags that were deleted.
-        consumers: consumers that have read deleted snapshots.
+        consumers: consumers that have already read deleted snapshots.
     """
 
     action: Literal["rollback", "fast-forward"]
@@ -175,12 +175,12 @@ class RollbackEvent(TableEvent, frozen=True, kw_only=True, tag="rollback"):
 
 
 class ExpiryEvent(TableEvent, frozen=True, kw_only=True, tag="expiry"):
-    """Something expired.
+    """Snapshots, changelogs, tags, partitions or consumers expired.
 
     Attributes:
         what: `snapshots`, `changelogs`, `tags`, `partitions` or `consumers`.
-        count: how many.
-        deleted_files: files that were deleted with them.
+        count: the number of expired items.
+        deleted_files: the number of files deleted with them.
         first_id, last_id: range of the snapshots or changelogs.
     """
 
@@ -195,8 +195,8 @@ class OrphanEvent(TableEvent, frozen=True, kw_only=True, tag="orphans"):
     """Orphan files were deleted.
 
     Attributes:
-        deleted_files: how many.
-        size_bytes: their size.
+        deleted_files: the number of files.
+        size_bytes: the total size of the files.
     """
 
     deleted_files: int
@@ -208,7 +208,7 @@ class SchemaEvent(TableEvent, frozen=True, kw_only=True, tag="schema"):
 
     Attributes:
         schema_id: the schema.
-        changes: the changes, as texts.
+        changes: the changes, as strings.
     """
 
     schema_id: int
@@ -219,9 +219,9 @@ class CatalogEvent(TableEvent, frozen=True, kw_only=True, tag="catalog"):
     """A table of the catalog was created, dropped or renamed.
 
     Attributes:
-        action: which of these.
+        action: `create`, `drop` or `rename`.
         name: `database.table`.
-        old_name: name before a renaming.
+        old_name: the name before it was renamed.
     """
 
     action: Literal["create", "drop", "rename"]

@@ -1,4 +1,4 @@
-"""Where new data files lie if not below the table: the rules of `data-file.external-paths`. Pure.
+"""Where new data files are stored outside the table: the rules of `data-file.external-paths`. Pure.
 
 Source: Java `AbstractFileStore.createExternalPaths`, `ExternalPathProvider` and its strategies.
 """
@@ -26,12 +26,12 @@ _ENTROPY_PARTS = ((0, 4), (4, 8), (8, 12), (12, 20))
 
 
 class ExternalPaths(msgspec.Struct, frozen=True):
-    """Directories for new data files, and how one is chosen for each file.
+    """Directories for new data files, and the strategy that chooses one for each file.
 
     Attributes:
-        roots: URLs without a slash at the end, at least one.
+        roots: URLs without a trailing slash, at least one.
         strategy: `round-robin`, `entropy-inject` or `weight-robin`.
-        weights: one per root for `weight-robin`.
+        weights: one weight per root, for `weight-robin`.
     """
 
     roots: tuple[str, ...]
@@ -39,16 +39,16 @@ class ExternalPaths(msgspec.Struct, frozen=True):
     weights: tuple[int, ...] = ()
 
     def first_position(self, draw: float) -> int:
-        """Where to begin to take turns; `draw` is random in [0, 1)."""
+        """The start position of the rotation; `draw` is random in [0, 1)."""
         return 0 if self.strategy == "entropy-inject" else int(draw * len(self.roots))
 
     def path(self, bucket_directory: str, name: str, position: int, draw: float) -> str:
         """The URL of a new file.
 
         Args:
-            bucket_directory: of the bucket, relative to the table.
-            position: counts the files of one writer, from `first_position` + 1.
-            draw: random in [0, 1); only weights ask for it.
+            bucket_directory: the directory of the bucket, relative to the table.
+            position: the index of the file among those of one writer, starting at `first_position` + 1.
+            draw: random in [0, 1); used only with weights.
         """
         root = self.roots[self._heaviest(draw) if self.strategy == "weight-robin" else position % len(self.roots)]
         parts = [root, bucket_directory, name]
@@ -57,7 +57,7 @@ class ExternalPaths(msgspec.Struct, frozen=True):
         return "/".join(parts)
 
     def _heaviest(self, draw: float) -> int:
-        """The root in whose share of the weights `draw` lies."""
+        """The root whose share of the weights contains `draw`."""
         point, total = draw * sum(self.weights), 0
         for index, weight in enumerate(self.weights):
             total += weight
@@ -67,10 +67,10 @@ class ExternalPaths(msgspec.Struct, frozen=True):
 
 
 def external_paths(options: Options) -> ExternalPaths | None:
-    """What the options of a table say; None if its files lie below the table.
+    """The external paths in a table's options; None if its files are stored below the table.
 
     Raises:
-        OptionError: a path without scheme, a strategy that lacks its option, or weights that do not fit.
+        OptionError: a path without scheme, a strategy without its option, or invalid weights.
     """
     weights = _weights(options)
     text = options.find_str(PATHS)
@@ -93,7 +93,7 @@ def external_paths(options: Options) -> ExternalPaths | None:
 
 
 def declared_roots(text: str | None) -> tuple[str, ...]:
-    """The directories that a value of `data-file.external-paths` allows; a part that is not a URL allows nothing."""
+    """The directories in a value of `data-file.external-paths`; parts that are not URLs are ignored."""
     found = []
     for part in text.split(",") if text else ():
         with suppress(OptionError):
@@ -102,7 +102,7 @@ def declared_roots(text: str | None) -> tuple[str, ...]:
 
 
 def entropy(name: str) -> str:
-    """Directories made of a file's name, which spread files over the prefixes of an object store."""
+    """Directories derived from a file's name, which spread files over the prefixes of an object store."""
     bits = f"{murmur3(name.encode()) | 1 << 31:032b}"[-_ENTROPY_BITS:]
     return "/".join(bits[start:end] for start, end in _ENTROPY_PARTS)
 
@@ -134,7 +134,7 @@ def _rotate(word: int, bits: int) -> int:
 
 
 def _root(text: str) -> str:
-    """A URL as Java prints it: one slash between parts, none at the end, `file:` without slashes for the host."""
+    """A URL in Java's form: one slash between parts, none at the end, `file:` without slashes for the host."""
     match, shown = _URL.fullmatch(text), shown_url(text)
     if shown != text:
         raise OptionError(

@@ -1,7 +1,7 @@
-"""File indexes as a table's options ask for them, and what Java allows.
+"""The file indexes that a table's options configure, and the restrictions of Java.
 
-`file-index.<type>.columns` names columns, or `map[key]` for the values of one key of a map column; options of one of
-them are `file-index.<type>.<column>.<option>`, for a map column also for all its keys at once.
+`file-index.<type>.columns` lists columns, or `map[key]` for the values of one key of a map column. Index options are
+named `file-index.<type>.<column>.<option>`; for a map column they apply to all its keys.
 
 Source: format.md §11.1; Java `FileIndexOptions`, `SchemaValidation.validateFileIndex`.
 """
@@ -21,7 +21,7 @@ from paimon_py.spec.types import Atomic, DataType, MapType, Root
 
 PREFIX = "file-index."
 INDEX_SUFFIX = ".index"
-"""How the names of index files end."""
+"""The suffix of index files."""
 
 _COLUMNS = ".columns"
 _NUMBERS = frozenset((Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT))
@@ -42,11 +42,11 @@ _OPTIONS = {
     "range-bitmap": ("chunk-size",),
 }
 KINDS = tuple(_TYPES)
-"""Types of indexes."""
+"""The types of indexes."""
 
 
 class IndexColumn(msgspec.Struct, frozen=True, kw_only=True):
-    """One index of one column; `key`: of the values of this key of a map column."""
+    """One index of one column; `key`: for a map column, the key whose values are indexed."""
 
     column: str
     kind: str
@@ -55,20 +55,20 @@ class IndexColumn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What the column is called in the index."""
+        """The name of the column in the index."""
         return self.column if self.key is None else f"{self.column}[{self.key}]"
 
 
 def index_kinds(options: Mapping[str, str]) -> list[str]:
-    """The types of indexes that a table's options ask for, known or not."""
+    """The index types in a table's options, including unknown ones."""
     found = (_kind_of(name) for name in options)
     return [kind for kind in found if kind is not None]
 
 
 def index_columns(options: Mapping[str, str]) -> tuple[IndexColumn, ...]:
-    """The indexes that a table's options ask for, of known types or not.
+    """The indexes that a table's options configure, including those of unknown types.
 
-    Raises: OptionError for names that are empty, and options of columns without that index.
+    Raises: OptionError for empty names, and for options of columns without that index.
     """
     wanted: dict[tuple[str, str | None, str], IndexColumn] = {}
     for name, text in options.items():
@@ -87,7 +87,7 @@ def index_columns(options: Mapping[str, str]) -> tuple[IndexColumn, ...]:
 
 
 def allows(kind: str, type_: DataType) -> bool:
-    """Whether an index type takes values of a type."""
+    """Whether an index type supports a column type."""
     if not isinstance(type_, Atomic) or type_.root not in _TYPES.get(kind, ()):
         return False
     if kind != "range-bitmap":
@@ -98,7 +98,7 @@ def allows(kind: str, type_: DataType) -> bool:
 
 
 def indexed_type(index: IndexColumn, type_: DataType) -> DataType | None:
-    """The type of the values that an index of a column of this type has; None if it can have none."""
+    """The type of the indexed values for a column of this type; None if the index is not possible."""
     if index.key is None:
         return type_
     if isinstance(type_, MapType) and isinstance(type_.key, Atomic) and type_.key.root in _TEXTS:
@@ -107,7 +107,7 @@ def indexed_type(index: IndexColumn, type_: DataType) -> DataType | None:
 
 
 def check_file_indexes(schema: TableSchema, options: Options) -> None:
-    """Refuse indexes on columns that are not there, and on types that have none.
+    """Refuse indexes on missing columns, and on types that cannot be indexed.
 
     Raises: OptionError
     """
@@ -138,7 +138,7 @@ def check_file_indexes(schema: TableSchema, options: Options) -> None:
 
 
 def renamed_index(name: str, value: str, renames: Mapping[str, str]) -> tuple[str, str]:
-    """An option and its value; if it speaks of an index of a renamed column, with the new name."""
+    """An option and its value, with the new name if it belongs to an index of a renamed column."""
     if _kind_of(name) is not None:
         return name, ",".join(_rename(part.strip(), renames) for part in value.split(","))
     for kind in KINDS:
@@ -156,14 +156,14 @@ def _rename(part: str, renames: Mapping[str, str]) -> str:
 
 
 def size_option(options: Mapping[str, str], name: str, default: int) -> int:
-    """An option of an index that is a size in bytes."""
+    """The value of an index option that is a size in bytes."""
     text = options.get(name)
     size = default if text is None else parse_size(text)
     return default if size is None else size
 
 
 def _kind_of(option: str) -> str | None:
-    """The type of index in the name of an option that says its columns; None for other options."""
+    """The index type in the name of an option `file-index.<type>.columns`; None for other options."""
     if not (option.startswith(PREFIX) and option.endswith(_COLUMNS)):
         return None
     return option[len(PREFIX) : max(len(PREFIX), len(option) - len(_COLUMNS))]
@@ -198,7 +198,7 @@ def _check_names(options: Mapping[str, str], wanted: tuple[IndexColumn, ...]) ->
 
 
 def check_index_options(index: IndexColumn) -> None:
-    """Refuse options of an index that it cannot be made with.
+    """Refuse invalid index options.
 
     Raises: OptionError.
     """
@@ -230,7 +230,7 @@ def _is_fraction(text: str) -> bool:
 
 
 def _near(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
-    """The name that looks most like another, if any does."""
+    """The known name that is most similar to `name`, as a list of at most one."""
     import difflib
 
     return difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)

@@ -1,4 +1,4 @@
-"""Rules about what files can hold: formats, the types each of them takes, statistics, defaults, indexes; and where.
+"""Rules about data files: formats, the types that each supports, statistics, default values, indexes, and directories.
 
 Source: format.md §8.3-8.5, §9; Java `AvroFileFormat`, `OrcFileFormat`, `SchemaValidation`, `SimpleColStatsCollector`.
 """
@@ -19,10 +19,10 @@ from paimon_py.spec.type_text import children, sql_type
 from paimon_py.spec.types import Atomic, DataType, Root, RowType, VectorType
 
 FORMATS = ("parquet", "orc", "avro")
-"""File formats that can be read and written."""
+"""File formats that are supported."""
 
 OTHER_FORMATS = ("csv", "json", "text", "row", "blob", "lance", "vortex", "mosaic")
-"""File formats of Java that are not handled here."""
+"""File formats of Java that are not supported."""
 
 _STATS_MODE = re.compile(r"none|counts|full|truncate\([0-9]{1,9}\)", re.IGNORECASE)
 _FORMAT_OPTIONS = ("file.format", "changelog-file.format")
@@ -34,7 +34,7 @@ _AVRO_NAME = re.compile(r"[^\W\d]\w*")
 
 
 def data_formats(options: Options) -> dict[str, str]:
-    """Every format in which new files of the table may be written, in small letters, with the option that says so."""
+    """All formats in which new files may be written, in lower case, each with the option that configures it."""
     by_level = "file.format.per.level"
     asked = [(name, by_level) for name in options.get_map(by_level).values()]
     asked += [(options.find_str(option) or "", option) for option in reversed(_FORMAT_OPTIONS)]
@@ -140,5 +140,5 @@ FILE_RULES = (_formats, _types, _statistics, _defaults, _shredding, _places, che
 
 
 def names_codecs(names: Iterable[str]) -> bool:
-    """Whether one of these options says how files are compressed."""
+    """Whether any of these options configures the compression of files."""
     return any(name in _CODECS or name.startswith(_CODECS_OF_FORMATS) for name in names)

@@ -1,4 +1,4 @@
-"""Iceberg metadata beside a table: what its options ask for, and what cannot be had.
+"""Iceberg metadata of a table: its options, and unsupported features.
 
 Source: docs/format.md §25; Java `IcebergOptions`, `IcebergDataField`, `IcebergCommitCallback`.
 """
@@ -26,19 +26,19 @@ _NANOS_VERSION = 3
 
 
 class IcebergOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the options of a table say of its Iceberg metadata. Units: bytes, milliseconds.
+    """The options for the Iceberg metadata of a table. Units: bytes, milliseconds.
 
     Attributes:
-        in_catalog: the metadata lie where a Hadoop catalog of Iceberg looks, not in the table.
+        in_catalog: store the metadata in the layout of Iceberg's Hadoop catalog, not in the table.
         format_version: 2 or 3.
-        compression: the codec of manifests and lists, as in options.
-        legacy: fields of lists are named as Iceberg 1.4 did.
-        merge_min, merge_max: so many small manifests are merged if they fill one, or in any case.
-        deletes_old, previous_max: whether old metadata files go, and how many of them stay.
+        compression: the codec of manifests and lists, as named in options.
+        legacy: name the fields of manifest lists as Iceberg 1.4 does.
+        merge_min, merge_max: number of small manifests that are merged if they fill one, or in any case.
+        deletes_old, previous_max: whether old metadata files are deleted, and how many are kept.
         target_bytes: size of a manifest.
-        retained_min, retained_max, retained_millis: which Iceberg snapshots stay.
-        shows_vectors: deletion vectors are published.
-        top_level: the only level of a primary-key table that is published where its vectors are not.
+        retained_min, retained_max, retained_millis: which Iceberg snapshots are kept.
+        shows_vectors: publish deletion vectors.
+        top_level: for a primary-key table without published vectors, the only level that is published.
     """
 
     in_catalog: bool
@@ -58,13 +58,13 @@ class IcebergOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def writes_iceberg(schema: TableSchema) -> bool:
-    """Whether Iceberg metadata are written beside a table. Cost: one look-up."""
+    """Whether Iceberg metadata is written for a table. Cost: one dictionary lookup."""
     storage = schema.options.get(STORAGE)
     return storage is not None and storage.lower() != "disabled"
 
 
 def iceberg_options(schema: TableSchema) -> IcebergOptions:
-    """What a table that writes Iceberg metadata asks for.
+    """The Iceberg options of a table that writes Iceberg metadata.
 
     Raises: OptionError
     """
@@ -95,9 +95,9 @@ def iceberg_options(schema: TableSchema) -> IcebergOptions:
 
 
 def iceberg_directory(table: str, options: IcebergOptions) -> str:
-    """Where the Iceberg metadata of a table lie.
+    """The directory of a table's Iceberg metadata.
 
-    Raises: OptionError where a Hadoop catalog is wanted and the table lies in no database directory.
+    Raises: OptionError if the Hadoop catalog layout is configured and the table is not in a database directory.
     """
     if not options.in_catalog:
         return join(table, "metadata")
@@ -113,7 +113,7 @@ def iceberg_directory(table: str, options: IcebergOptions) -> str:
 
 
 def iceberg_feature(schema: TableSchema, options: Options) -> str | None:
-    """What a table asks for that Iceberg metadata written here cannot have; None: nothing."""
+    """The feature of a table that its Iceberg metadata cannot express here; None: no such feature."""
     if not writes_iceberg(schema):
         return None
     storage = options.get_enum(STORAGE)
@@ -131,11 +131,11 @@ def iceberg_feature(schema: TableSchema, options: Options) -> str | None:
 
 
 def check_iceberg(schema: TableSchema, before: TableSchema | None) -> None:
-    """Refuse what Iceberg metadata cannot say, before there is a table that asks for that.
+    """Refuse schemas that Iceberg metadata cannot express, before the table is created or altered.
 
     Raises:
-        OptionError: a format version or a codec that is none, or a version lower than before.
-        UnsupportedError: a catalog that is not built, or a type that Iceberg does not have.
+        OptionError: an invalid format version or codec, or a version lower than before.
+        UnsupportedError: a catalog that is not supported, or a type that Iceberg does not have.
     """
     if not writes_iceberg(schema):
         return
@@ -163,7 +163,7 @@ def check_iceberg(schema: TableSchema, before: TableSchema | None) -> None:
 
 
 def hidden_vectors(schema: TableSchema) -> str | None:
-    """Why readers of the Iceberg metadata see deleted rows, and what mends that; None: they do not."""
+    """Why Iceberg readers see deleted rows, and how to fix it; None: they do not."""
     options = Options(schema.options)
     if not writes_iceberg(schema) or not options.get_bool("deletion-vectors.enabled"):
         return None
@@ -175,7 +175,7 @@ def hidden_vectors(schema: TableSchema) -> str | None:
 
 
 def decimal_partitions(schema: TableSchema) -> tuple[str, ...]:
-    """The partition columns that most readers of Iceberg metadata cannot read."""
+    """The partition columns that most Iceberg readers cannot read."""
     fields = schema.partition_fields if writes_iceberg(schema) else ()
     return tuple(f.name for f in fields if isinstance(f.type, Atomic) and f.type.root is Root.DECIMAL)
 

@@ -1,8 +1,8 @@
-"""Options that a table may have and that paimon_py does nothing for yet. Rows disappear as features arrive. Pure.
+"""Options that a table may have but that have no effect in paimon_py yet; shrinks as features are added. Pure.
 
-An option is idle if it decides what a table keeps, which commits happen, or what others are told or read, and paimon_py
-neither acts on it nor refuses the table by name. Options that only set the pace of an engine (threads, caches, buffers,
-sinks) are not, and neither are those of a feature whose tables are refused (`supported.py`).
+An option is idle if it affects what a table retains, which commits happen, or what others are notified of or read, and
+paimon_py neither implements it nor refuses the table. Not idle: options that only tune an engine (threads, caches,
+buffers, sinks), and those of a feature whose tables are refused (`supported.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CLUSTERING = "clustering does without it"
 
 PARTITIONED = "metastore.partitioned-table"
 OF_METASTORES = (PARTITIONED, "metastore.tag-to-partition")
-"""Idle only where a catalog does not keep partitions."""
+"""Idle only if the catalog does not manage partitions."""
 
 IDLE: Mapping[str, str] = {
     "snapshot.watermark-idle-timeout": "commits without rows make no snapshot to be tagged",
@@ -38,13 +38,14 @@ IDLE: Mapping[str, str] = {
     "clustering.history-partition.idle-to-full-sort": _CLUSTERING,
     "vector-field": "the columns keep their types",
 }
-"""What does not happen, by option."""
+"""The missing effect, by option."""
 
 
 def idle_options(options: Mapping[str, str]) -> dict[str, str]:
-    """What does not happen, by the idle options among some, older names included; none that says the default.
+    """The missing effects of the idle options in `options`, including older names; options with their default are
+    skipped.
 
-    Raises: OptionError for a text that does not fit its option.
+    Raises: OptionError for an invalid value.
     """
     names = {given: name for name in IDLE for given in (name, *OPTIONS[name].fallbacks) if given in options}
     check_values({given: options[given] for given in names})

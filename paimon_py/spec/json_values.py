@@ -1,4 +1,4 @@
-"""Numbers and texts in the JSON of metadata, as Java takes them whoever wrote them.
+"""Numbers and strings in JSON metadata, converted as Java does, whichever writer produced them.
 
 Source: Jackson's coercion of scalars in `Snapshot`, `Tag`, `SchemaSerializer`, `DataField`.
 """
@@ -14,7 +14,7 @@ _DIGITS = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
 
 
 def whole_number(value: Any) -> int | None:
-    """The whole number of 64 bits that an item of JSON means: 3, 3.0 and "3" are one; None for anything else."""
+    """The 64-bit integer of a JSON value: 3, 3.0 and "3" are equal; None for anything else."""
     is_exact = isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT_MAX
     if is_exact or (isinstance(value, str) and _DIGITS.fullmatch(value)):
         value = int(value)
@@ -24,7 +24,7 @@ def whole_number(value: Any) -> int | None:
 
 
 def plain_text(value: Any) -> str | None:
-    """The text that an item of JSON means: numbers and booleans as they are written; None for lists, objects, null."""
+    """The string of a JSON value: numbers and booleans as they are written; None for lists, objects and null."""
     if isinstance(value, str):
         return value
     return json.dumps(value) if isinstance(value, (int, float)) else None

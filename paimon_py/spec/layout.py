@@ -1,4 +1,4 @@
-"""The grammar of paths and file names: building, parsing, and which names are allowed.
+"""The grammar of paths and file names: building and parsing them, and rules for names.
 
 Source: format.md §1; Java `FileStorePathFactory`, `PartitionPathUtils`, `SnapshotManager`, `BranchManager`.
 """
@@ -29,7 +29,7 @@ DATABASE_SUFFIX = ".db"
 POSTPONE_BUCKET = -2
 NAME_BYTES_MAX = 255
 PREFIXES = ("data-file.prefix", "changelog-file.prefix")
-"""Options that begin the names of new files."""
+"""Options with the prefixes of new files."""
 
 PREFIX_BYTES_MAX = 100
 _PATTERNS = ("%", "?", "#", "*")
@@ -53,139 +53,139 @@ _JAVA_BLANKS = frozenset(
     "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
     "\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
 )
-"""What Java's `Character.isWhitespace` accepts (no-break spaces are not among them)."""
+"""The characters that Java's `Character.isWhitespace` accepts (no-break spaces are not included)."""
 
 
 def join(*parts: str) -> str:
-    """Path parts with single slashes between them; empty parts vanish; `scheme://` stays."""
+    """Path parts joined by single slashes; empty parts are dropped; `scheme://` is preserved."""
     head, *rest = parts
     return "/".join([head.rstrip("/"), *(part.strip("/") for part in rest if part.strip("/"))])
 
 
 def branch_root(table: str, branch: str | None) -> str:
-    """The directory that holds `schema/`, `snapshot/`, `tag/` … of a branch; the table's own for main."""
+    """The directory that contains `schema/`, `snapshot/`, `tag/` … of a branch; the table itself for main."""
     if branch is None or branch == MAIN_BRANCH:
         return table
     return join(table, "branch", BRANCH_PREFIX + check_name("branch", branch))
 
 
 def branch_directory(table: str) -> str:
-    """Where branches lie."""
+    """The directory of branches."""
     return join(table, "branch")
 
 
 def schema_directory(table: str) -> str:
-    """Where schemas lie."""
+    """The directory of schemas."""
     return join(table, "schema")
 
 
 def schema_path(table: str, schema_id: int) -> str:
-    """File of one schema."""
+    """The file of a schema."""
     return join(table, "schema", f"{SCHEMA_PREFIX}{schema_id}")
 
 
 def snapshot_directory(table: str) -> str:
-    """Where snapshots and their hints lie."""
+    """The directory of snapshots and hints."""
     return join(table, "snapshot")
 
 
 def snapshot_path(table: str, snapshot_id: int) -> str:
-    """File of one snapshot."""
+    """The file of a snapshot."""
     return join(table, "snapshot", f"{SNAPSHOT_PREFIX}{snapshot_id}")
 
 
 def changelog_directory(table: str) -> str:
-    """Where changelogs that outlive their snapshots lie."""
+    """The directory of changelogs that outlive their snapshots."""
     return join(table, "changelog")
 
 
 def changelog_path(table: str, snapshot_id: int) -> str:
-    """File of the changelog of an expired snapshot."""
+    """The file of the changelog of an expired snapshot."""
     return join(table, "changelog", f"{CHANGELOG_PREFIX}{snapshot_id}")
 
 
 def latest_hint_path(table: str) -> str:
-    """File of the LATEST hint."""
+    """The file of the LATEST hint."""
     return join(table, "snapshot", LATEST)
 
 
 def earliest_hint_path(table: str) -> str:
-    """File of the EARLIEST hint."""
+    """The file of the EARLIEST hint."""
     return join(table, "snapshot", EARLIEST)
 
 
 def tag_directory(table: str) -> str:
-    """Where tags lie."""
+    """The directory of tags."""
     return join(table, "tag")
 
 
 def tag_path(table: str, name: str) -> str:
-    """File of one tag."""
+    """The file of a tag."""
     return join(table, "tag", TAG_PREFIX + check_name("tag", name))
 
 
 def tag_success_path(table: str, name: str) -> str:
-    """File that says that a tag was made, where the option `tag.create-success-file` is on."""
+    """The success file of a tag, written if the option `tag.create-success-file` is on."""
     return join(table, "tag", "tag-success-file", check_name("tag", name) + "_SUCCESS")
 
 
 def consumer_directory(table: str) -> str:
-    """Where consumers lie."""
+    """The directory of consumers."""
     return join(table, "consumer")
 
 
 def consumer_path(table: str, name: str) -> str:
-    """File of one consumer."""
+    """The file of a consumer."""
     return join(table, "consumer", CONSUMER_PREFIX + check_name("consumer", name))
 
 
 def consumer_mark_path(table: str, name: str) -> str:
-    """File beside a consumer with the mark of what it has read. paimon_py's own: Java does not know it."""
+    """The file with the mark of the snapshot that a consumer has read. paimon_py only: Java does not know it."""
     return join(table, "consumer", CONSUMER_MARK_PREFIX + check_name("consumer", name))
 
 
 def user_directory(table: str) -> str:
-    """Where the last numbers of users lie. paimon_py's own: Java does not know it."""
+    """The directory of the users' last identifiers. paimon_py only: Java does not know it."""
     return join(table, "user")
 
 
 def cut_path(table: str) -> str:
-    """File of a rollback or fast-forward that is under way. paimon_py's own: Java does not know it."""
+    """The file of a rollback or fast-forward in progress. paimon_py only: Java does not know it."""
     return join(table, "tag", CUT)
 
 
 def origin_path(table: str) -> str:
-    """File in the directory of a branch that says where the branch began. paimon_py's own: Java does not know it."""
+    """The file in a branch's directory that records where the branch began. paimon_py only: Java does not know it."""
     return join(table, "ORIGIN")
 
 
 def manifest_directory(table: str) -> str:
-    """Where manifests, manifest lists and index manifests lie."""
+    """The directory of manifests, manifest lists and index manifests."""
     return join(table, "manifest")
 
 
 def manifest_path(table: str, name: str) -> str:
-    """File of a manifest, manifest list or index manifest named by another file."""
+    """The file of a manifest, manifest list or index manifest that another file names."""
     return join(table, "manifest", check_file_name(name))
 
 
 def index_directory(table: str) -> str:
-    """Where index files lie that do not lie beside data files."""
+    """The directory of index files that are not stored next to data files."""
     return join(table, "index")
 
 
 def statistics_directory(table: str) -> str:
-    """Where statistics lie."""
+    """The directory of statistics."""
     return join(table, "statistics")
 
 
 def statistics_path(table: str, name: str) -> str:
-    """A statistics file named by a snapshot."""
+    """The file of statistics that a snapshot names."""
     return join(table, "statistics", check_file_name(name))
 
 
 def parse_number(prefix: str, file_name: str) -> int | None:
-    """The id in names such as `snapshot-17`; None for anything that is not the prefix and digits."""
+    """The id in a name such as `snapshot-17`; None if the name is not the prefix followed by digits."""
     digits = file_name.removeprefix(prefix)
     if digits == file_name or not _NUMBERED.fullmatch(digits):
         return None
@@ -200,14 +200,14 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """The inverse of `escape`; a percent sign without two hex digits stays."""
+    """The inverse of `escape`; a percent sign without two hex digits is kept."""
     return _HEX_ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text)
 
 
 def partition_path(
     names: Sequence[str], texts: Sequence[str | None], default_name: str = DEFAULT_PARTITION_NAME
 ) -> str:
-    """The directory of a partition relative to the table, without slashes around; "" without partition keys.
+    """The directory of a partition relative to the table, without surrounding slashes; "" without partition keys.
 
     A value that is null, empty or blank becomes `default_name`.
     """
@@ -218,17 +218,17 @@ def partition_path(
 
 
 def bucket_dir(bucket: int) -> str:
-    """Directory name of a bucket."""
+    """The directory name of a bucket."""
     return "bucket-postpone" if bucket == POSTPONE_BUCKET else f"bucket-{bucket}"
 
 
 def bucket_path(table: str, schema: TableSchema, partition: str, bucket: int) -> str:
-    """The directory of a bucket; `partition` as made by `partition_path`."""
+    """The directory of a bucket; `partition` as returned by `partition_path`."""
     return join(table, relative_bucket_path(schema, partition, bucket))
 
 
 def relative_bucket_path(schema: TableSchema, partition: str, bucket: int) -> str:
-    """The directory of a bucket below the table, or below an external path."""
+    """The directory of a bucket relative to the table, or to an external path."""
     data_directory = schema.options.get(PATH_DIRECTORY, "")
     if data_directory and not is_plain_directory(data_directory):
         raise CorruptionError(
@@ -238,29 +238,29 @@ def relative_bucket_path(schema: TableSchema, partition: str, bucket: int) -> st
 
 
 def data_file_path(directory: str, name: str) -> str:
-    """A data file, or a file beside it, named by a manifest, in the directory of its bucket (or an external one)."""
+    """A data file, or a file next to it, that a manifest names, in its bucket's (or an external) directory."""
     return f"{directory}/{check_file_name(name)}"
 
 
 def database_path(warehouse: str, database: str) -> str:
-    """Directory of a database."""
+    """The directory of a database."""
     return join(warehouse, check_name("database", database) + DATABASE_SUFFIX)
 
 
 def table_path(warehouse: str, database: str, table: str) -> str:
-    """Directory of a table."""
+    """The directory of a table."""
     return join(database_path(warehouse, database), check_name("table", table))
 
 
 def check_name(kind: str, name: str) -> str:
-    """`name` if it may name a database, table, tag or branch, which become directories or files.
+    """Returns `name` if it is a valid name for a database, table, tag or branch, which become directories or files.
 
     Raises:
         UsageError: empty, too long for a file name, with a slash, backslash, control or invisible character or `%`,
-            starting with a dot, or blank at an end.
+            with a leading dot, or with a blank at either end.
     """
     if not isinstance(name, str):
-        raise UsageError(f"a {kind} name is a text, not {name!r}")
+        raise UsageError(f"a {kind} name is a string, not {name!r}")
     problem = _name_problem(name, NAME_BYTES_MAX - _AFFIX_BYTES.get(kind, 0))
     if problem is None and any(mark in name for mark in _PATTERNS):
         problem = f"must not contain any of {' '.join(_PATTERNS)}"
@@ -270,13 +270,13 @@ def check_name(kind: str, name: str) -> str:
 
 
 def check_column_name(name: str) -> str:
-    """`name` if it may name a column: any text that is not blank and has no control characters.
+    """Returns `name` if it is a valid column name: not blank, without control characters.
 
     Raises:
-        UsageError: otherwise, and for names of more than 255 bytes.
+        UsageError: it is not, or it is longer than 255 bytes.
     """
     if not isinstance(name, str):
-        raise UsageError(f"a column name is a text, not {name!r}")
+        raise UsageError(f"a column name is a string, not {name!r}")
     if not name or name.isspace():
         raise UsageError(f"column name {name!r} is empty")
     if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
@@ -287,13 +287,13 @@ def check_column_name(name: str) -> str:
 
 
 def check_text(what: str, text: str | None) -> str | None:
-    """`text` if it can stand in a metadata file.
+    """Returns `text` if it can be stored in a metadata file.
 
     Raises:
-        UsageError: it is not text, or has lone surrogates.
+        UsageError: it is not a string, or contains lone surrogates.
     """
     if text is not None and (not isinstance(text, str) or any(unicodedata.category(char) == "Cs" for char in text)):
-        raise UsageError(f"{what} is a text, not {text!r}")
+        raise UsageError(f"{what} is a string, not {text!r}")
     return text
 
 
@@ -309,10 +309,10 @@ def check_default(value: object, what: str = "default") -> str | None:
 
 
 def check_file_name(name: str) -> str:
-    """`name` if it is a plain file name, as every name inside metadata must be.
+    """Returns `name` if it is a plain file name, as every name inside metadata must be.
 
     Raises:
-        CorruptionError: it would leave its directory.
+        CorruptionError: the path would leave its directory.
     """
     if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
         raise CorruptionError(f"metadata names a file {name!r}, which is not a plain file name", path=name or None)
@@ -320,11 +320,11 @@ def check_file_name(name: str) -> str:
 
 
 def check_prefixes(options: Mapping[str, str]) -> None:
-    """Refuse options that would make names of new files which leave their directory or cannot be read back.
+    """Refuse prefixes that would produce file names which leave their directory or cannot be parsed.
 
     Raises:
-        OptionError: a prefix has slashes, control or invisible characters or any of `% ? # *`, begins with a dot, or is
-            too long.
+        OptionError: a prefix contains slashes, control or invisible characters or any of `% ? # *`, begins with a dot,
+            or is too long.
     """
     for option in PREFIXES:
         text = options.get(option)
@@ -357,16 +357,16 @@ def _name_problem(name: str, bytes_max: int) -> str | None:
 
 
 def is_temporary(file_name: str) -> bool:
-    """Whether a file has such a name until it is complete and becomes another; Java's are made alike."""
+    """Whether a file has a temporary name, which it keeps until it is complete; Java uses the same form."""
     return _TEMPORARY.fullmatch(file_name) is not None
 
 
 def is_plain_directory(directory: str) -> bool:
-    """Whether a text is a relative path that stays below where it begins."""
+    """Whether a path is relative and stays below its start."""
     parts = directory.rstrip("/").split("/")
     return not any(part in ("", ".", "..") or "\0" in part for part in parts)
 
 
 def is_blank(text: str) -> bool:
-    """Whether Java takes a text for blank; a partition value that is blank has no directory of its own."""
+    """Whether a string is blank for Java; a blank partition value has no directory of its own."""
     return _JAVA_BLANKS.issuperset(text)

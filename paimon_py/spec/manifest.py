@@ -1,4 +1,4 @@
-"""Manifests, index manifests, and folding ADD and DELETE into the files that are alive.
+"""Manifests and index manifests, as values.
 
 Source: format.md §5, §10.1; Java `ManifestFileMeta`, `FileEntry.mergeEntries`, `IndexManifestEntry`.
 """
@@ -14,11 +14,11 @@ DELETION_VECTORS = "DELETION_VECTORS"
 """Index type of deletion vectors in index manifests."""
 
 HASH = "HASH"
-"""Index type of the hashes of the keys that lie in a dynamic bucket."""
+"""Index type of the key hashes of a dynamic bucket."""
 
 
 class ManifestFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One record of a manifest list: a manifest and what it holds."""
+    """One record of a manifest list: a manifest and a summary of its content."""
 
     name: str
     size_bytes: int
@@ -35,7 +35,7 @@ class ManifestFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeletionVectorRange(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the deletion vector of one data file lies in its index file."""
+    """The location of the deletion vector of one data file in its index file."""
 
     data_file: str
     offset: Count
@@ -44,7 +44,7 @@ class DeletionVectorRange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeletionPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Where to read the deletion vector of a data file: `path` of the index file, and the range in it as stored."""
+    """The location of a data file's deletion vector: `path` of the index file, and the stored range in it."""
 
     path: str
     offset: Count
@@ -53,7 +53,7 @@ class DeletionPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GlobalIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """What an index over row ids covers; carried along, not used here."""
+    """The coverage of an index over row ids; preserved, but not used."""
 
     row_range_start: Long
     row_range_end: Long

@@ -1,4 +1,4 @@
-"""The schema of a table that is to be created, and the ids that its fields get.
+"""The schema of a new table, and the ids of its fields.
 
 Source: format.md §3.2; Java `Schema`, `Schema.Builder`, `ReassignFieldId`, `TableSchema.create`.
 """
@@ -31,16 +31,16 @@ CURRENT_VERSION = 3
 
 @explains_arguments
 class Schema:
-    """Columns of a new table, with every type that Paimon knows.
+    """The columns of a new table; supports every Paimon type.
 
     Args:
         fields: one item per column: `(name, type)`, `(name, type, comment)`, `(name, type, comment, default)`, a JSON
-            object as in a schema file, or a `Field`; or a mapping from names to types. A type is text
+            object as in a schema file, or a `Field`; or a mapping from names to types. A type is a string
             (`"DECIMAL(10, 2) NOT NULL"`, `"MAP<STRING, ROW<x INT>>"`), an object as in a schema file, or a data type
             value.
 
     Raises:
-        SchemaError: not a type, or two columns of one name.
+        SchemaError: an invalid type, or two columns with the same name.
 
     Example:
         ``Schema([("id", "BIGINT NOT NULL"), ("tags", "ARRAY<STRING>", "free text"), ("at", "TIMESTAMP(9)")])``
@@ -70,17 +70,16 @@ class Schema:
 
 
 def assign_ids(fields: Iterable[Field], highest: int = -1) -> tuple[tuple[Field, ...], int]:
-    """Give new columns their ids.
+    """Assign ids to new columns.
 
-    One counter: a column takes its id first and then its nested fields theirs; inside a row a field's own nested
-    fields come before it.
+    One counter: a column gets its id before its nested fields; inside a ROW, the nested fields of a field come first.
 
     Args:
-        fields: columns; ids they have are replaced.
-        highest: the largest id already given.
+        fields: columns; existing ids are replaced.
+        highest: the largest id in use.
 
     Returns:
-        The columns with ids, and the largest id now.
+        The columns with ids, and the new largest id.
     """
     counter = _Counter(highest)
     columns = []
@@ -91,7 +90,7 @@ def assign_ids(fields: Iterable[Field], highest: int = -1) -> tuple[tuple[Field,
 
 
 class TableSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user says about a new table besides its columns."""
+    """The properties of a new table other than its columns."""
 
     primary_keys: tuple[str, ...] = ()
     partition_keys: tuple[str, ...] = ()
@@ -100,11 +99,11 @@ class TableSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def new_table_schema(schema: Schema, spec: TableSpec, *, time_millis: int) -> TableSchema:
-    """The first schema of a table: keys given as options are moved out, primary-key columns made NOT NULL.
+    """The first schema of a table: keys given as options become schema keys, and primary-key columns become NOT NULL.
 
     Raises:
-        OptionError: keys given twice.
-        UsageError: a hostile column name.
+        OptionError: a key is given twice.
+        UsageError: an invalid column name.
     """
     options = dict(spec.options)
     partition_keys = _moved_out(options, "partition", spec.partition_keys)
@@ -139,7 +138,7 @@ def with_key_nullability(
 
 
 def check_column_names(fields: Iterable[Field]) -> None:
-    """Refuse names that no new column, and no field inside one, should have.
+    """Refuse invalid names of new columns and their nested fields.
 
     Raises:
         UsageError: blank, too long, or with control characters.
@@ -150,7 +149,7 @@ def check_column_names(fields: Iterable[Field]) -> None:
 
 
 def split_keys(text: str) -> tuple[str, ...]:
-    """Names out of a list separated by commas."""
+    """The names in a comma-separated list."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
@@ -181,7 +180,7 @@ def _column(item: Sequence[Any] | Mapping[str, Any] | Field) -> Field:
         raise UsageError(f"a column is (name, type[, comment[, default]]), got {item!r}")
     name, data_type, comment, default = (*item, None, None)[:4]
     if not isinstance(name, str):
-        raise UsageError(f"a column's name is a text, got {name!r}")
+        raise UsageError(f"a column's name is a string, got {name!r}")
     check_text(f"column {name!r}: the comment", comment)
     check_default(default, f"column {name!r}: the default")
     try:

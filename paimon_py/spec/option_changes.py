@@ -1,4 +1,4 @@
-"""Which options of an existing table may change, and how options follow a renamed column.
+"""The options of an existing table that may change, and how options follow a renamed column.
 
 Source: Java `SchemaManager.checkAlterTableOption`, `applyRenameColumnsToOptions`, options marked `@Immutable`.
 """
@@ -48,7 +48,7 @@ _RULES = frozenset(
         "deduplicate.ignore-delete", "partial-update.ignore-delete", "first-row.ignore-delete",
     )
 )  # fmt: skip
-"""Options that decide what rows in files mean and which changes are told."""
+"""Options that determine the meaning of rows in files and which changes are reported."""
 
 _RULE_PREFIXES = ("changelog-producer.", FIELDS_PREFIX, "partial-update.", "aggregation.")
 
@@ -69,8 +69,8 @@ _NAMES_IN_BOTH = ("sequence-group", "nested-key")
 
 
 def changed_rules(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Names of the options that differ and that decide what rows mean and which changes are told: files that were
-    written under the one do not go with the other.
+    """Names of the differing options that determine the meaning of rows or which changes are reported: files written
+    under one value are invalid under the other.
     """
     names = {*before, *now}
     rules = sorted(name for name in names if name in _RULES or name.startswith(_RULE_PREFIXES))
@@ -81,7 +81,7 @@ def check_set(schema: TableSchema, name: str, value: str, *, has_snapshots: bool
     """Whether setting an option changes anything.
 
     Raises:
-        OptionError: a wrong name or value, or the option cannot change (any more).
+        OptionError: an invalid name or value, or the option cannot change (any more).
     """
     _require_name(name)
     check_names({name: value})
@@ -96,25 +96,25 @@ def check_set(schema: TableSchema, name: str, value: str, *, has_snapshots: bool
 
 
 def check_dynamic(schema: TableSchema, name: str, value: str) -> None:
-    """Refuse an option given for one read that would make it misread what was written under another value.
+    """Refuse an option for a single read if it would misinterpret data written under another value.
 
     Raises:
-        OptionError: a wrong name or value, or an option that is fixed by the data.
+        OptionError: an invalid name or value, or an option that is fixed by the data.
     """
     if check_set(schema, name, value, has_snapshots=True) and name == "bucket":
-        raise OptionError("'bucket' is how rows were written, a read cannot change it", option=name, value=value)
+        raise OptionError("'bucket' is fixed by the rows, a read cannot change it", option=name, value=value)
 
 
 def _require_name(name: object) -> None:
     if not isinstance(name, str):
-        raise OptionError(f"an option's name is a text, not {name!r}", option=str(name))
+        raise OptionError(f"an option's name is a string, not {name!r}", option=str(name))
 
 
 def check_remove(schema: TableSchema, name: str, *, has_snapshots: bool) -> None:
     """Refuse to reset an option that cannot change (any more).
 
     Raises:
-        OptionError: it cannot change, or it is not set and its name nearly that of another option.
+        OptionError: it cannot change, or it is not set and its name is similar to that of another option.
     """
     _require_name(name)
     if name not in schema.options:
@@ -131,9 +131,9 @@ def check_remove(schema: TableSchema, name: str, *, has_snapshots: bool) -> None
 
 
 def renamed_options(options: Mapping[str, str], renames: Mapping[str, str]) -> dict[str, str]:
-    """Options whose names or values speak of renamed columns, with the new names.
+    """The options, with the new names of renamed columns in their names and values.
 
-    Clustering and indexed columns follow as well, which Java forgets: it fails when it next writes or clusters.
+    Clustering and index columns are renamed too; Java does not do this, and fails at the next write or clustering.
     """
     followed = (renamed_index(name, value, renames) for name, value in options.items())
     return {_renamed_key(name, renames): _renamed_value(name, value, renames) for name, value in followed}
@@ -167,7 +167,7 @@ def _check_transition(schema: TableSchema, name: str, value: str) -> None:
     if name == "bucket":
         old, new = options.get_int(name), changed.get_int(name)
         if old != new and -1 in (old, new):
-            raise OptionError(f"'bucket' cannot change from {old} to {new}: -1 is for ever", option=name, value=value)
+            raise OptionError(f"'bucket' cannot change from {old} to {new}: -1 is final", option=name, value=value)
     elif name == "deletion-vectors.enabled":
         if options.get_bool(name) != changed.get_bool(name) and not options.get_bool("deletion-vectors.modifiable"):
             raise OptionError(

@@ -1,7 +1,7 @@
-"""Option names: which are known, and which unknown ones are probably a known one misspelled.
+"""Known option names, and unknown ones that are probably misspelled.
 
-Unknown options pass through untouched, as in Java; one that is nearly an option would be ignored without a word, so
-it is refused with the right name.
+Unknown options are accepted, as in Java; a name that is nearly a known one is refused with the correct name, because it
+would be ignored silently.
 
 Source: names of Java's `CoreOptions`, `FlinkConnectorOptions`, `SparkConnectorOptions`, `IcebergOptions` from
 release 0.5 to main of August 2026.
@@ -35,7 +35,7 @@ FALLBACKS: dict[str, tuple[str, ...]] = {
     "blob-descriptor-field": ("blob.stored-descriptor-fields",),
     "format-table.file.compression": ("file.compression",),
 }
-"""Older names under which an option is still found."""
+"""Older names of options, which are still recognised."""
 
 FIELD_OPTIONS = (
     "aggregate-function",
@@ -53,7 +53,7 @@ FIELD_OPTIONS = (
     "map.shared-shredding.max-columns",
     "map.shared-shredding.column-placement-policy",
 )
-"""What may follow `fields.<column>.`."""
+"""The possible suffixes of `fields.<column>.`."""
 
 _OF_ENGINES = """
     add-column-before-partition auto-create-if-not-exists blob-external-storage-field blob-external-storage-path
@@ -108,29 +108,29 @@ FOREIGN_PREFIXES = (
     "spark.",
     "flink.",
 )
-"""Families of names that belong to file systems, file formats and engines; they are never questioned."""
+"""Prefixes of options of file systems, file formats and engines; these names are never checked."""
 
 _INDEX_PREFIXES = ("file-index.bloom-filter.", "file-index.bitmap.", "file-index.bsi.", "file-index.range-bitmap.")
-"""What begins so names a column next; `file_indexes` looks at the rest."""
+"""Prefixes that are followed by a column name; `file_indexes` checks the rest."""
 
 
 @functools.lru_cache(maxsize=1)
 def known_names() -> frozenset[str]:
-    """Every option name that any release knows."""
+    """Every option name of any release."""
     rows = (row[0] for row in ROWS)
     older = (name for names in FALLBACKS.values() for name in names)
     return frozenset((*rows, *older, *_OF_ENGINES.split()))
 
 
 def check_names(options: Mapping[str, str]) -> None:
-    """Refuse option names that are nearly, but not quite, an option.
+    """Refuse option names that are nearly, but not exactly, a known option.
 
     Raises:
-        OptionError: names the option that was probably meant.
+        OptionError: the message names the option that was probably meant.
     """
     for name in options:
         if not isinstance(name, str):
-            raise OptionError(f"an option's name is a text, not {name!r}", option=str(name))
+            raise OptionError(f"an option's name is a string, not {name!r}", option=str(name))
         meant = suggestion(name)
         if meant is not None:
             raise OptionError(f"there is no option {name!r}; did you mean {meant!r}?", option=name)
@@ -138,7 +138,7 @@ def check_names(options: Mapping[str, str]) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def suggestion(name: str) -> str | None:
-    """The option that an unknown name probably means, None if the name is known or unlike any."""
+    """The known option that is most similar to an unknown name; None if the name is known or not similar to any."""
     known = known_names()
     if name in known or name.startswith((*FOREIGN_PREFIXES, *_INDEX_PREFIXES)):
         return None
@@ -150,7 +150,7 @@ def suggestion(name: str) -> str | None:
 
 
 def did_you_mean(name: str, columns: Sequence[str]) -> str:
-    """What a message about an unknown column says of one that is nearly named so; empty if none is."""
+    """The part of a message that suggests a column of a similar name; empty if there is none."""
     plain = {_plain(column): column for column in columns}
     near = plain.get(_plain(name)) or next(iter(difflib.get_close_matches(name, columns, n=1)), None)
     return "" if near is None else f"; did you mean {near!r}?"
@@ -167,7 +167,7 @@ def _suggest_field_option(name: str) -> str | None:
 
 
 def nearest(name: str, known: frozenset[str]) -> str | None:
-    """The one of the known names that an unknown one is nearly, None if there is none."""
+    """The known name that is nearly `name`; None if there is none."""
     plain, letters = _plain(name), set(name)
     best: tuple[int, str] | None = None
     for candidate in sorted(known):
@@ -206,7 +206,7 @@ def _only_swapped(name: str, candidate: str) -> bool:
 
 
 def edit_distance(a: str, b: str) -> int:
-    """Insertions, deletions, replacements and swaps of neighbours that turn one text into the other."""
+    """The number of insertions, deletions, replacements and swaps of neighbours that turn one string into the other."""
     before: list[int] = []
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):

@@ -1,7 +1,7 @@
-"""Table options as data, and a reader that gives them their types.
+"""Table options as data, and a typed reader.
 
-Options are stored as text. `Options` looks up an option by name, under its older names too, and converts it the way
-Java does; a text that does not fit is an `OptionError` that names the option, the text and what is allowed.
+Options are stored as strings. `Options` looks up an option by its name or older names, and converts its value as Java
+does; an invalid value is an `OptionError` that names the option, the value and the allowed values.
 
 Source: format.md §18; Java `ConfigOption`, `OptionsUtils`, `MemorySize`, `TimeUtils`.
 """
@@ -28,8 +28,8 @@ T = TypeVar("T")
 class Option(msgspec.Struct, frozen=True):
     """One table option.
 
-    `type` is int, long, bool, real, text, size (bytes), time (a duration), map, or the allowed values separated by
-    `|`. `default` is text like a user's; None if there is none. `fallbacks` are older names of the same option.
+    `type` is int, long, bool, real, text, size (bytes), time (a duration), map, or the allowed values separated by `|`.
+    `default` is a string in the user's format; None if there is none. `fallbacks` are older names of the option.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Option(msgspec.Struct, frozen=True):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The allowed values of an option with a closed set of them, else nothing."""
+        """The allowed values of an option with a closed set of values, else empty."""
         return tuple(self.type.split("|")) if "|" in self.type else ()
 
 
@@ -81,10 +81,10 @@ _NANOS = {
 
 
 class Options(Mapping[str, str]):
-    """A mapping of option texts with typed look-ups.
+    """A mapping of option strings with typed lookups.
 
-    `get_…` returns the value or the option's default and fails if there is neither; `find_…` returns None then. An
-    option name that is not in `OPTIONS` is a mistake in our own code (KeyError).
+    `get_…` returns the value or the option's default and fails if there is neither; `find_…` returns None in that case.
+    A name that is not in `OPTIONS` is a programming error (KeyError).
 
     Units: sizes in bytes, durations in milliseconds.
     """
@@ -107,12 +107,12 @@ class Options(Mapping[str, str]):
         return f"Options({shown_options(self._texts)!r})"
 
     def is_set(self, name: str) -> bool:
-        """Whether the option, or one of its older names, was given."""
+        """Whether the option, or one of its older names, is set."""
         option = OPTIONS[name]
         return name in self._texts or any(older in self._texts for older in option.fallbacks)
 
     def find_str(self, name: str) -> str | None:
-        """The text of any option."""
+        """The value of any option, as a string."""
         option = OPTIONS[name]
         for key in (name, *option.fallbacks):
             text = self._texts.get(key)
@@ -121,62 +121,62 @@ class Options(Mapping[str, str]):
         return option.default
 
     def find_int(self, name: str) -> int | None:
-        """A whole number."""
+        """The value of an integer option."""
         text = self.find_str(name)
         return None if text is None else _whole(OPTIONS[name], text)
 
     def find_size(self, name: str) -> int | None:
-        """A size in bytes."""
+        """The value of a size option, in bytes."""
         text = self.find_str(name)
         return None if text is None else _size(OPTIONS[name], text)
 
     def find_duration(self, name: str) -> int | None:
-        """A duration in whole milliseconds."""
+        """The value of a duration option, in whole milliseconds."""
         text = self.find_str(name)
         return None if text is None else _nanos(OPTIONS[name], text) // 1_000_000
 
     def get_str(self, name: str) -> str:
-        """The text of any option."""
+        """The value of any option, as a string."""
         return _need(name, self.find_str(name))
 
     def get_int(self, name: str) -> int:
-        """A whole number."""
+        """The value of an integer option."""
         return _need(name, self.find_int(name))
 
     def get_bool(self, name: str) -> bool:
-        """True or false."""
+        """The value of a boolean option."""
         return _bool(OPTIONS[name], self.get_str(name))
 
     def get_float(self, name: str) -> float:
-        """A number."""
+        """The value of a float option."""
         return _real(OPTIONS[name], self.get_str(name))
 
     def get_memory(self, name: str) -> int:
-        """A size in bytes."""
+        """The value of a size option, in bytes."""
         return _need(name, self.find_size(name))
 
     def get_duration(self, name: str) -> int:
-        """A duration in whole milliseconds."""
+        """The value of a duration option, in whole milliseconds."""
         return _need(name, self.find_duration(name))
 
     def get_enum(self, name: str) -> str:
-        """One of the option's values, spelled as in its row."""
+        """One of the allowed values, spelled as in the option's row."""
         return _choice(OPTIONS[name], self.get_str(name))
 
     def get_list(self, name: str) -> tuple[str, ...]:
-        """Names separated by commas; empty if not set."""
+        """The names in a comma-separated list; empty if not set."""
         text = self.find_str(name)
         return tuple(part.strip() for part in text.split(",") if part.strip()) if text else ()
 
     def get_map(self, name: str) -> dict[str, str]:
-        """`k1:v1,k2:v2`, or options named `<name>.<k>`."""
+        """The mapping `k1:v1,k2:v2`, also from options named `<name>.<k>`."""
         return _map(OPTIONS[name], self._texts)
 
 
 def require_texts(options: Mapping[str, object]) -> None:
-    """Refuse values that are not texts.
+    """Refuse values that are not strings.
 
-    Raises: OptionError with the text that a value would be, and for half of a surrogate pair.
+    Raises: OptionError with the string to use instead; also for half of a surrogate pair.
     """
     for name, value in options.items():
         if isinstance(value, str):
@@ -190,14 +190,14 @@ def require_texts(options: Mapping[str, object]) -> None:
         else:
             is_number = isinstance(value, (int, float))
             shown = f"{value!r}; write {str(value)!r}" if is_number else f"a {type(value).__name__}"
-        raise OptionError(f"option {name!r} needs a text, not {shown}", option=name)
+        raise OptionError(f"option {name!r} needs a string, not {shown}", option=name)
 
 
 def check_values(options: Mapping[str, str]) -> None:
-    """Refuse texts that do not fit the type of their option; unknown options pass.
+    """Refuse values that do not fit the type of their option; unknown options pass.
 
     Raises:
-        OptionError: names the option, the text and what is allowed.
+        OptionError: the message names the option, the value and the allowed values.
     """
     require_texts(options)
     for name, text in options.items():
@@ -207,9 +207,9 @@ def check_values(options: Mapping[str, str]) -> None:
 
 
 def is_default(name: str, text: str) -> bool:
-    """Whether a text means what the option is without it: `60 min` is the `1 h` of `snapshot.time-retained`.
+    """Whether a value equals the option's default: `60 min` is the `1 h` of `snapshot.time-retained`.
 
-    Raises: OptionError for a text that does not fit the option.
+    Raises: OptionError for an invalid value.
     """
     option = OPTIONS[name]
     return option.default is not None and _meaning(option, text) == _meaning(option, option.default)
@@ -278,7 +278,7 @@ def _real(option: Option, text: str) -> float:
 
 
 def parse_size(text: str) -> int | None:
-    """The bytes that a text such as `16 kb` means; None if it is not a size."""
+    """The number of bytes in a string such as `16 kb`; None if it is not a size."""
     match = _QUANTITY.fullmatch(text.strip())
     factor = None if match is None else _SIZES.get(match.group(2).lower())
     if match is None or factor is None or int(match.group(1)) * factor >= 2**63:
@@ -294,7 +294,7 @@ def _size(option: Option, text: str) -> int:
 
 
 def parse_duration(text: str) -> int | None:
-    """A duration such as `10 min` in nanoseconds; None if the text is none."""
+    """The nanoseconds in a duration such as `10 min`; None if the string is not a duration."""
     match = _QUANTITY.fullmatch(text.strip())
     factor = None if match is None else _NANOS.get(match.group(2).lower())
     if match is None or factor is None or int(match.group(1)) >= 2**63:

@@ -1,4 +1,4 @@
-"""A partition and what its files hold, as a value.
+"""A partition and a summary of its files, as a value.
 
 Source: Java `PartitionEntry`.
 """
@@ -14,12 +14,12 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     """A partition that has files.
 
     Attributes:
-        partition: its values by key, as `drop_partitions` takes them; None is NULL.
-        record_count: rows of its files, those included that later rows replace or delete.
-        file_size_in_bytes, file_count: of its data files.
-        last_file_creation_time: when its newest file was made, by the clock on the wall of whoever made it; None if no
-            file says.
-        total_buckets: how many buckets its newest file was written for, −1 if buckets are not fixed.
+        partition: the values by key, as `drop_partitions` takes them; None is NULL.
+        record_count: rows of its files, including those that later rows replace or delete.
+        file_size_in_bytes, file_count: size and number of its data files.
+        last_file_creation_time: the creation time of its newest file, in the local time of the writer; None if no file
+            records it.
+        total_buckets: the number of buckets that its newest file was written for, −1 if buckets are not fixed.
     """
 
     partition: dict[str, object]

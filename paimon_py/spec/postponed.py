@@ -1,4 +1,4 @@
-"""How far the times of files that wait for their bucket tell the order of the commits that brought them. Pure.
+"""To what extent the times of files in postponed buckets determine the order of their commits. Pure.
 
 Source: format.md §4.3, §7.3; docs/reliability.md §3 (c), (i).
 """
@@ -9,12 +9,13 @@ import msgspec
 
 
 class WaitingOrder(msgspec.Struct, frozen=True):
-    """How far the times of waiting files tell their order; wall clock of the writers' zones as if UTC, in milliseconds.
+    """To what extent the times of postponed files determine their order; local times of the writers as if UTC, in
+    milliseconds.
 
     Attributes:
-        since_millis: files with later times are newer than all with earlier ones, and than each other by their times.
-            All others have times up to this one, which tell nothing.
-        until_millis: the largest time of a waiting file.
+        since_millis: files with later times are newer than all others, and ordered by their times. All others have
+            times up to this one, which do not determine an order.
+        until_millis: the largest time of a postponed file.
     """
 
     since_millis: int

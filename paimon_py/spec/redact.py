@@ -1,7 +1,7 @@
-"""What may be shown and sent: options known to be harmless, and URLs without user information and query. Pure.
+"""Redacts secrets: shows options known to be harmless, and URLs without user information and query. Pure.
 
-Texts (`repr`, errors, warnings, logs, explanations) and pickles take options and URLs from here, so that what nobody
-knows to be harmless stays in the process.
+Strings (`repr`, errors, warnings, logs, explanations) and pickles get options and URLs from this module, so that values
+not known to be harmless stay in the process.
 
 Source: docs/security.md, "Secrets"; docs/decisions/0020-what-is-touched-and-shown.md.
 """
@@ -16,7 +16,7 @@ from paimon_py.spec.option_rows import ROWS
 from paimon_py.spec.option_rows.kinds import MAP
 
 HIDDEN = "***"
-"""What stands for a value that is not shown."""
+"""The placeholder of a hidden value."""
 
 _URL = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.\-]*:)*[A-Za-z][A-Za-z0-9+.\-]*):/{2,}")
 _URL_IN_TEXT = re.compile(_URL.pattern + r"[^\s'\"<>]+")
@@ -25,7 +25,7 @@ _SIGNING = re.compile(
     r"(?:bearer|sharedkey) +)(?:(?:bearer|basic|sharedkey) +)?[^\s'\",;&]+"
 )
 _CONTAINERS = frozenset(("abfs", "abfss", "az", "wasb", "wasbs"))
-"""Schemes of Azure, where what stands before `@` is a container."""
+"""Schemes of Azure, where the part before `@` is a container."""
 
 _STORE_PREFIXES = ("s3.", "s3a.", "fs.s3a.", "gs.", "fs.gs.", "azure.", "fs.azure.")
 _OF_STORES = frozenset((
@@ -55,7 +55,7 @@ _MAPS = tuple(row[0] + "." for row in ROWS if row[1] == MAP)
 
 
 def shown_url(url: str) -> str:
-    """One URL without user information, query and fragment; a container of Azure stays, and so does a plain path."""
+    """A URL without user information, query and fragment; Azure containers and plain paths are kept."""
     match = _URL.match(url)
     if match is None:
         return url
@@ -64,7 +64,7 @@ def shown_url(url: str) -> str:
 
 
 def without_user(url: str) -> str:
-    """A URL without its user information. Where a password has a slash, all of it goes that may be one."""
+    """A URL without its user information. If a password contains a slash, everything possible is removed."""
     match = _URL.match(url)
     if match is None or "@" not in url:
         return url
@@ -79,36 +79,36 @@ def without_user(url: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    """A text of others, such as an error of a server: its URLs are shown as `shown_url` does, what signs is hidden."""
+    """A foreign string, such as a server's error: its URLs are shown as by `shown_url`, and signatures are hidden."""
     return _SIGNING.sub(rf"\1{HIDDEN}", _URL_IN_TEXT.sub(lambda match: shown_url(match[0]), text))
 
 
 def harmless_options(options: Mapping[str, str]) -> dict[str, str]:
-    """The options that are known to be harmless; their URLs are shown as `shown_url` does."""
+    """The options that are known to be harmless; URLs in them are shown as by `shown_url`."""
     return {name: _shown_value(name, text) for name, text in options.items() if is_harmless(name)}
 
 
 def shown_options(options: Mapping[str, str]) -> dict[str, str]:
-    """All options, `***` in place of each value that is not known to be harmless."""
+    """All options, with `***` in place of each value that is not known to be harmless."""
     return {name: shown_option(name, text) for name, text in options.items()}
 
 
 def shown_option(name: object, value: object) -> str:
-    """The value of an option, `***` if it is not known to be harmless; callers may give other things than texts."""
+    """The value of an option, `***` if it is not known to be harmless; accepts any type."""
     if not isinstance(name, str) or not isinstance(value, (str, int, float)) or not is_harmless(name):
         return HIDDEN
     return _shown_value(name, str(value))
 
 
 def is_harmless(name: str) -> bool:
-    """Whether an option of a table, a catalog or a store is known, by its name, to hold no secret."""
+    """Whether an option of a table, a catalog or a store is known, by its name, to contain no secret."""
     if name.startswith(_TABLE_DEFAULT):
         return _is_of_table(name.removeprefix(_TABLE_DEFAULT))
     return _is_of_table(name) or name in _OF_CATALOGS or _is_of_store(name)
 
 
 def is_harmless_hadoop(name: str) -> bool:
-    """Whether a setting of Hadoop is known, by its name, to hold no secret."""
+    """Whether a Hadoop setting is known, by its name, to contain no secret."""
     return _OF_HADOOP.fullmatch(name) is not None
 
 

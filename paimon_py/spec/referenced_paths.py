@@ -1,6 +1,6 @@
-"""Directories of others in which files of a table lie that were imported by reference: read, and never deleted.
+"""Foreign directories whose files were imported by reference: they are read, and never deleted.
 
-No option of Java: its `data-file.external-paths` would have Java's DROP TABLE delete the whole directories. Pure.
+Not an option of Java: with `data-file.external-paths`, Java's DROP TABLE would delete the whole directories. Pure.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from paimon_py.spec.external_paths import declared_roots
 
 REFERENCED = "paimon-py.referenced-paths"
-"""Option that names them, with commas between; what any version of a schema names stays protected."""
+"""The option that lists them, separated by commas; the paths in all versions of a schema stay protected."""
 
 
 def referenced_paths(options: Mapping[str, str]) -> tuple[str, ...]:
-    """The directories that the options of a table name; a part that is not a plain URL names nothing."""
+    """The directories in a table's options; parts that are not plain URLs are ignored."""
     return declared_roots(options.get(REFERENCED))

@@ -25,13 +25,13 @@ VALUE_KIND = "_VALUE_KIND"
 LEVEL = "_LEVEL"
 ROW_KIND_COLUMN = "_row_kind"
 ROW_KINDS = ("+I", "-U", "+U", "-D")
-"""The kinds of rows; `_VALUE_KIND` holds their places in this list."""
+"""The kinds of rows; `_VALUE_KIND` stores an index into this list."""
 
 
 class TableSchema(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `schema-<id>`. `extra` holds JSON fields that are not known here.
+    """The content of `schema-<id>`. `extra` holds unknown JSON fields.
 
-    Texts and pickles have `***` for the values of options that are not known to be harmless.
+    `repr` and pickles show `***` for the values of options that are not known to be harmless.
     """
 
     id: int
@@ -62,16 +62,16 @@ class TableSchema(msgspec.Struct, frozen=True, kw_only=True):
         return {**msgspec.structs.asdict(self), "options": shown_options(self.options)}
 
     def is_same_version(self, other: TableSchema) -> bool:
-        """Whether this is the same version of the same table. Options may differ: those of one writer or reader, or
-        hidden ones.
+        """Whether both are the same version of the same table. Options may differ: some are given for one writer or
+        reader, and some are hidden.
         """
         keys = (self.primary_keys, self.partition_keys) == (other.primary_keys, other.partition_keys)
         return keys and (self.id, self.time_millis, self.fields) == (other.id, other.time_millis, other.fields)
 
     def field(self, name: str) -> Field:
-        """The column called `name`.
+        """The column named `name`.
 
-        Raises: SchemaError if there is none: an option of the table may name a column that is not there.
+        Raises: SchemaError if it does not exist: an option of the table may name a missing column.
         """
         for field in self.fields:
             if field.name == name:
@@ -86,13 +86,13 @@ class TableSchema(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def trimmed_primary_keys(self) -> tuple[str, ...]:
-        """The key inside one bucket: the primary key without partition keys, or all of it if none is left."""
+        """The key inside one bucket: the primary key without partition keys, or the whole key if none is left."""
         trimmed = tuple(name for name in self.primary_keys if name not in self.partition_keys)
         return trimmed or self.primary_keys
 
     @property
     def bucket_keys(self) -> tuple[str, ...]:
-        """Columns whose hash picks the bucket: option `bucket-key`, else the trimmed primary key."""
+        """The columns whose hash selects the bucket: option `bucket-key`, else the trimmed primary key."""
         text = self.options.get("bucket-key")
         if text and text.strip():
             return tuple(part.strip() for part in text.split(","))

@@ -1,7 +1,7 @@
-"""Changes of a table's schema: what `Table.alter` takes.
+"""Schema changes: the arguments of `Table.alter`.
 
-A nested column is a path of names; below an ARRAY the next step is `element`, below a MAP `value`, as in
-`["positions", "element", "x"]`.
+A nested column is a path of names; the step into an ARRAY is `element`, into a MAP `value`, as in `["positions",
+"element", "x"]`.
 
 Source: format.md §3.3; Java `SchemaChange`, release 2.0.
 """
@@ -22,19 +22,19 @@ Path: TypeAlias = str | Sequence[str]
 @explains_arguments
 @dataclass(frozen=True)
 class First:
-    """Before all other columns."""
+    """The position before all other columns."""
 
 
 @explains_arguments
 @dataclass(frozen=True)
 class Last:
-    """After all other columns."""
+    """The position after all other columns."""
 
 
 @explains_arguments
 @dataclass(frozen=True)
 class After:
-    """Directly after another column."""
+    """The position directly after another column."""
 
     name: str
 
@@ -42,7 +42,7 @@ class After:
 @explains_arguments
 @dataclass(frozen=True)
 class Before:
-    """Directly before another column."""
+    """The position directly before another column."""
 
     name: str
 
@@ -53,14 +53,14 @@ Position: TypeAlias = First | Last | After | Before
 @explains_arguments
 @dataclass(frozen=True)
 class AddColumn:
-    """A new, nullable column. Rows written before have NULL there.
+    """Add a nullable column. Existing rows have NULL in it.
 
     Args:
         column: the name, or the path of a nested column: `["pos", "z"]`.
-        type: Paimon's text (`"DECIMAL(10, 2)"`), a type of Arrow or of paimon_py.
-        comment: what the column means.
+        type: a type in Paimon's syntax (`"DECIMAL(10, 2)"`), an Arrow type, or a type of paimon_py.
+        comment: a description of the column.
         position: `First()`, `Last()`, `After(name)` or `Before(name)`; None: last.
-        default: what rows get that are written without the column, as a text; as `UpdateColumnDefault` beside this.
+        default: the value for rows that are written without the column, as a string; equals an `UpdateColumnDefault`.
     """
 
     column: Path
@@ -73,7 +73,7 @@ class AddColumn:
 @explains_arguments
 @dataclass(frozen=True)
 class RenameColumn:
-    """Another name for a column; options that name it follow."""
+    """Rename a column; options that name it are updated."""
 
     column: Path
     name: str
@@ -82,7 +82,7 @@ class RenameColumn:
 @explains_arguments
 @dataclass(frozen=True)
 class DropColumn:
-    """No longer have a column; its data stay in old files, unread."""
+    """Drop a column; its data stay in old files but are no longer read."""
 
     column: Path
 
@@ -90,13 +90,13 @@ class DropColumn:
 @explains_arguments
 @dataclass(frozen=True)
 class UpdateColumnType:
-    """Another type; old files are cast when read, as Java casts.
+    """Change the type of a column; old files are cast when they are read, as in Java.
 
     Args:
         column: the name, or the path of a nested column.
-        type: Paimon's text, a type of Arrow or of paimon_py.
-        keep_nullability: whether the column keeps its NOT NULL, whatever the new type says.
-        allow_narrowing: whether the type may be one that does not keep every value.
+        type: a type in Paimon's syntax, an Arrow type, or a type of paimon_py.
+        keep_nullability: keep the column's NOT NULL or nullability, ignoring that of the new type.
+        allow_narrowing: allow a type that does not preserve every value.
     """
 
     column: Path
@@ -108,7 +108,7 @@ class UpdateColumnType:
 @explains_arguments
 @dataclass(frozen=True)
 class UpdateColumnNullability:
-    """Allow or forbid NULL."""
+    """Allow or forbid NULL in a column."""
 
     column: Path
     nullable: bool
@@ -126,7 +126,7 @@ class UpdateColumnPosition:
 @explains_arguments
 @dataclass(frozen=True)
 class UpdateColumnComment:
-    """Set the comment of a column, None to remove it."""
+    """Set the comment of a column; None removes it."""
 
     column: Path
     comment: str | None
@@ -135,7 +135,7 @@ class UpdateColumnComment:
 @explains_arguments
 @dataclass(frozen=True)
 class UpdateColumnDefault:
-    """Set the default value of a column as text, None to remove it. Rows that exist are not touched."""
+    """Set the default value of a column as a string; None removes it. Existing rows are not changed."""
 
     column: Path
     default: str | None
@@ -156,7 +156,7 @@ class SetOption:
 @explains_arguments
 @dataclass(frozen=True)
 class RemoveOption:
-    """Let a table option have its default again."""
+    """Reset a table option to its default."""
 
     name: str
 
@@ -164,7 +164,7 @@ class RemoveOption:
 @explains_arguments
 @dataclass(frozen=True)
 class UpdateComment:
-    """Set the comment of the table, None to remove it."""
+    """Set the comment of the table; None removes it."""
 
     comment: str | None
 

@@ -1,4 +1,4 @@
-"""A table's schema as a page of a notebook: columns, keys, and options without secrets. Pure."""
+"""Shows a table's schema in a notebook: columns, keys, and options without secrets. Pure."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def schema_page(schema: TableSchema) -> str:
-    """Columns, keys and options."""
+    """The page with columns, keys and options."""
     return page(f"TableSchema {schema.id}", facts({"comment": schema.comment}), schema_parts(schema))
 
 
 def schema_parts(schema: TableSchema) -> str:
-    """Columns, keys and options, secrets hidden."""
+    """The parts with columns, keys and options, with secrets hidden."""
     options = shown_options(schema.options)
     keys = {
         "primary key": join_values(schema.primary_keys) or None,
@@ -32,7 +32,7 @@ def schema_parts(schema: TableSchema) -> str:
 
 
 def fields_grid(fields: Iterable[Field]) -> str:
-    """Columns with their types, and with comments if a column has one."""
+    """A grid of columns with their types, and their comments if any column has one."""
     rows = [(field.name, sql_type(field.type), field.description or "") for field in fields]
     if any(comment for _, _, comment in rows):
         return grid(("column", "type", "comment"), rows)

@@ -1,7 +1,7 @@
-"""Values that travel between processes as bytes, with a checksum: changes, splits, compaction tasks.
+"""Values that are sent between processes as bytes with a checksum: changes, splits, compaction tasks.
 
-An envelope stands before each: which value it is and of which version, how long it is, and a CRC-32 over all of that
-and the value. Damage on the way is found; who makes up bytes is not stopped, since a checksum is not a signature.
+Each value is preceded by an envelope: its kind and version, its length, and a CRC-32 over all of these and the value.
+Accidental damage is detected; forged bytes are not, since a checksum is not a signature.
 
 Source: docs/decisions/0019-travelling-values.md.
 """
@@ -26,14 +26,14 @@ Value = TypeVar("Value", bound="Serializable")
 
 
 class Serializable(msgspec.Struct, frozen=True):
-    """A value that travels: `bytes(value)` there, `from_bytes` back; pickles hold the same bytes.
+    """A serializable value: `bytes(value)` encodes it, `from_bytes` decodes it; pickles contain the same bytes.
 
     Attributes:
-        kind: the word that the bytes begin with.
-        edition: version of the bytes; other ones are refused.
-        called: what messages call such a value.
-        again: how to get such a value anew.
-        inner: fields and methods that no completion offers, since only paimon_py needs them.
+        kind: the word at the beginning of the bytes.
+        edition: the version of the encoding; other versions are refused.
+        called: the name of such a value in messages.
+        again: how to get a new value of this kind, for messages.
+        inner: fields and methods that are hidden from completion, since only paimon_py needs them.
     """
 
     kind: ClassVar[str]
@@ -54,12 +54,12 @@ class Serializable(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_bytes(cls: type[Value], data: bytes) -> Value:
-        """The value that `bytes` made.
+        """The inverse of `bytes`.
 
-        Cost: as decoding; the checksum takes a millisecond per MB.
+        Cost: decoding, plus one millisecond per MB for the checksum.
         Raises:
-            CorruptionError: the bytes are damaged, of another version, or nothing that travels.
-            UsageError: `data` is not bytes, or bytes of another kind of value.
+            CorruptionError: the bytes are damaged, of another version, or not a serialized value.
+            UsageError: `data` is not bytes, or contains another kind of value.
         """
         if not isinstance(data, bytes):
             raise UsageError(f"from_bytes takes bytes, not {type(data).__name__}")
@@ -95,7 +95,7 @@ class Serializable(msgspec.Struct, frozen=True):
 
 
 def _brought_back(kind: type[Value], data: bytes) -> Value:
-    """What pickles call: a function of a module, which cloudpickle names and does not copy."""
+    """The function that pickles call: a module function, which cloudpickle refers to by name."""
     return kind.from_bytes(data)
 
 

@@ -1,4 +1,4 @@
-"""Which parts of VARIANT columns a table's files hold as columns, by `variant.shreddingSchema`. Pure.
+"""The parts of VARIANT columns that a table's files store as columns, by `variant.shreddingSchema`. Pure.
 
 Source: format.md §8.9; Java `PaimonShreddingUtils.buildVariantSchema`.
 """
@@ -21,9 +21,9 @@ _SCALARS = frozenset((
 
 
 def shredded_columns(options: Mapping[str, str]) -> dict[str, DataType]:
-    """The type that is wanted of each VARIANT column, by name.
+    """The shredding type of each VARIANT column, by name.
 
-    Raises: OptionError for a text that is not a ROW type of types that variants can be taken apart into.
+    Raises: OptionError if the value is not a ROW type, or contains types that variants cannot be shredded into.
     """
     text = Options(options).find_str(OPTION)
     if text is None:

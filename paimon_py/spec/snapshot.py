@@ -1,4 +1,4 @@
-"""One committed state of a table, and tags.
+"""Snapshots (committed states of a table) and tags.
 
 Source: format.md §4; Java `Snapshot`, `Tag`.
 """
@@ -16,13 +16,13 @@ from paimon_py.spec.users import Users
 
 BATCH_COMMIT_IDENTIFIER = 9_223_372_036_854_775_807
 RESERVED_PROPERTIES = "paimon-py."
-"""How the names of those properties of snapshots begin that paimon_py writes for itself."""
+"""The prefix of snapshot properties that paimon_py writes for itself."""
 
 MIN_LONG = -9_223_372_036_854_775_808
 
 
 class CommitKind(str, enum.Enum):
-    """What a snapshot did to the table."""
+    """The kind of change that a snapshot made to the table."""
 
     APPEND = "APPEND"
     COMPACT = "COMPACT"
@@ -31,10 +31,10 @@ class CommitKind(str, enum.Enum):
 
 
 class Base(msgspec.Struct, frozen=True):
-    """Where a snapshot stands in a history: its id and its mark; id 0 is the empty table.
+    """A snapshot's position in a history: its id and its mark; id 0 is the empty table.
 
-    The id alone does not identify a snapshot: a rollback frees ids, and other snapshots take them. No two snapshots
-    share a mark; None where it is not known.
+    The id alone does not identify a snapshot: a rollback frees ids, and new snapshots reuse them. Marks are unique;
+    None if the mark is unknown.
     """
 
     id: Count
@@ -42,20 +42,20 @@ class Base(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, snapshot: Snapshot | None) -> Base:
-        """The base that a snapshot is; None for an empty table."""
+        """The base for a snapshot; None for an empty table."""
         return cls(0) if snapshot is None else cls(snapshot.id, snapshot.mark)
 
     def is_of(self, snapshot: Snapshot | None) -> bool:
-        """Whether this is that snapshot; None for an empty table."""
+        """Whether the base refers to this snapshot; None for an empty table."""
         found = Base.of(snapshot)
         return self.id == found.id and (self.mark is None or self.mark == found.mark)
 
 
 class SnapshotId(int):
-    """The id of a snapshot that knows its mark, so that another snapshot of the same id is never taken for it.
+    """The id of a snapshot together with its mark, so that another snapshot with the same id is never mistaken for it.
 
     Attributes:
-        mark: of the snapshot; None where it is not known.
+        mark: the mark of the snapshot; None if unknown.
     """
 
     mark: str | None
@@ -72,7 +72,7 @@ class SnapshotId(int):
 
     @classmethod
     def before(cls, snapshot: Snapshot) -> SnapshotId:
-        """The id of the snapshot that another one was built on."""
+        """The id of the snapshot that `snapshot` was built on."""
         return cls(snapshot.id - 1, None if snapshot.parent is None else snapshot.parent.mark)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -82,15 +82,15 @@ class SnapshotId(int):
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `snapshot-<id>`; times are epoch milliseconds, sizes bytes, counts rows in files.
 
-    `extra` holds the JSON fields this version does not know, so that a rewrite carries them along.
+    `extra` holds unknown JSON fields, so that a rewrite preserves them.
 
     Attributes:
-        properties: what the caller of the commit said.
-        built_on: the snapshot before, as the writer says; None where it does not: other writers do not.
-        known_schema_millis: when the schema was made, in epoch milliseconds, as the writer says.
-        known_users: who has committed under which numbers, as the writer says.
-        known_waiting: the order of files that wait for their bucket, as the writer says.
-        known_same_rows: the commit wrote rows to other files and changed none, as the writer says.
+        properties: the properties that the caller of the commit passed.
+        built_on: the previous snapshot, as recorded by the writer; None if not recorded, as by other writers.
+        known_schema_millis: the creation time of the schema in epoch milliseconds, as recorded by the writer.
+        known_users: the users with their last identifiers, as recorded by the writer.
+        known_waiting: the order of files in postponed buckets, as recorded by the writer.
+        known_same_rows: the commit rewrote rows to other files without changing any, as recorded by the writer.
     """
 
     id: int
@@ -127,23 +127,23 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def mark(self) -> str:
-        """What no other snapshot has, not even one of the same id: every commit names its delta list anew."""
+        """A unique name, even among snapshots with the same id: every commit gives its delta list a new name."""
         return self.delta_manifest_list
 
     @property
     def is_numbered(self) -> bool:
-        """Whether the commit has a number of its user, so that it can be recognised when it comes again."""
+        """Whether the commit has an identifier of its user, so that a repeated commit can be recognised."""
         return self.commit_identifier != BATCH_COMMIT_IDENTIFIER
 
     @property
     def parent(self) -> Base | None:
-        """The snapshot that this one was built on; None where it is not known: also what was copied from another
-        snapshot says nothing.
+        """The snapshot that this one was built on; None if unknown, also if the properties were copied from another
+        snapshot.
         """
         return self.built_on if self.built_on is not None and self.built_on.id == self.id - 1 else None
 
     def follows(self, parent: Snapshot | Base) -> bool | None:
-        """Whether this was built on another snapshot, as far as this one says; None where it does not say."""
+        """Whether this snapshot was built on `parent`; None if it is not recorded."""
         if self.id != parent.id + 1:
             return False
         known = self.parent
@@ -153,30 +153,30 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def users(self) -> Users | None:
-        """Who has committed under which numbers; None where it is not known."""
+        """The users with their last identifiers; None if unknown."""
         return None if self.parent is None else self.known_users
 
     @property
     def schema_millis(self) -> int | None:
-        """When the schema of this snapshot was made, in epoch milliseconds; None where that is not known."""
+        """The creation time of this snapshot's schema in epoch milliseconds; None if unknown."""
         return None if self.parent is None else self.known_schema_millis
 
     @property
     def waiting(self) -> WaitingOrder | None:
-        """The order of files that wait for their bucket; None where it is not known, or none waits."""
+        """The order of files in postponed buckets; None if it is unknown or there are none."""
         return None if self.parent is None else self.known_waiting
 
     @property
     def has_same_rows(self) -> bool:
-        """Whether the commit is known to have changed no row of the snapshot before, whatever files it replaced."""
+        """Whether the commit is known to have changed no row of the previous snapshot, whatever files it replaced."""
         return self.parent is not None and self.known_same_rows
 
 
 class Tag(msgspec.Struct, frozen=True, kw_only=True):
     """A named copy of a snapshot.
 
-    `create_time` is wall time of the writer's zone as `[y, M, d, h, m, s, nanos]`; `time_retained_seconds` the
-    retention, both only when one was given.
+    `create_time` is local time of the writer as `[y, M, d, h, m, s, nanos]`; `time_retained_seconds` is the retention.
+    Both are set only if a retention was given.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Columns from a schema of Spark, as its JSON says it: no Spark is needed to read that. Pure.
+"""Converts a Spark schema, in its JSON form, to columns; does not need Spark. Pure.
 
 Source: Spark `DataType.json`; Java `SparkTypeUtils.toPaimonType`.
 """
@@ -20,18 +20,18 @@ _NAMED: Mapping[str, DataType] = {
 }  # fmt: skip
 _SIZED = re.compile(r"(char|varchar|decimal|time)\((\d+)(?:, ?(-?\d+))?\)")
 _CHARS = "__CHAR_VARCHAR_TYPE_STRING"
-"""Where Spark keeps the type of a column of CHAR or VARCHAR, which it shows as a string."""
+"""The metadata key for the type of CHAR and VARCHAR columns, which Spark exposes as strings."""
 
 Column = tuple[str, DataType, "str | None"]
 
 
 def columns_of_spark(schema: Mapping[str, object]) -> list[Column]:
-    """Name, type and comment of every column. All may be NULL, as in tables that Spark creates of a query.
+    """The name, type and comment of every column. All are nullable, as in tables that Spark creates from a query.
 
     Args:
         schema: `StructType.jsonValue()`.
 
-    Raises: SchemaError that names every column whose type Paimon lacks.
+    Raises: SchemaError; the message names every column whose type Paimon lacks.
     """
     columns: list[Column] = []
     problems: dict[str, str] = {}
@@ -43,7 +43,7 @@ def columns_of_spark(schema: Mapping[str, object]) -> list[Column]:
             problems[name] = f"column {name!r}: {error}"
     if problems:
         text = "".join(f"\n  {problem}" for problem in problems.values())
-        raise SchemaError(f"no table has such columns:{text}", fields=tuple(problems))
+        raise SchemaError(f"columns with types that no table can have:{text}", fields=tuple(problems))
     return columns
 
 
@@ -69,7 +69,7 @@ def _type(kind: object) -> DataType:
         if sized[1] != "decimal":
             return Atomic(Root.CHAR if sized[1] == "char" else Root.VARCHAR, length=size)
     if text == "void":
-        raise SchemaError("void has no values: cast(… as the type that it shall have)")
+        raise SchemaError("void has no values: cast the column to another type, as in cast(c as int)")
     raise SchemaError(f"there is no type for Spark's {text}")
 
 

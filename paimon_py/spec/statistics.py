@@ -1,4 +1,4 @@
-"""Statistics of a table, as ANALYZE makes them: values.
+"""Statistics of a table, as ANALYZE computes them: values.
 
 Source: format.md §4.2; Java `Statistics`, `ColStats`.
 """
@@ -21,14 +21,14 @@ _TEXTS = frozenset({Root.CHAR, Root.VARCHAR, Root.BINARY, Root.VARBINARY})
 
 
 class ColumnStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the values of a column; None is unknown.
+    """Statistics of a column; None is unknown.
 
     Attributes:
         column_id: the column's field id.
-        distinct_count: different values but NULL, estimated where there are many.
-        min, max: bounds; a text where Python has no such value. Texts and binaries have none by paimon_py and Spark.
-        null_count: rows with NULL.
-        avg_len, max_len: length of values in bytes, of texts in characters.
+        distinct_count: number of distinct values without NULL, estimated if there are many.
+        min, max: bounds; a string if Python has no such value. paimon_py and Spark write none for strings and binaries.
+        null_count: number of rows with NULL.
+        avg_len, max_len: length of values in bytes, of strings in characters.
     """
 
     column_id: int
@@ -41,14 +41,14 @@ class ColumnStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Statistics(msgspec.Struct, frozen=True, kw_only=True):
-    """What was known of a table when it was analyzed; None is unknown.
+    """Statistics of a table at the time of its analysis; None is unknown.
 
     Attributes:
         snapshot_id: the snapshot that was analyzed.
-        schema_id: the schema that has the columns.
-        merged_record_count: its rows, as readers see them.
-        merged_record_size: bytes of the files, less the share of rows that later ones replace or delete.
-        columns: by name.
+        schema_id: the schema that the columns belong to.
+        merged_record_count: the number of rows, as readers see them.
+        merged_record_size: the size of the files in bytes, less the share of rows that later ones replace or delete.
+        columns: column statistics by name.
     """
 
     snapshot_id: int
@@ -72,17 +72,17 @@ def _text_or_empty(value: object) -> object:
 
 
 def can_be_analyzed(kind: DataType) -> bool:
-    """Whether columns of a type have statistics: all but nested, VARIANT and BLOB ones."""
+    """Whether columns of a type have statistics: all except nested, VARIANT and BLOB types."""
     return isinstance(kind, Atomic) and (kind.root in _SIZES or kind.root in _TEXTS)
 
 
 def has_bounds(kind: DataType) -> bool:
-    """Whether columns of a type have a least and a greatest value in statistics, as in Spark."""
+    """Whether statistics have bounds for columns of a type, as in Spark."""
     return isinstance(kind, Atomic) and kind.root in _SIZES
 
 
 def size_of(kind: Atomic) -> int:
-    """Bytes of a value of a type of fixed size, as Spark counts them."""
+    """The size of a value of a fixed-size type in bytes, as Spark counts it."""
     if kind.root is Root.DECIMAL and (kind.precision or 0) <= _LONG_DECIMAL:
         return 8
     return _SIZES[kind.root]

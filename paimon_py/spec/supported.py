@@ -1,7 +1,7 @@
-"""Which valid tables paimon_py can read and write; everything else is refused by name before a file is touched.
+"""The tables that paimon_py can read and write; all others are refused by name before a file is touched.
 
-One row per feature: how to recognise it, whether tables with it can be read and whether they can be written. Rows
-disappear as features arrive.
+One row per feature: how to detect it, and whether tables that use it can be read and written. Rows are removed as
+features are added.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from paimon_py.spec.engine_rules import sequence_groups, shared_members
 from paimon_py.spec.file_indexes import KINDS, index_kinds
 from paimon_py.spec.file_rules import OTHER_FORMATS, data_formats
 from paimon_py.spec.iceberg import iceberg_feature
+from paimon_py.spec.key_indexes import SEARCH_KINDS, index_columns
 from paimon_py.spec.option_names import FIELDS_PREFIX
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
@@ -29,9 +30,9 @@ _OTHER_TYPES = frozenset((Root.GEOMETRY, Root.GEOGRAPHY))
 
 
 class Feature(msgspec.Struct, frozen=True):
-    """A feature with limits. `detect` gives its name in a table that uses it, else None.
+    """A feature with restrictions. `detect` returns its name for a table that uses it, else None.
 
-    `compactable`: its files can be compacted, even if no rows can be written.
+    `compactable`: files can be compacted, even if rows cannot be written.
     """
 
     detect: Detect
@@ -42,10 +43,10 @@ class Feature(msgspec.Struct, frozen=True):
 
 
 def check_readable(schema: TableSchema) -> None:
-    """Refuse tables whose rows paimon_py cannot give exactly.
+    """Refuse tables whose rows paimon_py cannot read exactly.
 
     Raises:
-        UnsupportedError: names the first such feature.
+        UnsupportedError: the message names the first such feature.
     """
     for feature, name in _used_features(schema):
         if not feature.readable:
@@ -56,7 +57,7 @@ def check_writable(schema: TableSchema) -> None:
     """Refuse tables that paimon_py cannot write or overwrite correctly.
 
     Raises:
-        UnsupportedError: names the first such feature.
+        UnsupportedError: the message names the first such feature.
     """
     for feature, name in _used_features(schema):
         if not feature.writable:
@@ -67,7 +68,7 @@ def check_compactable(schema: TableSchema) -> None:
     """Refuse tables that paimon_py cannot compact correctly.
 
     Raises:
-        UnsupportedError: names the first such feature.
+        UnsupportedError: the message names the first such feature.
     """
     for feature, name in _used_features(schema):
         if not (feature.writable or feature.compactable):
@@ -75,10 +76,10 @@ def check_compactable(schema: TableSchema) -> None:
 
 
 def check_taggable(schema: TableSchema) -> None:
-    """Refuse to create, replace, rename or delete tags of a table whose tags are told to classes of Java.
+    """Refuse to change tags of a table whose options name Java classes as tag callbacks.
 
     Raises:
-        UnsupportedError: names the option.
+        UnsupportedError: the message names the option.
     """
     if Options(schema.options).find_str("tag.callbacks"):
         raise UnsupportedError(
@@ -89,10 +90,10 @@ def check_taggable(schema: TableSchema) -> None:
 
 
 def check_same_features(before: TableSchema, after: TableSchema) -> None:
-    """Refuse a schema change that brings in a feature whose rules are not known here.
+    """Refuse a schema change that introduces a feature with unknown rules.
 
     Raises:
-        UnsupportedError: names it.
+        UnsupportedError: the message names it.
     """
     known = {name for _, name in _used_features(before)}
     for feature, name in _used_features(after):
@@ -130,7 +131,7 @@ def _other_than(name: str, *values: str) -> Detect:
 
 
 def _in_text(name: str, *values: str) -> Detect:
-    """An option that is not in the table of options, with any value but these."""
+    """Detects an option outside the option tables that is set to any other value than these."""
 
     def detect(_: TableSchema, options: Options) -> str | None:
         value = options.get(name)
@@ -146,7 +147,7 @@ def _shared_groups(schema: TableSchema, options: Options) -> str | None:
 
 
 def _sequence_type(schema: TableSchema, options: Options) -> str | None:
-    """Values that paimon_py does not order."""
+    """Detects sequence fields of types that paimon_py cannot order."""
     for name in options.get_list("sequence.field") if schema.primary_keys else ():
         if name in schema.names and (not isinstance(kind := schema.field(name).type, Atomic) or _is_variant(kind)):
             return f"a sequence.field of type {sql_type(schema.field(name).type)}"
@@ -154,7 +155,7 @@ def _sequence_type(schema: TableSchema, options: Options) -> str | None:
 
 
 def _kept_twice(schema: TableSchema, options: Options) -> str | None:
-    """Where a key that moves to another partition must be deleted from the old one, and deletes are ignored."""
+    """Detects that a key which moves to another partition stays in the old one, since deletes are ignored."""
     if bucket_mode(schema) is not BucketMode.CROSS_PARTITION or options.get_enum("merge-engine") != "deduplicate":
         return None
     ignores = options.get_bool("ignore-delete")
@@ -177,7 +178,7 @@ def _is_other_type(data_type: DataType) -> bool:
 
 
 def _hidden_vector(schema: TableSchema, _options: Options) -> str | None:
-    """Vectors that Java cannot write: its arrays and maps have no room for them."""
+    """Detects vectors that Java cannot write: inside arrays and maps."""
     for field in schema.fields:
         if contains(field.type, lambda kind: not isinstance(kind, RowType) and any(map(_is_vector, children(kind)))):
             return "VECTOR inside ARRAY, MAP or MULTISET"
@@ -185,7 +186,7 @@ def _hidden_vector(schema: TableSchema, _options: Options) -> str | None:
 
 
 def _hidden_blob(schema: TableSchema, _options: Options) -> str | None:
-    """BLOBs where Java does not take them: inside a ROW, below an ARRAY of something else, as keys."""
+    """Detects BLOBs where Java does not allow them: inside a ROW, below an ARRAY of something else, as keys."""
     for field in schema.fields:
         if mentions_blobs(field.type) and not holds_blobs(field.type):
             return f"BLOB inside {sql_type(field.type)}"
@@ -193,7 +194,7 @@ def _hidden_blob(schema: TableSchema, _options: Options) -> str | None:
 
 
 def _blob_write(schema: TableSchema, _options: Options) -> str | None:
-    """Columns of which BLOBs are read, and not written yet: packs of primary-key tables, lists of references, views."""
+    """Detects BLOB columns that can only be read: packs of primary-key tables, lists of references, views."""
     for field in schema.fields:
         place = blob_place(schema, field)
         if place is BlobPlace.VIEW:
@@ -206,7 +207,7 @@ def _blob_write(schema: TableSchema, _options: Options) -> str | None:
 
 
 def _lone_blobs(schema: TableSchema, options: Options) -> str | None:
-    """BLOBs in files of their own, where no table has such files."""
+    """Detects BLOBs in separate files in tables that do not support such files."""
     if options.get_bool("data-evolution.enabled"):
         return None
     return next((f"BLOB column {field.name!r} without data-evolution.enabled" for field in fields_apart(schema)), None)
@@ -218,7 +219,7 @@ def _vector_files(_schema: TableSchema, options: Options) -> str | None:
 
 
 def _variant_key(schema: TableSchema, _options: Options) -> str | None:
-    """Variants that Java writes, and cannot read."""
+    """Detects variants that Java writes but cannot read."""
 
     def has_keys(kind: DataType) -> bool:
         return isinstance(kind, (MapType, MultisetType)) and _is_variant(children(kind)[0])
@@ -267,8 +268,7 @@ def _branch(_schema: TableSchema, options: Options) -> str | None:
 
 
 def _index_columns(_schema: TableSchema, options: Options) -> str | None:
-    kinds = ("vector", "btree", "bitmap", "multivalue", "full-text")
-    return next((name for kind in kinds if options.find_str(name := f"pk-{kind}.index.columns")), None)
+    return index_columns(options, SEARCH_KINDS)
 
 
 def _file_index(_schema: TableSchema, options: Options) -> str | None:
@@ -301,18 +301,16 @@ _FEATURES = (
     Feature(_blob_write, readable=True),
     Feature(_in_text("video-frame-field")),
     Feature(_switched_on("primary-key.nullable")),
-    Feature(_switched_on("pk-clustering-override")),
+    Feature(_switched_on("pk-clustering-override"), readable=True),
     Feature(_switched_on("query-auth.enabled")),
     Feature(_encryption),
     Feature(_branch),
     Feature(_switched_on("chain-table.enabled")),
-    Feature(_shredded_map),
+    Feature(_shredded_map, readable=True),
     Feature(_in_text("manifest.format", "avro", "orc")),
-    Feature(_detect_option("scan.bucket"), writable=True),
     Feature(_kept_twice, readable=True, hint="drop the option: rows of the old partition must be deleted"),
     Feature(_index_columns, readable=True),
     Feature(_file_index, readable=True),
-    Feature(_other_than("write.sequence-number-init-mode", "scan"), readable=True),
     Feature(iceberg_feature, readable=True),
     Feature(
         _detect_option("commit.callbacks"), readable=True,

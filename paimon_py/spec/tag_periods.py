@@ -1,6 +1,6 @@
 """The periods of automatic tags, and their names. Pure.
 
-Times are those of a clock on the wall, as if they were epoch milliseconds.
+Times are local times, represented as if they were epoch milliseconds.
 
 Source: Java `TagPeriodHandler`, `TagTimeExtractor`, `TagAutoCreation`.
 """
@@ -23,12 +23,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class TagPeriod(msgspec.Struct, frozen=True):
-    """What periods an automatic tag may stand for.
+    """The periods that automatic tags stand for.
 
     Attributes:
-        millis: how long a period is.
-        pattern: how its beginning is written as the name of a tag.
-        daily: what follows a blank in a name does not count.
+        millis: the length of a period.
+        pattern: the format of tag names, applied to the beginning of the period.
+        daily: the part of a name after a blank is ignored.
     """
 
     millis: int
@@ -37,13 +37,13 @@ class TagPeriod(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, options: Options) -> TagPeriod:
-        """What the options `tag.creation-period`, `tag.creation-period-duration` and `tag.period-formatter` say."""
+        """The period of `tag.creation-period`, `tag.creation-period-duration` and `tag.period-formatter`."""
         style = _STYLES.index(options.get_enum("tag.period-formatter"))
         duration = options.find_duration("tag.creation-period-duration")
         if duration is not None:
             if duration < 1:
                 name = "tag.creation-period-duration"
-                raise OptionError(f"option {name!r} is not a time that tags could be made after", option=name)
+                raise OptionError(f"option {name!r} is not a valid period for tags", option=name)
             return cls(duration, _MINUTE)
         match options.get_enum("tag.creation-period"):
             case "daily":
@@ -53,7 +53,7 @@ class TagPeriod(msgspec.Struct, frozen=True):
         return cls(2 * _HOUR_MILLIS, _HOUR[0])
 
     def begins(self, name: str) -> int | None:
-        """The beginning of the period that a tag stands for; None if it is not an automatic tag."""
+        """The beginning of the period of a tag; None if the tag is not an automatic one."""
         text = name.split(" ")[0] if self.daily else name
         try:
             found = datetime.strptime(text, self.pattern).replace(tzinfo=timezone.utc)
@@ -66,18 +66,18 @@ class TagPeriod(msgspec.Struct, frozen=True):
         return (_EPOCH + timedelta(milliseconds=begins)).strftime(self.pattern)
 
     def before(self, moment: int) -> int:
-        """The beginning of the last period that was over at a moment."""
+        """The beginning of the last period that had ended at a moment."""
         return moment // self.millis * self.millis - self.millis
 
 
 class TagRule(msgspec.Struct, frozen=True, kw_only=True):
-    """When commits make tags.
+    """When commits create tags.
 
     Attributes:
-        by_watermark: the watermarks of snapshots tell the time, not the clock.
-        delay_millis: how long after a period its tag is made.
-        completes: a period that nobody committed after gets its tag by a later commit.
-        zone: of the clock on the wall; None: this machine's.
+        by_watermark: the time is that of the snapshots' watermarks instead of the clock.
+        delay_millis: how long after a period its tag is created.
+        completes: a later commit creates the tags of periods that had no commit after them.
+        zone: the time zone of local times; None: this machine's.
     """
 
     period: TagPeriod
@@ -88,9 +88,9 @@ class TagRule(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, options: Options) -> TagRule | None:
-        """What the options `tag.*` say; None if commits make no tags by time.
+        """The rule from the options `tag.*`; None if commits create no tags by time.
 
-        Raises: OptionError: the delay is not shorter than the period.
+        Raises: OptionError if the delay is not shorter than the period.
         """
         mode = options.get_enum("tag.automatic-creation")
         if mode not in ("process-time", "watermark"):
@@ -110,9 +110,9 @@ class TagRule(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def tag_at(self, moment: int, last: int | None) -> int | None:
-        """The period whose tag a snapshot of a moment gets; None if it gets none.
+        """The period whose tag a snapshot at a moment gets; None if it gets none.
 
-        `last`: the period after that of the last tag; None if there is no tag yet.
+        `last`: the period after that of the last tag; None if there are no tags yet.
         """
         if last is not None and moment - self.delay_millis < last + self.period.millis:
             return None

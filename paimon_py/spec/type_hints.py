@@ -1,4 +1,4 @@
-"""What was probably meant by the name of a type that Paimon does not have: other systems' names, and misspellings.
+"""Suggestions for unknown type names: names from other systems, and misspellings.
 
 Source: none; the types themselves are format.md §2.
 """
@@ -55,7 +55,7 @@ def _our_name(match: re.Match[str]) -> str:
 
 
 def meant_type(name: str, known: Iterable[str]) -> str:
-    """How a message goes on after an unknown name: `; did you mean 'BIGINT'?`, or nothing. `known`: all names."""
+    """The suggestion at the end of a message: `; did you mean 'BIGINT'?`, or empty. `known`: all names."""
     found = _ELSEWHERE.get(name.upper())
     if found is None:
         found = next(iter(difflib.get_close_matches(name.upper(), [*known, *_ELSEWHERE], 1, 0.7)), None)
@@ -64,6 +64,6 @@ def meant_type(name: str, known: Iterable[str]) -> str:
 
 
 def meant_class(value: object) -> str:
-    """The same for a class of Python that stands where a type is needed."""
+    """The same for a Python class that is passed as a type."""
     found = _PYTHON.get(value) if isinstance(value, type) else None
     return "" if found is None else f"; did you mean {found!r}?"

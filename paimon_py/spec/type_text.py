@@ -1,8 +1,8 @@
-"""Data types from and to text and JSON.
+"""Converts data types from and to strings and JSON.
 
-A schema file spells an atomic type as text (`DECIMAL(10, 2) NOT NULL`) and a constructed one as a JSON object
-(`{"type": "ARRAY", "element": …}`). For people the text form also takes whole constructed types
-(`MAP<STRING, ARRAY<INT>>`, `ROW<x INT, y DOUBLE>`), which is how `sql_type` prints them.
+A schema file stores an atomic type as a string (`DECIMAL(10, 2) NOT NULL`) and a constructed type as a JSON object
+(`{"type": "ARRAY", "element": …}`). Users may also write constructed types as strings (`MAP<STRING, ARRAY<INT>>`,
+`ROW<x INT, y DOUBLE>`), which is how `sql_type` prints them.
 
 Source: format.md §3.1; Java `DataTypeJsonParser`, `DataType.asSQLString`, release 2.0.
 """
@@ -34,12 +34,12 @@ from paimon_py.spec.types import (
 from paimon_py.spec.vectors import is_element
 
 NESTING_MAX = 64
-"""Types inside types, at most: as deep as Arrow data can travel between libraries."""
+"""The maximum nesting of types: as deep as Arrow data can be exchanged between libraries."""
 
 TOO_DEEP = f"a type is nested too deeply: more than {NESTING_MAX} types in one another"
 
 UNASSIGNED = -1
-"""Id of a row field whose JSON has none; `new_schema.assign_ids` gives it one."""
+"""The id of a ROW field whose JSON has none; `new_schema.assign_ids` assigns one."""
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<word>[^\W\d][^\s<>(),.`']*)|(?P<number>\d{1,18})|(?P<quoted>`(?:[^`]|``)*`)|(?P<text>'(?:[^']|'')*')"
@@ -73,18 +73,18 @@ _BARE_CRS = re.compile(r"[^\W\d][^\s<>(),.`']*")
 
 
 class UnknownTypeError(SchemaError):
-    """The name of a type is not known here: a mistake of the user, or a type of a later release in a schema file."""
+    """The name of a type is unknown: a user error, or a type of a later release in a schema file."""
 
 
 def parse_type(value: str | Mapping[str, Any] | DataType) -> DataType:
-    """The type that a text or a JSON object of a schema file means.
+    """Parse a type from a string or a JSON object of a schema file.
 
     Args:
-        value: type text in any case, or a JSON object whose parts are again texts or objects. A `DataType` is
-            returned as it is. Fields of a ROW without an id get `UNASSIGNED`.
+        value: a type string in any case, or a JSON object whose parts are strings or objects. A `DataType` is returned
+            unchanged. Fields of a ROW without an id get `UNASSIGNED`.
 
     Raises:
-        SchemaError: not a type of Paimon, nested too deeply, or a length, precision or scale out of range.
+        SchemaError: not a Paimon type, nested too deeply, or a length, precision or scale out of range.
     """
     try:
         return require_shallow(_parse(value))
@@ -93,7 +93,7 @@ def parse_type(value: str | Mapping[str, Any] | DataType) -> DataType:
 
 
 def require_shallow(data_type: DataType) -> DataType:
-    """The type, unless more than `NESTING_MAX` types lie in one another.
+    """Returns the type unless it is nested more than `NESTING_MAX` deep.
 
     Raises: SchemaError.
     """
@@ -107,7 +107,7 @@ def require_shallow(data_type: DataType) -> DataType:
 
 
 def print_type(data_type: DataType) -> str | dict[str, Any]:
-    """The form of a type in a schema file: text for an atomic type, an object in Java's key order otherwise."""
+    """A type as stored in a schema file: a string for an atomic type, else an object in Java's key order."""
     if isinstance(data_type, Atomic):
         return _atomic_text(data_type)
     null = "" if data_type.nullable else " NOT NULL"
@@ -123,7 +123,7 @@ def print_type(data_type: DataType) -> str | dict[str, Any]:
 
 
 def print_field(field: Field) -> dict[str, Any]:
-    """The form of a column or row field in a schema file."""
+    """A column or ROW field as stored in a schema file."""
     printed: dict[str, Any] = {"id": field.id, "name": field.name, "type": print_type(field.type)}
     if field.description is not None:
         printed["description"] = field.description
@@ -133,7 +133,7 @@ def print_field(field: Field) -> dict[str, Any]:
 
 
 def sql_type(data_type: DataType) -> str:
-    """The type as one line of SQL, for people; `parse_type` reads it back (ids and comments apart)."""
+    """The type as one line of SQL; `parse_type` is the inverse (except for ids and comments)."""
     if isinstance(data_type, Atomic):
         return _atomic_text(data_type)
     null = "" if data_type.nullable else " NOT NULL"
@@ -238,10 +238,10 @@ def _meant_whole(text: str) -> str:
 def _parse_object(value: Mapping[str, Any]) -> DataType:
     text = value.get("type")
     if not isinstance(text, str) or not text.strip():
-        raise SchemaError(f"a type object needs the key 'type' with a text, got {value!r}")
+        raise SchemaError(f"a type object needs the key 'type' with a string, got {value!r}")
     words = _HEAD.match(text)
     head = words[0].strip().upper() if words is not None else text
-    nullable = _NOT_NULL.search(text, text.rfind(">") + 1) is None  # old SDKs spell the inner types, too
+    nullable = _NOT_NULL.search(text, text.rfind(">") + 1) is None  # old SDKs include the inner types
     if head == "ARRAY":
         return ArrayType(_parse(_part(value, "element")), nullable)
     if head == "MULTISET":
@@ -268,10 +268,10 @@ def _vector(element: DataType, length: int, nullable: bool) -> VectorType:
 
 
 def parse_field(value: Any) -> Field:
-    """A column or row field from its JSON object.
+    """Parse a column or ROW field from its JSON object.
 
     Raises:
-        SchemaError: it is not a field, or its type is nested too deeply.
+        SchemaError: the object is not a field, or its type is nested too deeply.
     """
     try:
         field = _field(value)
@@ -287,7 +287,7 @@ def _field(value: Any) -> Field:
         raise SchemaError(f"a field is an object with 'name' and 'type', got {value!r}")
     name = value.get("name")
     if not isinstance(name, str):
-        raise SchemaError(f"a field needs 'name', a text, got {value!r}")
+        raise SchemaError(f"a field needs 'name', a string, got {value!r}")
     number = whole_number(value.get("id", UNASSIGNED))
     if number is None:
         raise SchemaError(f"field {name!r}: 'id' is a whole number, got {value['id']!r}")
@@ -316,12 +316,12 @@ def _whole(value: Mapping[str, Any], key: str) -> int:
 def _optional_text(value: Mapping[str, Any], key: str) -> str | None:
     found = plain_text(value.get(key))
     if found is None and value.get(key) is not None:
-        raise SchemaError(f"field {value.get('name')!r}: {key!r} is a text, got {value[key]!r}")
+        raise SchemaError(f"field {value.get('name')!r}: {key!r} is a string, got {value[key]!r}")
     return found
 
 
 class _Parser:
-    """A recursive-descent parser over the tokens of one type text."""
+    """A recursive-descent parser over the tokens of one type string."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -340,12 +340,12 @@ class _Parser:
         return SchemaError(f"type {self.text!r}: {reason}")
 
     def peek(self, ahead: int = 0) -> str | None:
-        """The next token in capitals, None at the end; a quoted one keeps its quotes."""
+        """The next token in upper case, None at the end; a quoted token keeps its quotes."""
         index = self.at + ahead
         return self.tokens[index][1].upper() if index < len(self.tokens) else None
 
     def take(self, *words: str) -> bool:
-        """Step over these tokens if all of them come next."""
+        """Consume these tokens if all of them come next."""
         if any(self.peek(index) != word for index, word in enumerate(words)):
             return False
         self.at += len(words)
@@ -445,7 +445,7 @@ class _Parser:
         return Atomic(root, parameters=tuple(parameters))
 
     def name(self) -> str:
-        """An identifier, quoted or not, or a quoted text."""
+        """An identifier, quoted or not, or a quoted string."""
         if self.at >= len(self.tokens) or self.tokens[self.at][0] not in ("word", "quoted", "text"):
             raise self.error(f"expected a name, found {self.peek() or 'the end'!r}")
         kind, token = self.tokens[self.at]

@@ -39,7 +39,7 @@ class Root(str, enum.Enum):
 
 
 class Atomic(msgspec.Struct, frozen=True, tag="atomic"):
-    """A type without parts.
+    """A type without nested types.
 
     `length` belongs to CHAR, VARCHAR, BINARY, VARBINARY (STRING is VARCHAR and BYTES is VARBINARY of MAX_LENGTH);
     `precision` to DECIMAL, TIME and the timestamps; `scale` to DECIMAL; `parameters` (reference system, edge
@@ -88,7 +88,7 @@ class RowType(msgspec.Struct, frozen=True, tag="row"):
 
 
 class VectorType(msgspec.Struct, frozen=True, tag="vector"):
-    """VECTOR of a fixed number of elements, none of which is NULL."""
+    """VECTOR of a fixed number of non-NULL elements."""
 
     element: DataType
     length: int
@@ -101,7 +101,7 @@ DataType = Union[Atomic, ArrayType, MultisetType, MapType, RowType, VectorType]
 class Field(msgspec.Struct, frozen=True):
     """A column or a field of a ROW.
 
-    `id` is unique within the table for ever; names may change. `default` is the text of `defaultValue`.
+    `id` is unique within the table forever; names may change. `default` is the string `defaultValue`.
     """
 
     id: int
@@ -112,8 +112,8 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class VariantPart(Field, frozen=True):
-    """What a path of a VARIANT leads to, as a field: `path` such as `$.user.id`, the type to be cast to, and whether
-    NULL stands for what cannot be cast.
+    """The part of a VARIANT at a path, as a field: `path` such as `$.user.id`, the type to cast to, and whether values
+    that cannot be cast become NULL.
     """
 
     path: str = "$"
@@ -121,4 +121,4 @@ class VariantPart(Field, frozen=True):
 
 
 class VariantParts(RowType, frozen=True, tag="variant_parts"):
-    """Parts of a VARIANT column, in the place of the column: `fields` are `VariantPart`s. No type of a schema."""
+    """Parts of a VARIANT column, in place of the column: `fields` are `VariantPart`s. Not a type of schemas."""

@@ -1,4 +1,4 @@
-"""Users that number their commits, so that a commit that comes again is recognised. Pure.
+"""Users that number their commits, so that a repeated commit is recognised. Pure.
 
 Source: format.md §4.3; docs/decisions/0030-lineage.md.
 """
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from paimon_py.spec.snapshot import Snapshot
 
 USERS_MAX = 200
-"""Users that a snapshot names: those that committed last."""
+"""The maximum number of users in a snapshot: those that committed most recently."""
 
 
 class StepNumber(int):
-    """The number of a commit that stands for a step of another table's stream.
+    """A commit identifier that stands for a step of another table's stream.
 
     Attributes:
-        source: the position after the step. A number that was committed for another position is never taken for it.
+        source: the position after the step. Equal numbers with different positions are never mistaken for each other.
     """
 
     source: str
@@ -40,8 +40,8 @@ class UserCommit(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         identifier: its number.
-        snapshot_id: the first snapshot it made.
-        source: the step of another table that was committed under the number, as its position; None if none is known.
+        snapshot_id: the first snapshot that it created.
+        source: the position in another table's stream that was committed under the number; None if unknown.
     """
 
     identifier: int
@@ -50,19 +50,19 @@ class UserCommit(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Users(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The last numbered commit of each user, as of one snapshot.
+    """The last numbered commit of each user, as of a snapshot.
 
     Attributes:
-        commits: by user, the one that committed last at the end.
-        unknown_until: users that are not in `commits` may have made numbered commits up to and including this
-            snapshot; 0 if they have made none.
+        commits: by user, the most recent commit last.
+        unknown_until: users missing in `commits` may have made numbered commits up to and including this snapshot; 0 if
+            they have made none.
     """
 
     commits: Mapping[str, UserCommit] = {}
     unknown_until: int = 0
 
     def after(self, user: str, commit: UserCommit) -> Users:
-        """The users after a numbered commit; those that committed longest ago are left out if there are too many."""
+        """The users after a numbered commit; drops those that committed longest ago if there are too many."""
         commits = {name: one for name, one in self.commits.items() if name != user} | {user: commit}
         unknown_until = self.unknown_until
         for name in list(commits)[: max(0, len(commits) - USERS_MAX)]:
@@ -71,7 +71,7 @@ class Users(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def users_of(snapshot: Snapshot | None) -> Users:
-    """The users as of a snapshot, from what its file says; None stands for the empty table."""
+    """The users as of a snapshot, from its file; None stands for the empty table."""
     if snapshot is None:
         return Users()
     if snapshot.users is not None:

@@ -1,7 +1,7 @@
-"""Rules that a table schema must keep; Java checks them before it writes a schema file.
+"""Rules for table schemas; Java checks them before it writes a schema file.
 
-Each rule is a small function over the schema and its options; the first one broken raises. Rules about file formats,
-statistics and default values are in `file_rules`; what is valid but not handled here yet is in `supported`.
+Each rule is a small function over the schema and its options; the first violation raises. Rules about file formats,
+statistics and default values are in `file_rules`; valid but unsupported schemas are in `supported`.
 
 Source: format.md §3, §7.3, §12; Java `Schema.normalizeFields`, `TableSchema`, `SchemaValidation`, release 2.0.
 """
@@ -44,9 +44,9 @@ def validate(schema: TableSchema, before: TableSchema | None = None) -> None:
     """Check every rule. `before`: the version that is altered.
 
     Raises:
-        SchemaError: columns or keys break a rule; the message names it.
-        OptionError: an option breaks a rule.
-        UnsupportedError: Iceberg metadata are asked for that cannot be written.
+        SchemaError: columns or keys violate a rule; the message names it.
+        OptionError: an option violates a rule.
+        UnsupportedError: Iceberg metadata is configured that cannot be written.
     """
     options = Options(schema.options)
     for rule in (*_RULES, *FILE_RULES):
@@ -63,13 +63,13 @@ def _columns(schema: TableSchema, _options: Options) -> None:
         _refuse_nested_duplicates(field.type)
         if field.name in SYSTEM_COLUMNS:
             raise SchemaError(
-                f"column name {field.name!r} is kept for the system, as are {', '.join(sorted(SYSTEM_COLUMNS))}",
+                f"column name {field.name!r} is reserved for the system, as are {', '.join(sorted(SYSTEM_COLUMNS))}",
                 fields=(field.name,),
             )
         if field.name.startswith(KEY_PREFIX):
             raise SchemaError(f"column name {field.name!r} must not start with {KEY_PREFIX}", fields=(field.name,))
     if schema.highest_field_id >= SYSTEM_FIELD_ID_START:
-        raise SchemaError("field ids have run into those of system fields")
+        raise SchemaError("field ids have reached those of system fields")
 
 
 def _keys(schema: TableSchema, options: Options) -> None:
@@ -84,7 +84,7 @@ def _keys(schema: TableSchema, options: Options) -> None:
                 )
     if schema.primary_keys and set(schema.primary_keys) <= set(schema.partition_keys):
         raise SchemaError(
-            f"primary key {list(schema.primary_keys)} has nothing but partition keys "
+            f"primary key {list(schema.primary_keys)} contains only partition keys "
             f"{list(schema.partition_keys)}: a partition could hold one row only",
             fields=schema.primary_keys,
         )
@@ -93,7 +93,7 @@ def _keys(schema: TableSchema, options: Options) -> None:
 
 
 def _blobs(schema: TableSchema, options: Options) -> None:
-    """Where BLOBs may be, and what tables of them need."""
+    """Check where BLOBs are used, and the options that they require."""
     found = [field for field in schema.fields if mentions_blobs(field.type)]
     for field in found:
         if not holds_blobs(field.type):
@@ -293,7 +293,7 @@ def _record_expiry(schema: TableSchema, options: Options) -> None:
 
 
 def _partition_names(schema: TableSchema, options: Options) -> None:
-    """Options that name partition keys; Java looks at the pattern only when partitions expire, and fails then."""
+    """Check options that name partition keys; Java checks the pattern only when partitions expire, and fails then."""
     named = {}
     if options.get_bool("manifest-sort.enabled"):
         named["manifest-sort.partition-field"] = [options.find_str("manifest-sort.partition-field")]

@@ -1,4 +1,4 @@
-"""Ways into a variant: `$.user.id`, `$['odd key']`, `$.tags[0]`. Pure.
+"""Parses paths into a variant: `$.user.id`, `$['odd key']`, `$.tags[0]`. Pure.
 
 Source: format.md §8.9; Java `PathSegment.parse`.
 """
@@ -17,7 +17,7 @@ from paimon_py.spec.type_text import UNASSIGNED, contains, sql_type, with_nullab
 from paimon_py.spec.types import Atomic, DataType, MultisetType, Root, VariantPart, VariantParts, VectorType
 
 Step = Union[str, int]
-"""The key of an object, or the number of an element of an array."""
+"""The key of an object field, or the index of an array element."""
 
 _STEP = re.compile(r"""\.(?P<key>[^.\[]+)|\[(?P<number>[0-9]{1,9})\]|\['(?P<one>[^']+)'\]|\["(?P<two>[^"]+)"\]""")
 _PLAIN = re.compile(r"[^.\[\]'\"]+")
@@ -47,24 +47,24 @@ def parse_path(text: str) -> tuple[Step, ...]:
 
 
 def part_of(path: str, kind: DataType, or_null: bool) -> VariantPart:
-    """A part of a variant as a field, named by all that makes it.
+    """A part of a variant as a field, with a name derived from all its properties.
 
-    Raises: UsageError for a path that is none, or a type that variants are not cast to.
+    Raises: UsageError for an invalid path, or a type that variants cannot be cast to.
     """
     parse_path(path)
     if contains(kind, lambda inner: isinstance(inner, (MultisetType, VectorType))):
-        raise UsageError(f"variants are not cast to {sql_type(kind)}: ask for an ARRAY or a MAP")
+        raise UsageError(f"variants cannot be cast to {sql_type(kind)}: ask for an ARRAY or a MAP")
     kind = with_nullability(kind, True)
     name = f"{path} AS {sql_type(kind)}{' OR NULL' if or_null else ''}"
     return VariantPart(id=UNASSIGNED, name=name, type=kind, path=path, or_null=or_null)
 
 
 WHOLE = VariantPart(id=UNASSIGNED, name="$", type=Atomic(Root.VARIANT), path="$")
-"""The variant itself, beside parts of it."""
+"""The whole variant, next to parts of it."""
 
 
 def with_parts(kind: DataType, parts: Collection[VariantPart]) -> DataType:
-    """The type that stands for a VARIANT of which parts are wanted, each once."""
+    """The type that represents a VARIANT of which parts are requested, without duplicates."""
     if not parts or not isinstance(kind, Atomic):
         return kind
     distinct = {part.name: part for part in parts}.values()
@@ -73,7 +73,7 @@ def with_parts(kind: DataType, parts: Collection[VariantPart]) -> DataType:
 
 
 def column_name(column: str, text: str) -> str:
-    """How a part of a column is called where it is a column of its own: `payload.user.id`, `payload.tags[0]`."""
+    """The name of a part as a separate column: `payload.user.id`, `payload.tags[0]`."""
     name = column
     for step in parse_path(text):
         if isinstance(step, int):

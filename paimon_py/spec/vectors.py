@@ -1,4 +1,4 @@
-"""What a VECTOR may be made of.
+"""The element types of VECTOR.
 
 Source: format.md §8.8; Java `VectorType`.
 """
@@ -13,5 +13,5 @@ ELEMENTS = frozenset(
 
 
 def is_element(data_type: DataType) -> bool:
-    """Whether a type is one of those that vectors are made of."""
+    """Whether a type is a valid element type of vectors."""
     return isinstance(data_type, Atomic) and data_type.root in ELEMENTS

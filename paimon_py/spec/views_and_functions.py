@@ -1,4 +1,4 @@
-"""Views and functions of a catalog as values, and how changes make others of them. Pure.
+"""Views and functions of a catalog as values, and the changes to them. Pure.
 
 Source: Java `RowShape`, `ViewSchema`, `ViewChange`, `Function`, `FunctionDefinition`, `FunctionChange`, main of
 August 2026.
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class CatalogView(msgspec.Struct, frozen=True, kw_only=True):
-    """A view: columns, and the query that gives them; `dialects` hold the query for one engine each."""
+    """A view: its columns and its query; `dialects` holds queries for specific engines."""
 
     name: str
     fields: tuple[Field, ...]
@@ -36,13 +36,13 @@ class CatalogView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SqlDefinition(msgspec.Struct, frozen=True):
-    """A function as SQL."""
+    """A function defined by SQL."""
 
     definition: str
 
 
 class LambdaDefinition(msgspec.Struct, frozen=True):
-    """A function as source text of a language."""
+    """A function defined by source code."""
 
     definition: str
     language: str
@@ -56,7 +56,7 @@ class FunctionResource(msgspec.Struct, frozen=True):
 
 
 class FileDefinition(msgspec.Struct, frozen=True):
-    """A function in files."""
+    """A function defined by files."""
 
     resources: tuple[FunctionResource, ...]
     language: str
@@ -68,7 +68,7 @@ Definition: TypeAlias = Union[SqlDefinition, LambdaDefinition, FileDefinition]
 
 
 class CatalogFunction(msgspec.Struct, frozen=True, kw_only=True):
-    """A function: what goes in and comes out, and its definition for each engine. None: it does not say."""
+    """A function: its parameters and results, and its definition for each engine. None: not declared."""
 
     name: str
     parameters: tuple[Field, ...] | None = None
@@ -84,41 +84,41 @@ class CatalogFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AddDialect(msgspec.Struct, frozen=True):
-    """The query of a view for another engine."""
+    """Add the query of a view for another engine."""
 
     dialect: str
     query: str
 
 
 class UpdateDialect(msgspec.Struct, frozen=True):
-    """Another query of a view for an engine that has one."""
+    """Replace the query of a view for an engine."""
 
     dialect: str
     query: str
 
 
 class DropDialect(msgspec.Struct, frozen=True):
-    """No longer have a query for an engine."""
+    """Drop the query of a view for an engine."""
 
     dialect: str
 
 
 class AddDefinition(msgspec.Struct, frozen=True):
-    """The definition of a function for another engine."""
+    """Add the definition of a function for another engine."""
 
     name: str
     definition: Definition
 
 
 class UpdateDefinition(msgspec.Struct, frozen=True):
-    """Another definition of a function for an engine that has one."""
+    """Replace the definition of a function for an engine."""
 
     name: str
     definition: Definition
 
 
 class DropDefinition(msgspec.Struct, frozen=True):
-    """No longer have a definition for an engine."""
+    """Drop the definition of a function for an engine."""
 
     name: str
 
@@ -129,7 +129,7 @@ FunctionChange: TypeAlias = Union[OfBoth, AddDefinition, UpdateDefinition, DropD
 
 
 def changed_view(view: CatalogView, changes: Sequence[ViewChange]) -> CatalogView:
-    """A view after changes.
+    """The view after the changes.
 
     Raises: UsageError
     """
@@ -145,7 +145,7 @@ def changed_view(view: CatalogView, changes: Sequence[ViewChange]) -> CatalogVie
 
 
 def changed_function(function: CatalogFunction, changes: Sequence[FunctionChange]) -> CatalogFunction:
-    """A function after changes.
+    """The function after the changes.
 
     Raises: UsageError
     """
@@ -162,7 +162,7 @@ def changed_function(function: CatalogFunction, changes: Sequence[FunctionChange
 
 
 def check_function_name(name: str) -> str:
-    """`name` if Java lets a function be called so.
+    """Returns `name` if it is a valid function name in Java.
 
     Raises: UsageError
     """
@@ -172,7 +172,7 @@ def check_function_name(name: str) -> str:
 
 
 class _Rest:
-    """What views and functions have alike."""
+    """The common properties of views and functions."""
 
     def __init__(self, comment: str | None, options: dict[str, str]) -> None:
         self.comment = comment

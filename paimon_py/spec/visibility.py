@@ -1,4 +1,4 @@
-"""What readers see of a primary-key table whose compactions leave one row alive per key.
+"""What readers see in a primary-key table whose compactions keep one live row per key.
 
 Source: format.md §13.5, §17; Java `CoreOptions.batchScanSkipLevel0`, `MergeTreeSplitGenerator`.
 """
@@ -10,18 +10,29 @@ from paimon_py.spec.schema import TableSchema
 
 
 def kills_older_rows(schema: TableSchema) -> bool:
-    """Whether compaction leaves one row alive per key in all levels but 0, so that these need no merging."""
+    """Whether compaction leaves one live row per key in all levels above 0, so that these need no merging."""
     options = Options(schema.options)
     return options.get_bool("deletion-vectors.enabled") or options.get_enum("merge-engine") == "first-row"
 
 
+def clusters_keys(schema: TableSchema) -> bool:
+    """Whether files above level 0 are sorted by `clustering.columns` in place of the key, and their smallest and
+    largest keys are values of these columns.
+
+    Source: format.md §28; Java `CoreOptions.pkClusteringOverride`, release 2.0.
+    """
+    return bool(schema.primary_keys) and Options(schema.options).get_bool("pk-clustering-override")
+
+
 def skips_level_zero(schema: TableSchema, *, every_level: bool = False) -> bool:
-    """Whether batch reads leave out what no compaction has seen.
+    """Whether batch reads skip files that have not been compacted yet (level 0).
 
     Args:
-        every_level: the reader must not pass over any row, whatever the table's options say.
+        every_level: the reader must include all rows, whatever the table's options say.
     """
     options = Options(schema.options)
+    if clusters_keys(schema):
+        return True  # rows of both orders cannot be merged
     if every_level or not schema.primary_keys:
         return False
     if options.get_bool("deletion-vectors.enabled"):

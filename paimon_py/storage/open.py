@@ -37,10 +37,10 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
         OptionError: an option's value is not allowed, or a store has no option of that name.
     """
     if not isinstance(options, Mapping):
-        raise UsageError(f"options map names to texts, got a {type(options).__name__}")
+        raise UsageError(f"options map names to strings, got a {type(options).__name__}")
     for name, value in options.items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise OptionError(f"option {name!r} needs a text, not a {type(value).__name__}", option=str(name))
+            raise OptionError(f"option {name!r} needs a string, not a {type(value).__name__}", option=str(name))
     check_store_options(options)
     if not url or "\0" in url or (not url.isascii() and any("\ud800" <= character <= "\udfff" for character in url)):
         raise UsageError(f"not a path or URL: {shown_url(url)!r}")

@@ -18,7 +18,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.parallel_read import read_together
 from paimon_py.scan.projection import Projection, listed_names, projection_of, whole_columns, with_parts_of
 from paimon_py.scan.read import read_split
-from paimon_py.scan.request import FileChoice, Request
+from paimon_py.scan.request import FileChoice, Request, asked_bucket
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.row_shape import RowShape, WithKinds
 from paimon_py.scan.split import Split
@@ -119,7 +119,10 @@ class Reading:
         whole = whole_columns(predicate)
         projection = with_parts_of(projection_of(self._returned_columns, schema, takes_parts=True), predicate)
         narrowed = projection.narrow(schema, whole)
-        return projection, Request(schema=narrowed, columns=projection.columns, predicate=predicate)
+        request = Request(
+            schema=narrowed, columns=projection.columns, predicate=predicate, bucket=asked_bucket(self._table_schema)
+        )
+        return projection, request
 
     @property
     def _returned_columns(self) -> tuple[str, ...] | None:

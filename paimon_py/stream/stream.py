@@ -272,7 +272,7 @@ class Stream(ApiHints):
 
 def _check_options(schema: TableSchema, options: Mapping[str, str] | None) -> Mapping[str, str]:
     if options is not None and not isinstance(options, Mapping):
-        raise UsageError(f"options map names to texts, got a {type(options).__name__}")
+        raise UsageError(f"options map names to strings, got a {type(options).__name__}")
     for name, text in (options or {}).items():
         check_dynamic(schema, name, text)
     return options or {}

@@ -18,7 +18,8 @@ from paimon_py.html import preformat
 from paimon_py.lazy import lazy_property
 from paimon_py.scan.projection import Projection, listed_names, projection_of
 from paimon_py.scan.request import keep
-from paimon_py.scan.rows import Rows, row_count
+from paimon_py.scan.rows import row_count
+from paimon_py.scan.split_rows import SplitRows
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.system.metadata_table_def import Asked, Made, Origin
 
@@ -82,7 +83,7 @@ class MadeExplanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @with_location(lambda scan: scan._place)
-class MadeScan(Rows):
+class MadeScan(SplitRows[MadeSplit]):
     """Rows of a made table: some columns, the rows that match, perhaps at most so many.
 
     Nothing is read until rows, a count or splits are asked for. The snapshot is then looked up once and kept. Scans do
@@ -131,6 +132,10 @@ class MadeScan(Rows):
     def splits(self) -> list[MadeSplit]:
         """The parts of the scan, to be read anywhere with `read`: one."""
         return [MadeSplit(self._made.name, self._state)]
+
+    def iter_splits(self) -> Iterator[MadeSplit]:
+        """The parts of the scan: one."""
+        return iter(self.splits())
 
     def read(self, split: MadeSplit | bytes) -> pa.RecordBatchReader:
         """The rows of a split of this scan, also one that came from another process (as a value or its bytes)."""

@@ -116,5 +116,5 @@ def _count(name: str, number: int | None) -> str | None:
 
 def _text(name: str, text: object) -> str | None:
     if text is not None and not isinstance(text, str):
-        raise UsageError(f"{name} must be a text, not {text!r}")
+        raise UsageError(f"{name} must be a string, not {text!r}")
     return text

@@ -428,19 +428,29 @@ class Table(
             UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
         """
         from paimon_py.lookup.files import RepeatedKeyError
+        from paimon_py.spec.visibility import clusters_keys
 
+        if clusters_keys(self._schema):
+            return self._lookup_by_scan(keys, columns, missing)
         try:
             return self._lookups.rows(self._schema, keys, columns, missing, progress=progress)
         except RepeatedKeyError:
-            from paimon_py.lookup.keys import AskedKeys
-            from paimon_py.lookup.repeated import rows_by_scan
-            from paimon_py.scan.projection import projection_of
+            return self._lookup_by_scan(keys, columns, missing)
 
-            asked, wanted = AskedKeys(self._schema, keys), projection_of(columns, self._schema).fields
-            found = rows_by_scan(
-                lambda where: self.scan(where=where).to_arrow(), asked, with_missing=missing == "null"
-            )
-            return found.select([field.name for field in wanted])
+    def _lookup_by_scan(self, keys: object, columns: NameList | None, missing: str) -> pa.Table:
+        """The rows of keys that files do not have once, or not in the order of the key."""
+        from paimon_py.lookup.keys import AskedKeys, check_missing
+        from paimon_py.lookup.repeated import rows_by_scan
+        from paimon_py.scan.projection import projection_of
+        from paimon_py.scan.request import every_bucket
+
+        check_missing(missing)
+        asked, wanted = AskedKeys(self._schema, keys), projection_of(columns, self._schema).fields
+        whole = every_bucket(self._schema)
+        found = rows_by_scan(
+            lambda where: Scan(self._root, whole, where=where).to_arrow(), asked, with_missing=missing == "null"
+        )
+        return found.select([field.name for field in wanted])
 
     @lazy_property
     def _lookups(self) -> Lookups:

@@ -1,7 +1,7 @@
-"""Writers: rows into data files, and data files into changes.
+"""Writers: rows to data files, and data files to changes.
 
 Rows are aligned with the table's schema (`align.py`), routed to their partition and bucket a whole column at a time
 (`route.py`, or by the kind of bucket: `dynamic.py`, `cross_partition.py`, `postponed_writer.py`) and handed to one
 writer per bucket.
-What never lives here: sorting and merging rows of a bucket (`lsm`), publishing changes (`commit`).
+Out of scope: sorting and merging rows of a bucket (`lsm`), publishing changes (`commit`).
 """

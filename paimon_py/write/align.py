@@ -1,4 +1,4 @@
-"""Input of a user → batches with exactly the columns of the table, and the kind of each row.
+"""Converts user input to batches with exactly the columns of the table, and the kind of each row.
 
 Source: Java `TableWriteImpl`, `DefaultValueRow`, `RowKindGenerator`, `RowKindFilter`.
 """
@@ -40,10 +40,10 @@ class Aligned(NamedTuple):
 
 
 class KindRules(msgspec.Struct, frozen=True):
-    """Where row kinds come from and which are dropped.
+    """The source of row kinds, and the kinds that are dropped.
 
     `field`: option `rowkind.field`. `dropped`: the kinds that `ignore-delete` and `ignore-update-before` drop.
-    `refused`: why the merge engine could never merge rows of kind −U and −D; None: it does.
+    `refused`: the reason why the merge engine can never merge rows of kind −U and −D; None: it can.
     """
 
     allowed: bool
@@ -53,7 +53,7 @@ class KindRules(msgspec.Struct, frozen=True):
 
 
 def kind_rules(schema: TableSchema) -> KindRules:
-    """The rules of a table: append tables know no kinds."""
+    """The rules of a table; append tables have no row kinds."""
     if not schema.primary_keys:
         return KindRules(allowed=False)
     options = Options(schema.options)
@@ -66,9 +66,9 @@ def kind_rules(schema: TableSchema) -> KindRules:
 
 
 def kind_field(schema: TableSchema) -> str | None:
-    """The column that holds the kind of each row, if the table has one.
+    """The column that contains the kind of each row, if the table has one.
 
-    Raises: OptionError if there is no such column.
+    Raises: OptionError if the column does not exist.
     """
     name = Options(schema.options).find_str("rowkind.field")
     if name is not None and name not in schema.names:
@@ -78,13 +78,13 @@ def kind_field(schema: TableSchema) -> str | None:
 
 
 class Alignment:
-    """How batches of one input schema become batches of the table.
+    """The conversion of batches of one input schema to batches of the table.
 
-    Making one compares the schemas and refuses what can be refused without looking at values.
+    The constructor compares the schemas and refuses everything that can be refused without reading values.
 
     Raises:
-        SchemaError: lists every column that does not fit, with both types and what to do.
-        UsageError: `_row_kind` where kinds have no meaning.
+        SchemaError: lists every column that does not fit, with both types and the fix.
+            UsageError: `_row_kind` in a table without row kinds.
     """
 
     def __init__(self, schema: TableSchema, given: pa.Schema, *, fills_nulls: bool = True) -> None:
@@ -115,10 +115,11 @@ class Alignment:
         Args:
             first: the number of the user's earlier rows, for messages; None: not counted.
 
-        Cost: no copy for columns that have the right type already; only bounded types look at lengths.
+        Cost: columns that already have the right type are not copied; only bounded types need a length check.
         Raises:
-            SchemaError: a NULL in a NOT NULL column, a value that does not fit its type; the first one of each column.
-            UsageError: a value that is not a row kind, or a kind that the table's merge engine can never merge.
+            SchemaError: a NULL in a NOT NULL column, or a value that does not fit its type; the first one of each
+            column.
+                UsageError: an invalid row kind, or a kind that the table's merge engine can never merge.
         """
         arrays: list[pa.Array] = []
         misfits: list[Misfit] = []
@@ -139,7 +140,7 @@ class Alignment:
         return left
 
     def _require_adds(self, kinds: pa.Array, reason: str) -> None:
-        """Refuse rows after which the table could not be read.
+        """Refuse rows that would make the table unreadable.
 
         Raises: UsageError
         """
@@ -168,7 +169,7 @@ class Alignment:
 
 
 class _Column(NamedTuple):
-    """Where a column of the table comes from: a column of the input, or nowhere."""
+    """The source of a table column: a column of the input, or none."""
 
     position: int | None
     step: Step
@@ -188,7 +189,7 @@ class _Column(NamedTuple):
 
 
 def _column(field: Field, given: pa.Schema) -> _Column | str:
-    """How to get a column, or why not."""
+    """The conversion of a column, or the reason why there is none."""
     arrow = to_arrow_type(field.type)
     default = None if field.default is None else _default(field, arrow)
     positions = given.get_all_field_indices(field.name)
@@ -249,7 +250,7 @@ def _kind_index(given: pa.Schema, rules: KindRules) -> int | None:
 
 
 def require_references(array: pa.Array, place: ColumnPlace) -> None:
-    """Refuse bytes that are not references, in a column of references to BLOBs.
+    """Refuse bytes that are not references, in a column of BLOB references.
 
     Raises: Misfit with the first such row.
     """
@@ -263,7 +264,7 @@ def require_references(array: pa.Array, place: ColumnPlace) -> None:
 
 
 def _kind_bytes(column: pa.Array, name: str) -> pa.Array | None:
-    """Kinds as bytes, None when all are +I."""
+    """Kinds as bytes; None if all are +I."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.null_count:

@@ -1,4 +1,4 @@
-"""The writer of one partition and bucket of a table without a primary key: rows go to files as they come.
+"""The writer of one partition and bucket of a table without a primary key: writes rows to files in arrival order.
 
 Source: format.md §12.1; Java `AppendOnlyWriter`.
 """
@@ -56,7 +56,7 @@ class AppendWriter:
         return self._current is not None
 
     def write(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> None:
-        """Add rows of the table's schema; there are no kinds here. Whole row groups wait for `work`."""
+        """Add rows of the table's schema, which have no kinds. Complete row groups are written by `work`."""
         assert kinds is None, "append tables have no row kinds"
         if batch.num_rows == 0:
             return
@@ -69,7 +69,7 @@ class AppendWriter:
 
     @property
     def has_spilled(self) -> bool:
-        """Never: rows are written to files in the order of arrival."""
+        """Always False: rows are written to files in the order of arrival."""
         return False
 
     @property
@@ -79,7 +79,7 @@ class AppendWriter:
 
     @property
     def changelog(self) -> tuple[DataFile, ...]:
-        """None: rows without a key have no changelog."""
+        """Always empty: rows without a key have no changelog."""
         return ()
 
     def free_memory(self) -> None:
@@ -103,7 +103,7 @@ class AppendWriter:
             self._current = None
 
     def work(self) -> None:
-        """Write what waits into the current file; buckets can do so at the same time.
+        """Write the queued rows to the current file; several buckets can do this in parallel.
 
         Raises:
             StorageError: the store failed; call `abort`.
@@ -116,12 +116,12 @@ class AppendWriter:
                 self.tell(batch.num_rows)
 
     def take(self) -> tuple[DataFile, ...]:
-        """Hand over the files that are finished; they are the caller's from now on."""
+        """Hand over the finished files; they then belong to the caller."""
         files, self._files, self._begun = tuple(self._files), [], []
         return files
 
     def abort(self) -> None:
-        """Forget what is buffered and delete the files that were not handed over.
+        """Discard buffered rows and delete the files that were not handed over.
 
         Raises:
             StorageError: some could not be deleted; all were tried.
@@ -133,7 +133,7 @@ class AppendWriter:
         abort_all(begun)
 
     def _hand_over(self, *, all_rows: bool = False) -> None:
-        """Give whole row groups to the file, so that it encodes them at once and holds nothing back; or all rows."""
+        """Pass complete row groups to the file, which encodes them immediately; or all rows."""
         if not self._pending_rows:
             return
         if self._current is None:

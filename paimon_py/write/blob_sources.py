@@ -1,4 +1,4 @@
-"""BLOBs outside the rows: paths, open files and references, read a few at a time."""
+"""BLOB sources outside the rows: paths, open files and references, read a few at a time."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _CHUNK_BYTES = 32 << 20
 
 
 def bytes_of_sources(table: OpenTable, data: object) -> object:
-    """The same rows with bytes in place of paths, open files and references, if they are mappings with any of these.
+    """The same rows with bytes in place of paths, open files and references, if they are mappings that contain any.
 
-    Columns of references take `BlobRef`s as they are.
+    Columns of references take `BlobRef`s unchanged.
 
-    Memory: rows with about 32 MB of bytes at a time, or one that has more.
-    Raises: while rows are taken, UsageError for a file that does not give bytes; StorageError; as `rows_of`.
+    Memory: rows with about 32 MB of bytes at a time, or one larger row.
+    Raises: while rows are read, UsageError for a file that does not return bytes; StorageError; as `rows_of`.
     """
     schema = table.schema
     places = {field.name: blob_place(schema, field) for field in schema.fields if mentions_blobs(field.type)}
@@ -81,7 +81,7 @@ def _has_source(value: object) -> bool:
 
 
 def _in_bytes(root: TableRoot, value: Any) -> Any:
-    """A value, or a list or mapping of values, with bytes in place of sources."""
+    """A value, or a list or mapping of values, with sources replaced by bytes."""
     if isinstance(value, Mapping):
         return {key: _in_bytes(root, item) for key, item in value.items()}
     if isinstance(value, list):
@@ -104,7 +104,7 @@ def _in_bytes(root: TableRoot, value: Any) -> Any:
 
 
 def _read(root: TableRoot, ref: BlobRef) -> bytes:
-    """The bytes of a reference that the caller gave; it may lead anywhere."""
+    """The bytes of a reference from the caller, which may refer to any location."""
     store, path = open_beside(root.store, ref.uri, root.files.options, root.env)
     with store.open_read(path) as source:
         source.seek(ref.offset)

@@ -1,4 +1,4 @@
-"""The dynamic bucket of a key: the one that already has its hash, otherwise one with room. Pure.
+"""Assigns keys to dynamic buckets: to the bucket that already has the hash, otherwise to one with room. Pure.
 
 Source: format.md §7.4; Java `PartitionIndex`, `HashBucketAssigner`, `BucketAssigner`.
 """
@@ -26,7 +26,7 @@ _LOW = 0xFFFF_FFFF
 
 
 class AssignerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of buckets: how full, how many. Assigner `number` of `count` has buckets of its own."""
+    """The limits of buckets: maximum size and number. Assigner `number` of `count` fills only its own buckets."""
 
     target_rows: int = 2_000_000
     buckets_max: int | None = None
@@ -41,7 +41,7 @@ class AssignerSettings(msgspec.Struct, frozen=True, kw_only=True):
 def with_limits(settings: AssignerSettings, options: Options) -> AssignerSettings:
     """The settings with the limits that a table's options set.
 
-    Raises: OptionError for numbers that leave no bucket to fill.
+    Raises: OptionError for limits that allow no bucket.
     """
     target = _at_least_one("dynamic-bucket.target-row-num", options.get_int("dynamic-bucket.target-row-num"))
     most: int | None = options.get_int("dynamic-bucket.max-buckets")
@@ -66,14 +66,14 @@ def assigners_of(partition: bytes, hashes: Int32s, *, channels: int, assigners: 
 class PartitionBuckets:
     """The hashes of one partition and the bucket of each.
 
-    Known hashes are kept in a few sorted arrays; the newest one is the smallest, so that growing costs little.
-    Memory: six bytes a hash.
+    Known hashes are stored in a few sorted arrays; the newest one is the smallest, so that adding hashes is cheap.
+    Memory: six bytes per hash.
     """
 
     def __init__(
         self, settings: AssignerSettings, known: Iterable[tuple[int, Int32s]], keep: Keep | None = None
     ) -> None:
-        """`known`: buckets and their hashes, in the order of the index manifest; `keep`: which hashes can come."""
+        """`known`: buckets and their hashes, in the order of the index manifest; `keep`: selects possible hashes."""
         self._settings = settings
         found = list(known)
         self._parts: list[tuple[Int32s, Shorts]] = []
@@ -89,9 +89,9 @@ class PartitionBuckets:
         self._next = settings.number % settings.count
 
     def assign(self, hashes: Int32s) -> tuple[Ints, dict[int, Int32s]]:
-        """The bucket of each hash, and the hashes that are new, by bucket in the order in which they came.
+        """The bucket of each hash, and the new hashes by bucket, in order of first occurrence.
 
-        Cost: about 0.1 µs a hash.
+        Cost: about 0.1 µs per hash.
         Raises: UsageError if there are too many buckets.
         """
         words = np.sort((hashes.astype(np.int64) << _HALF) | np.arange(len(hashes)))
@@ -104,7 +104,7 @@ class PartitionBuckets:
         return numbers, fresh
 
     def _assign(self, distinct: Int32s, first: Ints) -> tuple[Shorts, dict[int, Int32s]]:
-        """The bucket of each distinct hash, and the new ones by bucket; `first`: where each came first."""
+        """The bucket of each distinct hash, and the new ones by bucket; `first`: the first occurrence of each."""
         buckets = np.full(len(distinct), -1, np.int16)
         for known, places in self._parts:
             if not len(known):
@@ -147,12 +147,12 @@ class PartitionBuckets:
             yield bucket, taken
 
     def _has_room(self, count: int) -> bool:
-        """Whether the next bucket takes so many hashes, so that their order does not matter."""
+        """Whether the next bucket has room for all of them, so that their order does not matter."""
         used = next((size for _, size in self._open if size < self._settings.target_rows), 0)
         return used + count <= self._settings.target_rows
 
     def _new_bucket(self) -> int | None:
-        """The smallest number that is free; None if there may be no more buckets."""
+        """The smallest free number; None if the maximum number of buckets is reached."""
         most = self._settings.buckets_max
         while self._next in self._buckets:
             self._next += self._settings.count
@@ -167,7 +167,7 @@ class PartitionBuckets:
         return self._next
 
     def _overflow(self, hashes: Int32s) -> Iterable[tuple[int, int]]:
-        """Where all buckets are full and there may be no more: spread over them by hash (Java: at random)."""
+        """If all buckets are full and no more are allowed: distribute hashes over them by value (Java: at random)."""
         if not self._buckets:
             raise UsageError(
                 "no bucket is left for this assigner: the option 'dynamic-bucket.max-buckets' is smaller than the "
@@ -189,16 +189,17 @@ class PartitionBuckets:
 
 
 def _in_order(items: Ints, places: Ints) -> Ints:
-    """Items by their places, which are all different; a sort would take ten times as long."""
+    """Items ordered by their distinct positions; a sort would take ten times as long."""
     spread = np.full(int(places.max()) + 1, -1, np.int64)
     spread[places] = items
     return spread[spread >= 0]
 
 
 def _java_order(counts: list[tuple[int, int]]) -> list[int]:
-    """Buckets in the order in which Java looks at them: that of its hash table.
+    """Buckets in the iteration order of Java's hash table.
 
-    The table has 16 slots at first and doubles when it is three quarters full; a bucket goes to the head of its slot.
+    The table starts with 16 slots and doubles when it is three quarters full; a bucket is inserted at the head of its
+    slot.
     """
     slots: list[list[int]] = [[] for _ in range(_FIRST_SLOTS)]
     size = 0

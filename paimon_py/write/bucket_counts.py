@@ -1,7 +1,7 @@
-"""The bucket of a new key in a partition whose buckets are filled by counting. Pure.
+"""Assigns new keys to buckets in a partition whose buckets are filled by key count. Pure.
 
-The first bucket with room takes a key, in the order of their numbers; if none has, the smallest free number becomes a
-new bucket. A key that leaves makes room.
+A key is assigned to the first bucket with room, in the order of their numbers; if there is none, a new bucket gets the
+smallest free number. A key that leaves frees its place.
 
 Source: Java `crosspartition.BucketAssigner`.
 """
@@ -14,10 +14,10 @@ from paimon_py.codec.columns import Ints, Mask
 
 
 class BucketCounts:
-    """How many keys each bucket of one partition holds."""
+    """The number of keys in each bucket of one partition."""
 
     def __init__(self, target_rows: int) -> None:
-        """`target_rows`: with so many keys a bucket is full."""
+        """`target_rows`: the number of keys at which a bucket is full."""
         self._target = target_rows
         self.counts: dict[int, int] = {}
 
@@ -26,11 +26,11 @@ class BucketCounts:
         self.counts[bucket] = self.counts.get(bucket, 0) + count
 
     def assign(self, times: Ints, left: Ints, left_times: Ints) -> Ints:
-        """The bucket of every key that comes, while others leave.
+        """The bucket of every arriving key, while other keys leave.
 
         Shapes: `times` and `left_times` ascend, and no time occurs twice; `left`: the buckets that keys leave.
-        Cost: one pass over what comes and leaves for each bucket that has room or loses keys; again for each number
-            that becomes free and is given to a bucket anew.
+        Cost: one pass over arriving and leaving keys per bucket that has room or loses keys, repeated for each number
+          that becomes free and is reused.
         """
         parts = []
         while True:
@@ -55,7 +55,7 @@ class BucketCounts:
         return next(number for number in range(len(self.counts) + 1) if number not in self.counts)
 
     def _fill(self, times: Ints, left: Ints, left_times: Ints) -> tuple[dict[int, int], Ints, Ints]:
-        """Counts afterwards if there were no new buckets, the bucket of every key, and which keys no bucket takes."""
+        """The final counts without new buckets, the bucket of every key, and the keys that no bucket has room for."""
         counts = dict(self.counts)
         found = np.full(len(times), -1, np.int64)
         waiting = np.arange(len(times))
@@ -76,7 +76,7 @@ _NEVER = np.empty(0, np.int64)
 
 
 def _fits(room: int, times: Ints, left_times: Ints) -> Mask:
-    """Which keys a bucket with so much room takes; `room` is negative if it holds more than it should."""
+    """A mask of the keys that a bucket with this room takes; `room` is negative if the bucket is overfull."""
     if not len(left_times):
         taken: Mask = np.arange(len(times)) < room
         return taken

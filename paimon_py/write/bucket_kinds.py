@@ -1,4 +1,4 @@
-"""The kind of buckets that a writer's table has."""
+"""Selects the routing for the bucket mode of a table."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def routing_of(
     share: Share | None = None,
     read_keys: ReadKeys | None = None,
 ) -> Routing:
-    """How the rows of a writer find their buckets.
+    """The routing of a writer's rows to buckets.
 
     Args:
-        live: what the writer builds on.
-        buckets: so many fixed ones, whatever the table's option `bucket` says.
-        share: of the rows, where several writers fill dynamic buckets.
-        read_keys: needed where keys move between partitions.
+        live: the files that the writer builds on.
+        buckets: a fixed number of buckets, overriding the table's option `bucket`.
+        share: the writer's share of the rows if several writers fill dynamic buckets.
+        read_keys: required for cross-partition tables.
 
-    Raises: OptionError or UnsupportedError for numbers that leave no bucket to fill.
+    Raises: OptionError or UnsupportedError for limits that allow no bucket.
     """
     mode = bucket_mode(table.schema) if buckets is None else BucketMode.FIXED
     if mode is BucketMode.NONE:

@@ -22,7 +22,7 @@ from paimon_py.write.append import AppendWriter
 from paimon_py.write.settings import WriterSettings
 
 Tell = Callable[[int], None]
-"""Called with the number of further rows that are in files or were dropped."""
+"""Called with the number of additional rows that were written to files or dropped."""
 
 
 class BucketWriter(Protocol):
@@ -67,11 +67,11 @@ class BucketWriter(Protocol):
 
 
 OpenBucket = Callable[[bytes, int, int], BucketWriter]
-"""Partition, bucket and first sequence number → a writer of that bucket."""
+"""Opens a writer of a bucket, from partition, bucket and first sequence number."""
 
 
 def bucket_writers(table: OpenTable, settings: WriterSettings) -> OpenBucket:
-    """What opens the writers of a table: rows are sorted by key, or stay as they come where there is no primary key."""
+    """The function that opens the bucket writers of a table: rows are sorted by key, if there is one."""
     schema, layout = table.schema, file_layout(table.schema)
     keeps_input = settings.keeps_changelog and Options(schema.options).get_enum("changelog-producer") == "input"
     changes_layout = changelog_layout(schema) if keeps_input else None

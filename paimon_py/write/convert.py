@@ -1,7 +1,7 @@
-"""Arrow columns of any origin → columns of exactly a table's types, without losing anything.
+"""Converts Arrow columns from any source to exactly a table's types, without loss.
 
-A plan is made from the types alone; what only the values can show (a NULL, a string too long, a decimal too large, a
-nanosecond that would be lost) is checked when a column comes.
+A plan is derived from the types alone; conditions on values (a NULL, a string too long, a decimal too large, a
+nanosecond that would be lost) are checked when a column is converted.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ _BINARIES = frozenset({Root.BINARY, Root.VARBINARY, Root.BLOB})
 _INTEGERS = frozenset({Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT})
 _FLOATS = frozenset({Root.FLOAT, Root.DOUBLE})
 _DIGITS_MAX = 20
-"""Digits of the largest integer that Arrow knows."""
+"""The number of digits of Arrow's largest integer."""
 _SHOWN = 60
-"""Characters that messages show of a text."""
+"""The number of characters of a string that messages show."""
 
 _COUNT = Atomic(Root.INT, nullable=False)
 
 
 def plan(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step | Refusal:
-    """How to turn arrays of type `source` into the Arrow type of `target`.
+    """Plan the conversion of arrays of type `source` to the Arrow type of `target`.
 
     The step checks NOT NULL inside nested values, but not at the top; lengths, precision and lossless conversion
     everywhere. It raises SchemaError.
@@ -115,7 +115,7 @@ def require_values(
     array: pa.Array, place: ColumnPlace, parents: Mask | None = None, *,
     fix: str = "fill them, or make the column nullable",
 ) -> None:  # fmt: skip
-    """Refuse NULL in a NOT NULL column; NULL below a parent that is null itself does not count.
+    """Refuse NULL in a NOT NULL column; NULL inside a parent that is NULL itself is ignored.
 
     Raises:
         Misfit: with the number of nulls and the first position.
@@ -133,7 +133,7 @@ def require_values(
 
 
 def _must_look(kind: DataType) -> bool:
-    """Whether values of the right Arrow type can still be wrong."""
+    """Whether values of the right Arrow type can still be invalid."""
     match kind:
         case Atomic(root=root, length=length):
             is_bounded = root in _TEXTS | _BINARIES and length is not None and length < MAX_LENGTH
@@ -153,7 +153,7 @@ def _must_look(kind: DataType) -> bool:
 
 
 def takeable(source: pa.DataType) -> tuple[pa.DataType, Step]:
-    """A type of the same values of which Arrow can take rows, and how to get it: texts, not views of them."""
+    """A type with the same values for which Arrow supports `take`, and the conversion: strings instead of views."""
     unwrapped = _unwrap(source)
     if unwrapped is not None and (pa.types.is_run_end_encoded(source) or _without_views(unwrapped[0]) != unwrapped[0]):
         kind, unwrap = unwrapped
@@ -163,7 +163,7 @@ def takeable(source: pa.DataType) -> tuple[pa.DataType, Step]:
 
 
 def _without_views(kind: pa.DataType) -> pa.DataType:
-    """The type with plain texts and bytes for views of them; list views stay, since Arrow casts them wrong."""
+    """The type with strings and bytes instead of views; list views are kept, since Arrow casts them wrongly."""
     types = pa.types
     if types.is_string_view(kind) or types.is_binary_view(kind):
         return pa.string() if types.is_string_view(kind) else pa.binary()
@@ -185,7 +185,7 @@ def _without_view(array: pa.Array) -> pa.Array:
 
 
 def _decode(array: pa.Array) -> pa.Array:
-    """The values of a dictionary array."""
+    """Decode a dictionary array."""
     values = array.dictionary
     if not _without_views(values.type).equals(values.type):
         array = pa.DictionaryArray.from_arrays(array.indices, _without_view(values))
@@ -207,13 +207,13 @@ def _refuse(source: pa.DataType, target: DataType, place: ColumnPlace, fix: str 
 
 
 def _way(source: pa.DataType, target: DataType, place: ColumnPlace) -> str:
-    """What makes the type that is needed of another one."""
+    """A hint for producing the required type."""
     wanted, types = to_arrow_type(target), pa.types
     column = f"frame[{place.column!r}]"
     if isinstance(target, MapType) and types.is_struct(source):
-        return "give lists of structs with the fields key and value, or rows as mappings: dicts in rows become maps"
+        return "pass lists of structs with the fields key and value, or rows as mappings: dicts in rows become maps"
     if getattr(source, "extension_name", "") == "arrow.uuid" and types.is_string(wanted):
-        return "make a text of each with str(…)"
+        return "convert each value with str(…)"
     try:
         pa.nulls(0, source).cast(wanted)
     except pa.ArrowNotImplementedError:
@@ -250,10 +250,10 @@ def _plan_atomic(source: pa.DataType, target: Atomic, place: ColumnPlace) -> Ste
 
 
 def _fits(source: pa.DataType, target: Atomic) -> bool:
-    """Whether no value of the source type is lost, or a loss would be noticed when casting.
+    """Whether no value of the source type is lost, or a loss is detected by the cast.
 
-    Numbers may be of a wider type than the column: pandas, polars and Python make 64 bits of all, DuckDB whole decimals
-    of sums, and all of them decimals of the largest scale that they meet.
+    Numbers may have a wider type than the column: pandas, polars and Python use 64 bits for all integers, DuckDB uses
+    integer decimals for sums, and all of them use decimals with the largest scale in the data.
     """
     types, root = pa.types, target.root
     if root is Root.BOOLEAN:
@@ -307,7 +307,7 @@ def _casting(arrow: pa.DataType, target: Atomic, place: ColumnPlace) -> Step:
 
 
 def _cast(array: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """Values of another type. Raises: ArrowInvalid for a value that does not fit; floats may be rounded."""
+    """Cast to another type. Raises: ArrowInvalid for a value that does not fit; floats may be rounded."""
     types, given = pa.types, array.type
     if types.is_float16(given) and types.is_float64(arrow):
         array = array.cast(pa.float32())
@@ -324,7 +324,7 @@ def _cast(array: pa.Array, arrow: pa.DataType) -> pa.Array:
 
 
 def _first_misfit(array: pa.Array, arrow: pa.DataType) -> int:
-    """The first row that does not fit, of an array that does not."""
+    """The first row that does not fit, in an array that contains one."""
     first, count = 0, len(array)
     while count > 1:
         half = count // 2
@@ -385,7 +385,7 @@ def _plan_list(source: pa.DataType, target: DataType, element: DataType, place: 
 
 
 def _listing(source: pa.DataType) -> Step | None:
-    """How list-like arrays become ones that `child_range` knows; None for anything else."""
+    """The conversion of list-like arrays to arrays that `child_range` supports; None for anything else."""
     if pa.types.is_list(source) or pa.types.is_large_list(source) or is_list_view(source):
         return as_is
     if pa.types.is_fixed_size_list(source):

@@ -1,4 +1,4 @@
-"""JSON texts and structs of users as variants of a table."""
+"""Converts JSON strings and structs from users to variants."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from paimon_py.write.misfits import ColumnPlace, Misfit
 from paimon_py.write.steps import Step
 
 WAY = (
-    "give JSON as text, such as json.dumps(…) of each value, what paimon_py.variant(…) makes in rows, or structs of "
+    "pass JSON strings, such as json.dumps(…) of each value, paimon_py.variant(…) values in rows, or structs of "
     "bytes `value` and `metadata`"
 )
 
 
 def variant_step(source: pa.DataType, place: ColumnPlace) -> Step | None:
-    """The step to variants from texts of JSON or from their own two parts; None for anything else.
+    """The conversion to variants from JSON strings or from their two parts; None for other types.
 
-    The step raises Misfit for a text that is not JSON, and for bytes that are not a variant.
+    The step raises Misfit for a string that is not JSON, and for bytes that are not a variant.
     """
     if is_pair(source):
         return lambda array: _check(array, place)
@@ -31,7 +31,7 @@ def variant_step(source: pa.DataType, place: ColumnPlace) -> Step | None:
 
 
 def _parse(array: pa.Array, place: ColumnPlace) -> pa.Array:
-    """Each different text is parsed once."""
+    """Parse each distinct string once."""
     texts = array.dictionary_encode()
     made = []
     for number, text in enumerate(texts.dictionary.to_pylist()):
@@ -39,7 +39,7 @@ def _parse(array: pa.Array, place: ColumnPlace) -> pa.Array:
             made.append(from_json(text))
         except SchemaError as error:
             row = int(pc.index(texts.indices, number).as_py())
-            raise Misfit(place, row, ": the text (", f") is not a variant: {error}; {WAY}") from error
+            raise Misfit(place, row, ": the string (", f") is not a variant: {error}; {WAY}") from error
     return of_encoded(made).take(texts.indices)
 
 

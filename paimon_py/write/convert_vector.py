@@ -1,4 +1,4 @@
-"""Lists of users as vectors of a table."""
+"""Converts lists from users to vectors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paimon_py.write.steps import Step
 
 
 def vector_step(lists: Step, target: VectorType, place: ColumnPlace) -> Step:
-    """The step to vectors, after `lists`, which gives lists of elements none of which is NULL.
+    """The conversion to vectors, after `lists`, which returns lists without NULL elements.
 
     The step raises Misfit for a vector of another length.
     """

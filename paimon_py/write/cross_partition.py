@@ -1,4 +1,4 @@
-"""Rows of a table whose keys move between partitions: an index of all keys determines the place of each row.
+"""Routes rows of a cross-partition table: an index of all keys determines the location of each row.
 
 Source: format.md §7.3; Java `GlobalIndexAssigner`, `IndexBootstrap`; docs/decisions/0016.
 """
@@ -41,7 +41,7 @@ _DELETE = 3
 
 
 class LiveKeys(NamedTuple):
-    """Keys that are alive in one bucket; `columns`: those of the primary key."""
+    """The live keys of one bucket; `columns`: those of the primary key."""
 
     partition: bytes
     bucket: int
@@ -49,22 +49,22 @@ class LiveKeys(NamedTuple):
 
 
 ReadKeys = Callable[[Snapshot], Iterator[LiveKeys]]
-"""All keys of a snapshot, each once."""
+"""Reads all keys of a snapshot, each once."""
 
 
 class CrossPartitionRouting(Routing):
     """Routes the rows of one writer.
 
-    The keys of the table are read when the first row comes.
+    The table's keys are read before the first row is routed.
 
     Attributes:
         memory_bytes: the maximum memory of the index, with the copies of a merge; the rest is on local disk.
     """
 
     def __init__(self, table: OpenTable, snapshot: Snapshot | None, read_keys: ReadKeys | None) -> None:
-        """`snapshot`: what the writer builds on, None for nothing; `read_keys` can be None then.
+        """`snapshot`: the snapshot that the writer builds on, or None; `read_keys` can be None in that case.
 
-        Raises: OptionError for numbers that leave no bucket to fill.
+        Raises: OptionError for limits that allow no bucket.
         """
         options = table.options
         self._table = table
@@ -90,7 +90,7 @@ class CrossPartitionRouting(Routing):
 
     @property
     def keys(self) -> KeyBase:
-        """What the changes that are handed over next rely on."""
+        """The base of the keys for the changes that are handed over next."""
         return self._follower.base
 
     def route(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> list[Routed]:
@@ -98,7 +98,7 @@ class CrossPartitionRouting(Routing):
 
         Raises:
             UsageError: the writer's changes were discarded.
-            CorruptionError: a key is in two places.
+            CorruptionError: a key is in two locations.
             StorageError: the keys cannot be read, or the local disk failed.
         """
         if batch.num_rows == 0:
@@ -128,16 +128,16 @@ class CrossPartitionRouting(Routing):
         return list(changes)
 
     def hand_over(self, changes: Changes) -> None:
-        """What was made so far is the receiver's from now on."""
+        """Everything written so far now belongs to the receiver."""
         self._follower.expect(changes)
 
     def forget(self, changes: Iterable[BucketChanges]) -> None:
-        """Changes that were handed over will never be committed, but the index has followed them."""
+        """Changes that were handed over will not be committed, although the index already includes them."""
         if any(one.written.added for one in changes):
             self._give_up("changes of this writer were discarded")
 
     def close(self) -> None:
-        """No more rows come."""
+        """No more rows will be written."""
         self._give_up("this writer has been closed")
 
     def abort(self) -> None:
@@ -157,7 +157,7 @@ class CrossPartitionRouting(Routing):
         return number
 
     def _load(self) -> None:
-        """Read all keys. If the snapshot has expired, the writer builds on the latest one: no row has relied on it."""
+        """Read all keys. If the snapshot has expired, use the latest one: no row depends on the snapshot yet."""
         while not self._is_loaded:
             try:
                 self._read(self._snapshot)
@@ -220,7 +220,7 @@ class CrossPartitionRouting(Routing):
         return route_rows(batch, kinds, moved * width + buckets, width, self._partitions)
 
     def _with_partitions(self, batch: pa.RecordBatch, parts: Ints) -> pa.RecordBatch:
-        """Rows with the values of these partitions."""
+        """Rows with the values of the given partitions."""
         fields = self._schema.partition_fields
         if not self._values or len(self._values[0]) < len(self._partitions):
             self._values = decode(self._partitions, [field.type for field in fields])

@@ -4,7 +4,7 @@
 - partial-update, aggregation: the row is written to the partition that contains its key;
 - first-row: the row is dropped if another partition contains its key.
 
-A key keeps its place when it is deleted. Rows of one key follow each other as they came.
+A deleted key keeps its location. Rows with equal keys are processed in order of arrival.
 
 Source: Java `GlobalIndexAssigner`, `DeleteExistingProcessor`, `UseOldExistingProcessor`, `SkipNewExistingProcessor`.
 """
@@ -26,19 +26,19 @@ _NOWHERE = np.empty(0, np.int64)
 
 
 def packed_places(parts: Ints, buckets: Ints) -> Ints:
-    """Places as single numbers: the number of a partition, and of a bucket in it."""
+    """Locations packed into integers: the number of a partition, and of a bucket in it."""
     places: Ints = (parts << _SHIFT) | buckets
     return places
 
 
 def part_of(places: Ints) -> Ints:
-    """The partitions of places."""
+    """The partitions of packed locations."""
     parts: Ints = places >> _SHIFT
     return parts
 
 
 def bucket_of(places: Ints) -> Ints:
-    """The buckets of places."""
+    """The buckets of packed locations."""
     buckets: Ints = places & _LOW
     return buckets
 
@@ -46,8 +46,8 @@ def bucket_of(places: Ints) -> Ints:
 class Batch(NamedTuple):
     """Rows and the partitions of their values.
 
-    `order`: rows by key, those of a key as they came; `starts`: where in it a key begins; `parts`: the partition of
-    every row; `known`: the place of every key, −1 for none.
+    `order`: rows sorted by key, stable; `starts`: the start of each key in it; `parts`: the partition of every row;
+    `known`: the location of every key, −1 for none.
     """
 
     order: Ints
@@ -59,8 +59,8 @@ class Batch(NamedTuple):
 class CrossPartitionMoves(NamedTuple):
     """The target partitions of rows.
 
-    `rows`: their numbers, as they are to be written; `places`: of each; `deletes`: which of them are a −D for the old
-    place of a key, None for none. `keys`: those whose place is new, and `new_places`.
+    `rows`: their numbers, in write order; `places`: the location of each; `deletes`: a mask of −D rows for the old
+    location of a key, None for none. `keys`: the keys with a new location, and `new_places`.
     """
 
     rows: Ints
@@ -71,20 +71,20 @@ class CrossPartitionMoves(NamedTuple):
 
 
 class KeyCounts:
-    """How many keys there are, by partition and bucket."""
+    """The number of keys by partition and bucket."""
 
     def __init__(self, target_rows: int) -> None:
         self._target = target_rows
         self._partitions: dict[int, BucketCounts] = {}
 
     def of(self, part: int) -> BucketCounts:
-        """The buckets of a partition."""
+        """The bucket counts of a partition."""
         if part not in self._partitions:
             self._partitions[part] = BucketCounts(self._target)
         return self._partitions[part]
 
     def assign(self, parts: Ints, rows: Ints, left: Ints, left_rows: Ints) -> Ints:
-        """Places for keys that come to partitions with these rows, while others leave places with those."""
+        """The locations of keys that arrive in partitions with these rows, while others leave their locations."""
         places = np.empty(len(parts), np.int64)
         left_parts = part_of(left)
         coming, leaving = np.lexsort((rows, parts)), np.lexsort((left_rows, left_parts))
@@ -98,7 +98,7 @@ class KeyCounts:
         return places
 
     def add(self, places: Ints, count: int) -> None:
-        """A key more at each of these places, or, with −1, one less."""
+        """Add a key at each of these locations, or, with −1, remove one."""
         ordered = np.sort(places)
         firsts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else _NOWHERE
         sizes = np.diff(np.append(firsts, len(ordered)))

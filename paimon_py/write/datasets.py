@@ -1,7 +1,7 @@
 """The rows of a pyarrow dataset; refuses files with a column that would be silently left out.
 
-A dataset that is given a schema fills columns that a file lacks with NULL, and leaves out those that the schema lacks.
-A column that is spelt otherwise in one file, or a CSV file with another delimiter, would be NULL in all of its rows.
+A dataset with a given schema fills columns that a file lacks with NULL, and drops those that the schema lacks. A column
+that is spelled differently in one file, or a CSV file with another delimiter, would be NULL in all of its rows.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from paimon_py.expr.bind import near_names
 def open_dataset(dataset: Any) -> pa.RecordBatchReader:
     """A reader over a dataset.
 
-    Cost: as a scan of the dataset, which reads the schema of each file anyway.
-    Raises: SchemaError, while it is read, at the first file with a column that the dataset's schema has not.
+    Cost: like a scan of the dataset, which reads the schema of each file anyway.
+    Raises: SchemaError, while it is read, at the first file with a column that the dataset's schema lacks.
     """
     scanner = dataset.scanner()
     return pa.RecordBatchReader.from_batches(scanner.projected_schema, _check_batches(dataset.schema, scanner))

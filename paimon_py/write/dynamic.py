@@ -1,4 +1,4 @@
-"""Dynamic buckets of one writer: the bucket of every key, and the hash index files that remember it.
+"""Dynamic buckets of one writer: assigns keys to buckets, and maintains the hash index files.
 
 Source: format.md §7.4; Java `HashBucketAssigner`, `DynamicBucketIndexMaintainer`.
 """
@@ -36,7 +36,7 @@ _WRITERS_MAX = 2**31 - 1
 
 
 class Share(msgspec.Struct, frozen=True):
-    """The part of one writer among `writers`; `assigners` of them share a partition."""
+    """The share of one writer among `writers`; `assigners` of them share a partition."""
 
     number: int
     writers: int
@@ -46,11 +46,11 @@ class Share(msgspec.Struct, frozen=True):
     def of(cls, schema: TableSchema, number: int, writers: int) -> Share:
         """The share of writer `number`, counted from 0; `dynamic-bucket.initial-buckets` limits those of a partition.
 
-        Raises: UsageError if buckets are not dynamic, or there is no such writer.
+        Raises: UsageError if buckets are not dynamic, or the writer number is out of range.
         """
         mode = bucket_mode(schema)
         if mode is BucketMode.CROSS_PARTITION:
-            raise UsageError("rows of a table whose keys move between partitions are written by one writer at a time")
+            raise UsageError("rows of a cross-partition table are written by one writer at a time")
         if mode is not BucketMode.DYNAMIC:
             raise UsageError("only the rows of a table with dynamic buckets are shared among writers by key")
         number, writers = as_python(number), as_python(writers)
@@ -70,14 +70,14 @@ class Share(msgspec.Struct, frozen=True):
         return cls(number, writers, min(assigners, writers))
 
     def owns(self, partition: bytes, hashes: Int32s) -> Mask:
-        """The keys of a partition that belong to this writer."""
+        """A mask of the keys of a partition that belong to this writer."""
         owners = assigners_of(partition, hashes, channels=self.writers, assigners=self.assigners)
         mask: Mask = owners == self.number
         return mask
 
 
 def writer_numbers(schema: TableSchema, data: object, writers: int) -> pa.Array:
-    """The writer of each row of anything with an Arrow C stream.
+    """The writer of each row of any Arrow C stream.
 
     Raises: UsageError if buckets are not dynamic, or the data do not fit.
     """
@@ -94,7 +94,7 @@ def writer_numbers(schema: TableSchema, data: object, writers: int) -> pa.Array:
 
 
 class _Indexed(msgspec.Struct):
-    """What is known of the index of one bucket: its file, its hashes, and those that no file holds yet."""
+    """The index of one bucket: its file, its hashes, and those that are not in a file yet."""
 
     entry: IndexEntry | None
     hashes: list[Int32s]
@@ -102,10 +102,9 @@ class _Indexed(msgspec.Struct):
 
 
 class DynamicBuckets(Routing):
-    """Assigns the rows of one writer.
+    """Assigns the rows of one writer to dynamic buckets.
 
-    Partitions are loaded when the first row of each comes. Where buckets have files but no index, it is made again from
-    their keys.
+    Partitions are loaded at their first row. If buckets have files but no index, the index is rebuilt from their keys.
     """
 
     def __init__(
@@ -114,9 +113,9 @@ class DynamicBuckets(Routing):
         live: LiveFiles,
         share: Share | None = None,
     ) -> None:
-        """`live`: what the writer builds on.
+        """`live`: the files that the writer builds on.
 
-        Raises: OptionError for numbers that leave no bucket to fill.
+        Raises: OptionError for limits that allow no bucket.
         """
         self._root = table.root
         self._schema = table.schema
@@ -133,7 +132,7 @@ class DynamicBuckets(Routing):
         self.route = Router(table.schema, assign=self.assign).route
 
     def assign(self, partition: bytes, hashes: Int32s) -> Ints:
-        """The bucket of each key of a partition, given by its hash.
+        """The bucket of each key of a partition, by hash.
 
         Raises:
             UsageError: keys that belong to another writer, or too many buckets.
@@ -151,9 +150,9 @@ class DynamicBuckets(Routing):
         return numbers
 
     def with_index(self, changes: Sequence[BucketChanges]) -> list[BucketChanges]:
-        """The changes with the index files of their buckets; new ones are written.
+        """The changes with the index files of their buckets; writes new index files.
 
-        A bucket without new hashes names its index file as it is: the commit then knows what its rows rely on.
+        A bucket without new hashes refers to its existing index file: the commit then knows what its rows depend on.
 
         Raises: StorageError; then call `abort`.
         """
@@ -164,18 +163,18 @@ class DynamicBuckets(Routing):
         return [self._with_index(key, one) for key, one in found.items()]
 
     def hand_over(self, changes: Changes) -> None:
-        """What was made so far is the receiver's from now on."""
+        """Everything written so far now belongs to the receiver."""
         del changes
         self.handed = frozenset(entry.name for entry in self._made)
         self._made = []
 
     def abort(self) -> None:
-        """Delete the index files that were not handed over; as many as the store lets."""
+        """Delete the index files that were not handed over, as far as the store allows."""
         made, self._made = self._made, []
         self._files.delete_index(made)
 
     def forget(self, changes: Iterable[BucketChanges]) -> None:
-        """Changes that were handed over will never be committed: their partitions are loaded again, as they are now."""
+        """Changes that were handed over will not be committed: their partitions are reloaded."""
         gone = {one.partition for one in changes}
         self._is_old = self._is_old or (bool(gone) and self._live.snapshot is not None)
         for partition in gone:
@@ -199,8 +198,8 @@ class DynamicBuckets(Routing):
         return msgspec.structs.replace(changes, written=written)
 
     def _load(self, partition: bytes) -> PartitionBuckets:
-        """What is known of a partition. If that has expired, it is what the latest snapshot says; the commit compares
-        all of it then, since it does not find the older one either.
+        """The index of a partition. If the snapshot has expired, that of the latest snapshot; the commit then compares
+        all of it, since the older one is unavailable to it too.
 
         Raises: CorruptionError if a file of the latest snapshot is missing.
         """

@@ -1,4 +1,4 @@
-"""What a writer must know of a table's contents: sequence numbers and bucket counts."""
+"""A summary of a table's contents for writers: sequence numbers and bucket counts."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from paimon_py.codec.manifest.columns import EntryColumns
 
 
 class Existing(msgspec.Struct, frozen=True):
-    """Live files in short.
+    """A summary of live files.
 
-    `max_sequences`: the largest sequence number by (partition, bucket). `total_buckets`: by partition, for those that
-    have fixed buckets.
+    `max_sequences`: the largest sequence number by (partition, bucket). `total_buckets`: by partition, for those with
+    fixed buckets.
     """
 
     max_sequences: Mapping[tuple[bytes, int], int] = {}
     total_buckets: Mapping[bytes, int] = {}
 
     def next_sequence(self, partition: bytes, bucket: int) -> int:
-        """Where a new writer of the bucket starts (format.md §12.1)."""
+        """The first sequence number for a new writer of the bucket (format.md §12.1)."""
         return self.max_sequences.get((partition, bucket), -1) + 1
 
 
 NOTHING = Existing()
-"""An empty table, or one whose content is going to be replaced."""
+"""An empty table, or one whose content will be replaced."""
 
 
 def summarise(entries: EntryColumns) -> Existing:
-    """Reduce live entries to what a writer needs.
+    """Reduce live entries to the information that a writer needs.
 
     Cost: about a microsecond per entry; one Python value per partition and bucket.
     """

@@ -1,4 +1,4 @@
-"""Rows of a table → plain Parquet files in directories named `key=value`, as Hive, Spark and DuckDB read them."""
+"""Exports rows to plain Parquet files in directories named `key=value`, as Hive, Spark and DuckDB read them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _NAMED = {"partition.default-name": "__HIVE_DEFAULT_PARTITION__", "partition.leg
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """What an export wrote.
+    """The result of an export.
 
     Attributes:
-        snapshot_id: whose rows these are, None for a table without any.
-        files, rows, size_bytes: how much was written.
+        snapshot_id: the snapshot of the rows; None for a table without snapshots.
+        files, rows, size_bytes: the amount written.
     """
 
     snapshot_id: int | None
@@ -39,10 +39,10 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ParquetDirectory:
-    """A directory that rows are written into, one file at a time; a failure deletes what was written."""
+    """A directory to which rows are written, one file at a time; after a failure the written files are deleted."""
 
     def __init__(self, store: Store, place: str, schema: TableSchema, *, file_bytes: int) -> None:
-        """Raises: AlreadyExistsError if there is a file in the directory."""
+        """Raises: AlreadyExistsError if the directory contains a file."""
         if _holds_files(store, place):
             raise AlreadyExistsError(f"{place} is not empty: export writes into a new directory", path=place)
         self._store, self._place, self._file_bytes = store, place, file_bytes
@@ -54,7 +54,7 @@ class ParquetDirectory:
         self._rows = self._size = 0
 
     def write(self, reader: pa.RecordBatchReader, keys: Iterable[str], snapshot_id: int | None) -> Exported:
-        """Write all rows; `keys`: partition keys among the columns, which become the names of directories."""
+        """Write all rows; `keys`: partition keys among the columns, which become directory names."""
         names = list(keys)
         plain = pa.schema([field for field in reader.schema if field.name not in names])
         try:

@@ -1,6 +1,6 @@
-"""Rows of CSV files that do not fit a table: found, reported with their lines, and left out.
+"""Finds rows of CSV files that do not fit a table, reports them with their lines, and skips them.
 
-A value fits if Arrow's CSV reader takes it for the type of its column, as in a load that stops at the first bad one.
+A value fits if Arrow's CSV reader accepts it for the type of its column, as in a load that stops at the first bad one.
 
 Source: none; RFC 4180 for quotes.
 """
@@ -35,13 +35,13 @@ class _Problem(NamedTuple):
 
 
 class GoodRows:
-    """The rows of one CSV file that fit, in the types of the table; the others are reported at the end of the file."""
+    """The rows of one CSV file that fit, in the table's types; the others are reported at the end of the file."""
 
     def __init__(
         self, reopen: Callable[[], BinaryIO], path: str, schema: pa.Schema, table: TableSchema, nulls: list[str],
         delimiter: str, on_bad_row: OnBadRow,
     ) -> None:  # fmt: skip
-        """`reopen`: the decompressed bytes from their beginning; `schema`: the types of the table's columns."""
+        """`reopen`: returns the decompressed bytes from the beginning; `schema`: the types of the table's columns."""
         self._reopen = reopen
         self._path = path
         self._nulls = nulls
@@ -58,7 +58,7 @@ class GoodRows:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows that fit.
 
-        Cost: each file is parsed three times, once value by value where some do not fit; bad rows are held in memory.
+        Cost: each file is parsed three times, once value by value if some do not fit; bad rows are held in memory.
         """
         self._misshapen.clear()
         done = 0
@@ -99,13 +99,13 @@ class GoodRows:
         return whole if fits.all() else whole.filter(from_numpy(fits, pa.bool_()))
 
     def _tell(self) -> None:
-        """Report bad rows in the order of the file."""
+        """Report bad rows in file order."""
         problems = deque(sorted(self._problems))
         row = -1
         for line, record in _records(self._reopen()):
             if self._misshapen and record == self._misshapen[0]:
                 self._misshapen.popleft()
-                text = "another number of values than the file has columns"
+                text = "a different number of values than the file has columns"
                 found = BadRow(file=self._path, line=line, column=None, value=None, problem=text, record=record)
                 self._report(found)
             elif record:
@@ -123,7 +123,7 @@ def _convert_options(types: dict[str, pa.DataType], nulls: list[str]) -> pa.csv.
 
 
 def _parse(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
-    """The values of texts, NULL for those that are none of the type, and the rows of these."""
+    """The values of strings, NULL for those that are invalid for the type, and the rows of these."""
     if pa.types.is_string(kind) or not len(texts):
         return texts.cast(kind), []
     try:
@@ -137,7 +137,7 @@ def _parse(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
 
 
 def _column(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Texts as Arrow's CSV reader takes them for a type. Raises: ArrowInvalid"""
+    """Strings as Arrow's CSV reader parses them for a type. Raises: ArrowInvalid"""
     lines = ("" if text is None else '"' + text.replace('"', '""') + '"' for text in texts.to_pylist())
     found = pa.csv.read_csv(
         io.BytesIO("".join(f"{line}\n" for line in lines).encode()),
@@ -149,7 +149,7 @@ def _column(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _records(source: BinaryIO) -> Iterator[tuple[int, str]]:
-    """The rows of a CSV file as they stand there, each with the number of the line at which it begins."""
+    """The unparsed rows of a CSV file, each with the line number at which it begins."""
     began, held = 1, ""
     for line, data in enumerate(_lines(source), 1):
         text = data.decode("utf-8", "replace").removesuffix("\r")

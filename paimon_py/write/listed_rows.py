@@ -1,4 +1,4 @@
-"""Rows and batches that a user has as Python objects → a reader: lists of mappings, generators of batches."""
+"""Converts rows and batches that are Python objects to a reader: lists of mappings, generators of batches."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Opener = Callable[[object], pa.RecordBatchReader]
 
 _NOTHING = object()
 _ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)
-"""What Arrow and `python_array` raise for values that a type cannot hold."""
+"""The exceptions of Arrow and `python_array` for values that a type cannot hold."""
 
 
 def open_list(items: Sequence[object], fields: Sequence[Field], opener: Opener) -> pa.RecordBatchReader:
-    """A reader over mappings from column names to values, or over things with an Arrow stream.
+    """A reader over mappings from column names to values, or over objects with an Arrow stream.
 
     Raises: UsageError, SchemaError as `rows_of` and `open_items`.
     """
@@ -37,14 +37,13 @@ def open_list(items: Sequence[object], fields: Sequence[Field], opener: Opener) 
 
 
 def rows_of(items: Sequence[object], fields: Sequence[Field]) -> pa.Table:
-    """A table of mappings; a name that a mapping lacks is NULL there.
+    """A table of mappings; a missing name is NULL.
 
-    Columns of the table that is written to are made in their type, where their values have one; what Arrow makes of
-    the values else.
+    Columns of the target table get their type there if their values fit; others get the type that Arrow infers.
 
     Raises:
-        UsageError: something is not a mapping from names.
-        SchemaError: a column cannot take a value; the first one of each such column is named.
+        UsageError: an item is not a mapping from names.
+            SchemaError: a column cannot hold a value; the first one of each such column is named.
     """
     names: dict[str, None] = {}
     for at, item in enumerate(items):
@@ -74,18 +73,18 @@ def rows_of(items: Sequence[object], fields: Sequence[Field]) -> pa.Table:
 
 
 def open_items(items: Iterator[object], fields: Sequence[Field], opener: Opener) -> pa.RecordBatchReader:
-    """A reader over an iterator of things with an Arrow stream, such as batches; items are taken one after the other.
+    """A reader over an iterator of objects with an Arrow stream, such as batches; items are consumed one by one.
 
     Raises:
-        UsageError: an item is not Arrow data, or has another schema than the first (then when the item is read).
+        UsageError: an item is not Arrow data, or has a different schema from the first (when the item is read).
     """
     first = next(items, _NOTHING)
     if first is _NOTHING:
         if not fields:
-            raise UsageError("there is no item, so that nobody can say which columns there are")
+            raise UsageError("there are no items, so the columns are unknown")
         return to_arrow_schema(fields).empty_table().to_reader()
     if isinstance(first, Mapping):
-        raise UsageError("rows as mappings are taken as a list: list(rows), or parts of the rows one after the other")
+        raise UsageError("pass rows that are mappings as a list: list(rows), or in several lists")
     if first is None or isinstance(first, (str, bytes, bool, int, float, tuple, list)):
         raise UsageError(
             f"rows are mappings from column names to values, such as {{'id': 1}}, or Arrow data; the first item is "
@@ -113,15 +112,15 @@ def _schema_text(schema: pa.Schema) -> str:
 
 
 def column_of(name: str, values: list[object], field: Field | None) -> pa.Array:
-    """Values in the type of their column; or in the one that Arrow finds, so that others say what does not fit.
+    """Values in the type of their column; or in the type that Arrow infers, so that later steps report misfits.
 
-    Raises: SchemaError with the first value that the column cannot take, if Arrow finds no type either.
+    Raises: SchemaError with the first value that does not fit the column, if Arrow infers no type either.
     """
     if field is None:
         try:
             return pa.array(values)
         except _ERRORS as error:
-            raise SchemaError(f"column {name}: the values do not go together: {error}", fields=(name,)) from error
+            raise SchemaError(f"column {name}: the values have incompatible types: {error}", fields=(name,)) from error
     kind = to_arrow_type(field.type)
     if isinstance(field.type, Atomic) and field.type.root is Root.VARIANT:
         return _variants(name, values)
@@ -142,22 +141,22 @@ def column_of(name: str, values: list[object], field: Field | None) -> pa.Array:
 
 
 def _variants(name: str, values: Sequence[object]) -> pa.Array:
-    """Values of a VARIANT column: texts are JSON, anything else is what it is.
+    """The values of a VARIANT column: strings are JSON; other values are used directly.
 
-    Raises: SchemaError for the first one that no variant holds.
+    Raises: SchemaError for the first value that a variant cannot hold.
     """
     found = []
     for row, value in enumerate(values):
         try:
             found.append(of_value(value))
         except SchemaError as error:
-            message = f"column {name}: {value!r:.200} (row {row}) is not a variant: {error}; texts are JSON here"
+            message = f"column {name}: {value!r:.200} (row {row}) is not a variant: {error}; strings are parsed as JSON"
             raise SchemaError(message, fields=(name,)) from error
     return of_encoded(found)
 
 
 def _infer(values: list[object]) -> pa.Array | None:
-    """What Arrow makes of the values; None if that is nothing, or if it would cut off the nanoseconds of pandas."""
+    """The array that Arrow infers from the values; None if it cannot, or if it would truncate pandas nanoseconds."""
     try:
         return None if any(map(_has_nanoseconds, values)) else pa.array(values)
     except _ERRORS:
@@ -165,7 +164,7 @@ def _infer(values: list[object]) -> pa.Array | None:
 
 
 def _has_nanoseconds(value: object) -> bool:
-    """Whether a time of pandas, alone or in lists and mappings, has digits that Python's times do not have."""
+    """Whether a pandas time, alone or in lists and mappings, has digits that Python's times cannot represent."""
     if isinstance(value, Mapping):
         return any(map(_has_nanoseconds, value.values()))
     if isinstance(value, (list, tuple)):
@@ -174,7 +173,7 @@ def _has_nanoseconds(value: object) -> bool:
 
 
 def _first_misfit(values: Sequence[object], kind: pa.DataType) -> tuple[int, str]:
-    """The first row that does not fit, and why, of values that do not."""
+    """The first row that does not fit, and the reason, for values that contain one."""
     first, count, reason = 0, len(values), ""
     while count > 1:
         half = count // 2

@@ -1,6 +1,6 @@
-"""Files of rows at any URL → record batches: CSV, Parquet and JSON, read batch by batch.
+"""Reads files of rows at any URL as record batches: CSV, Parquet and JSON, batch by batch.
 
-Columns keep the names that the file has: the writer of the batches refuses names that the table does not have.
+Columns keep their names from the file: the writer of the batches refuses names that the table does not have.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _DELIMITERS = (";", "\t", "|", ",")
 _MAGIC = frozenset("*?[")
 _GZIP = ".gz"
 INTO_FILES = "rows into files"
-"""What progress counts once all files were read."""
+"""The progress unit after all files were read."""
 
 
 class LoadFormat(msgspec.Struct, frozen=True, kw_only=True):
     """How files are read.
 
     Attributes:
-        format: what they are; None: their names say.
-        delimiter: what stands between the values of a CSV file; None: a comma, in `.tsv` a tab.
-        nulls: texts in CSV files that are NULL, beside nothing.
-        on_bad_row: called with each row of CSV files that does not fit, which is left out; None: such a file fails.
+        format: the file format; None: by file name.
+        delimiter: the separator of CSV values; None: a comma, in `.tsv` a tab.
+        nulls: strings in CSV files that mean NULL, besides empty values.
+        on_bad_row: called with each row of CSV files that does not fit, which is skipped; None: such a file fails.
     """
 
     format: str | None = None
@@ -53,22 +53,22 @@ class LoadFormat(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, form: object, delimiter: object, nulls: object, on_bad_row: object = None) -> LoadFormat:
-        """Raises: UsageError for another format, a delimiter of several characters, nulls that are not texts, …"""
+        """Raises: UsageError for an unknown format, a delimiter of several characters, nulls that are not strings, …"""
         if form is not None and form not in _FORMATS:
             raise UsageError(f"format is one of {', '.join(map(repr, _FORMATS))}, not {form!r}")
         if delimiter is not None and not (isinstance(delimiter, str) and len(delimiter) == 1):
             raise UsageError(f"delimiter is one character, not {delimiter!r}")
         found = (nulls,) if isinstance(nulls, str) else nulls
         if not isinstance(found, Sequence) or not all(isinstance(text, str) for text in found):
-            raise UsageError(f'nulls are texts that mean NULL, such as ["NA"], not {nulls!r}')
+            raise UsageError(f'nulls are strings that mean NULL, such as ["NA"], not {nulls!r}')
         if on_bad_row is not None and not callable(on_bad_row):
             raise UsageError(f"on_bad_row is a function that takes a BadRow, not {on_bad_row!r}")
         return cls(format=form, delimiter=delimiter, nulls=tuple(found), on_bad_row=on_bad_row)
 
     def format_of(self, path: str) -> str:
-        """What a file is.
+        """The format of a file.
 
-        Raises: UsageError if its name does not say.
+        Raises: UsageError if its name does not determine it.
         """
         found = self.format or _SUFFIXES.get(_suffix(path))
         if found is None:
@@ -81,7 +81,7 @@ class LoadFormat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadedFile(NamedTuple):
-    """A file to be read: its path in its store, and how large it is."""
+    """A file to be read: its path in its store, and its size."""
 
     path: str
     store: Store
@@ -89,11 +89,11 @@ class LoadedFile(NamedTuple):
 
     @contextmanager
     def batches(self, how: LoadFormat, schema: TableSchema, told: Told) -> Iterator[pa.RecordBatchReader]:
-        """The rows of the file. Values of CSV and JSON have the types of the table's columns.
+        """The rows of the file. CSV and JSON values are parsed as the types of the table's columns.
 
         Raises:
-            UsageError: the file is not of its format.
-            SchemaError: it does not fit the table; raised again with its path, also from the block.
+            UsageError: the file does not have its format.
+                SchemaError: it does not fit the table; raised again with its path, also for errors of the block.
         """
         form = how.format_of(self.path)
         with self.store.open_read(self.path) as source:
@@ -108,10 +108,10 @@ class LoadedFile(NamedTuple):
 
 
 class Told:
-    """How far a load has come: bytes of all files while they are read, then rows on their way into files of the table.
+    """The progress of a load: bytes while files are read, then rows on their way into the table's files.
 
     Attributes:
-        rows: how many rows were read.
+        rows: the number of rows read.
     """
 
     def __init__(self, progress: Progress | None, files: Sequence[LoadedFile]) -> None:
@@ -123,9 +123,9 @@ class Told:
     def batches(
         self, batches: Iterable[pa.RecordBatch], source: BinaryIO, file: LoadedFile
     ) -> Iterator[pa.RecordBatch]:
-        """The batches of a file, while it is said how far they have come.
+        """The batches of a file; reports progress.
 
-        Raises: UsageError for what cannot be read as that kind of file.
+        Raises: UsageError for a file that cannot be read in its format.
         """
         rest = iter(batches)
         while True:
@@ -141,21 +141,21 @@ class Told:
             yield batch
 
     def end_reading(self) -> None:
-        """Count rows from now on."""
+        """Switch the progress to rows."""
         self._is_read = True
         if self._progress is not None:
             self._progress(0, self.rows, INTO_FILES)
 
     def on_write(self, done: int, total: int, what: str) -> None:
-        """Say what the writer counts, once there is nothing more to read."""
+        """Report the writer's progress after everything was read."""
         if self._is_read and self._progress is not None:
             self._progress(done, total or self.rows, what)
 
 
 def find_files(files: object, options: Mapping[str, str]) -> tuple[LoadedFile, ...]:
-    """The files that paths and patterns mean, each once: as they are given, those of a pattern or directory by path.
+    """The files for paths and patterns, each once: in the given order, those of a pattern or directory by path.
 
-    Of a directory that is every file in and below it whose path has no name that begins with `.` or `_`.
+    A directory stands for all files in and below it, without names in the path that begin with `.` or `_`.
 
     Args:
         files: a path, URL or pattern (`*`, `?`, `[a-z]`, `**` for any depth), or several.
@@ -163,7 +163,7 @@ def find_files(files: object, options: Mapping[str, str]) -> tuple[LoadedFile, .
 
     Raises:
         UsageError: no path, or nothing that matches a pattern.
-        StorageError: there is no such file.
+        StorageError: a file does not exist.
     """
     given: Any = [files] if isinstance(files, (str, PurePath)) else files
     if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
@@ -171,11 +171,11 @@ def find_files(files: object, options: Mapping[str, str]) -> tuple[LoadedFile, .
     found: dict[str, LoadedFile] = {}
     for each in given:
         if not isinstance(each, (str, PurePath)):
-            raise UsageError(f"load_files takes paths as texts, not {each!r}")
+            raise UsageError(f"load_files takes paths as strings, not {each!r}")
         for file in _find_files(str(each), options):
             found.setdefault(file.path, file)
     if not found:
-        raise UsageError("load_files was given no file")
+        raise UsageError("load_files needs at least one file")
     return tuple(found.values())
 
 
@@ -199,7 +199,7 @@ def _find_files(text: str, options: Mapping[str, str]) -> Sequence[LoadedFile]:
 
 
 def _matching(store: Store, directory: str, parts: Sequence[str]) -> Iterator[LoadedFile]:
-    """Files below a directory, by patterns for each name of their paths."""
+    """Files below a directory that match patterns, one for each name in their paths."""
     part, rest = parts[0], parts[1:]
     if part == "**" and rest:
         yield from _matching(store, directory, rest)
@@ -223,13 +223,13 @@ class _Source(NamedTuple):
     path: str
 
     def open(self) -> BinaryIO:
-        """The bytes, from the first one on."""
+        """The bytes from the beginning."""
         self.raw.seek(0)
         return cast(BinaryIO, gzip.GzipFile(fileobj=self.raw)) if self.path.lower().endswith(_GZIP) else self.raw
 
 
 def _csv(source: _Source, schema: TableSchema, how: LoadFormat) -> Batches:
-    """Nothing without quotes is NULL, `""` is an empty text."""
+    """Unquoted empty values are NULL; `""` is an empty string."""
     delimiter = how.delimiter or ("\t" if _suffix(source.path) == "tsv" else ",")
     if how.on_bad_row is not None:
         good = GoodRows(
@@ -248,10 +248,10 @@ def _csv(source: _Source, schema: TableSchema, how: LoadFormat) -> Batches:
 
 
 def _json(source: _Source, schema: TableSchema, how: LoadFormat) -> Batches:  # noqa: ARG001
-    """One object on each line; which columns there are, the first rows say. Dates and times may be ISO texts.
+    """One object per line; the first rows determine the columns. Dates and times may be ISO strings.
 
     Raises:
-        ArrowInvalid: a field comes up later.
+        ArrowInvalid: a field first occurs in a later row.
         UnsupportedError: pyarrow is too old.
     """
     if not hasattr(pa.json, "open_json"):
@@ -271,7 +271,7 @@ def _json(source: _Source, schema: TableSchema, how: LoadFormat) -> Batches:  # 
 
 
 def _json_field(field: pa.Field, given: pa.DataType) -> pa.Field:
-    """The type as which a field is parsed: Arrow's JSON knows no texts for dates and times of day."""
+    """The type with which a field is parsed: Arrow's JSON reader does not parse dates and times of day from strings."""
     is_text = not pa.types.is_integer(given) and (pa.types.is_date(field.type) or pa.types.is_time(field.type))
     return field.with_type(pa.string()) if is_text else field
 
@@ -293,7 +293,7 @@ def _suffix(path: str) -> str:
 
 
 def _delimiter_hint(names: pa.Schema) -> str:
-    """What was probably meant where a CSV file seems to have one column."""
+    """A hint for a CSV file that seems to have one column."""
     name = names.names[0] if len(names) == 1 else ""
     likely = next((each for each in _DELIMITERS if each in name and name != ROW_KIND_COLUMN), None)
     return f"\n  The file seems to have {likely!r} between its values: give delimiter={likely!r}" if likely else ""

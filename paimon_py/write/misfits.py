@@ -1,4 +1,4 @@
-"""Values that do not fit their column, with their rows."""
+"""Values that do not fit their column, with their row numbers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from paimon_py.codec.columns import Ints
 from paimon_py.errors import SchemaError
 
 WIDEN = "change the value, or widen the column with table.alter(UpdateColumnType(…))"
-"""The way out for a value that is too large or too fine."""
+"""The hint for a value that is too large or too fine."""
 
 
 class ColumnPlace(NamedTuple):
-    """A column, or a part of one: `path` is for people, such as `pos.x`."""
+    """A column, or a part of one; `path` is for messages, such as `pos.x`."""
 
     column: str
     path: str
@@ -26,11 +26,11 @@ class ColumnPlace(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether this is the column and no part of one."""
+        """Whether this is a whole column."""
         return self.column == self.path
 
     def inner(self, name: str) -> ColumnPlace:
-        """A part of it."""
+        """A nested part."""
         return ColumnPlace(self.column, f"{self.path}.{name}")
 
 
@@ -44,11 +44,11 @@ class Misfit(Exception):
 
     Attributes:
         place: the column, or the part of one, that the value is in.
-        row: counted from the first row of the array that was converted.
+        row: the index in the array that was converted.
     """
 
     def __init__(self, place: ColumnPlace, row: int, before: str, after: str) -> None:
-        """`before` and `after`: what is said around the row."""
+        """`before` and `after`: the message around the row."""
         super().__init__(place, row, before, after)
         self.place = place
         self.row = row
@@ -56,11 +56,11 @@ class Misfit(Exception):
         self._after = after
 
     def in_row(self, row: int) -> Misfit:
-        """The same value, in a row of what holds the array."""
+        """The same value with the row number of an enclosing array."""
         return Misfit(self.place, row, self._before, self._after)
 
     def error(self, first: int | None = None) -> SchemaError:
-        """What a user sees.
+        """The error for the user.
 
         Args:
             first: the number of the user's rows before the array; None: not counted.
@@ -70,7 +70,7 @@ class Misfit(Exception):
 
 
 def error_of(misfits: Sequence[Misfit], first: int | None) -> SchemaError:
-    """One error for all columns of a batch that have a value that does not fit; `first`: see `Misfit.error`."""
+    """One error for all columns of a batch with misfits; `first`: see `Misfit.error`."""
     errors = [misfit.error(first) for misfit in misfits]
     if len(errors) == 1:
         return errors[0]
@@ -80,7 +80,7 @@ def error_of(misfits: Sequence[Misfit], first: int | None) -> SchemaError:
 
 @contextmanager
 def in_lists(sizes: Ints) -> Iterator[None]:
-    """Say of a misfit among the items of lists, which have these sizes, which list it is in."""
+    """Replace the item index of a misfit in lists of these sizes by the index of its list."""
     try:
         yield
     except Misfit as misfit:

@@ -24,22 +24,22 @@ _FILE_COST = 1 << 20
 _SPILLED_COST = 3 * WINDOW_BYTES
 
 Begin = Callable[[bytes, int, "int | None"], BucketWriter]
-"""Partition, bucket and the next sequence number, None where the bucket was never open → a writer of the bucket."""
+"""Opens a writer of a bucket, from partition, bucket and next sequence number (None: the bucket was never open)."""
 
 Relieve = Callable[[Bucket, Iterable[DataFile]], None]
 """Called after a bucket was flushed to free memory, with its pending files."""
 
 
 class OpenBuckets:
-    """Writes routed rows to their buckets; the bucket with most rows in memory makes room for all.
+    """Writes routed rows to their buckets; if memory is short, the bucket with the most buffered rows is flushed.
 
     Attributes:
-        buffered_bytes: memory of all rows that are in no file yet.
+        buffered_bytes: memory of all rows that are not in files yet.
         tell: called with the number of rows written; None: no reports.
     """
 
     def __init__(self, begin: Begin, buffer_bytes: int, pool: Pool, relieve: Relieve | None = None) -> None:
-        """`buffer_bytes`: how much memory the rows of all buckets may take together."""
+        """`buffer_bytes`: the maximum memory of the rows of all buckets."""
         self._begin = begin
         self._pool = pool
         self._limit = buffer_bytes
@@ -63,9 +63,9 @@ class OpenBuckets:
         }
 
     def write(self, parts: Sequence[Routed]) -> None:
-        """Add rows of some buckets. What is to be encoded waits until several buckets can do so at the same time.
+        """Add rows of some buckets. Encoding waits until several buckets can be encoded in parallel.
 
-        Cost: a logarithm of the number of open buckets for each, beside the rows.
+        Cost: logarithmic in the number of open buckets per bucket, plus the rows.
         """
         for routed in parts:
             self._add(routed)
@@ -113,14 +113,14 @@ class OpenBuckets:
             pass
 
     def hand_over(self) -> None:
-        """Close all buckets: their files are somebody else's from now on."""
+        """Close all buckets: their files then belong to another owner."""
         for place, writer in self._writers.items():
             self._next_sequences[place] = writer.next_sequence
             writer.take()
         self._writers = {}
 
     def abort(self) -> None:
-        """Forget all rows, and delete what was not handed over; as much as the store lets."""
+        """Discard all rows, and delete everything that was not handed over, as far as the store allows."""
         writers, self._writers = list(self._writers.values()), {}
         self._by_size.clear()
         self._waiting = {}
@@ -146,7 +146,7 @@ class OpenBuckets:
             self._resize(oldest, before)
 
     def _resize(self, place: Bucket, before: int) -> None:
-        """Note how much memory a bucket takes now."""
+        """Record the current memory of a bucket."""
         now = self._writers[place].buffered_bytes
         self._by_size.discard((before, place))
         self._by_size.add((now, place))
@@ -168,7 +168,7 @@ def _waiting(writer: BucketWriter) -> int:
 
 
 def _cost(writer: BucketWriter) -> int:
-    """The memory of a flush in addition to the rows: they are made contiguous, or merged in windows from local disk."""
+    """The memory of a flush in addition to the rows, made contiguous, or merged from local disk."""
     return _SPILLED_COST if writer.has_spilled else writer.buffered_bytes + _FILE_COST
 
 

@@ -37,7 +37,7 @@ _UNKNOWN_SEQUENCE = -1
 
 
 class PostponedBuckets(Routing):
-    """One bucket for the rows of a partition, until a compaction gives them theirs."""
+    """One postponed bucket per partition, until a compaction assigns the rows to buckets."""
 
     total_buckets = POSTPONE_BUCKET
     follows = compacts = False
@@ -59,7 +59,7 @@ class PostponedBuckets(Routing):
 
 
 def waiting_layout(schema: TableSchema) -> FileLayout:
-    """The layout of files that wait: Avro without statistics where Avro has the types, else what the table has."""
+    """The layout of postponed files: Avro without statistics if Avro supports the types, else the table's layout."""
     if _fits_avro(schema):
         layout = file_layout(schema, format_name="avro", stats_mode="none")
     else:
@@ -70,7 +70,7 @@ def waiting_layout(schema: TableSchema) -> FileLayout:
 
 
 class PostponedWriter(AppendWriter):
-    """Streams the rows of one partition into files, in their order; each keeps its kind."""
+    """Writes the rows of one partition to files, in order; each row keeps its kind."""
 
     def __init__(self, partition: bytes, schema: TableSchema, open_files: Callable[[int], RollingWriter]) -> None:
         super().__init__(partition, POSTPONE_BUCKET, 0, open_files)
@@ -78,9 +78,9 @@ class PostponedWriter(AppendWriter):
         self._may_retract = False
 
     def write(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> None:
-        """Add rows of the table's schema; `kinds` is int8, None when all are +I.
+        """Add rows of the table's schema; `kinds` is int8, None if all are +I.
 
-        Raises: UsageError for a kind that the merge engine does not take.
+        Raises: UsageError for a kind that the merge engine does not accept.
         """
         if kinds is not None and not self._may_retract:
             self._check_retract(batch, kinds)
@@ -91,7 +91,7 @@ class PostponedWriter(AppendWriter):
         super().write(pa.RecordBatch.from_arrays([numbers, given, *batch.columns], schema=schema))
 
     def _check_retract(self, batch: pa.RecordBatch, kinds: pa.Array) -> None:
-        """Add a row and take it back, so that no compaction meets a kind that it cannot merge."""
+        """Merge a row and its retraction as a test, so that no compaction fails on a kind that it cannot merge."""
         removals = np.flatnonzero(numpy_values(kinds) & 1)
         if not len(removals):
             return

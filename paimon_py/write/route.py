@@ -1,4 +1,4 @@
-"""One batch → its rows by partition and bucket, whole columns at a time.
+"""Splits a batch by partition and bucket, whole columns at a time.
 
 Source: format.md §7; Java `KeyAndBucketExtractor`; measurements in benchmarks/README.md.
 """
@@ -25,14 +25,14 @@ from paimon_py.spec.types import Field
 Codes = npt.NDArray[Any]
 
 Assign = Callable[[bytes, Int32s], Ints]
-"""Hashes of keys of a partition → the bucket of each."""
+"""The bucket of each key of a partition, from the hashes."""
 
 _TABLE_MAX = 1 << 20
 _RADIX_MAX = 1 << 16
 
 
 class Routed(NamedTuple):
-    """Rows of one partition and bucket, in the order in which they came. `kinds` None means all +I."""
+    """Rows of one partition and bucket, in order of arrival. `kinds` None means all +I."""
 
     partition: bytes
     bucket: int
@@ -41,13 +41,13 @@ class Routed(NamedTuple):
 
 
 class Router:
-    """Sends rows to their partitions, and there to one bucket, to buckets by a hash, or to those that are assigned."""
+    """Routes rows to their partitions, and there to a single bucket, to buckets by hash, or to assigned buckets."""
 
     def __init__(self, schema: TableSchema, *, buckets: int = 1, only: int = 0, assign: Assign | None = None) -> None:
-        """`buckets`: how many a hash chooses from; `only`: the number of a bucket that is alone; `assign`: gives the
+        """`buckets`: the number of buckets for hashing; `only`: the number of a single bucket; `assign`: returns the
         buckets of keys.
 
-        Raises: OptionError if there is nothing to hash.
+        Raises: OptionError if there is no key to hash.
         """
         self._assign = assign
         self._key_fields = schema.key_fields
@@ -61,11 +61,11 @@ class Router:
             raise OptionError(message, option="bucket-key")
 
     def route(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> list[Routed]:
-        """The rows of each partition and bucket that occurs, partitions and buckets in no particular order.
+        """The rows of each partition and bucket that occurs, in no particular order.
 
         Shapes: in — columns of the table by name; out — every row once.
-        Cost: 5–60 ns a row for the codes; one take of all columns, none if the rows are together already. The results
-            share memory with the batch or with that one copy.
+        Cost: 5–60 ns per row for the codes; one take of all columns, none if the rows are already grouped. The results
+          share memory with the batch or with that one copy.
         """
         if batch.num_rows == 0:
             return []
@@ -77,7 +77,7 @@ class Router:
         return route_rows(batch, kinds, _combine(parts, buckets, width), width, partitions, only=self._only)
 
     def bucket_numbers(self, batch: pa.RecordBatch) -> Codes:
-        """What is assigned to each row, in their order."""
+        """The number assigned to each row, in order."""
         return self._assign_dynamic(batch, *partition_codes(batch, self._partition_fields))
 
     def _hash(self, batch: pa.RecordBatch) -> Codes | None:
@@ -88,7 +88,7 @@ class Router:
         return bucket_numbers(columns, types, self._buckets, self._function)
 
     def _assign_dynamic(self, batch: pa.RecordBatch, parts: Ints | None, partitions: Sequence[bytes]) -> Codes:
-        """The dynamic bucket of each row, partition after partition."""
+        """The dynamic bucket of each row, partition by partition."""
         assert self._assign is not None
         hashes = hash_rows(
             [batch.column(field.name) for field in self._key_fields], [field.type for field in self._key_fields]
@@ -103,7 +103,7 @@ class Router:
 
 
 def partition_codes(batch: pa.RecordBatch, fields: Sequence[Field]) -> tuple[Ints | None, list[bytes]]:
-    """The partition of each row as an index (None: all the first), and the serialized partitions."""
+    """The partition of each row as an index (None: all belong to the first), and the serialized partitions."""
     if not fields:
         return None, [EMPTY_ROW]
     encoded = [_distinct(batch.column(field.name)) for field in fields]
@@ -131,7 +131,7 @@ def route_rows(
     *,
     only: int = 0,
 ) -> list[Routed]:
-    """The rows of each code, which is the number of a partition times `width` plus a bucket; `only`: what 0 means."""
+    """The rows of each code, which is partition index times `width` plus bucket; `only`: the bucket for 0."""
     short, groups = _narrow(codes, len(partitions) * width)
     counts = np.bincount(short, minlength=len(groups))
     used = np.flatnonzero(counts)
@@ -151,7 +151,7 @@ def route_rows(
 
 
 def _distinct(column: pa.Array) -> tuple[Ints, pa.Array]:
-    """Index of each value among the distinct ones, and these; null is a value, and so are both zeros and every NaN."""
+    """The index of each value among the distinct ones, and these; null is a value, as are both zeros and every NaN."""
     kind = column.type
     if pa.types.is_floating(kind):
         column = column.view(pa.int32() if pa.types.is_float32(kind) else pa.int64())
@@ -175,7 +175,7 @@ def _combine(parts: Ints | None, buckets: Codes | None, width: int) -> Ints:
 
 
 def _compress(codes: Ints, size: int) -> tuple[Ints, Ints]:
-    """Codes numbered from 0 without gaps, and the old code of each new one."""
+    """Codes renumbered from 0 without gaps, and the old code of each new one."""
     if size > _TABLE_MAX:
         groups, inverse = np.unique(codes, return_inverse=True)
         return inverse.astype(np.int64), groups
@@ -187,7 +187,7 @@ def _compress(codes: Ints, size: int) -> tuple[Ints, Ints]:
 
 
 def _narrow(codes: Ints, size: int) -> tuple[Codes, Ints]:
-    """Codes of the smallest unsigned type (numpy sorts these by radix), and what each stands for."""
+    """Codes in the smallest unsigned type (numpy sorts these by radix), and the value of each."""
     if size <= 256:
         return codes.astype(np.uint8), np.arange(size, dtype=np.int64)
     if size > _RADIX_MAX:

@@ -1,4 +1,4 @@
-"""How a writer assigns rows to buckets, and what it does for them: a class for each kind of buckets.
+"""How a writer assigns rows to buckets, and the related bookkeeping: a class per bucket mode.
 
 Source: format.md §7.3; Java `BucketMode`, `FileStoreWrite`.
 """
@@ -20,16 +20,16 @@ from paimon_py.write.settings import WriterSettings
 
 
 class Routing:
-    """What a session asks of the kind of buckets that its table has; the answers here are those of most kinds.
+    """The interface between a session and the bucket mode of its table; the defaults apply to most modes.
 
     Attributes:
-        route: rows and their kinds → the rows of each partition and bucket that occurs.
-        total_buckets: of each partition, as files record it.
-        memory_bytes: what the routing holds in memory at most.
-        follows: whether rows of a bucket are numbered after those that the table holds.
-        compacts: whether a bucket has runs that a compaction merges.
+        route: splits rows and their kinds by partition and bucket.
+        total_buckets: the number per partition, as recorded in files.
+        memory_bytes: the maximum memory of the routing.
+        follows: whether sequence numbers of a bucket continue those in the table.
+        compacts: whether buckets have runs that a compaction merges.
         remembers: whether the target of a row depends on earlier rows.
-        handed: names of the index files that were handed over last; nothing that was handed over before names them.
+        handed: names of the index files that were handed over last; earlier changes do not refer to them.
     """
 
     route: Callable[[pa.RecordBatch, pa.Array | None], list[Routed]]
@@ -41,33 +41,33 @@ class Routing:
     handed: frozenset[str] = frozenset()
 
     def writers(self, table: OpenTable, settings: WriterSettings) -> OpenBucket:
-        """What opens the writers of the buckets."""
+        """The function that opens the bucket writers."""
         return bucket_writers(table, settings)
 
     @property
     def keys(self) -> KeyBase | None:
-        """What the changes that are handed over next rely on, where keys move between partitions."""
+        """The base of the keys for the changes that are handed over next, in cross-partition tables."""
         return None
 
     def with_index(self, changes: Sequence[BucketChanges]) -> list[BucketChanges]:
-        """The changes with the index files of their buckets; new ones are written."""
+        """The changes with the index files of their buckets; writes new index files."""
         return list(changes)
 
     def hand_over(self, changes: Changes) -> None:
-        """What was made so far is the receiver's from now on."""
+        """Everything written so far now belongs to the receiver."""
 
     def forget(self, changes: Iterable[BucketChanges]) -> None:
-        """Changes that were handed over will never be committed."""
+        """Changes that were handed over will not be committed."""
 
     def close(self) -> None:
-        """No more rows come."""
+        """No more rows will be written."""
 
     def abort(self) -> None:
-        """Delete what was not handed over."""
+        """Delete everything that was not handed over."""
 
 
 class UnawareBuckets(Routing):
-    """No buckets: rows are appended to the partition that they name, in any order."""
+    """No buckets: rows are appended to their partition, in any order."""
 
     follows = compacts = remembers = False
 
@@ -81,7 +81,7 @@ class FixedBuckets(Routing):
     remembers = False
 
     def __init__(self, schema: TableSchema, buckets: int) -> None:
-        """Raises: UnsupportedError for a number that counts nothing."""
+        """Raises: UnsupportedError for a number below 1."""
         if buckets < 1:
             name = f"bucket={buckets}"
             raise UnsupportedError(f"paimon_py writes tables with fixed buckets, this one has {name}", feature=name)

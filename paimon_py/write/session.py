@@ -28,6 +28,7 @@ from paimon_py.progress import ProgressCounter
 from paimon_py.spec.bounds import SEQUENCE_MAX, is_long
 from paimon_py.spec.bucket_mode import counts_anew
 from paimon_py.spec.clustering import is_incremental
+from paimon_py.spec.sequence_property import number_after
 from paimon_py.spec.snapshot import Base
 from paimon_py.write.align import Alignment
 from paimon_py.write.bucket_kinds import routing_of
@@ -77,6 +78,7 @@ class Writer(ApiHints):
         self._routing = routing_of(table, self._live, buckets=settings.buckets, share=share, read_keys=read_keys)
         self._begin = self._routing.writers(self._table, settings)
         self._counts_anew = counts_anew(table.schema, compacts=settings.compacts)
+        self._begins_at = 0 if self._counts_anew else number_after(table.options, self._snapshot)
         self._existing: Existing | None = None if self._routing.follows and base is not None else NOTHING
         self._compaction = self._compacting(settings, replaces=ignore_existing) if settings.compacts else None
         relieve = None if self._compaction is None else self._compaction.relieve
@@ -312,6 +314,7 @@ class Writer(ApiHints):
         existing = self._existing_files()
         if next_sequence is None:
             next_sequence = 0 if self._counts_anew else existing.next_sequence(partition, bucket)
+            next_sequence = max(next_sequence, self._begins_at)
             if next_sequence > SEQUENCE_MAX:
                 message = f"bucket {bucket} has used up its sequence numbers: the last one is {next_sequence - 1}"
                 raise CorruptionError(message)

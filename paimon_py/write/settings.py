@@ -15,12 +15,12 @@ _BUFFER_MAX = 1 << 30
 
 
 class WriterSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How one writer works.
+    """The settings of one writer.
 
-    `buckets`: so many fixed buckets in every partition; None: what the option `bucket` says. `compacts`: buckets are
-    compacted before changes are handed over. `buffer_bytes`: of rows in memory. `spills`: how rows that do not fit go
-    to local disk; None: they go to files of level 0. `keeps_changelog`: the changelog that the table asks for is
-    written; overwrites have none.
+    `buckets`: a fixed number of buckets in every partition; None: as the option `bucket` says. `compacts`: buckets are
+    compacted before changes are handed over. `buffer_bytes`: maximum memory of buffered rows. `spills`: how to spill
+    rows to local disk; None: they are written to files of level 0. `keeps_changelog`: write the changelog that the
+    table configures; overwrites have none.
     """
 
     buckets: int | None = None
@@ -34,11 +34,11 @@ class WriterSettings(msgspec.Struct, frozen=True, kw_only=True):
         cls, schema: TableSchema, *, buckets: int | None = None, compacts: bool | None = None,
         memory: MemoryShares = UNLIMITED,
     ) -> WriterSettings:  # fmt: skip
-        """The settings of a table; what is given counts in place of its options `bucket` and `write-only`.
+        """The settings of a table; the arguments override its options `bucket` and `write-only`.
 
         `memory`: a table that does not set `write-buffer-size` takes a share of it if that is less than the default.
 
-        Raises: OptionError if an option has a bad text.
+        Raises: OptionError if an option has an invalid value.
         """
         options = Options(schema.options)
         buffer = min(options.get_memory("write-buffer-size"), _BUFFER_MAX)
@@ -60,7 +60,7 @@ class WriterSettings(msgspec.Struct, frozen=True, kw_only=True):
     def in_one_run(
         cls, schema: TableSchema, *, buckets: int | None = None, memory: MemoryShares = UNLIMITED
     ) -> WriterSettings:
-        """The settings of writers that make one sorted run of all rows of a bucket, however much local disk that takes.
+        """The settings of writers that produce one sorted run of all rows of a bucket, with unlimited local disk.
 
         Raises: as `of`.
         """

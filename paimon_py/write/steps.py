@@ -15,7 +15,7 @@ Step = Callable[[pa.Array], pa.Array]
 
 
 class Refusal(NamedTuple):
-    """Why a column cannot be written, in one line that says what to do."""
+    """The reason why a column cannot be written, as one line that includes the fix."""
 
     place: ColumnPlace
     given: pa.DataType
@@ -27,5 +27,5 @@ class Refusal(NamedTuple):
 
 
 def as_is(array: pa.Array) -> pa.Array:
-    """The step that has nothing to do."""
+    """The identity step."""
     return array

@@ -1,4 +1,4 @@
-"""Any source of Arrow data → a reader, and batches of bounded size."""
+"""Converts any source of Arrow data to a reader, and to batches of bounded size."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _PIECE_BYTES = 64 << 20
 
 
 def open_stream(data: object, fields: Sequence[Field] = ()) -> pa.RecordBatchReader:
-    """A reader over whatever holds rows; nothing is read yet, beside the first item of a generator.
+    """A reader over any source of rows; only the first item of a generator is read immediately.
 
-    That is anything with an Arrow C stream or array (pyarrow, polars, DuckDB), a pandas frame, a LazyFrame of polars, a
-    dataset of pyarrow, a list of mappings, and a list or generator of such things. All but lists of mappings and pandas
-    frames are read in batches, in memory that does not grow with the rows.
+    Sources: any object with an Arrow C stream or array (pyarrow, polars, DuckDB), a pandas DataFrame, a polars
+    LazyFrame, a pyarrow dataset, a list of mappings, and a list or generator of these. All but lists of mappings and
+    pandas DataFrames are read in batches, in memory that does not grow with the rows.
 
     Args:
-        fields: columns of the table that the rows are for; they decide types of Python's values.
+        fields: columns of the target table, which determine the types of Python values.
 
     Raises:
-        UsageError: `data` is something else.
-        SchemaError: values of a column of mappings do not go together; while it is read, a file of a dataset with a
-            column that the dataset lacks.
+        UsageError: `data` is not a supported source.
+            SchemaError: values of a column of mappings have incompatible types; or, while a dataset is read, one of its
+                files has a column that the dataset lacks.
     """
     if isinstance(data, pa.RecordBatchReader):
         return data
@@ -59,7 +59,7 @@ def open_stream(data: object, fields: Sequence[Field] = ()) -> pa.RecordBatchRea
 
 
 def with_blob_bytes(table: OpenTable, data: object) -> object:
-    """Rows with bytes in place of paths, open files and references in columns of BLOBs.
+    """Rows with bytes in place of paths, open files and references in BLOB columns.
 
     Raises: as `write.blob_sources.bytes_of_sources`.
     """
@@ -71,7 +71,7 @@ def with_blob_bytes(table: OpenTable, data: object) -> object:
 
 
 def known_rows(data: object) -> int:
-    """How many rows something holds, if that is known without looking at the rows; else 0."""
+    """The number of rows if it is known without reading them; else 0."""
     if isinstance(data, (list, tuple)):
         rows = [1 if isinstance(item, Mapping) else known_rows(item) for item in data]
         return sum(rows) if all(rows) else 0
@@ -81,7 +81,7 @@ def known_rows(data: object) -> int:
 
 
 def counted_stream(data: object, fields: Sequence[Field], tally: ProgressCounter) -> pa.RecordBatchReader:
-    """The same rows, which count as they are taken.
+    """The same rows, counted as they are read.
 
     Raises: as `open_stream`.
     """
@@ -100,9 +100,9 @@ def _open_items(data: list[object] | tuple[object, ...] | Iterator[object], fiel
 
 
 def _open_frame(frame: Any, fields: Sequence[Field]) -> pa.RecordBatchReader:
-    """The rows of a frame of pandas, without the index.
+    """The rows of a pandas DataFrame, without the index.
 
-    Raises: UsageError where the index has the name of a column of the table that the frame lacks.
+    Raises: UsageError if the index has the name of a table column that the DataFrame lacks.
     """
     names = {field.name for field in fields}
     hidden = [name for name in frame.index.names if name in names and name not in frame.columns]
@@ -119,11 +119,11 @@ def _open_frame(frame: Any, fields: Sequence[Field]) -> pa.RecordBatchReader:
             raise
     from paimon_py.write.listed_rows import rows_of
 
-    return rows_of(frame.to_dict("records"), fields).to_reader()  # says which value does not fit, or takes them all
+    return rows_of(frame.to_dict("records"), fields).to_reader()  # reports the value that does not fit, or accepts all
 
 
 def _with_untyped_nulls(table: pa.Table, fields: Sequence[Field]) -> pa.Table:
-    """Columns without a value, of another type than the table's, with no type: what a frame made up says nothing."""
+    """Give columns that contain only NULL, in another type than the table's, the null type: it is arbitrary."""
     for field in fields:
         place = table.schema.get_field_index(field.name)
         if place < 0 or table.column(place).null_count < len(table):
@@ -134,9 +134,9 @@ def _with_untyped_nulls(table: pa.Table, fields: Sequence[Field]) -> pa.Table:
 
 
 def _with_nested_times(frame: Any, table: pa.Table, fields: Sequence[Field]) -> pa.Table:
-    """The columns of a frame with times inside lists and mappings anew: Arrow cuts off the nanoseconds of these.
+    """Rebuild the columns of a DataFrame with times inside lists and mappings, whose nanoseconds Arrow truncates.
 
-    Raises: SchemaError with the first value that its column cannot take.
+    Raises: SchemaError with the first value that its column cannot hold.
     """
     for field in fields:
         place = table.schema.get_field_index(field.name)
@@ -152,7 +152,7 @@ def _is_time(kind: DataType) -> bool:
 
 
 def _open_objects(frame: Any, fields: Sequence[Field]) -> pa.RecordBatchReader:
-    """The rows of a frame of polars with columns of Python objects, which polars hands to Arrow as addresses."""
+    """The rows of a polars DataFrame with Python object columns, which polars exports to Arrow as addresses."""
     from paimon_py.write.listed_rows import rows_of
 
     return rows_of(frame.to_dicts(), fields).to_reader()
@@ -163,14 +163,14 @@ def _has_objects(schema: Mapping[str, object]) -> bool:
 
 
 def _has_empty_columns(frame: Any) -> bool:
-    """Whether a column of a frame of polars holds no value."""
+    """Whether a polars DataFrame has a column without values."""
     return any(column.null_count() == len(column) for column in frame)
 
 
 def _open_foreign(data: object, fields: Sequence[Field]) -> pa.RecordBatchReader:
-    """A reader over what another library made."""
+    """A reader over data from another library."""
     if isinstance(data, type):
-        raise UsageError(f"{data.__module__}.{data.__qualname__} is a class and holds no rows: give one of its objects")
+        raise UsageError(f"{data.__module__}.{data.__qualname__} is a class without rows: pass an instance")
     library = type(data).__module__.split(".")[0]
     if library == "pandas" and type(data).__name__ == "DataFrame":
         return _open_frame(data, fields)
@@ -197,7 +197,7 @@ def _open_foreign(data: object, fields: Sequence[Field]) -> pa.RecordBatchReader
 
 
 def _open_lazy(frame: Any, fields: Sequence[Field]) -> pa.RecordBatchReader:
-    """A LazyFrame of polars, computed in batches where polars can."""
+    """A polars LazyFrame, computed in batches if polars supports it."""
     if _has_objects(frame.collect_schema()):
         return _open_objects(frame.collect(), fields)
     if not hasattr(frame, "collect_batches"):
@@ -213,7 +213,7 @@ def _is_dataset(data: object) -> bool:
 
 
 def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in slices of a bounded number of rows and bytes; no copy."""
+    """Slices of the batch with a bounded number of rows and bytes, without a copy."""
     rows = batch.num_rows
     if rows == 0:
         return
@@ -226,7 +226,7 @@ def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 class Piece(NamedTuple):
-    """A part of a user's rows, and how many rows came before."""
+    """A part of a user's rows, and the number of rows before it."""
 
     first: int
     rows: pa.RecordBatch
@@ -242,7 +242,7 @@ def number_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
 
 
 def _way_to_arrow(data: object) -> str:
-    """What makes Arrow data of things that are nearly that."""
+    """A hint for objects that can be converted to Arrow data."""
     if isinstance(data, Mapping):
         return "pyarrow.table(data) makes a table of a mapping from names to columns, [data] is one row; or "
     if isinstance(data, (str, bytes, PurePath)):

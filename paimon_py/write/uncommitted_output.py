@@ -1,7 +1,7 @@
 """Output that was never handed over: deleted on abort, reported when the writer is garbage-collected.
 
-A finaliser runs wherever Python drops the writer, so it takes no lock, starts no thread, and waits for nobody. At the
-end of the process it only tells: stores and their threads may be gone by then, and files that stay are orphans.
+The finaliser runs wherever Python collects the writer, so it takes no lock, starts no thread, and never waits. At the
+end of the process it only warns: stores and their threads may be gone by then, and remaining files are orphans.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class UncommittedOutput:
 
     @property
     def is_of_this_process(self) -> bool:
-        """False in a forked child: buffers, open files and what is on disk are the parent's, which goes on."""
+        """False in a forked child: buffers, open files and spilled data belong to the parent."""
         return self._root.env.ids.process() == self._process
 
     def delete(self) -> None:
-        """Forget the rows and delete the files, as many as the store lets; in a forked child nothing."""
+        """Discard the rows and delete the files, as far as the store allows; does nothing in a forked child."""
         if not self.is_of_this_process:
             return
         self._buckets.abort()
@@ -45,20 +45,20 @@ class UncommittedOutput:
         self._routing.abort()
 
     def watch(self, writer: object) -> None:
-        """Tell when the writer is collected, or the process ends, while something is left; and delete that."""
+        """Warn when the writer is collected, or the process ends, while output is left; and delete it."""
         weakref.finalize(writer, self._on_forgotten)
 
     def _on_forgotten(self) -> None:
-        """Delete what is left, then tell; where warnings are errors, Python prints the error and goes on.
+        """Delete remaining output, then warn; if warnings are errors, Python prints the error and continues.
 
         Warns: ResourceWarning
         """
         if not self._buckets or not self.is_of_this_process:
             return
         place = shown_url(self._root.path)
-        lost = f"a writer of {place} was dropped with rows that nobody took with changes(): they are lost"
+        lost = f"a writer of {place} was dropped with rows that changes() did not hand over: they are lost"
         way = (
-            "give writer.changes() to table.commit(…), inside the `with` block or after it, or call writer.abort(); "
+            "pass writer.changes() to table.commit(…), inside the `with` block or after it, or call writer.abort(); "
             "table.write_arrow(data) does all at once"
         )
         if is_ending():

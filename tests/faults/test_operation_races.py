@@ -28,7 +28,7 @@ def refused(error: PaimonError | None) -> bool:
     """Whether somebody was told that others were faster, or changed the schema or numbers of buckets."""
     if error is None:
         return False
-    known = ("rows would be found in the wrong bucket", "rows that no compaction has seen yet", "no row has the ids")
+    known = ("rows would be found in the wrong bucket", "rows that have not been compacted yet", "no row has the ids")
     named = isinstance(error, UsageError) and any(text in str(error) for text in known)
     named = named or (isinstance(error, SchemaError) and "there is already a column" in str(error))
     assert named or isinstance(error, CommitConflictError), repr(error)

@@ -8,6 +8,7 @@ import json
 import pydoc
 import subprocess
 import sys
+import types
 import typing
 from pathlib import Path
 
@@ -57,8 +58,10 @@ class _Later(dict):
     def __missing__(self, name):
         ours = (
             "Writer", "Stream", "SystemTable", "MadeTable", "Dataset", "IcebergState", "PublishedVersion", "SqlQuery",
-            "ImportResult", "Exported", "BlobRow", "HistoryEntry",
+            "ImportResult", "Exported", "BlobRow", "HistoryEntry", "TorchRows", "Explanation",
         )  # fmt: skip
+        if name == "ray":
+            return types.SimpleNamespace(data=types.SimpleNamespace(Dataset=object))
         if name not in ("duckdb", "pandas", "polars", *ours):
             raise KeyError(name)
         return object if name in ours else __import__(name)

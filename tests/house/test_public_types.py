@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import types
 import typing
 
 import pyarrow.dataset
@@ -26,7 +27,8 @@ class Later(dict):
     """Stands for names that modules import for type checkers alone."""
 
     def __missing__(self, name):
-        known = {**vars(paimon_py.types), "Stream": Stream, "Dataset": pyarrow.dataset.Dataset}
+        known = {**vars(paimon_py.types), "Stream": Stream, "Dataset": pyarrow.dataset.Dataset, "TorchRows": object}
+        known["ray"] = types.SimpleNamespace(data=types.SimpleNamespace(Dataset=object))
         if name not in known and name not in ("duckdb", "pandas", "polars"):
             raise KeyError(name)
         return known[name] if name in known else importlib.import_module(name)

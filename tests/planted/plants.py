@@ -552,7 +552,7 @@ MENDS = (
     ),
     plant(
         "a file whose name was taken is deleted as one's own",
-        "self._paths.pop()  # the file is another's\n            raise",
+        "self._paths.pop()  # the file belongs to another writer\n            raise",
         "raise",
         "unit/files/test_writer.py",
     ),

@@ -34,17 +34,17 @@ def test_a_column_named_by_a_number_is_refused():
 
 
 def test_an_option_named_by_a_number_is_refused(catalog):
-    with pytest.raises(OptionError, match="an option's name is a text, not 1"):
+    with pytest.raises(OptionError, match="an option's name is a string, not 1"):
         catalog.create_table("db.u", pa.schema([("a", pa.int64())]), options={1: "x"})
 
 
 def test_options_that_are_no_mapping_are_refused(catalog):
-    with pytest.raises(UsageError, match="options map names to texts"):
+    with pytest.raises(UsageError, match="options map names to strings"):
         catalog.create_table("db.u", pa.schema([("a", pa.int64())]), options=["bucket"])
 
 
 def test_a_metastore_that_is_no_text_is_refused():
-    with pytest.raises(OptionError, match="option 'metastore' needs a text, not 5"):
+    with pytest.raises(OptionError, match="option 'metastore' needs a string, not 5"):
         Catalog.open("memory://arguments", {"metastore": 5})
 
 

@@ -211,14 +211,14 @@ def test_a_sequence_field_without_an_order_is_refused_before_the_first_row(catal
 @pytest.mark.parametrize(
     ("act", "words"),
     [
-        (lambda table: table.update("id = 1", {5: 1}), "update sets 5, which the table has not"),
+        (lambda table: table.update("id = 1", {5: 1}), "update sets 5, not columns of the table"),
         (lambda table: table.lookup([1], columns="id"), "columns must be a list of names"),
         (lambda table: table.delete("lower(s) = 'x'"), "conditions have no functions"),
         (lambda table: table.delete("id + 1 = 2"), "conditions have no functions and no arithmetic"),
         (lambda table: table.upsert(table, on=["id"]), r"call scan\(\) first"),
         (lambda table: table.upsert(pl.LazyFrame({"z": [1]}), on=["id"]), "no column 'id' to find rows by"),
         (lambda table: table.upsert(iter([{"id": 1}]), on=["id"]), r"list\(rows\)"),
-        (lambda table: table.upsert(pa.table({"id": [1], "z": [1]}), on=["id"]), "'z', which the table has not; leave them out$"),
+        (lambda table: table.upsert(pa.table({"id": [1], "z": [1]}), on=["id"]), "'z', which the table does not have; leave them out$"),
         (lambda table: table.compact(partitions=[{"day": 1}]), "not a partition key of the table; its keys: none"),
         (lambda table: table.compact(progress=5), "progress is a function"),
         (lambda table: table.scan(limit=-1), "limit must be a whole number of rows"),

@@ -149,7 +149,7 @@ SINKS = {
     "catalog": (("warehouse", "d"), {}, "such as Catalog.open('warehouse')"),
     "database": ((None,), {}, "database is the name of a database"),
     "format": (("d",), {"format": "debezium"}, "'debezium-json'"),
-    "options": (("d",), {"options": "bucket=1"}, "options map names to texts"),
+    "options": (("d",), {"options": "bucket=1"}, "options map names to strings"),
     "routes": (("d",), {"routes": {"a": "b"}}, "routes are Routes"),
     "dead letters": (("d",), {"dead_letters": None}, "dead_letters is the name of a table"),
 }

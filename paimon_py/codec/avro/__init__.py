@@ -1,1 +1,1 @@
-"""Avro containers and records, of metadata and of data."""
+"""Avro containers and records, for metadata and for data."""

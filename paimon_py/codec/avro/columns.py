@@ -1,9 +1,9 @@
-"""Flat Avro records decoded in columns.
+"""Decodes flat Avro records column by column.
 
-Where records begin comes first (`avro_starts`). Then the places of the values are found, field by field and for all
-records at once: a record must end where the next one of its block begins, and the last one with its block. The values
-of a column are decoded at last. Bytes that are not what the schema says give None: then the records are read one after
-the other, which finds out what is wrong with them.
+First the start of every record is computed (`starts.py`). Then the positions of the values are computed, field by
+field and for all records at once: each record must end where the next one of its block begins, and the last one must
+end with its block. The values of each column are decoded last. Bytes that do not match the schema give None; the caller
+then reads record by record, which reports the exact fault.
 
 Source: Avro 1.11 specification, "Binary Encoding".
 """
@@ -28,7 +28,8 @@ _ONE = np.uint64(1)
 
 
 class ColumnPlaces(NamedTuple):
-    """Where the values of a column lie, one slot a row; `lengths` of texts and bytes, `there` where it may be NULL."""
+    """The positions of a column's values, one slot per row. `lengths`: of strings and bytes; `there`: mask of non-NULL
+    rows, for nullable columns."""
 
     starts: Ints
     lengths: Ints | None
@@ -36,7 +37,7 @@ class ColumnPlaces(NamedTuple):
 
 
 def flat_fields(shape: Shape) -> tuple[FlatField, ...] | None:
-    """The fields of records without inner fields and lists; None for other records."""
+    """The fields of records without nested fields or lists; None for other records."""
     if shape.kind != "record":
         return None
     found = [_flat(part) for part in shape.parts]
@@ -56,7 +57,7 @@ def _flat(shape: Shape) -> FlatField | None:
 
 
 def fits(field: FlatField, layout: pa.DataType) -> bool:
-    """Whether columns of an Arrow type are made of the values of a field here."""
+    """Whether this decoder can build a column of an Arrow type from the values of a field."""
     if field.kind == "long":
         times = pa.types.is_timestamp(layout) or pa.types.is_date32(layout) or pa.types.is_time32(layout)
         return bool(times or pa.types.is_signed_integer(layout))
@@ -68,7 +69,7 @@ def fits(field: FlatField, layout: pa.DataType) -> bool:
 
 
 _WINDOW_BYTES_MAX = 16 << 20
-"""Larger windows, which are single blocks, are decoded record by record: tables take a multiple of their size."""
+"""Larger windows (single blocks) are decoded record by record, because the tables take a multiple of their size."""
 
 
 class Window:
@@ -83,10 +84,10 @@ class Window:
         self._tables = Tables(self._data)
 
     def find(self, fields: Sequence[FlatField], wanted: Sequence[bool]) -> list[ColumnPlaces] | None:
-        """Where the values of all fields lie; None if the bytes are not records of these fields.
+        """The positions of the values of all fields; None if the bytes are not records of these fields.
 
-        Shapes: out — one for each field; those that are not wanted are empty.
-        Cost: a byte for each byte of the window and kind of field, besides the places.
+        Shapes: out — one per field; empty for fields that are not wanted.
+        Cost: one byte per byte of the window and kind of field, plus the positions.
         """
         ends = np.cumsum(self._lengths)
         starts = row_starts(self._tables, fields, ends - self._lengths, self._counts)
@@ -107,7 +108,8 @@ class Window:
         return found if (at == follows).all() else None
 
     def _pass_field(self, field: FlatField, at: Ints, limits: Ints) -> tuple[ColumnPlaces, Ints | None]:
-        """Where the values of a field lie, and the places behind them; None if one is broken or leaves its block."""
+        """The positions of a field's values, and the positions after them; None if a value is broken or crosses its
+        block's end."""
         there: Mask | None = None
         sound = True
         if field.null is not None:
@@ -121,7 +123,7 @@ class Window:
         return ColumnPlaces(begins, lengths, there), passed if sound else None
 
     def _value(self, field: FlatField, at: Ints) -> tuple[Ints, Ints | None, Ints | int]:
-        """Where values begin, how long texts are, and how many bytes each takes, as if there were a value."""
+        """Where values begin, the lengths of strings, and the size of each in bytes, as if no value were NULL."""
         if field.width is not None:
             return at, None, field.width
         if not field.has_length:
@@ -138,13 +140,13 @@ class Window:
         return size
 
     def _far_size(self, at: Ints) -> Ints:
-        """How long numbers of more than eight bytes are; far beyond the block for one of more than ten."""
+        """The lengths of varints longer than eight bytes; a value far beyond the block for more than ten bytes."""
         ninth, tenth = self._data[at + 8], self._data[at + 9]
         size: Ints = np.where(ninth < 128, 9, np.where(tenth < 2, 10, 1 << 62))
         return size
 
     def _varint(self, at: Ints) -> tuple[Ints, Ints]:
-        """The numbers at some positions, and how many bytes they take."""
+        """The varints at some positions, and their sizes in bytes."""
         values, size, is_long = varints(self._view[at])
         if is_long.any():
             far = at[is_long]
@@ -155,7 +157,7 @@ class Window:
         return unzigzag(values), size
 
     def column(self, field: FlatField, found: ColumnPlaces, layout: pa.DataType) -> pa.Array | None:
-        """The values of a field as a column; None if one is not a value of the type.
+        """The values of a field as a column; None if a value is not valid for the type.
 
         `layout`: a type that `fits`.
         """
@@ -189,14 +191,14 @@ class Window:
 
 
 class FlatPlan(NamedTuple):
-    """How columns are made of flat records: all fields, and by name the place and Arrow type of those wanted."""
+    """How to build columns from flat records: all fields, and position and Arrow type of the wanted ones."""
 
     fields: tuple[FlatField, ...]
     wanted: Mapping[str, tuple[int, pa.DataType]]
 
 
 def flat_plan(shape: Shape, layouts: Mapping[str, pa.DataType]) -> FlatPlan | None:
-    """The plan for records of a shape and wanted columns; None if they are not all flat."""
+    """The plan for records of a shape and the wanted columns; None if a field is not flat."""
     fields = flat_fields(shape)
     if fields is None:
         return None
@@ -207,7 +209,7 @@ def flat_plan(shape: Shape, layouts: Mapping[str, pa.DataType]) -> FlatPlan | No
 
 
 def flat_layout(shape: Shape, layouts: Sequence[pa.DataType]) -> tuple[FlatField, ...] | None:
-    """The fields of records that columns of these types become; None if they are not all flat."""
+    """The fields of records that are written from columns of these types; None if a type is not flat."""
     fields = flat_fields(shape)
     if fields is None or not all(fits(field, layout) for field, layout in zip(fields, layouts, strict=True)):
         return None
@@ -215,7 +217,8 @@ def flat_layout(shape: Shape, layouts: Sequence[pa.DataType]) -> tuple[FlatField
 
 
 def decode_window(blocks: Sequence[tuple[int, bytes]], plan: FlatPlan) -> dict[str, pa.Array] | None:
-    """The wanted columns of the records of some blocks, in order; None if they are not such records, or too large."""
+    """The wanted columns of the records of some blocks, in order; None if the bytes do not match, or a block is too
+    large."""
     if sum(len(payload) for _, payload in blocks) > _WINDOW_BYTES_MAX:
         return None
     window = Window([count for count, _ in blocks], [payload for _, payload in blocks])

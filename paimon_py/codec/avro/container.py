@@ -1,7 +1,7 @@
-"""Avro object container files: header, blocks, codecs; and the one door to fastavro.
+"""Avro object container files: header, blocks, codecs; the only module that imports fastavro.
 
-Containers are taken apart and put together here, so that blocks and records can be copied as bytes and every fault in
-them is a `CorruptionError`. Inflation is bounded before memory is used.
+Containers are parsed and built here, so that blocks and records can be copied as bytes and every fault in them raises
+`CorruptionError`. Inflation is bounded before memory is used.
 
 Source: Avro 1.11 specification, "Object Container Files"; format.md §5.1.
 """
@@ -21,22 +21,22 @@ from paimon_py.errors import CorruptionError, UnsupportedError
 MAGIC = b"Obj\x01"
 SYNC_BYTES = 16
 MAX_BLOCK_BYTES = 64 << 20
-"""No block may inflate to more; Java's blocks hold about 64 KB."""
+"""The maximum inflated size of a block; Java writes blocks of about 64 KB."""
 
 MAX_HEADER_BYTES = 4 << 20
-"""No header may be longer."""
+"""The maximum length of a header."""
 
 _MAX_HEADER_KEYS = 1_000
 _FREE_BYTES = 16 << 20
 _INFLATION_MAX = 1024
-"""A file may inflate to `_FREE_BYTES` and so many times its size; real manifests stay far below."""
+"""A file may inflate to `_FREE_BYTES` plus this multiple of its size; real manifests stay far below."""
 
 _ZSTD_FEED_BYTES = 1024
 _ZLIB_TAIL_BYTES = 4
-"""Some writers (fastavro) cut their blocks out of a zlib stream and leave bytes of its checksum behind."""
+"""Some writers (fastavro) cut their blocks out of a zlib stream and leave bytes of its checksum at the end."""
 
 XZ_MEMORY_BYTES = 256 << 20
-"""No block under xz may ask for more to be inflated."""
+"""The maximum memory for inflating a block compressed with xz."""
 
 _OTHER_CODECS = frozenset(("lz4", "brotli", "lzo"))
 _NAMES = {
@@ -50,7 +50,7 @@ _NAMES = {
 
 
 class Header(msgspec.Struct, frozen=True):
-    """The start of a container: metadata, codec name as written, sync marker, and where the first block begins."""
+    """The start of a container: metadata, codec name as written, sync marker, and the offset of the first block."""
 
     schema: bytes
     codec: str
@@ -60,7 +60,7 @@ class Header(msgspec.Struct, frozen=True):
 
 
 class Block(msgspec.Struct, frozen=True):
-    """Inflated records: how many, their bytes, and where the block begins in its file."""
+    """Inflated records: their count, their bytes, and the offset of the block in its file."""
 
     records: int
     payload: bytes
@@ -68,15 +68,15 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class CodecFault(Exception):
-    """A block does not inflate, or not within its bound."""
+    """A block cannot be inflated, or exceeds its bound."""
 
 
 Inflate = Callable[[bytes, int], bytes]
-"""Inflates a block to at most so many bytes; CodecFault if it does not, or would become longer."""
+"""Inflates a block to at most the given number of bytes; raises CodecFault if that fails."""
 
 
 def check_bound(data: bytes, limit: int) -> bytes:
-    """`data`, unless it is longer than `limit`: then CodecFault."""
+    """Returns `data`; raises CodecFault if it is longer than `limit`."""
     if len(data) > limit:
         raise _too_long(limit)
     return data
@@ -89,7 +89,7 @@ def _too_long(limit: int) -> CodecFault:
 def fastavro() -> Any:
     """The fastavro module: for Avro data files, whose schemas are the user's.
 
-    Imported on first use and nowhere else: it costs 35 ms of CPU, and metadata never needs it.
+    Imported on first use and only here: the import costs 35 ms of CPU, and metadata never needs it.
     """
     import fastavro as module
 
@@ -97,10 +97,10 @@ def fastavro() -> Any:
 
 
 def codec_name(option: str) -> str:
-    """The codec's name in a container for a compression name as Paimon's options spell it.
+    """The Avro codec name for a compression name in Paimon's spelling.
 
     Raises:
-        UnsupportedError: not a codec for containers here.
+        UnsupportedError: not a codec that containers support here.
     """
     name = _NAMES.get(option.strip().lower())
     if name is None:
@@ -112,7 +112,7 @@ def codec_name(option: str) -> str:
 
 
 def read_header(data: bytes, path: str) -> Header:
-    """Take the header of a container apart.
+    """Parse the header of a container.
 
     Raises:
         CorruptionError: not an Avro container.
@@ -131,7 +131,7 @@ def read_header(data: bytes, path: str) -> Header:
                 _, position = read_long(data, position)
             keys += count
             if keys > _MAX_HEADER_KEYS:
-                raise CorruptionError(f"{path}: header of {keys} keys", path=path, offset=position)
+                raise CorruptionError(f"{path}: the Avro header has {keys} keys", path=path, offset=position)
             for _ in range(count):
                 key, position = _read_bytes(data, position)
                 value, position = _read_bytes(data, position)
@@ -152,7 +152,7 @@ def read_blocks(data: bytes, header: Header, path: str, inflate: Inflate, least:
     """All blocks of a container, inflated.
 
     Args:
-        least: bytes that a record has at least.
+        least: the minimum size of a record in bytes.
     Cost: memory is bounded by the size of the file before anything is inflated.
     Raises:
         CorruptionError: the file ends inside a block, a marker is wrong, or a block does not inflate within bounds.
@@ -188,18 +188,18 @@ def read_blocks(data: bytes, header: Header, path: str, inflate: Inflate, least:
 
 
 def check_block(count: int, payload: bytes, least: int, path: str, offset: int) -> None:
-    """Refuse a block of more records than its inflated bytes can hold, at `least` bytes a record."""
+    """Refuse a block with more records than its inflated bytes can hold, given at least `least` bytes per record."""
     if count * max(least, 1) > len(payload):
         message = f"{path}: {count} records in {len(payload)} bytes"
         raise CorruptionError(message, path=path, offset=offset)
 
 
 def inflater(codec: str, path: str) -> Inflate:
-    """The function that inflates blocks of `codec`; to be used by one thread at a time.
+    """The function that inflates blocks of `codec`; not thread-safe.
 
     Raises:
-        UnsupportedError: an Avro codec that is not handled.
-        CorruptionError: not the name of a codec.
+        UnsupportedError: an Avro codec that is not supported.
+        CorruptionError: not a codec name.
     """
     if codec == "zstandard":
         decompressor = zstandard.ZstdDecompressor()
@@ -221,7 +221,7 @@ def inflater(codec: str, path: str) -> Inflate:
 def deflater(codec: str, level: int = 1) -> Callable[[bytes], bytes]:
     """The function that compresses blocks for `codec` (a name from `codec_name`); `level` is zstandard's.
 
-    Blocks of zstandard and snappy carry a checksum of what they hold; readers of all releases verify it.
+    Blocks compressed with zstandard and snappy carry a checksum of their content; readers of all releases verify it.
     """
     if codec == "zstandard":
         compressor = zstandard.ZstdCompressor(level=level, write_checksum=True)
@@ -234,7 +234,7 @@ def deflater(codec: str, level: int = 1) -> Callable[[bytes], bytes]:
 
 
 def header_bytes(schema: bytes, codec: str, more: Mapping[str, bytes] | None = None) -> bytes:
-    """The bytes of a container before its sync marker, as Java writes them: schema first, then codec.
+    """The bytes of a container before its sync marker, in Java's order: schema first, then codec.
 
     Args:
         more: further metadata of the file.
@@ -282,7 +282,7 @@ def pack(
 
 
 def read_long(data: bytes, position: int) -> tuple[int, int]:
-    """A zigzag varint and the position after it; IndexError if it is longer than ten bytes or than `data`."""
+    """Decode a zigzag varint; returns it and the position after it. IndexError if it exceeds ten bytes or `data`."""
     byte = data[position]
     if byte < 128:
         return (byte >> 1) ^ -(byte & 1), position + 1
@@ -301,7 +301,7 @@ def read_long(data: bytes, position: int) -> tuple[int, int]:
 
 
 def write_long(value: int) -> bytes:
-    """A zigzag varint."""
+    """Encode a zigzag varint."""
     value = value << 1 if value >= 0 else ~(value << 1)
     if value < 128:
         return _SHORT[value]
@@ -325,7 +325,7 @@ def _read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
 
 
 def _inflate_zstd(decompressor: zstandard.ZstdDecompressor, raw: bytes, limit: int) -> bytes:
-    """Inflate in small steps, so that a bomb is noticed before it fills the memory."""
+    """Inflate in small steps, so that a decompression bomb is detected before it fills the memory."""
     pieces: list[bytes] = []
     size = at = 0
     try:
@@ -359,7 +359,7 @@ def _inflate_deflate(raw: bytes, limit: int) -> bytes:
 
 
 def _rare_inflater(codec: str) -> Inflate:
-    """What no release of Paimon writes unless told to; imported where it is met."""
+    """The inflater of a codec that Paimon does not write by default; its library is imported on first use."""
     import bz2
     import lzma
 

@@ -1,8 +1,8 @@
 """Avro data files: containers as streams of records, through fastavro.
 
-fastavro sees plain schemas only, without logical types and with maps as arrays of pairs: that is the fastest form, its
-dates do not end with Python's years, and the bytes are the same. Blocks are inflated and deflated here, because
-fastavro would need further packages for Paimon's default codec.
+fastavro gets plain schemas only: no logical types, and maps as arrays of pairs. This form is the fastest, supports
+dates beyond Python's years, and has the same bytes. Blocks are inflated and deflated here, because fastavro would need
+additional packages for Paimon's default codec.
 
 Source: Avro 1.11 specification, "Object Container Files"; format.md §8.5; Java `AvroBulkFormat`, `AvroFileFormat`.
 """
@@ -41,14 +41,15 @@ from paimon_py.errors import CorruptionError, PaimonError, UnsupportedError
 
 BLOCK_BYTES = 64_000
 MAX_BLOCK_BYTES = 1 << 30
-"""No block may inflate to more."""
+"""The maximum inflated size of a block."""
 
 _FREE_BYTES = 64 << 20
 _BLOCK_INFLATION_MAX = 32_768
 _ITEMS_INFLATION_MAX = 64
 _BLOCKS_TIMES = 64
-"""A block may inflate to its free bytes and so many times its size, which is what zstd can do; less where it holds
-arrays and maps, of which all blocks together may inflate to 64 times as much. Java's hold 64 KB and one record."""
+"""A block may inflate to its free bytes plus this multiple of its size, zstd's practical maximum. The bound is lower
+for arrays and maps: all their blocks together may inflate to 64 times their size. Java writes blocks of 64 KB plus one
+record."""
 
 _CHUNK_PAYLOAD_BYTES = 16 << 20
 _DEPTH_MAX = 200
@@ -72,20 +73,20 @@ _WINDOW_BYTES = 8 << 20
 Schema = Any
 Record = dict[str, Any]
 Inflated = tuple[int, bytes]
-"""How many records a block holds, and their bytes."""
+"""The number of records in a block, and their bytes."""
 
 
 class DataFileReader:
-    """One Avro data file open for reading; `schema` is the writer's, as JSON.
+    """One Avro data file, open for reading; `schema` is the writer's schema, as JSON.
 
-    Raises: CorruptionError when the file is not what the specification says, also if it ends early.
+    Raises: CorruptionError if the file violates the specification or is truncated.
     """
 
     def __init__(self, source: BinaryIO, path: str, size_bytes: int, row_count: int | None = None) -> None:
         """Read the header.
 
         Args:
-            row_count: records that the file must have; None where nobody knows.
+            row_count: the expected number of records; None if unknown.
         """
         self._source = source
         self._path = path
@@ -101,9 +102,9 @@ class DataFileReader:
             raise CorruptionError(f"{path}: broken Avro schema: {error}", path=path, offset=4) from error
 
     def windows(self) -> Iterator[Sequence[Inflated]]:
-        """The blocks, in groups of a bounded number of records and bytes. Once only: the source is read to its end.
+        """The blocks, in groups of bounded record count and size. Can be called once: the source is read to its end.
 
-        The first block comes alone, since who wants a few rows needs no more.
+        The first block is returned alone, because a caller that wants a few rows needs no more.
         """
         window: list[Inflated] = []
         rows, size = _WINDOW_ROWS, 0
@@ -117,12 +118,12 @@ class DataFileReader:
             yield window
 
     def records(self, wanted: Schema, most: int, blocks: Iterable[Inflated] | None = None) -> Iterator[list[Record]]:
-        """The records with the fields of the plain schema `wanted` (a record; fields it leaves out are skipped).
+        """The records, with the fields of the plain schema `wanted` (a record schema; other fields are skipped).
 
-        At most `most` at once, fewer where they come from large blocks.
+        Yields at most `most` records at a time, fewer if the blocks are large.
 
         Args:
-            blocks: some of the file's; None: all of them, once only, since the source is read to its end.
+            blocks: some blocks of the file; None reads all of them, only once, since the source is read to its end.
         """
         module = fastavro()
         try:
@@ -135,12 +136,12 @@ class DataFileReader:
             raise CorruptionError(f"{self._path} is damaged: {error!r}", path=self._path) from error
 
     def counts(self) -> Iterator[int]:
-        """Records in each block, nothing decoded."""
+        """The record count of each block, without decoding."""
         for count, _ in self._blocks():
             yield count
 
     def _plain_pieces(self, plain: Schema, blocks: Iterable[Inflated]) -> Iterator[bytes]:
-        """Blocks of the file as a container of the plain schema without compression."""
+        """Blocks of the file as an uncompressed container with the plain schema."""
         yield header_bytes(msgspec.json.encode(plain), "null") + self._header.sync
         for count, payload in blocks:
             yield write_long(count) + write_long(len(payload))
@@ -148,7 +149,7 @@ class DataFileReader:
             yield self._header.sync
 
     def _blocks(self) -> Iterator[tuple[int, bytes]]:
-        """The blocks that have records, inflated; counts and sizes are checked before."""
+        """The blocks that contain records, inflated after their counts and sizes are checked."""
         inflate = _inflater(self._header.codec, self._path)
         stream = _Stream(self._source, self._ahead, self._header.end, self._path)
         room = _FREE_BYTES + min(_BLOCKS_TIMES * self._bound.times, _BLOCK_INFLATION_MAX) * self._size_bytes
@@ -197,7 +198,7 @@ class DataFileEncoder:
         self._sync = b""
 
     def encode(self, records: Sequence[Record]) -> bytes:
-        """The next bytes of the file: its header, the first time, and the blocks of `records`.
+        """The next bytes of the file: the blocks of `records`, preceded by the header on the first call.
 
         Raises: ValueError, TypeError, OverflowError if a record does not fit the schema.
         """
@@ -207,7 +208,7 @@ class DataFileEncoder:
         return self._container(_raw_blocks(bytes(out.getbuffer())))
 
     def encode_rows(self, data: bytes, ends: Sequence[int]) -> bytes:
-        """The same of records that are bytes already, one after the other.
+        """The same for records that are already encoded and concatenated.
 
         `ends`: where each record ends.
         Raises: ValueError as `encode`
@@ -236,12 +237,12 @@ class DataFileEncoder:
 
 
 def plain_schema(schema: Schema) -> Schema:
-    """`schema` without logical types, defaults and documentation, its maps as arrays of key-value records."""
+    """A copy of `schema` without logical types, defaults and documentation; maps become arrays of records."""
     return _plain(schema, itertools.count())
 
 
 def branch(schema: Schema) -> Schema:
-    """The value's schema of a nullable one; any other schema itself."""
+    """The value schema of a nullable schema; any other schema unchanged."""
     if isinstance(schema, list):
         rest = [part for part in schema if part != "null"]
         return rest[0] if len(rest) == 1 else schema
@@ -278,7 +279,7 @@ def _full_name(schema: Record) -> str:
 
 
 def _read_header(source: BinaryIO, path: str) -> tuple[Header, bytes]:
-    """The header, and what was read beyond it."""
+    """The header, and the bytes that were read after it."""
     data = b""
     while True:
         piece = source.read(_CHUNK_BYTES)
@@ -327,7 +328,7 @@ class _Stream:
         return len(self._ahead) - self._at
 
     def _fill(self, size: int) -> bool:
-        """Have `size` bytes ready if the file still holds them."""
+        """Buffer `size` bytes; returns whether the file has that many left."""
         ready = self._available()
         if ready >= size:
             return True
@@ -347,7 +348,7 @@ class _Stream:
 
 
 class _Pieces:
-    """A readable file made of pieces that come one after the other; `passed_bytes` is what it has given."""
+    """A readable file that concatenates pieces; `passed_bytes` counts the bytes that were read from it."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -355,7 +356,7 @@ class _Pieces:
         self.passed_bytes = 0
 
     def read(self, size: int) -> bytes:
-        """`size` bytes, fewer at the end."""
+        """Read `size` bytes, fewer at the end."""
         data = self._current.read(size)
         while len(data) < size:
             piece = next(self._pieces, None)
@@ -367,7 +368,7 @@ class _Pieces:
         return data
 
     def tell(self) -> int:
-        """Where the piece after this one begins: fastavro only notes that."""
+        """The offset where the next piece begins; fastavro only records it."""
         return self.passed_bytes
 
 
@@ -377,7 +378,7 @@ class _Block(NamedTuple):
 
 
 def _raw_blocks(container: bytes) -> Iterator[_Block]:
-    """Blocks of an uncompressed container that was just written."""
+    """The blocks of an uncompressed container that was just written."""
     position = read_header(container, "").end
     while position < len(container):
         count, position = read_long(container, position)
@@ -387,7 +388,7 @@ def _raw_blocks(container: bytes) -> Iterator[_Block]:
 
 
 def _cut_blocks(data: bytes, ends: Sequence[int]) -> Iterator[_Block]:
-    """Records in blocks that end with the first record which fills them."""
+    """Group records into blocks; a block ends with the record that fills it."""
     first = start = 0
     for number, end in enumerate(ends, 1):
         if end - start >= BLOCK_BYTES or number == len(ends):
@@ -412,7 +413,7 @@ def _inflater(codec: str, path: str) -> Inflate:
 
 
 def _group(blocks: Iterable[Any], pieces: _Pieces, most: int) -> Iterator[list[Record]]:
-    """The records of blocks in lists of at most `most`; a list also ends when its blocks were large."""
+    """Decode blocks into lists of at most `most` records; a list also ends early after large blocks."""
     chunk: list[Record] = []
     start = pieces.passed_bytes
     for block in blocks:
@@ -430,14 +431,14 @@ def _group(blocks: Iterable[Any], pieces: _Pieces, most: int) -> Iterator[list[R
 
 
 class _Bound(NamedTuple):
-    """What a block may inflate to: some bytes, however small it is, and a multiple of its size."""
+    """The maximum inflated size of a block: a fixed number of bytes plus a multiple of its compressed size."""
 
     free_bytes: int
     times: int
 
     @classmethod
     def of(cls, shape: Shape) -> _Bound:
-        """The bound for records of a shape: one byte of an array may become a record, a large object."""
+        """The bound for records of a shape. Arrays have a lower one: a byte may become a large object."""
         kinds = _item_kinds(shape)
         if not kinds:
             return cls(_FREE_BYTES, _BLOCK_INFLATION_MAX)
@@ -449,7 +450,7 @@ class _Bound(NamedTuple):
 
 
 def _item_kinds(shape: Shape) -> set[str]:
-    """The kinds of what arrays and maps in a shape hold; a map's items are records."""
+    """The kinds of the items of all arrays and maps in a shape; the items of a map are records."""
     kinds = set().union(*map(_item_kinds, shape.parts))
     if shape.kind == "array":
         kinds.update(part.kind for part in (shape.parts[0], *shape.parts[0].parts))
@@ -457,19 +458,19 @@ def _item_kinds(shape: Shape) -> set[str]:
 
 
 def readable(schema: Any) -> Any:
-    """The schema as `record_of` takes it.
+    """Parse a schema for `record_of`.
 
-    Raises: CorruptionError if it is none of Avro.
+    Raises: CorruptionError if it is not an Avro schema.
     """
     module = fastavro()
     try:
         return module.parse_schema(schema)
     except (*_BROKEN, module.schema.SchemaParseException, module.schema.UnknownType) as error:
-        raise CorruptionError(f"no schema of Avro: {error!r}") from error
+        raise CorruptionError(f"not an Avro schema: {error!r}") from error
 
 
 def record_of(data: bytes, schema: Any) -> Any:
-    """The record that `data` is, without a container.
+    """Decode one record without a container.
 
     Raises: CorruptionError if the bytes are not exactly one record of the schema.
     """

@@ -1,8 +1,8 @@
-"""Columns encoded as flat Avro records: the bytes of every column first, then one scatter for each puts them in place.
+"""Encodes columns as flat Avro records: encodes each column first, then copies its bytes into place with one scatter.
 
-Worked example: the columns [7, NULL] and ["ab", "c"] are, row by row, 02 0e, 00 and 02 04 61 62, 02 02 63. The first
-row takes 6 bytes and the second 4, so rows begin at 0 and 6; each column writes its bytes at the rows' places and moves
-these behind them.
+Worked example: the columns [7, NULL] and ["ab", "c"] encode, row by row, to 02 0e, 00 and 02 04 61 62, 02 02 63. The
+first row takes 6 bytes and the second 4, so the rows begin at 0 and 6; each column writes its bytes at these positions
+and advances them.
 
 Source: Avro 1.11 specification, "Binary Encoding".
 """
@@ -24,14 +24,14 @@ _DATA_BITS = np.uint64(0x7F)
 
 
 class _Fixed(NamedTuple):
-    """Bytes of each row as a matrix, of which the first `sizes` count."""
+    """The bytes of each row as a matrix; only the first `sizes` bytes of a row are valid."""
 
     matrix: npt.NDArray[np.uint8]
     sizes: Ints
 
 
 class _Spans(NamedTuple):
-    """Bytes of each row inside a buffer."""
+    """The bytes of each row as ranges of a buffer."""
 
     data: Bytes
     starts: Ints
@@ -39,9 +39,9 @@ class _Spans(NamedTuple):
 
 
 def encode(columns: Sequence[pa.Array], fields: Sequence[FlatField]) -> tuple[Bytes, Ints]:
-    """The records of rows, and where each ends.
+    """The encoded records, and the end offset of each.
 
-    Shapes: one column for each field, of equal length, in the types that `fits` allows.
+    Shapes: one column per field, of equal length, with types for which `fits` is true.
     """
     parts = [part for column, field in zip(columns, fields, strict=True) for part in _parts(column, field)]
     count = len(columns[0]) if columns else 0
@@ -107,7 +107,7 @@ def _present_sizes(sizes: Ints, there: Mask | None) -> Ints:
 
 
 def _varints(values: Ints) -> tuple[npt.NDArray[np.uint8], Ints]:
-    """Zigzag numbers of int64: the bytes of each in a row, and how many they are."""
+    """Zigzag varints of int64 numbers: the bytes of each number as a matrix row, and the number of bytes."""
     zigzag = (values.astype(np.uint64) << _ONE) ^ (values >> 63).astype(np.uint64)
     largest = int(zigzag.max()) if len(zigzag) else 0
     width = max(1, -(-largest.bit_length() // 7))

@@ -1,7 +1,7 @@
-"""Avro schemas reduced to what decides the bytes, and values read or written one after the other.
+"""Avro schemas reduced to what determines the encoding, and a reader and writer of single values.
 
-A shape has no names of records, no defaults and no logical types; int, long and enum are one kind, because their bytes
-are. Fields are found by name, so that files of other writers and versions resolve.
+A shape omits record names, defaults and logical types; int, long and enum are one kind, because they have the same
+encoding. Fields are resolved by name, so that files of other writers and versions can be read.
 
 Source: Avro 1.11 specification, "Binary Encoding"; format.md §5.1.
 """
@@ -19,7 +19,7 @@ from paimon_py.codec.avro.container import read_long, write_long
 from paimon_py.errors import CorruptionError
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
-"""Reads the value at a position; gives the position after it. IndexError or UnicodeDecodeError on broken bytes."""
+"""Reads the value at a position; returns it and the position after it. IndexError or UnicodeDecodeError if broken."""
 
 _DEPTH_MAX = 24
 _NODES_MAX = 10_000
@@ -29,7 +29,7 @@ _LEAST = {"null": 0, "float": 4, "double": 8}
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """How a value lies in the bytes.
+    """The encoding of a value.
 
     `kind`: null, boolean, long, float, double, bytes, string, fixed, union, record, array, map. `names` are a record's
     fields; `parts` its fields, a union's branches, or the one item of array and map; `size` the bytes of a fixed.
@@ -42,20 +42,20 @@ class Shape(msgspec.Struct, frozen=True):
 
     @property
     def nullable(self) -> Shape | None:
-        """The value of a union `["null", value]`, None for anything else."""
+        """The value shape of a union `["null", value]`; None for any other shape."""
         if self.kind == "union" and len(self.parts) == 2 and self.parts[0].kind == "null":
             return self.parts[1]
         return None
 
 
 def shape_of(schema: bytes, path: str, *, depth: int = _DEPTH_MAX, nodes: int = _NODES_MAX) -> Shape:
-    """The shape of a schema's JSON text: a record, or, as some writers put it, a union of null and a record.
+    """The shape of a JSON schema: a record or, as some writers declare it, a union of null and a record.
 
     Args:
-        depth: how deep types may be nested.
-        nodes: how many types there may be, each as often as it is referred to.
+        depth: the maximum nesting depth of types.
+        nodes: the maximum number of types, counting a named type at every reference.
     Raises:
-        CorruptionError: not a schema, one that contains itself, or one with arrays of items that take no bytes.
+        CorruptionError: not a schema, a recursive schema, or one with arrays whose items take no bytes.
     """
     try:
         return _shape_of(schema, depth, nodes)
@@ -64,12 +64,12 @@ def shape_of(schema: bytes, path: str, *, depth: int = _DEPTH_MAX, nodes: int = 
 
 
 def field_names(shape: Shape) -> set[str]:
-    """The names of all fields, also of nested records."""
+    """The names of all fields, including those of nested records."""
     return set(shape.names).union(*map(field_names, shape.parts))
 
 
 def least_bytes(shape: Shape) -> int:
-    """Bytes that a value of `shape` has at least."""
+    """The minimum size of a value of `shape` in bytes."""
     kind = shape.kind
     if kind == "record":
         return sum(map(least_bytes, shape.parts))
@@ -79,9 +79,10 @@ def least_bytes(shape: Shape) -> int:
 
 
 def tail_nulls(longer: Shape, shorter: Shape) -> int | None:
-    """How many null branches turn bytes of `shorter` into bytes of `longer` when appended; None if that cannot do.
+    """The number of null branches to append to a value of `shorter` to get a value of `longer`; None if that is
+    impossible.
 
-    New fields are appended at the end over time, and `_FILE` is the last field of an entry.
+    New fields are only ever appended, and `_FILE` is the last field of an entry.
     """
     if longer == shorter:
         return 0
@@ -122,7 +123,7 @@ def reader(shape: Shape) -> Reader:
 
 
 def read_records(data: bytes, count: int, shape: Shape) -> list[dict[str, Any]]:
-    """`count` records that fill `data`. IndexError or UnicodeDecodeError if they do not."""
+    """Decode `count` records that fill `data` exactly. IndexError or UnicodeDecodeError if they do not."""
     read = reader(shape)
     position = 0
     records = []
@@ -137,14 +138,14 @@ def read_records(data: bytes, count: int, shape: Shape) -> list[dict[str, Any]]:
 
 
 def encode(shape: Shape, value: Any) -> bytes:
-    """The bytes of a value; record fields are taken from a mapping by name, missing ones are null."""
+    """The bytes of a value; record fields are looked up in a mapping by name, and missing fields are null."""
     parts: list[bytes] = []
     _write(shape, value, parts.append)
     return b"".join(parts)
 
 
 class _SchemaFault(Exception):
-    """The schema is not one."""
+    """The schema is invalid."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -156,8 +157,8 @@ def _shape_of(schema: bytes, depth: int, nodes: int) -> Shape:
 
 
 class _Scope(msgspec.Struct, frozen=True):
-    """Where a type stands in its schema: named types seen so far and how many types each stands for, the enclosing
-    namespace, how much deeper types may be, and (in a list, which all share) how many may come."""
+    """The context of a type in its schema: the named types seen so far with the number of types in each, the enclosing
+    namespace, the remaining depth, and (in a shared list) how many more types are allowed."""
 
     known: dict[str, tuple[Shape, int]]
     space: str
@@ -165,13 +166,13 @@ class _Scope(msgspec.Struct, frozen=True):
     left: list[int]
 
     def take(self, nodes: int) -> None:
-        """Count some more types."""
+        """Count additional types against the limit."""
         self.left[0] -= nodes
         if self.left[0] < 0:
             raise _SchemaFault("too many types")
 
     def full_name(self, name: str) -> str:
-        """A name with its namespace."""
+        """The name qualified with its namespace."""
         return name if "." in name or not self.space else f"{self.space}.{name}"
 
 

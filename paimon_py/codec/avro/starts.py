@@ -1,12 +1,12 @@
-"""Where flat Avro records begin, found by steps over their fields.
+"""Computes where flat Avro records begin, by steps over their fields.
 
-A table for each kind of field says how many bytes a field takes that begins at any byte of some blocks. Records are
-passed by looking these numbers up: row i of every block in one numpy step, or one record after the other where few
-blocks lie side by side. Tables do not tell bytes that are not values: who asks has to check what is found.
+For each kind of field a table gives the size of such a field if it began at a given byte of the blocks. Records are
+skipped by looking up these sizes: row i of every block in one numpy step, or one record after the other if there are
+few blocks. Tables do not detect invalid bytes: the caller has to check the result.
 
-Worked example: the records (7, "ab") and (NULL, "c") of a nullable number and a text are 02 0e 04 61 62 00 02 63. The
-table of the number holds 2 at place 0 and 1 at place 5, that of the text 3 at place 2 and 2 at place 6: they begin at 0
-and 5.
+Worked example: the records (7, "ab") and (NULL, "c") of a nullable number and a string are 02 0e 04 61 62 00 02 63. The
+table of the number holds 2 at position 0 and 1 at position 5, that of the string 3 at position 2 and 2 at position 6:
+the records begin at 0 and 5.
 
 Source: Avro 1.11 specification, "Binary Encoding".
 """
@@ -24,10 +24,10 @@ from paimon_py.codec.columns import Bytes, Ints, word_view
 from paimon_py.codec.varints import unzigzag, varints
 
 FAR = 255
-"""A text whose length takes more than one byte: it has to be read."""
+"""The size is too large for one byte: the field has to be read."""
 
 _MANY_BLOCKS = 16
-"""A numpy step for row i of fewer blocks costs more than these rows one by one."""
+"""Below this number of blocks, one numpy step for row i of every block costs more than separate rows."""
 
 _PIECE_BYTES = 1 << 17
 _VARINT_BYTES_MAX = 10
@@ -35,24 +35,24 @@ _WIDTHS = {"double": 8, "float": 4, "boolean": 1}
 
 
 class FlatField(NamedTuple):
-    """A field of flat records: its kind, and which branch of its union is NULL; None: it is never NULL."""
+    """A field of flat records: its kind, and the index of NULL in its union; None: never NULL."""
 
     kind: str
     null: int | None
 
     @property
     def width(self) -> int | None:
-        """The bytes that every value takes, None where they differ."""
+        """The size of every value in bytes; None if sizes differ."""
         return _WIDTHS.get(self.kind)
 
     @property
     def has_length(self) -> bool:
-        """Whether bytes follow a length."""
+        """Whether a length precedes the bytes."""
         return self.kind in ("string", "bytes")
 
 
 class FieldPass(NamedTuple):
-    """What passes a field: bytes that are always there, then those that `table` names at the place reached."""
+    """How to skip a field: a fixed number of bytes, then as many as `table` holds at the position reached."""
 
     lead: int
     table: Bytes
@@ -60,14 +60,14 @@ class FieldPass(NamedTuple):
 
 
 class RecordPass(NamedTuple):
-    """What passes a record: its fields of different sizes, and the bytes after the last of these."""
+    """How to skip a record: its fields of variable size, and the fixed bytes after the last of them."""
 
     fields: tuple[FieldPass, ...]
     tail: int
 
 
 class Tables:
-    """How many bytes fields take that begin at any byte of `data`, which has spare bytes at its end."""
+    """The size of a field that begins at any byte of `data`, which has spare bytes at its end."""
 
     def __init__(self, data: Bytes) -> None:
         self._data = data
@@ -75,9 +75,9 @@ class Tables:
         self._made: dict[FlatField, Bytes] = {}
 
     def of(self, field: FlatField) -> Bytes:
-        """The table of a field; `FAR` where a text is longer than one byte can say.
+        """The table of a field; `FAR` if the size of a string does not fit in one byte.
 
-        Cost: as many bytes as the data, once for all fields of a kind; about 3 ns for each of them.
+        Cost: as many bytes as the data, once for all fields of a kind; about 3 ns per byte.
         """
         if field not in self._made:
             self._made[field] = self._fill(field)
@@ -109,14 +109,14 @@ class Tables:
         return sizes
 
     def _texts(self) -> Bytes:
-        """A length below 64 is one even byte below 128."""
+        """Sizes of strings; a length below 64 is one even byte below 128."""
         sizes: Bytes = self._data >> np.uint8(1)
         sizes += np.uint8(1)
         sizes |= np.uint8(FAR) * ((self._data & np.uint8(0x81)) != 0).view(np.uint8)
         return sizes
 
     def _with_branches(self, field: FlatField) -> Bytes:
-        """One byte for the branch, and the value behind it unless it is NULL."""
+        """One byte for the branch, plus the value unless it is NULL."""
         inner = self.of(FlatField(field.kind, None))
         sizes: Bytes = (self._data == 2 * (1 - (field.null or 0))).view(np.uint8)
         sizes[:-1] *= inner[1:]
@@ -126,9 +126,9 @@ class Tables:
         return sizes
 
     def far_size(self, field: FlatField, at: int) -> int:
-        """What a field takes whose table says `FAR`.
+        """The size of a field whose table entry is `FAR`.
 
-        Raises: IndexError, OverflowError if it does not end in the data.
+        Raises: IndexError, OverflowError if the field extends beyond the data.
         """
         head = int(field.null is not None)
         length, end = read_long(self._data[at + head : at + head + _VARINT_BYTES_MAX].tobytes(), 0)
@@ -137,7 +137,7 @@ class Tables:
         return head + end + length
 
     def far_sizes(self, field: FlatField, at: Ints) -> Ints:
-        """The same of several places; 0 where a field does not end in the data."""
+        """The same for several positions; 0 if a field extends beyond the data."""
         head = int(field.null is not None)
         values, sizes, is_long = varints(self._view[np.minimum(at + head, len(self._view) - 1)])
         lengths = unzigzag(values)
@@ -146,7 +146,7 @@ class Tables:
         return found
 
     def steps(self, fields: Sequence[FlatField]) -> RecordPass:
-        """What passes a record of these fields."""
+        """The steps that skip a record of these fields."""
         found, lead = [], 0
         for field in fields:
             if field.null is None and field.width is not None:
@@ -158,10 +158,10 @@ class Tables:
 
 
 def row_starts(tables: Tables, fields: Sequence[FlatField], begins: Ints, counts: Ints) -> Ints | None:
-    """Where the records of blocks begin, block after block; anything or None where bytes are not records.
+    """Where the records of blocks begin, block after block; None or arbitrary positions if the bytes are not records.
 
-    Shapes: in — a place and a number of records for each block; out — a place for each record.
-    Cost: 0.1 µs a field and record, with many blocks less.
+    Shapes: in — a position and a number of records per block; out — a position per record.
+    Cost: 0.1 µs per field and record, less with many blocks.
     """
     steps = tables.steps(fields)
     if len(counts) >= _MANY_BLOCKS:
@@ -210,7 +210,7 @@ def _side_by_side(tables: Tables, steps: RecordPass, begins: Ints, counts: Ints)
 
 
 def _bytes(count: int) -> tuple[Bytes, bytearray]:
-    """Numbers of one byte, and the memory they lie in, which is searched faster."""
+    """A uint8 array, and the bytearray that it shares memory with, which is faster to search."""
     room = bytearray(count)
     return np.frombuffer(room, np.uint8), room
 

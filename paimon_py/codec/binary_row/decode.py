@@ -67,7 +67,7 @@ def decode(
     Shapes: in — n rows with arity prefix, none null; out — one array of n per type, or per index in `wanted`.
     Raises:
         CorruptionError: a row has another arity than `types`, or points outside itself.
-        UnsupportedError: a wanted column has a type that is not handled in rows.
+        UnsupportedError: a wanted column has a type that is not supported in rows.
     """
     array = combine(rows) if isinstance(rows, (pa.Array, pa.ChunkedArray)) else binary_array(rows)
     slices = slices_of(array)
@@ -80,11 +80,11 @@ def decode(
 def decode_at(
     buffer: Bytes, starts: Ints, types: Sequence[DataType], wanted: Sequence[int] | None = None
 ) -> list[pa.Array]:
-    """The columns of serialized rows that lie inside one buffer.
+    """The columns of serialized rows inside one buffer.
 
-    Shapes: `buffer` — bytes with eight spare ones at the end; `starts` — position of each row's arity prefix;
-        out — one array of len(starts) per type, or per index in `wanted`.
-    Cost: only wanted columns are touched; nothing is copied but the values.
+    Shapes: `buffer` — bytes, followed by eight spare ones; `starts` — position of each row's arity prefix;
+      out — one array of len(starts) per type, or per index in `wanted`.
+    Cost: only wanted columns are read; only their values are copied.
     Raises:
         CorruptionError: as `decode`; `offset` is the position in the buffer.
     """
@@ -98,7 +98,7 @@ def decode_at(
 
 
 class _Region:
-    """A buffer, its words, and where its meaningful bytes end."""
+    """A buffer, its words, and the end of its meaningful bytes."""
 
     __slots__ = ("buffer", "limit", "view")
 
@@ -108,7 +108,7 @@ class _Region:
         self.limit = limit
 
     def check(self, starts: Ints, lengths: Ints) -> None:
-        """All of these byte ranges lie inside."""
+        """Check that all of these byte ranges are inside the buffer."""
         if not len(starts):
             return
         outside = (lengths < 0) | (starts < 0) | (starts + lengths > self.limit)
@@ -141,7 +141,7 @@ def _field(region: _Region, bases: Ints, arity: int, index: int, kind: DataType)
 
 
 def _values(region: _Region, bases: Ints, positions: Ints, kind: DataType, valid: Mask | None) -> pa.Array:
-    """The values whose slots lie at `positions`; offsets in them count from `bases`."""
+    """The values whose slots are at `positions`; offsets in the slots are relative to `bases`."""
     if has_no_bounds(kind) and valid is not None and not valid.any():
         return pa.nulls(len(positions), to_arrow_type(kind))
     words = region.view[positions]
@@ -299,7 +299,7 @@ def _check_lengths(starts: Ints, lengths: Ints, least: int, valid: Mask | None) 
 def _array(
     region: _Region, starts: Ints, lengths: Ints, element: DataType, valid: Mask | None
 ) -> tuple[Ints, pa.Array]:
-    """Sizes (0 for nulls) and all elements, one list after the other."""
+    """The sizes of lists (0 for nulls) and all elements, one list after the other."""
     _check_lengths(starts, lengths, 8, valid)
     sizes = (region.view[starts] & _LOW).astype(np.int64)
     if valid is not None:

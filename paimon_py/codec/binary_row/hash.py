@@ -33,7 +33,7 @@ def hash_rows(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[Dat
     """`BinaryRow.hashCode` of every row of the given columns.
 
     Shapes: in — columns of equal length n ≥ 0, at least one; out — (n,) int32.
-    Cost: 5–120 ns a row; works in chunks, so memory stays small.
+    Cost: 5–120 ns per row; works in chunks, so memory stays small.
     """
     arrays = [combine(column) for column in columns]
     count = len(arrays[0])
@@ -45,7 +45,7 @@ def hash_rows(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[Dat
 
 
 def hash_row(row: bytes) -> int:
-    """`BinaryRow.hashCode` of one serialized row (with the arity in front)."""
+    """`BinaryRow.hashCode` of one serialized row (with its arity prefix)."""
     words = np.frombuffer(row, "<u4", offset=4)
     hashes = np.full(1, SEED, np.uint32)
     for at in range(len(words)):
@@ -54,7 +54,7 @@ def hash_row(row: bytes) -> int:
 
 
 def hash_words(words: Hashes) -> Int32s:
-    """The hash of rows of four bytes each, as of an INT column in Spark; `words` is overwritten."""
+    """The hash of rows of four bytes each, as Spark hashes an INT column; `words` is overwritten."""
     return _finish(_mix(np.full(len(words), SEED, np.uint32), words), 4).view(np.int32)
 
 
@@ -100,16 +100,16 @@ def _stir(hashes: Hashes) -> Hashes:
 
 
 def _mix_words(hashes: Hashes, words: Words) -> Hashes:
-    """Both halves of 8-byte words, the low one first."""
+    """Mix both halves of 8-byte words, the low half first."""
     low = _mix(hashes, words.astype(np.uint32))
     high = (words >> np.uint64(32)).astype(np.uint32)
     return _mix(low, high) if high.any() else _stir(low)
 
 
 def _mix_items(hashes: Hashes, items: Slices) -> Hashes:
-    """All words of each item, zero-padded, into the hash of its row.
+    """Mix all words of each item, zero-padded, into the hash of its row.
 
-    Rows go longest first, so that each round works on a shrinking prefix; the last few go one by one.
+    Rows are ordered longest first, so that each round works on a shrinking prefix; the last few are hashed one by one.
     """
     rows = np.flatnonzero(items.lengths)
     if not len(rows):
@@ -137,7 +137,7 @@ def _mix_items(hashes: Hashes, items: Slices) -> Hashes:
 
 
 def _longest_first(counts: Ints) -> Ints:
-    """A radix sort where numpy has one."""
+    """The order of falling counts, by radix sort if numpy has one."""
     most = int(counts.max())
     keys = most - counts
     if most < 0x100:
@@ -146,7 +146,7 @@ def _longest_first(counts: Ints) -> Ints:
 
 
 def _mix_few(mixed: Hashes, items: Slices, rows: Ints, done: int) -> None:
-    """The remaining words of a handful of very long items, as plain integers."""
+    """Mix the remaining words of a few very long items, as plain integers."""
     for position, row in enumerate(rows):
         start, length = int(items.starts[row]) + 8 * done, int(items.lengths[row]) - 8 * done
         data = items.data[start : start + length].tobytes()

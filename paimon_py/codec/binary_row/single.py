@@ -1,7 +1,7 @@
-"""One serialized BinaryRow → Arrow arrays of one value each, without the fixed costs of whole columns.
+"""One serialized BinaryRow → Arrow arrays of one value each, without the fixed cost of whole columns.
 
-A partition or the bounds of a file are one row. `decode` needs about thirty calls of numpy for each column, which is
-nothing for a million rows and much of the time that a small file takes.
+A partition or the bounds of a file are one row. `decode` makes about thirty numpy calls per column, which is negligible
+for a million rows but dominates the time for a small file.
 
 Source: format.md §6; Java `BinaryRow`.
 """
@@ -46,7 +46,7 @@ def is_null_at(row: bytes, index: int) -> bool:
 
 
 def _value(row: bytes, kind: DataType, index: int, slot: int) -> pa.Array | None:
-    """One value; None for types, and for damage, that `decode` knows."""
+    """One value; None for types and damaged bytes that are left to `decode`."""
     if not isinstance(kind, Atomic):
         return None
     if is_null_at(row, index):

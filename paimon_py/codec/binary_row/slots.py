@@ -47,10 +47,10 @@ _BYTE_LIMITS = np.array([1 << (8 * n - 1) for n in range(1, 8)], np.uint64)
 class Slots(msgspec.Struct, frozen=True):
     """One column, row by row.
 
-    `words`: the slot; for values with a variable part only its low half, until the part has a place.
-    `valid`: None when nothing is null; slots of nulls are 0.
-    `tail`: (n, k) words that every row has in its variable part, nulls too (zeros), or None.
-    `items`: byte strings of the variable part, length 0 where there is none, or None.
+    `words`: the slot; for values with a variable part only its low half, until the part has an offset.
+    `valid`: None if nothing is null; slots of nulls are 0.
+    `tail`: (n, k) words that every row has in its variable part, including null rows (zeros), or None.
+    `items`: byte strings of the variable part, length 0 for rows without one, or None.
     """
 
     words: Words
@@ -60,27 +60,27 @@ class Slots(msgspec.Struct, frozen=True):
 
 
 def is_wide_decimal(kind: DataType) -> bool:
-    """Whether values lie in the variable part, 16 bytes reserved even for NULL."""
+    """Whether values are stored in the variable part, with 16 bytes reserved even for NULL."""
     return isinstance(kind, Atomic) and kind.root is Root.DECIMAL and (kind.precision or 0) > COMPACT_DECIMAL
 
 
 def is_wide_timestamp(kind: DataType) -> bool:
-    """Whether milliseconds lie in the variable part, 8 bytes reserved even for NULL."""
+    """Whether milliseconds are stored in the variable part, with 8 bytes reserved even for NULL."""
     return isinstance(kind, Atomic) and kind.root in _TIMESTAMPS and (kind.precision or 0) > COMPACT_TIMESTAMP
 
 
 def has_no_bounds(kind: DataType) -> bool:
-    """Whether only NULL stands for a column of the type in rows: statistics do not bound it, and it is not a key."""
+    """Whether rows store only NULL for the type: columns of it have no statistics and cannot be keys."""
     return isinstance(kind, VectorType) or (isinstance(kind, Atomic) and kind.root in _BOUNDLESS)
 
 
 def is_text(kind: DataType) -> bool:
-    """Whether values are byte strings: inline up to seven bytes."""
+    """Whether values are byte strings, which are inline up to seven bytes."""
     return isinstance(kind, Atomic) and kind.root in _TEXTS
 
 
 def element_width(kind: DataType) -> int:
-    """Bytes of an element of this type in an array."""
+    """The size of an element of this type in an array."""
     return _WIDTHS.get(kind.root, 8) if isinstance(kind, Atomic) else 8
 
 
@@ -150,7 +150,7 @@ def _timestamp_slots(array: pa.Array, valid: Mask | None, *, wide: bool) -> Slot
 
 
 def _wide_decimal_slots(values: Words, valid: Mask | None) -> Slots:
-    """Minimal big-endian two's complement of 128-bit integers, in sixteen bytes each."""
+    """Minimal big-endian two's complement of 128-bit integers, padded to sixteen bytes each."""
     low, high = values[:, 0], values[:, 1]
     sign = (high.view(np.int64) >> 63).view(np.uint64)
     flipped_low, flipped_high = low ^ sign, high ^ sign
@@ -171,6 +171,6 @@ def _wide_decimal_slots(values: Words, valid: Mask | None) -> Slots:
 
 
 def spaces(lengths: Ints) -> Ints:
-    """Bytes that items of these lengths take, padding included."""
+    """The sizes of items of these lengths, including padding."""
     out: Ints = (lengths + 7) & ~np.int64(7)
     return out

@@ -1,7 +1,7 @@
-"""What the indexes of a file say about a predicate.
+"""Evaluates a predicate with the indexes of a file.
 
-Source: Java `FileIndexPredicate`; unlike it, no answer here leaves a matching row out: keys that stand for several
-values (timestamps finer than a microsecond) make comparisons wider.
+Source: Java `FileIndexPredicate`; unlike Java, an answer never omits a matching row: if a key stands for several values
+(timestamps finer than a microsecond), comparisons are widened.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ _WRITERS: Mapping[str, Callable[[KeyKind, Mapping[str, str]], IndexWriter]] = {
     "range-bitmap": RangeBitmapWriter,
 }
 _MANY_LITERALS = 10_000
-"""Values that an index is asked for at most; a longer list would cost more than reading."""
+"""The maximum number of values to look up; a longer list would cost more than reading."""
 
 T = TypeVar("T")
 _WIDER: Mapping[str, Test] = {"<": "<=", ">": ">=", "!=": "not null"}
 
 
 class IndexSource(Protocol):
-    """The indexes of one file: `kinds` of a column, and their bytes."""
+    """The indexes of one file: the `kinds` of a column, and their bytes."""
 
     @property
     def path(self) -> str:
-        """What to call the index in errors."""
+        """The name of the index in errors."""
         ...
 
     def kinds(self, column: str) -> Sequence[str]:
-        """Types of indexes that a column has."""
+        """The types of the indexes of a column."""
         ...
 
     def load(self, column: str, kind: str) -> bytes:
@@ -64,7 +64,7 @@ class IndexSource(Protocol):
 
 
 class Indexed(msgspec.Struct, frozen=True):
-    """A file with indexes: its columns by name, as they were when it was written, and its rows."""
+    """A file with indexes: its columns by name, as they were when it was written, and its row count."""
 
     source: IndexSource
     fields: Mapping[str, Field]
@@ -72,12 +72,12 @@ class Indexed(msgspec.Struct, frozen=True):
 
 
 def writer_of(kind: str, type_: Atomic, options: Mapping[str, str]) -> IndexWriter:
-    """Makes an index of a column of a type that the index takes."""
+    """The writer of an index of the given kind for a column; the index must support the type."""
     return _WRITERS[kind](KeyKind.of(type_), options)
 
 
 def matching_rows(predicate: Predicate, file: Indexed) -> Answer:
-    """The rows that may match, never too few; None if the indexes do not know.
+    """The rows that may match, always including all that do; None if the indexes cannot tell.
 
     Args:
         predicate: bound to the columns of the file.
@@ -88,7 +88,7 @@ def matching_rows(predicate: Predicate, file: Indexed) -> Answer:
 
 
 class _Asking:
-    """One predicate over one file; readers are made once."""
+    """Evaluates one predicate over one file; caches its readers."""
 
     def __init__(self, file: Indexed) -> None:
         self._file = file
@@ -154,7 +154,7 @@ class _Asking:
         data = self._file.source.load(field.name, kind)
         reader: IndexReader = self._guard(field.name, kind, lambda: _READERS[kind](key_kind, data))
         if reader.row_count not in (None, self._file.row_count):
-            reason = f"it is of {reader.row_count} rows, the file has {self._file.row_count}"
+            reason = f"it covers {reader.row_count} rows, the file has {self._file.row_count}"
             raise self._damage(field.name, kind, reason)
         return reader
 

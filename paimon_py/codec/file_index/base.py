@@ -1,7 +1,7 @@
-"""What writers and readers of indexes have in common: the questions that are asked, and how answers read.
+"""The interface of index writers and readers: questions and answers.
 
-An answer is a bitmap of rows that may match, never too few, or None where the index does not know. An empty one says
-that no row of the file matches.
+An answer is a bitmap of rows that may match, always including all that do, or None if the index cannot tell. An empty
+bitmap means that no row of the file matches.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Answer = BitMap | None
 
 
 class Question(msgspec.Struct, frozen=True):
-    """Which rows have a value with `value test key`?
+    """Asks which rows have a value with `value test key`.
 
-    `==` asks for any of the keys, `!=` for none of them, the others have one key or none. Keys in ascending order.
+    `==` matches any of the keys, `!=` none of them; the other tests have one key or none. Keys are in ascending order.
     """
 
     test: Test
@@ -29,26 +29,26 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class IndexWriter(Protocol):
-    """Makes the index of one column of one file."""
+    """Builds the index of one column of one file."""
 
     def add(self, column: pa.Array) -> None:
-        """The next rows."""
+        """Add the next rows."""
         ...
 
     def finish(self) -> bytes | None:
-        """The bytes; None if the column holds a value that this index cannot hold, so that there is none."""
+        """The bytes; None if the column contains a value that the index cannot hold, so that no index is written."""
         ...
 
 
 class IndexReader(Protocol):
     """Answers questions about one column of one file.
 
-    Raises: ValueError, IndexError, struct.error or OverflowError where bytes are damaged.
+    Raises: ValueError, IndexError, struct.error or OverflowError if the bytes are damaged.
     """
 
     @property
     def row_count(self) -> int | None:
-        """Rows of the file; None if the index does not say."""
+        """The row count of the file; None if the index does not store it."""
         ...
 
     def ask(self, question: Question) -> Answer:

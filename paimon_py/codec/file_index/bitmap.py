@@ -1,6 +1,6 @@
 """Bitmap indexes: the rows of every distinct value.
 
-Version 1 lists all values; version 2 lists them in order, in blocks, so that a reader looks at one block per value.
+Version 1 lists all values; version 2 stores them in order in blocks, so that a reader needs one block per value.
 
 Source: format.md §11.3; Java `BitmapFileIndex`, `BitmapFileIndexMeta`, `BitmapFileIndexMetaV2`.
 """
@@ -33,9 +33,9 @@ _Place = tuple[int, Union[int, None]]
 
 
 class BitmapWriter:
-    """Memory: as `Collector`, and a bitmap for every distinct value in the end.
+    """Memory: as `Collector`, plus a bitmap for every distinct value at the end.
 
-    A value that alone is larger than a block of version 2 gets a block of its own (Java fails to write it).
+    A value that is larger than a block of version 2 gets its own block (Java fails to write it).
     """
 
     def __init__(self, kind: KeyKind, options: Mapping[str, str]) -> None:
@@ -64,7 +64,7 @@ class BitmapWriter:
         return b"".join((head, *blocks, *bodies))
 
     def _blocks(self, entries: Bytes, sizes: Ints) -> list[bytes]:
-        """What finds a block, then the blocks."""
+        """The directory of the blocks, then the blocks."""
         starts = [0]
         ends = np.cumsum(sizes)
         while starts[-1] < len(sizes):
@@ -83,7 +83,7 @@ class BitmapWriter:
 
 
 def _place(groups: DistinctKeys, bodies: list[bytes]) -> tuple[Ints, Ints]:
-    """Offset and length of every key's bitmap, which is appended to `bodies`; single rows need none."""
+    """The offset and length of every key's bitmap, which is appended to `bodies`; single rows are stored inline."""
     order, starts = groups.rows()
     counts = np.diff(starts)
     offsets = -1 - order[np.minimum(starts[:-1], max(len(order) - 1, 0))] if len(order) else starts[:-1]
@@ -98,7 +98,7 @@ def _place(groups: DistinctKeys, bodies: list[bytes]) -> tuple[Ints, Ints]:
 
 
 class _Entries(NamedTuple):
-    """Some keys in ascending order, and where their bitmaps lie: offsets, and lengths where the version has them."""
+    """Keys in ascending order, with the offsets of their bitmaps, and the lengths if the version stores them."""
 
     keys: Sequence[Key]
     offsets: Sequence[int]
@@ -109,14 +109,14 @@ class _Entries(NamedTuple):
         return (self.offsets[at], self.lengths[at]) if at < len(self.keys) and self.keys[at] == key else None
 
     def check(self) -> _Entries:
-        """The entries themselves; ValueError if keys do not ascend."""
+        """Returns the entries; raises ValueError if their keys do not ascend."""
         if any(map(operator.ge, self.keys, self.keys[1:])):
             raise ValueError("its keys are not in order")
         return self
 
 
 class BitmapReader:
-    """See `IndexReader`. Blocks and bitmaps are decoded when they are asked for."""
+    """See `IndexReader`. Blocks and bitmaps are decoded on demand."""
 
     def __init__(self, kind: KeyKind, data: bytes) -> None:
         self._kind = kind
@@ -164,7 +164,7 @@ class BitmapReader:
         return None if at < 0 else self._block(at).find(key)
 
     def _beyond(self, key: Key, *, below: bool, same: bool) -> Answer:
-        """The rows of all keys on one side of a key; None if there are so many that reading is cheaper."""
+        """The rows of all keys above or below a key; None if there are so many that reading is cheaper."""
         found: list[_Place] = []
         for entries in self._side(key, below):
             at = bisect.bisect_right(entries.keys, key) if below is same else bisect.bisect_left(entries.keys, key)
@@ -175,7 +175,7 @@ class BitmapReader:
         return BitMap.union(BitMap(), *(self._bitmap(*place) for place in found))
 
     def _side(self, key: Key, below: bool) -> Iterator[_Entries]:
-        """The keys on one side of a key, and some more."""
+        """The keys above or below a key, and possibly some more."""
         if self._version == 1:
             yield self._all[0]
             return
@@ -195,14 +195,14 @@ class BitmapReader:
 
     @property
     def _body(self) -> int:
-        """Where the bitmaps begin."""
+        """The offset of the bitmaps."""
         if self._version == 1:
             return self._all[1]
         return self._block_start + int(struct.unpack_from(">i", self._data, self._blocks[1])[0])
 
     @lazy_property
     def _all(self) -> tuple[_Entries, int]:
-        """All keys of version 1, and where the bitmaps begin."""
+        """All keys of version 1, and the offset of the bitmaps."""
         entries, end = self._entries(self._at, self._keys, 4)
         order = sorted(range(len(entries.keys)), key=entries.keys.__getitem__)
         keys, offsets = [entries.keys[at] for at in order], [entries.offsets[at] for at in order]
@@ -210,7 +210,7 @@ class BitmapReader:
 
     @lazy_property
     def _blocks(self) -> tuple[_Entries, int]:
-        """The first key and the offset of every block, and where that list ends."""
+        """The first key and the offset of every block, and the end of that list."""
         count = struct.unpack_from(">i", self._data, self._at)[0]
         entries, end = self._entries(self._at + 4, count, 4)
         return entries.check(), end
@@ -220,7 +220,7 @@ class BitmapReader:
         return self._blocks[1] + 4
 
     def _entries(self, at: int, count: int, tail: int) -> tuple[_Entries, int]:
-        """Stored keys, each with `tail` bytes that begin with an offset of four bytes; and where the last one ends."""
+        """Stored keys, each followed by `tail` bytes that begin with a four-byte offset; and their end."""
         if not 0 <= count <= len(self._data):
             raise ValueError(f"{count} keys cannot be")
         if self._kind.is_text:

@@ -24,7 +24,7 @@ _CHUNK_ROWS = 65_536
 
 
 class BloomFilterWriter:
-    """Memory: the filter with a byte for every bit, 4.8 MB for a million items."""
+    """Memory: the filter with one byte per bit, 4.8 MB for a million items."""
 
     def __init__(self, kind: KeyKind, options: Mapping[str, str]) -> None:
         self._kind = kind
@@ -76,7 +76,7 @@ class BloomFilterReader:
 
 
 def _places(hashes: Ints, count: int, bits: int) -> Ints:
-    """The bits of every hash, one row per hash function, in Java's 32-bit arithmetic."""
+    """The bit positions of every hash, one row per hash function, in Java's 32-bit arithmetic."""
     low, high = hashes.astype(np.int32), (hashes >> 32).astype(np.int32)
     steps = np.arange(1, count + 1, dtype=np.int32)[:, None]
     mixed = low + steps * high

@@ -1,4 +1,4 @@
-"""Bit-sliced indexes of numbers: one for values from zero on, one for the absolute values of the others.
+"""Bit-sliced indexes of numbers: one for values of at least zero, one for the absolute values of the others.
 
 Source: format.md §11.4; Java `BitSliceIndexBitmapFileIndex`, `BitSliceIndexRoaringBitmap`.
 """
@@ -24,10 +24,10 @@ _LEAST = np.iinfo(np.int64).min
 
 
 class BsiWriter:
-    """Memory: 9 bytes a row.
+    """Memory: 9 bytes per row.
 
-    The smallest 64-bit number has no absolute value, and a wider decimal no place: a file with one has no such index
-    (Java fails to write it).
+    The smallest 64-bit number has no absolute value, and wider decimals do not fit: a file that contains such a value
+    gets no index (Java fails to write it).
     """
 
     def __init__(self, kind: KeyKind, options: Mapping[str, str]) -> None:  # noqa: ARG002
@@ -91,7 +91,7 @@ class BsiReader:
 
     @lazy_property
     def _parts(self) -> tuple[tuple[int, BitSlices], tuple[int, BitSlices]]:
-        """What is taken off the numbers, and the rest of them, for both signs."""
+        """The offset that is subtracted from the numbers, and the sliced remainders, for both signs."""
         first, at = _read_part(self._data, 5)
         second, at = _read_part(self._data, at)
         if at != len(self._data):

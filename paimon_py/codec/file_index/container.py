@@ -1,4 +1,5 @@
-"""The container of a file's indexes: a head that says which columns have which indexes and where, then their bytes.
+"""The container of a file's indexes: a header that lists the indexes of each column with their offsets, then their
+bytes.
 
 Source: format.md §11.1; Java `FileIndexFormat`.
 """
@@ -13,7 +14,7 @@ import msgspec
 from paimon_py.errors import CorruptionError
 
 PREFIX_BYTES = 16
-"""Bytes that tell how long the head is."""
+"""The number of bytes needed to find the length of the head."""
 
 _MAGIC = 1493475289347502
 _VERSION = 1
@@ -24,23 +25,23 @@ _PLACE = struct.Struct(">ii")
 
 
 class IndexPlace(msgspec.Struct, frozen=True):
-    """Where the bytes of an index lie in the container; `start` is −1 where there are none."""
+    """The range of an index in the container; `start` is −1 for an empty index."""
 
     start: int
     length: int
 
     @property
     def is_empty(self) -> bool:
-        """Whether the index never saw a row."""
+        """Whether the index contains no row."""
         return self.start == _EMPTY
 
 
 Head = dict[str, dict[str, IndexPlace]]
-"""Places by column (`map[key]` for the values of a map) and type of index."""
+"""Places by column (`map[key]` for the values of a map) and index type."""
 
 
 def encode(indexes: Mapping[str, Mapping[str, bytes | None]]) -> bytes:
-    """The container of indexes by column and type; None for an index that never saw a row."""
+    """The container of indexes by column and type; None for an index without rows."""
     names = [(_utf(column), [(_utf(kind), data) for kind, data in kinds.items()]) for column, kinds in indexes.items()]
     size = PREFIX_BYTES + 8 + sum(len(column) + 4 + sum(len(k) + 8 for k, _ in kinds) for column, kinds in names)
     head = [_PREFIX.pack(_MAGIC, _VERSION, size), _INT.pack(len(names))]
@@ -56,9 +57,9 @@ def encode(indexes: Mapping[str, Mapping[str, bytes | None]]) -> bytes:
 
 
 def head_bytes(prefix: bytes, path: str) -> int:
-    """How many bytes the head has, from its first `PREFIX_BYTES`.
+    """The length of the head, from the first `PREFIX_BYTES` bytes.
 
-    Raises: CorruptionError if this is not a container, or one of an unknown version.
+    Raises: CorruptionError if the bytes are not a container, or the version is unknown.
     """
     if len(prefix) < PREFIX_BYTES:
         raise CorruptionError(f"{path} ends after {len(prefix)} bytes; it should be a file index", path=path)
@@ -68,12 +69,12 @@ def head_bytes(prefix: bytes, path: str) -> int:
     if version != _VERSION:
         raise CorruptionError(f"{path} is a file index of version {version}; only 1 is known", path=path, offset=8)
     if size < PREFIX_BYTES + 8:
-        raise CorruptionError(f"{path}: a head of {size} bytes cannot be", path=path, offset=12)
+        raise CorruptionError(f"{path}: a head of {size} bytes is impossible", path=path, offset=12)
     return int(size)
 
 
 def decode_head(head: bytes, path: str) -> Head:
-    """Where the indexes lie.
+    """Decode the places of the indexes.
 
     Raises: CorruptionError
     """
@@ -94,19 +95,19 @@ def decode_head(head: bytes, path: str) -> Head:
                 kind, at = _text(head, at)
                 place = IndexPlace(*_PLACE.unpack_from(head, at))
                 if (kind in kinds or place.length < 0 or place.start != end) and (not place.is_empty or place.length):
-                    raise ValueError(f"the {kind} of {column!r} cannot lie at {place.start}, {end} is expected")
+                    raise ValueError(f"the {kind} of {column!r} begins at {place.start}, {end} is expected")
                 end += place.length
                 kinds[kind] = place
                 at += 8
         if _INT.unpack_from(head, at)[0] != size - at - 4:
-            raise ValueError("it does not end where it says")
+            raise ValueError("its length does not match its content")
         return found
     except (struct.error, ValueError) as error:
         raise CorruptionError(f"the head of {path} is damaged: {error}", path=path, offset=PREFIX_BYTES) from error
 
 
 def decode(data: bytes, path: str) -> dict[str, dict[str, bytes | None]]:
-    """All indexes of a container that is in memory.
+    """All indexes of a container in memory.
 
     Raises: CorruptionError
     """
@@ -119,7 +120,7 @@ def decode(data: bytes, path: str) -> dict[str, dict[str, bytes | None]]:
 def cut(data: bytes, place: IndexPlace, path: str) -> bytes:
     """The bytes of one index.
 
-    Raises: CorruptionError if they are not all there.
+    Raises: CorruptionError if some are missing.
     """
     part = data[place.start : place.start + place.length] if place.start >= 0 and place.length >= 0 else b""
     if len(part) != place.length:

@@ -1,4 +1,4 @@
-"""Which rows of a column hold which value: what bitmap indexes are made from.
+"""The distinct values of a column with the rows of each: the input of bitmap indexes.
 
 Source: Java `BitmapFileIndex.Writer`, `RangeBitmap.Appender`.
 """
@@ -23,7 +23,7 @@ class DistinctKeys(NamedTuple):
     Attributes:
         numbers: keys that are numbers; empty otherwise.
         strings: keys that are byte strings; empty otherwise.
-        codes: for every row the number of its key, −1 for NULL.
+        codes: the number of its key for every row, −1 for NULL.
     """
 
     numbers: Ints
@@ -32,7 +32,7 @@ class DistinctKeys(NamedTuple):
 
     @property
     def key_count(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         return len(self.numbers) or len(self.strings.starts)
 
     @property
@@ -41,16 +41,16 @@ class DistinctKeys(NamedTuple):
         return np.flatnonzero(self.codes < 0)
 
     def rows(self) -> tuple[Ints, Ints]:
-        """All rows with a value, ordered by key, and where each key's rows begin (one more at the end)."""
+        """All rows with a value, ordered by key, and the start of each key's rows (plus the end)."""
         order = np.argsort(self.codes, kind="stable")
         starts = np.searchsorted(self.codes[order], np.arange(self.key_count + 1))
         return order, starts
 
 
 class Collector:
-    """The values of one column of a file, batch by batch.
+    """Collects the values of one column of a file, batch by batch.
 
-    Memory: 8 bytes a number, 4 bytes a text and each distinct text of a batch once.
+    Memory: 8 bytes per number; 4 bytes per string, plus each distinct string of a batch once.
     """
 
     def __init__(self, kind: KeyKind) -> None:
@@ -60,7 +60,7 @@ class Collector:
         self._valid: list[Mask] = []
 
     def add(self, column: pa.Array) -> None:
-        """The next rows."""
+        """Add the next rows."""
         if self._kind.is_text:
             self._parts.append(column.dictionary_encode())
             return
@@ -68,7 +68,7 @@ class Collector:
         self._valid.append(validity_mask(column))
 
     def groups(self) -> DistinctKeys:
-        """What was collected."""
+        """The distinct keys of the collected rows."""
         if self._kind.is_text:
             return _text_groups(self._parts)
         numbers = np.concatenate([*self._numbers, np.empty(0, np.int64)])
@@ -80,9 +80,9 @@ class Collector:
 
 
 def stored_keys(groups: DistinctKeys, kind: KeyKind, tails: Bytes) -> tuple[Bytes, Ints]:
-    """Every key as it is stored, followed by its row of `tails`; all of that in a row, and the size of each.
+    """Every key in stored form followed by its row of `tails`, all concatenated, and the size of each.
 
-    Cost: no Python step per key.
+    Cost: no Python code per key.
     """
     if not kind.is_text:
         rows = np.concatenate([kind.store(groups.numbers), tails], axis=1)

@@ -1,7 +1,7 @@
-"""Values of a column as keys of an index: 64-bit numbers in the order of the values, or byte strings.
+"""Column values as index keys: 64-bit numbers in the order of the values, or byte strings.
 
-Floats become numbers that sort as Java's `compare` does (−0.0 before 0.0, NaN last); timestamps become milliseconds up
-to precision 3 and microseconds beyond, so that keys of nanoseconds stand for several values.
+Floats become numbers that sort like Java's `compare` (−0.0 before 0.0, NaN last). Timestamps become milliseconds up to
+precision 3 and microseconds above, so that one key stands for several values with nanoseconds.
 
 Source: format.md §11; Java `BitmapTypeVisitor`, `KeyFactory`, `BitSliceIndexBitmapFileIndex.getValueMapper`.
 """
@@ -41,10 +41,10 @@ _EXACT = Context(prec=MAX_PREC)
 
 
 class KeyKind(msgspec.Struct, frozen=True):
-    """How values of a type are keys.
+    """How to convert values of a type to keys.
 
     Attributes:
-        width: bytes of a stored number; 0 for byte strings, which are stored behind a length of four bytes.
+        width: size of a stored number in bytes; 0 for byte strings, which are stored after a length of four bytes.
         is_exact: whether a key stands for one value only.
     """
 
@@ -54,7 +54,7 @@ class KeyKind(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, type_: Atomic) -> KeyKind:
-        """The kind for a type that some index takes."""
+        """The key kind of a type that some index supports."""
         exact = type_.root not in _TIMESTAMPS or _precision(type_) <= 6
         return cls(type_, 0 if type_.root in _STRINGS else _WIDTHS[type_.root], exact)
 
@@ -64,7 +64,7 @@ class KeyKind(msgspec.Struct, frozen=True):
         return not self.width
 
     def key(self, literal: LiteralValue) -> Key:
-        """The key of a literal that the type can hold."""
+        """The key of a literal that is valid for the type."""
         if isinstance(literal, str):
             return literal.encode()
         if isinstance(literal, BinaryValue):
@@ -85,7 +85,7 @@ class KeyKind(msgspec.Struct, frozen=True):
         return int(literal)
 
     def numbers(self, column: pa.Array) -> Ints:
-        """The keys of a column of numbers; what lies under a null is arbitrary."""
+        """The keys of a numeric column; keys of null slots are arbitrary."""
         values = numpy_values(column)
         root = self.type.root
         if root in _FLOATS:
@@ -101,7 +101,7 @@ class KeyKind(msgspec.Struct, frozen=True):
         return numbers
 
     def fits(self, column: pa.Array) -> Mask:
-        """Where the value of a column of numbers is its key; elsewhere a decimal is wider than 64 bits."""
+        """A mask of values that equal their keys; false for decimals wider than 64 bits."""
         if self.type.root is not Root.DECIMAL:
             return np.ones(len(column), np.bool_)
         words = numpy_values(column).view(np.int64)
@@ -109,7 +109,7 @@ class KeyKind(msgspec.Struct, frozen=True):
         return found
 
     def bits(self, numbers: Ints) -> Ints:
-        """Keys as the numbers that are stored: floats as their bits."""
+        """Keys as the numbers that are stored: the bits of floats."""
         return _from_ordered(numbers, self.width) if self.type.root in _FLOATS else numbers
 
     def store(self, numbers: Ints) -> Bytes:
@@ -118,7 +118,7 @@ class KeyKind(msgspec.Struct, frozen=True):
         return data.view(np.uint8).reshape(len(numbers), self.width)
 
     def load(self, data: bytes | Bytes) -> Ints:
-        """The inverse of `store`, from the bytes of all keys."""
+        """The inverse of `store`, from the concatenated bytes of all keys."""
         raw: Ints = np.frombuffer(data, f">i{self.width}").astype(np.int64)
         if self.type.root is Root.BOOLEAN:
             raw = np.minimum(np.abs(raw), 1)
@@ -130,7 +130,7 @@ def _precision(type_: Atomic) -> int:
 
 
 def _to_ordered(bits: Ints, width: int) -> Ints:
-    """Bits of floats, sign-extended, as numbers in Java's order; every NaN is one key."""
+    """Sign-extended float bits as numbers in Java's order; all NaNs have one key."""
     infinity, nan = _NANS[width]
     magnitude = bits & np.int64((1 << (8 * width - 1)) - 1)
     bits = np.where(magnitude > infinity, nan, bits)
@@ -138,6 +138,6 @@ def _to_ordered(bits: Ints, width: int) -> Ints:
 
 
 def _from_ordered(numbers: Ints, width: int) -> Ints:
-    """Negative floats have their bits turned over but the sign; twice is none."""
+    """Flips all bits but the sign of negative floats; applied twice, it is the identity."""
     flipped: Ints = numbers ^ ((numbers >> 63) & np.int64((1 << (8 * width - 1)) - 1))
     return flipped

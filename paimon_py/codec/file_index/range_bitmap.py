@@ -1,4 +1,4 @@
-"""Range bitmaps: a sorted dictionary of the distinct values, and the rows' places in it as bit slices.
+"""Range bitmaps: a sorted dictionary of the distinct values, and each row's index in it as bit slices.
 
 Source: format.md §11.5; Java `RangeBitmap`, `BitSliceIndexBitmap`, `ChunkedDictionary`, `FixedLengthChunk`,
 `VariableLengthChunk`.
@@ -26,7 +26,7 @@ from paimon_py.spec.types import Root
 _VERSION = 1
 _CHUNK_BYTES = 16 << 10
 _ALONE = (Root.BOOLEAN, Root.TINYINT, Root.SMALLINT)
-"""Types of which every key makes a chunk, unless an option says otherwise."""
+"""Types for which every key forms its own chunk, unless an option configures otherwise."""
 
 _SLICES_OF_NOTHING = 64
 
@@ -53,7 +53,7 @@ class RangeBitmapWriter:
 
 
 def _dictionary(keys: Bytes, sizes: Ints, kind: KeyKind, chunk_bytes: int) -> bytes:
-    """The chunks: each begins with a key in its header; the others follow in an area for the keys of all chunks."""
+    """The chunks: each stores its first key in its header; a shared area stores the other keys of all chunks."""
     ends = np.cumsum(sizes)
     starts = ends - sizes
     headers, areas = [], []
@@ -102,7 +102,7 @@ def _codes(groups: DistinctKeys) -> bytes:
 
 
 class RangeBitmapReader:
-    """See `IndexReader`. The dictionary is searched where it lies; slices are decoded when they are asked for."""
+    """See `IndexReader`. The dictionary is searched in its encoded form; slices are decoded on demand."""
 
     def __init__(self, kind: KeyKind, data: bytes) -> None:
         self._kind = kind
@@ -139,7 +139,7 @@ class RangeBitmapReader:
         return found | same if question.test.endswith("=") else found
 
     def _find(self, key: Key) -> tuple[int, bool]:
-        """The code of a key, or of the first greater one."""
+        """The code of a key, or of the next greater one; and whether the key exists."""
         chunks, offsets_length = struct.unpack_from(">ii", self._data, self._dictionary_at + 5)
         low, high = 0, chunks
         while low < high:
@@ -172,14 +172,14 @@ class RangeBitmapReader:
         return code + 1 + bottom, False
 
     def _chunk(self, number: int) -> tuple[Key, int]:
-        """The first key of a chunk, and where the rest of its header is."""
+        """The first key of a chunk, and the position of the rest of its header."""
         body = self._dictionary_at + 4 + self._int(self._dictionary_at)
         offsets_length = self._int(self._dictionary_at + 9)
         at = body + offsets_length + self._int(body + 4 * number)
         return self._key(at + 1)
 
     def _key(self, at: int) -> tuple[Key, int]:
-        """A stored key, and where it ends."""
+        """A stored key, and its end."""
         if not self._kind.is_text:
             end = at + self._kind.width
             return int(self._kind.load(self._data[at:end])[0]), end

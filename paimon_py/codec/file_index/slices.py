@@ -1,4 +1,4 @@
-"""Bit slices: numbers of rows as one bitmap per binary digit.
+"""Bit slices: the numbers of rows as one bitmap per binary digit.
 
 Source: P. O'Neil and D. Quass, "Improved query performance with variant indexes"; Java `BitSliceIndexRoaringBitmap`,
 `BitSliceIndexBitmap`.
@@ -16,7 +16,7 @@ from paimon_py.codec.columns import Ints
 
 
 class BitSlices:
-    """Numbers that are not negative, of the rows in `existing`; `slices[i]` has the rows whose digit i is one."""
+    """Non-negative numbers of the rows in `existing`; `slices[i]` contains the rows whose digit i is one."""
 
     __slots__ = ("existing", "slices")
 
@@ -28,7 +28,7 @@ class BitSlices:
         self.slices = slices
 
     def compare(self, number: int) -> tuple[BitMap, BitMap, BitMap]:
-        """The rows whose number is less, the same, and greater."""
+        """The rows with a smaller, an equal, and a greater number."""
         if number < 0:
             return BitMap(), BitMap(), BitMap(self.existing)
         if number >> len(self.slices):
@@ -46,6 +46,6 @@ class BitSlices:
 
 
 def bit_slices(rows: Ints, numbers: Ints, count: int) -> list[BitMap]:
-    """The slices 0 … count − 1 of the numbers of some rows."""
+    """Slices 0 … count − 1 of the numbers of some rows."""
     bits = numbers.astype(np.uint64)
     return [bitmap_of(rows[(bits >> np.uint64(digit)) & np.uint64(1) == 1]) for digit in range(count)]

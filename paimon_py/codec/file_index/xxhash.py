@@ -1,6 +1,6 @@
 """xxHash64 of many byte strings at once.
 
-Source: the xxHash specification; Java's bloom filter hashes texts and binaries with it, seed 0.
+Source: the xxHash specification; Java's bloom filter hashes strings and binaries with it, seed 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def xxhash64(strings: Slices) -> Words:
     """The hash of every string.
 
     Shapes: in — n strings; out — (n,) uint64.
-    Cost: a few array steps per 32 bytes of the longest string, each over the strings that are so long.
+    Cost: a few array steps per 32 bytes of the longest string, each over the strings of at least that length.
     """
     order = np.argsort(-strings.lengths, kind="stable")
     starts, lengths = strings.starts[order], strings.lengths[order]
@@ -48,7 +48,7 @@ def xxhash64(strings: Slices) -> Words:
 
 
 def _stripes(words: Words, starts: Ints, counts: Ints) -> Words:
-    """The state after all whole stripes of 32 bytes; strings are ordered by falling length."""
+    """The state after all complete stripes of 32 bytes; strings are ordered longest first."""
     rows = len(starts)
     lanes = np.zeros((4, rows), np.uint64)
     with np.errstate(over="ignore"):

@@ -1,7 +1,7 @@
 """Manifests and manifest lists: Avro bytes and columns of entries.
 
-`entries.py` and `lists.py` are the doors; `lockstep.py` decodes many records at once by the steps of `program.py`,
-`copy.py` copies entries without decoding them.
+`entries.py` and `lists.py` are the entry points; `lockstep.py` decodes many records at once with the steps of
+`program.py`; `copy.py` copies entries without decoding them.
 
 Source: format.md §5.
 """

@@ -1,7 +1,7 @@
 """Manifest entries as columns: positions and numbers over one buffer of Avro records.
 
-Nothing becomes a Python object until it is asked for: pruning looks at numbers and raw row bytes, and only surviving
-entries turn into `ManifestEntry` values.
+Python objects are created only on demand: pruning works on numbers and raw row bytes, and only the remaining entries
+become `ManifestEntry` values.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from paimon_py.lazy import lazy_property
 from paimon_py.spec.data_file import DataFile, FileKind, FileSource, ManifestEntry, Stats
 
 ABSENT = -(2**63)
-"""What a number column holds where the record has null or the file's schema lacks the field."""
+"""The value of a number column for null, or if the file's schema lacks the field."""
 
 SPARE_BYTES = 64
-"""Zero bytes at the end of a buffer: reads of any fixed width near the end stay inside."""
+"""Zero bytes at the end of a buffer, so that reads of any fixed width near the end stay in bounds."""
 
 _FILE = "_FILE"
 NUMBERS: dict[tuple[str, ...], str] = {
@@ -78,14 +78,14 @@ OPTIONAL = frozenset(
         ("_WRITE_COLS",),
     )
 )  # fmt: skip
-"""Fields that may be null, and that files of old writers lack: releases before 0.9 end with the first or second."""
+"""Fields that may be null or missing in files of old writers: files before 0.9 end with the first or second."""
 
 _SPAN_NAMES = (*SPANS.values(), *ARRAYS.values(), "record")
 ROW_OF = {name: row for row, name in enumerate(NUMBERS.values())}
 ROW_OF |= {name: len(ROW_OF) + 2 * at for at, name in enumerate(_SPAN_NAMES)}
 SHAPE_ROW = len(NUMBERS) + 2 * len(_SPAN_NAMES)
 ROW_COUNT = SHAPE_ROW + 1
-"""Rows of the table: one per number, two (position, length) per span, and which schema the record has."""
+"""Rows of the table: one per number, two (position, length) per span, and the number of the record's schema."""
 
 _RECORD = ROW_OF["record"]
 _GATHERED = 4096
@@ -118,7 +118,7 @@ class EntryColumns:
     Attributes:
         buffer: Avro records, with spare bytes at the end.
         table: int64, one row per column (`ROW_OF`), one column per entry.
-        schemas: JSON texts of the Avro schemas that the records were written with.
+        schemas: JSON of the Avro schemas that the records were written with.
         kind … first_row_id: numbers; ABSENT where null.
     """
 
@@ -146,7 +146,7 @@ class EntryColumns:
 
     @classmethod
     def empty(cls) -> EntryColumns:
-        """No entries."""
+        """A value without entries."""
         return cls(np.zeros(SPARE_BYTES, np.uint8), np.zeros((ROW_COUNT, 0), np.int64), ())
 
     def __len__(self) -> int:
@@ -157,22 +157,22 @@ class EntryColumns:
 
     @property
     def nbytes(self) -> int:
-        """Memory of buffer and table."""
+        """Memory of the buffer and the table."""
         return int(self.buffer.nbytes + self.table.nbytes)
 
     def take(self, indices: Ints | Mask | slice) -> EntryColumns:
-        """The entries at these positions (or where a mask is True), over the same buffer."""
+        """The entries at these positions (or where a mask is True), sharing the buffer."""
         if isinstance(indices, np.ndarray) and indices.dtype == np.bool_ and bool(indices.all()):
             return self
         return EntryColumns(self.buffer, self.table[:, indices], self.schemas)
 
     def slices(self, field: str) -> Slices:
-        """Where the bytes of a string, bytes or array field lie; length −1 is null."""
+        """The byte ranges of a string, bytes or array field; length −1 is null."""
         row = ROW_OF[field]
         return Slices(self.buffer, self.table[row], self.table[row + 1])
 
     def rows(self, field: str) -> tuple[Bytes, Ints]:
-        """Buffer and positions of serialized BinaryRows, as `decode_at` takes them.
+        """The buffer, and the positions of serialized BinaryRows, as `decode_at` takes them.
 
         `field`: partition, min_key, max_key, key_min, key_max, value_min or value_max.
         """
@@ -212,18 +212,18 @@ class EntryColumns:
         return Distinct(numpy_values(encoded.indices).astype(np.int64), encoded.dictionary)
 
     def in_partitions(self, is_chosen: Callable[[pa.Array], Mask]) -> Mask:
-        """Which entries lie in chosen partitions; exact, since every row of a partition has its values.
+        """A mask of the entries in chosen partitions; exact, since all rows of a partition share its values.
 
         Args:
-            is_chosen: which of some serialized partitions are chosen, such as a `PartitionChoice`.
+            is_chosen: returns a mask for serialized partitions, such as a `PartitionChoice`.
 
-        Cost: one evaluation over the distinct partitions.
+        Cost: one evaluation per distinct partition.
         """
         codes, values = self.distinct("partition")
         return is_chosen(values)[codes]
 
     def knows(self, field: str) -> bool:
-        """Whether any entry has a value in a field of bytes, texts or lists."""
+        """Whether any entry has a value in a bytes, string or list field."""
         return bool((self.slices(field).lengths >= 0).any())
 
     def lists(self, field: str) -> tuple[Ints, list[tuple[str, ...] | None]]:
@@ -244,7 +244,7 @@ class EntryColumns:
         return {(partitions[int(codes[part[0]])], int(self.bucket[part[0]])): part for part in parts}
 
     def null_counts(self, field: str, slot: int) -> pa.Array:
-        """Null counts of one column of the statistics, as int64; null is unknown.
+        """The null counts of one column of the statistics, as int64; null if unknown.
 
         `field`: key_null_counts or value_null_counts. Entries with fewer slots have null.
         """
@@ -256,22 +256,22 @@ class EntryColumns:
         return from_numpy(numbers[codes], pa.int64(), valid[codes])
 
     def value_stats(self) -> list[tuple[Stats, tuple[str, ...] | None]]:
-        """Statistics of the columns of each file, and which columns they cover; None: all.
+        """The column statistics of each file, and the columns that they cover; None: all.
 
-        Cost: about 3 µs each; prune first.
+        Cost: about 3 µs per entry; prune first.
         """
         return _Values(self).value_stats()
 
     def entries(self) -> list[ManifestEntry]:
         """The entries as values.
 
-        Cost: about 15 µs each; prune first.
+        Cost: about 15 µs per entry; prune first.
         """
         return _Values(self).entries()
 
 
 def concat(parts: Sequence[EntryColumns]) -> EntryColumns:
-    """All entries of `parts`, in order, over one new buffer that leaves out what no part needs at its ends."""
+    """All entries of `parts`, in order, over one new buffer, without unused bytes at the ends of the old ones."""
     parts = [part for part in parts if len(part)]
     if not parts:
         return EntryColumns.empty()
@@ -294,7 +294,7 @@ def concat(parts: Sequence[EntryColumns]) -> EntryColumns:
 
 
 def compact(columns: EntryColumns) -> EntryColumns:
-    """The same entries over a buffer that holds their records alone."""
+    """The same entries over a buffer that contains only their records."""
     starts, lengths = columns.table[_RECORD], columns.table[_RECORD + 1]
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(columns) else 0
@@ -311,7 +311,7 @@ def compact(columns: EntryColumns) -> EntryColumns:
 
 
 class _Values:
-    """Turns columns into values; one list per column, made once."""
+    """Converts columns to values; caches one list per column."""
 
     def __init__(self, columns: EntryColumns) -> None:
         self.columns = columns
@@ -409,9 +409,9 @@ def _optional(number: int) -> int | None:
 
 
 def file_source(number: int) -> FileSource | None:
-    """Who wrote a file.
+    """The kind of writer that created a file.
 
-    Raises: CorruptionError for a number that nobody knows.
+    Raises: CorruptionError if the number is unknown.
     """
     if number == ABSENT:
         return None
@@ -446,7 +446,7 @@ def _first(slices: Slices) -> Slices:
 
 
 def _all_same(slices: Slices) -> bool:
-    """Whether there is at least one byte string and all are equal (and short: longer ones are not compared)."""
+    """Whether there is at least one byte string and all are equal (long strings are not compared: False)."""
     lengths = slices.lengths
     if not len(lengths) or not 0 <= int(lengths[0]) <= SPARE_BYTES or not bool((lengths == lengths[0]).all()):
         return False

@@ -1,7 +1,7 @@
-"""Writing entries that were read before: their bytes are copied, so fields that are not known here survive.
+"""Copies the encoded bytes of entries, so that unknown fields survive.
 
-Records of older writers lack fields that newer ones append at the end; a null for each makes them equal. Records that
-cannot be brought under one schema that way go into files of their own.
+Records of older writers lack fields that newer ones append at the end; appending a null for each makes them compatible.
+Records for which this is impossible go into separate files.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from paimon_py.codec.manifest.schemas import MANIFEST
 
 
 class Copied(NamedTuple):
-    """A manifest made of copied records, and the entries in it."""
+    """A manifest of copied records, and the entries in it."""
 
     data: bytes
     columns: EntryColumns
 
 
 class _Family(NamedTuple):
-    """A schema to write, and how many nulls each schema of the records lacks at its end (None: does not fit)."""
+    """A schema to write, and the number of nulls to append to records of each old schema (None: incompatible)."""
 
     schema: bytes
     lacking: tuple[int | None, ...]
 
 
 def copy_manifests(columns: EntryColumns, compression: str, target_bytes: int) -> list[Copied]:
-    """Manifests that hold `columns`, in order; a new one is begun when one has reached `target_bytes`.
+    """Write `columns` to manifests, in order; a new manifest begins when one has reached `target_bytes`.
 
-    Cost: 0.5 µs per entry and compression; nothing is decoded.
+    Cost: 0.5 µs per entry, plus compression; nothing is decoded.
     """
     codec = codec_name(compression)
     compress = deflater(codec)
@@ -55,7 +55,7 @@ def copy_manifests(columns: EntryColumns, compression: str, target_bytes: int) -
 
 
 def _families(columns: EntryColumns) -> list[_Family]:
-    """The fewest schemas that hold all records: ours where it is enough, else the shortest of theirs."""
+    """The smallest set of schemas that covers all records: ours if it suffices, else the shortest of theirs."""
     shapes = [shape_of(text, "manifest") for text in columns.schemas]
     known = {MANIFEST: shape_of(MANIFEST, "manifest")} | dict(zip(columns.schemas, shapes, strict=True))
     left = set(range(len(shapes)))
@@ -71,7 +71,7 @@ def _families(columns: EntryColumns) -> list[_Family]:
 
 
 def _count_held(shape: Shape, shapes: list[Shape]) -> int:
-    """How many of `shapes` can be brought under `shape`."""
+    """The number of `shapes` whose records can be converted to `shape`."""
     return sum(tail_nulls(shape, other) is not None for other in shapes)
 
 
@@ -87,7 +87,7 @@ def _records(columns: EntryColumns, family: _Family) -> list[bytes]:
 
 
 def _roll(blocks: list[tuple[int, bytes]], target_bytes: int) -> list[tuple[int, int]]:
-    """Ranges of blocks, each of at least the target size but the last."""
+    """Ranges of blocks, each with at least the target size except the last."""
     ranges = []
     first = size = 0
     for index, (_, raw) in enumerate(blocks):

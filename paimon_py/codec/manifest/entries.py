@@ -1,4 +1,4 @@
-"""Manifests: Avro bytes ↔ entries. Many files are read together, in lock step where that is faster.
+"""Manifests: Avro bytes ↔ entries. Reads many files together, in lock step if that is faster.
 
 Source: format.md §5; Java `ManifestFile`, `ManifestEntrySerializer`.
 """
@@ -35,7 +35,7 @@ from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.spec.data_file import ManifestEntry, Stats
 
 _FEW_ENTRIES = 48
-"""Up to so many entries in all, record after record is faster than lock step."""
+"""Up to this total number of entries, decoding record by record is faster than lock step."""
 
 _NEWEST_VERSION = 99
 _NOT_NEGATIVE = ("size_bytes", "row_count", "schema_id", "level")
@@ -44,7 +44,7 @@ _RECORD = ROW_OF["record"]
 
 
 class _File(msgspec.Struct, frozen=True):
-    """A manifest inside the joined buffer."""
+    """A manifest in the joined buffer."""
 
     path: str
     schema: bytes
@@ -55,16 +55,16 @@ class _File(msgspec.Struct, frozen=True):
 def read_manifests(blobs: Sequence[tuple[str, bytes]]) -> EntryColumns:
     """The entries of manifests, given as (path, bytes), in their order.
 
-    Cost: 3-4 µs per entry and 1 ms for the call; 15 µs per entry for a few.
+    Cost: 3-4 µs per entry plus 1 ms per call; 15 µs per entry for a few entries.
     Raises:
-        CorruptionError: a file is not a whole, well-formed manifest; names file and block.
-        UnsupportedError: a codec, or a version of entries, that is not handled.
+        CorruptionError: a file is not a complete, well-formed manifest; names file and block.
+        UnsupportedError: a codec or entry version that is not supported.
     """
     return read_with_counts(blobs)[0]
 
 
 def read_with_counts(blobs: Sequence[tuple[str, bytes]]) -> tuple[EntryColumns, list[int]]:
-    """Read manifests as `read_manifests` does, and count the entries of every file."""
+    """Read manifests like `read_manifests`, and return the number of entries in every file too."""
     files, raw = _join(blobs)
     counts = [sum(run.entries for run in file.runs) for file in files]
     total = sum(counts)
@@ -94,13 +94,13 @@ def write_manifest(entries: Sequence[ManifestEntry], compression: str = "zstd") 
 
 
 def container(schema: bytes, records: Sequence[bytes], compression: str) -> bytes:
-    """A whole Avro file of encoded records; `compression` as in the options of a table."""
+    """A complete Avro file of encoded records; `compression` as in the table options."""
     codec = codec_name(compression)
     return write_container(header_bytes(schema, codec), pack(records, deflater(codec)))
 
 
 def encode_entry(entry: ManifestEntry) -> bytes:
-    """The Avro record of an entry, by the schema `MANIFEST`."""
+    """The Avro record of an entry, in the schema `MANIFEST`."""
     file = entry.file
     parts = [
         _long(VERSION),
@@ -199,14 +199,14 @@ def _join(blobs: Sequence[tuple[str, bytes]]) -> tuple[list[_File], bytes]:
 
 @functools.lru_cache(maxsize=64)
 def _is_other_layout(schema: bytes) -> bool:
-    """Whether known fields lie in other bytes than Java's, by a schema."""
+    """Whether a schema encodes known fields differently from Java."""
     from paimon_py.codec.manifest.other_layouts import is_other_layout
 
     return is_other_layout(shape_of(schema, "manifest"), shape_of(MANIFEST, "manifest"))
 
 
 def _table(buffer: Bytes, raw: bytes, files: Sequence[_File], number: int, *, few: bool) -> Ints:
-    """The table of all files of one schema."""
+    """The table of all files with one schema."""
     path = files[0].path
     shape = _shape(files[0].schema, path)
     runs = [run for file in files for run in file.runs]
@@ -220,9 +220,9 @@ def _table(buffer: Bytes, raw: bytes, files: Sequence[_File], number: int, *, fe
 
 
 def _least(schema: bytes, path: str) -> int:
-    """Bytes that an entry has at least.
+    """The minimum size of an entry in bytes.
 
-    Raises: CorruptionError if entries cannot have this schema.
+    Raises: CorruptionError if the schema is not one of entries.
     """
     try:
         return _least_of(schema)
@@ -259,7 +259,7 @@ def _check_empty(files: Sequence[_File]) -> None:
 
 
 def _check(columns: EntryColumns, files: Sequence[_File]) -> None:
-    """Refuse numbers that no entry can have."""
+    """Refuse values that are impossible in an entry."""
     versions = columns.version
     wrong = versions != VERSION
     if bool(wrong.any()):
@@ -278,11 +278,11 @@ def _check(columns: EntryColumns, files: Sequence[_File]) -> None:
         bad |= columns.table[ROW_OF[name]] < 0
     if bool(bad.any()):
         at = int(np.argmax(bad))
-        raise _fault("entry with impossible numbers", int(columns.table[_RECORD, at]), files)
+        raise _fault("impossible entry", int(columns.table[_RECORD, at]), files)
 
 
 def _fault(what: str, position: int, files: Sequence[_File]) -> CorruptionError:
-    """The error for a position of the joined buffer."""
+    """The error for a position in the joined buffer."""
     places = [
         (run.start, file.path, offset) for file in files for run, offset in zip(file.runs, file.offsets, strict=True)
     ]

@@ -1,6 +1,6 @@
 """Manifest lists and index manifests: Avro bytes ↔ values.
 
-Both are short, so records are read one after the other.
+Both are short, so records are decoded one by one.
 
 Source: format.md §5.2, §10.1; Java `ManifestList`, `ManifestFileMeta`, `IndexManifestFile`.
 """
@@ -27,17 +27,17 @@ _OPTIONAL_NUMBERS = ("_MIN_BUCKET", "_MAX_BUCKET", "_MIN_LEVEL", "_MAX_LEVEL", "
 
 
 def read_manifest_list(data: bytes, path: str = "manifest list") -> list[ManifestFile]:
-    """The manifests named by a list, in order.
+    """The manifests in a list, in order.
 
     Raises:
-        CorruptionError: not a whole, well-formed list.
-        UnsupportedError: a codec or version that is not handled.
+        CorruptionError: not a complete, well-formed list.
+        UnsupportedError: a codec or version that is not supported.
     """
     return _read(data, path, MANIFEST_LIST, VERSION, _manifest_file)
 
 
 def write_manifest_list(files: Sequence[ManifestFile], compression: str = "zstd") -> bytes:
-    """The bytes of a manifest list, in order; a list without manifests is a file too."""
+    """The bytes of a manifest list, in order; an empty list is a file too."""
     return container(MANIFEST_LIST, [_encode(file) for file in files], compression)
 
 
@@ -45,8 +45,8 @@ def read_index_manifest(data: bytes, path: str = "index manifest") -> list[Index
     """The index files of an index manifest, in order.
 
     Raises:
-        CorruptionError: not a whole, well-formed index manifest.
-        UnsupportedError: a codec or version that is not handled.
+        CorruptionError: not a complete, well-formed index manifest.
+        UnsupportedError: a codec or version that is not supported.
     """
     entries = _read(data, path, INDEX_MANIFEST, INDEX_VERSION, _index_entry)
     if len({(entry.partition, entry.bucket, entry.name) for entry in entries}) < len(entries):
@@ -63,7 +63,7 @@ def write_index_manifest(entries: Sequence[IndexEntry], compression: str = "zstd
 def _read(
     data: bytes, path: str, schema: bytes, version: int, value: Callable[[Mapping[str, Any]], Value]
 ) -> list[Value]:
-    """The values of all records; `schema` is the one of Java 2.x."""
+    """The values of all records; `schema` is the schema of Java 2.x."""
     header = read_header(data, path)
     shape = shape_of(header.schema, path)
     if header.schema != schema:
@@ -166,7 +166,7 @@ def _index_entry(record: Mapping[str, Any]) -> IndexEntry:
 
 
 def _check_index(entry: IndexEntry) -> None:
-    """What an entry says must agree: counts with sizes, and ranges with one another.
+    """Check that the fields of an entry agree: counts with sizes, and ranges with each other.
 
     Raises: ValueError
     """

@@ -1,9 +1,9 @@
-"""Decoding many manifest entries at once: every field of all records in a few numpy steps.
+"""Decodes many manifest entries at once: every field of all records in a few numpy steps.
 
-Avro does not record where a record begins. The decoder therefore guesses candidates from the typical first bytes of an
-entry, decodes all of them side by side, and accepts the guess only if it is consistent: inside every block each record
-ends where the next one starts, the last one ends with the block, and their number is the block's. The result then
-equals that of reading record by record. An impossible candidate is marked bad and stops advancing; it never raises an
+Avro does not record where a record begins. The decoder guesses candidates from the typical first bytes of an entry,
+decodes all of them in parallel, and accepts the guess only if it is consistent: in every block each record ends where
+the next one starts, the last one ends with the block, and their number is the block's record count. The result then
+equals that of decoding record by record. An impossible candidate is marked bad and stops advancing; it never raises an
 error.
 
 Source: Avro 1.11 specification, "Binary Encoding"; format.md §5.3.
@@ -28,7 +28,7 @@ _MATRIX_ITEMS_MAX = 256
 _REFERENCES_MAX = 4
 _REFERENCE_BYTES_MAX = 1 << 16
 _ITEMS_MAX = 4096
-"""Longer arrays are left to the decoder that goes record by record: here each item costs a step."""
+"""Longer arrays are left to the record-by-record decoder: here each item costs a step."""
 
 
 _LOW_BYTE = np.uint64(0xFF)
@@ -43,11 +43,11 @@ _STARTS = (
 
 
 def decode(buffer: Bytes, raw: bytes, runs: Sequence[Records], shape: Shape, number: int) -> Ints | None:
-    """The table of all records of one shape, or None if it has to be made record by record.
+    """The table of all records of one shape, or None if it has to be decoded record by record.
 
     Shapes: `raw` — the bytes of `buffer`, SPARE_BYTES zeros at the end; `runs` ascending, without overlap;
         out — (ROW_COUNT, records), in the order of the buffer.
-    Cost: 3 µs per entry and about 1 ms for a call.
+    Cost: 3 µs per entry plus about 1 ms per call.
     """
     step = program(shape)
     if not _is_supported(step):
@@ -88,9 +88,9 @@ def _is_supported(step: Instruction) -> bool:
 
 
 def _candidates(buffer: Bytes, view: Words, runs: Sequence[Records], *, lead: int) -> Ints | None:
-    """Positions that may begin a record, ascending, the begin of every run among them; None if there are too many.
+    """Positions where a record may begin, ascending, including the start of every run; None if there are too many.
 
-    `lead`: bytes of a record before its first field.
+    `lead`: number of bytes before a record's first field.
     """
     begins = np.array([run.start for run in runs], np.int64)
     many = [run for run in runs if run.entries > 1]
@@ -109,7 +109,7 @@ def _candidates(buffer: Bytes, view: Words, runs: Sequence[Records], *, lead: in
 
 
 def _merge_runs(runs: Sequence[Records]) -> list[tuple[int, int]]:
-    """Byte ranges of runs, neighbours joined."""
+    """The byte ranges of runs, with adjacent ranges merged."""
     ranges: list[tuple[int, int]] = []
     for run in runs:
         if ranges and ranges[-1][1] == run.start:
@@ -120,7 +120,7 @@ def _merge_runs(runs: Sequence[Records]) -> list[tuple[int, int]]:
 
 
 def _chains(starts: Ints, ends: Ints, home: Ints, begins: Ints, stops: Ints, counts: Ints) -> bool:
-    """Whether the candidates, all of them, are the records: each ends where the next of its block begins."""
+    """Whether all candidates are the records: each ends where the next of its block begins."""
     if len(starts) != int(counts.sum()) or not bool((np.bincount(home, minlength=len(counts)) == counts).all()):
         return False
     following = np.append(starts[1:], -1)
@@ -149,10 +149,10 @@ def _follow(starts: Ints, ends: Ints, runs: Sequence[Records]) -> Ints | None:
 
 
 class _Lanes:
-    """Records being decoded side by side.
+    """Records that are decoded in parallel, one per lane.
 
-    `position` is where each lane reads next, `limit` where its block ends. Bad lanes read at `park`, among the zeros
-    at the end of the buffer.
+    `position` is the next position of each lane, `limit` the end of its block. Bad lanes read at `park`, among the
+    zeros at the end of the buffer.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class _Lanes:
         self.some_bad = False
 
     def run(self, step: Instruction) -> None:
-        """Let every lane read one value."""
+        """Decode one value in every lane."""
         if step.kind == "record":
             for part in step.parts:
                 self.run(part)
@@ -214,7 +214,7 @@ class _Lanes:
         self._mark(self.position > self.limit)
 
     def _mark(self, bad: Mask) -> None:
-        """Bad lanes stay bad, read zeros, and may not run past them."""
+        """Mark lanes as bad and move them to the zeros; lanes that are bad already stay there."""
         if bool(bad.any()):
             self.bad |= bad
             self.some_bad = True
@@ -240,7 +240,7 @@ class _Lanes:
             self._some(np.flatnonzero(present), lambda lanes: lanes.run(value))
 
     def _some(self, which: Ints, act: Callable[[_Lanes], None]) -> None:
-        """Let only some lanes act."""
+        """Apply an action to some of the lanes."""
         ids = which if self.ids is None else self.ids[which]
         some = _Lanes(self.buffer, self.raw, self.view, self.position[which], self.limit[which], self.table, ids)
         act(some)
@@ -267,7 +267,7 @@ class _Lanes:
         self._mark(self.position > self.limit)
 
     def _read_arrays(self, step: Instruction) -> None:
-        """Arrays that have items: first the layouts that most records share, then item by item."""
+        """Decode arrays that have items: first the layouts that most records share, then item by item."""
         done = np.zeros(len(self.position), np.bool_)
         if step.shape == _NULL_COUNTS:
             done = self._small_counts()
@@ -281,7 +281,7 @@ class _Lanes:
             self._each(step.parts[0])
 
     def _small_counts(self) -> Mask:
-        """Pass null counts that are all below 64: for k of them 2k + 2 bytes, a branch byte before every count."""
+        """Skip null counts that are all below 64: k of them take 2k + 2 bytes, one branch byte each."""
         done = np.zeros(len(self.position), np.bool_)
         first = self.buffer[self.position]
         for code in distinct_integers(first)[:8].tolist():
@@ -300,7 +300,7 @@ class _Lanes:
         return done
 
     def _match_repeats(self, step: Instruction) -> Mask:
-        """Pass lists of names that equal the list of an earlier record, byte for byte."""
+        """Skip lists of names that are byte for byte equal to the list of an earlier record."""
         done = np.zeros(len(self.position), np.bool_)
         for _ in range(_REFERENCES_MAX):
             left = np.flatnonzero(~done)
@@ -324,7 +324,7 @@ class _Lanes:
         return done
 
     def _each(self, item: Instruction) -> None:
-        """Pass arrays item by item; a block with its size in bytes is not handled and marks the lane."""
+        """Skip arrays item by item; a block with its size in bytes is not supported here and marks the lane as bad."""
         left = self._varint()
         self._mark((left < 0) | (left > np.minimum(self.limit - self.position, _ITEMS_MAX)))
         left = np.where(self.bad, 0, left)

@@ -1,6 +1,6 @@
-"""Manifests whose values lie in other bytes than Java's, as Avro allows, brought under Java's schema.
+"""Converts manifests with a different Avro encoding from Java's to Java's schema.
 
-Lists may hold NULL where Java's hold none, or the other way round, and unions may have more branches.
+List items may be nullable where Java's are not, or the other way round, and unions may have more branches.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from paimon_py.codec.manifest.schemas import MANIFEST
 
 
 def is_other_layout(shape: Shape, known: Shape) -> bool:
-    """Whether a field that Java writes lies in other bytes: the items of a list, or the branches of a union.
+    """Whether a field that Java writes is encoded differently: the items of a list, or the branches of a union.
 
     Args:
-        shape: of a record, nullable or not.
-        known: what Java writes.
+        shape: the shape of a record, nullable or not.
+        known: the shape that Java writes.
     """
     parts = dict(zip((shape.nullable or shape).names, (shape.nullable or shape).parts, strict=True))
     return any(
@@ -26,9 +26,9 @@ def is_other_layout(shape: Shape, known: Shape) -> bool:
 
 
 def under_java_schema(data: bytes, path: str, header: Header) -> bytes:
-    """The same manifest under the schema of Java: fields that it does not have are left out, missing ones are NULL.
+    """Convert a manifest to Java's schema: unknown fields are dropped, missing ones are NULL.
 
-    Raises: CorruptionError if it is broken, or a value is none that Java's schema has, as a NULL among names.
+    Raises: CorruptionError if it is damaged, or a value is invalid in Java's schema, such as a NULL among names.
     """
     shape, known = shape_of(header.schema, path), shape_of(MANIFEST, path)
     check_names(field_names(shape), field_names(known), path, 4)

@@ -1,9 +1,9 @@
-"""The decoding steps of each field of a manifest entry, computed once per schema, and the decoder that runs them record
-by record.
+"""The decoding steps of each field of a manifest entry, computed once per schema, and a decoder that executes them
+record by record.
 
-A program follows the shape of the records; its steps say which row of the table of `EntryColumns` a field belongs to.
-The lock-step decoder runs the same program over many records at once; what it cannot do (long varints, sized array
-blocks, unusual types) is done here.
+A program follows the shape of the records; each step names the row of the table of `EntryColumns` that a field belongs
+to. The lock-step decoder executes the same program over many records at once; cases that it does not support (long
+varints, sized array blocks, unusual types) are handled here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Walk = Callable[[bytes, int, list[int]], int]
 
 
 class Instruction(msgspec.Struct, frozen=True):
-    """What to do with one value.
+    """One decoding step, for one value.
 
     `kind`: long, span (bytes or string), nullable, record, array, other. `row`: of the table, UNWANTED for none.
     """
@@ -39,7 +39,7 @@ class Instruction(msgspec.Struct, frozen=True):
 
 
 class Records(msgspec.Struct, frozen=True):
-    """A run of records inside a buffer: where it begins and ends, and how many there are."""
+    """A run of records in a buffer: its start, its end, and the number of records."""
 
     start: int
     stop: int
@@ -56,7 +56,7 @@ class RecordFault(Exception):
 
 @functools.lru_cache(maxsize=64)
 def program(shape: Shape) -> Instruction:
-    """The program for records of `shape`.
+    """Compile the program for records of `shape`.
 
     Raises:
         CorruptionError: a field that every manifest has is missing or has another type.
@@ -70,7 +70,7 @@ def program(shape: Shape) -> Instruction:
 
 
 def walk(buffer: bytes, runs: Sequence[Records], shape: Shape, number: int) -> Ints:
-    """The table of records of one shape, read one after the other; `number` is the shape's in the table.
+    """The table of records of one shape, decoded one by one; `number` is the number of the shape in the table.
 
     Raises:
         RecordFault: a record does not follow its shape or does not end where it should.

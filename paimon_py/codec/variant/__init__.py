@@ -1,4 +1,4 @@
-"""VARIANT: the binary encoding of one value and its dictionary of keys, JSON, casts, and shredding into columns.
+"""VARIANT: the binary encoding of a value and its key dictionary, JSON, casts, and shredding into columns.
 
-Bytes, Python values and Arrow arrays; no files. What the types of casts are is told by the caller.
+Bytes, Python values and Arrow arrays; no files. The caller passes the rules of casts.
 """

@@ -16,16 +16,16 @@ from paimon_py.codec.variant.layout import VERSION, damage
 
 
 def of_parts(values: pa.Array, metadata: pa.Array, valid: Mask | None = None) -> pa.Array:
-    """A column of variants. What lies under a NULL is empty."""
+    """A column of variants. NULL rows have empty parts."""
     bitmap, nulls = validity_bitmap(valid)
     children = [_without_nulls(values), _without_nulls(metadata)]
     return pa.Array.from_buffers(ARROW, len(values), [bitmap], null_count=nulls, children=children)
 
 
 def of_value(value: object) -> Encoded | None:
-    """The variant of a value in a row: a text is JSON, a mapping of the bytes of both parts is taken as it is.
+    """The variant of a value in a row: a string is JSON; a mapping with the bytes of both parts is used as it is.
 
-    Raises: SchemaError for what no variant holds.
+    Raises: SchemaError for values that a variant cannot hold.
     """
     if value is None or isinstance(value, Encoded):
         return value
@@ -43,17 +43,17 @@ def of_value(value: object) -> Encoded | None:
 
 
 def of_encoded(found: Sequence[Encoded | None]) -> pa.Array:
-    """A column of variants, None for NULL."""
+    """A column of variants; None becomes NULL."""
     values = binary_array([None if one is None else one.value for one in found])
     metadata = binary_array([None if one is None else one.metadata for one in found])
     return of_parts(values, metadata, nulls_or_none(values))
 
 
 def as_variants(array: pa.Array) -> pa.Array:
-    """A struct of the two parts, in whatever order and kind of bytes, as a column of variants.
+    """A struct of the two parts, in any field order and binary type, as a column of variants.
 
-    Cost: no copy but of validity.
-    Raises: CorruptionError for a row without one of its parts, or one whose dictionary is of another version.
+    Cost: copies only validity.
+    Raises: CorruptionError for a row without one of its parts, or with a dictionary of another version.
     """
     valid = nulls_or_none(array)
     parts = array.flatten() if valid is not None else [array.field(at) for at in range(array.type.num_fields)]
@@ -88,7 +88,7 @@ def _without_nulls(array: pa.Array) -> pa.Array:
 
 
 def _check_first_bytes(part: pa.Array, valid: Mask | None, *, dictionary: bool) -> None:
-    """Refuse rows without a byte, and dictionaries of another version, which no later look would tell of as well."""
+    """Refuse rows with empty parts, and dictionaries of another version, which later steps would not detect."""
     lengths = numpy_values(pc.fill_null(pc.binary_length(part), 0))
     there = np.ones(len(part), np.bool_) if valid is None else valid
     if (lengths[there] == 0).any():

@@ -1,4 +1,4 @@
-"""Variants as Python values and as JSON texts.
+"""Decodes variants to Python values and to JSON.
 
 Source: format.md §8.9; Java `GenericVariant.toJson`.
 """
@@ -32,7 +32,7 @@ _ESCAPES = str.maketrans({chr(at): f"\\u{at:04X}" for at in range(32)} | _SHORT)
 
 
 def to_python(value: bytes, metadata: bytes, at: int = 0) -> Any:
-    """A node as None, bool, int, float, Decimal, str (UUIDs, too), bytes, date, datetime, list or dict.
+    """A node as None, bool, int, float, Decimal, str (also for UUIDs), bytes, date, datetime, list or dict.
 
     Raises: CorruptionError
     """
@@ -40,7 +40,7 @@ def to_python(value: bytes, metadata: bytes, at: int = 0) -> Any:
 
 
 def to_json(value: bytes, metadata: bytes, at: int = 0) -> str:
-    """A node as JSON: keys in their order, decimals without zeros at their end, times and bytes as texts.
+    """A node as JSON: keys in stored order, decimals without trailing zeros, times and bytes as strings.
 
     Raises: CorruptionError
     """
@@ -50,12 +50,12 @@ def to_json(value: bytes, metadata: bytes, at: int = 0) -> str:
 
 
 def quote(text: str) -> str:
-    """A text of JSON."""
+    """A JSON string literal."""
     return f'"{text.translate(_ESCAPES)}"'
 
 
 def plain_decimal(value: Decimal) -> Decimal:
-    """A decimal without zeros at the end of its fraction, never with an exponent above 0."""
+    """A decimal without trailing zeros in its fraction, and never with an exponent above 0."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     kept = len(digits)
@@ -67,7 +67,7 @@ def plain_decimal(value: Decimal) -> Decimal:
 
 
 def scalar_text(found: Scalar, *, single: bool) -> str:
-    """A value that is not text as a text, as Java prints it. `single`: of four bytes, if it is a float."""
+    """A scalar other than a string, formatted as Java does. `single`: a float of four bytes."""
     if isinstance(found, bool):
         return "true" if found else "false"
     if isinstance(found, float):
@@ -82,7 +82,7 @@ def scalar_text(found: Scalar, *, single: bool) -> str:
 
 
 def float_text(number: float, *, single: bool) -> str:
-    """A float as Java prints it."""
+    """A float, formatted as Java does."""
     if not single and 1e-3 <= abs(number) < 1e7:
         return repr(number)
     return java_float(number, single=single)
@@ -96,7 +96,7 @@ def _moment_text(found: datetime) -> str:
 
 
 class _Walk:
-    """A way through one value, which meets no more nodes than it has bytes, whatever its offsets say."""
+    """A traversal of one value that visits at most as many nodes as the value has bytes, whatever its offsets are."""
 
     def __init__(self, value: bytes, keys: tuple[str, ...]) -> None:
         self._value = value
@@ -106,7 +106,7 @@ class _Walk:
     def _enter(self, depth: int) -> None:
         self._left -= 1
         if self._left < 0:
-            raise damage("its parts lie over one another")
+            raise damage("its parts overlap")
         if depth > DEPTH_MAX:
             raise damage(f"it is nested more than {DEPTH_MAX} deep")
 

@@ -1,7 +1,7 @@
-"""Python values and JSON texts as variants.
+"""Encodes Python values and JSON as variants.
 
-Numbers take the smallest form that holds them, keys get ids in the order of their first use, fields of an object lie in
-the order of their keys as Java compares texts (by UTF-16), parts as they come.
+Numbers use the smallest encoding that holds them. Keys get ids in the order of first use. The fields of an object are
+sorted by key in Java's string order (UTF-16); their values are stored in the original order.
 
 Source: format.md §8.9; Java `GenericVariantBuilder`.
 """
@@ -46,7 +46,7 @@ _DIGITS_MAX = 38
 _SHORT_MAX = 63
 _BYTE_MAX = 255
 _SIZE_MAX = (1 << 27) - 1
-"""Bytes of a variant, at most: Java takes no more."""
+"""The maximum size of a variant in bytes, as in Java."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
@@ -54,13 +54,13 @@ _TOO_DEEP = f"lists and objects lie more than {DEPTH_MAX} deep in one another"
 
 
 class KeyDictionary:
-    """A dictionary that grows while values are built."""
+    """A dictionary that grows while values are encoded."""
 
     def __init__(self) -> None:
         self.ids: dict[str, int] = {}
 
     def id_of(self, key: str) -> int:
-        """The id of a key, a new one if it has none yet."""
+        """The id of a key; assigns a new one if needed."""
         return self.ids.setdefault(key, len(self.ids))
 
     def metadata(self) -> bytes:
@@ -76,9 +76,9 @@ class KeyDictionary:
 
 
 def encode(value: object) -> Encoded:
-    """The variant of a Python value: None, numbers, texts, bytes, dates, times, UUIDs, lists, mappings, variants.
+    """The variant of a Python value: None, numbers, strings, bytes, dates, times, UUIDs, lists, mappings, variants.
 
-    Raises: SchemaError for anything else, and for what is too large or too deep.
+    Raises: SchemaError for other types, and for values that are too large or nested too deeply.
     """
     keys = KeyDictionary()
     data = encode_node(value, keys, 0)
@@ -86,11 +86,11 @@ def encode(value: object) -> Encoded:
 
 
 def from_json(text: str | bytes) -> Encoded:
-    """The variant of a JSON text.
+    """The variant of a JSON document.
 
-    Numbers with a point are decimals with the digits that are written, those with an exponent, or with more than 38
-    digits, doubles.
-    Raises: SchemaError if the text is not JSON, or an object has a key twice.
+    Numbers with a decimal point become decimals with the written digits; those with an exponent, or with more than 38
+    digits, become doubles.
+    Raises: SchemaError if the input is not JSON, or an object contains a key twice.
     """
     try:
         value = _decoder.decode(text if isinstance(text, str) else text.decode())
@@ -102,7 +102,7 @@ def from_json(text: str | bytes) -> Encoded:
 
 
 def encode_node(value: object, keys: KeyDictionary, depth: int) -> bytes:
-    """The bytes of a value whose keys are in a dictionary, or get into it."""
+    """The bytes of a value; its keys are added to the dictionary as needed."""
     if value is None or isinstance(value, bool):
         return b"\x00" if value is None else _head(TRUE if value else FALSE)
     if isinstance(value, int):
@@ -123,7 +123,7 @@ def encode_node(value: object, keys: KeyDictionary, depth: int) -> bytes:
 
 
 def move(value: bytes, at: int, own: tuple[str, ...], keys: KeyDictionary, depth: int = 0) -> bytes:
-    """A node of another variant, whose keys are `own`, with the ids of this dictionary."""
+    """A node of another variant, whose keys are `own`, re-encoded with the ids of this dictionary."""
     kind = basic_type(value, at)
     if kind not in (OBJECT, ARRAY):
         return value[at : at + size_at(value, at)]
@@ -140,7 +140,7 @@ def move(value: bytes, at: int, own: tuple[str, ...], keys: KeyDictionary, depth
 
 
 def encode_integer(value: int) -> bytes:
-    """A whole number in the smallest form that holds it."""
+    """An integer in the smallest encoding that holds it."""
     for width in range(4):
         if -(1 << (8 << width) - 1) <= value < 1 << (8 << width) - 1:
             return _head(INT8 + width) + value.to_bytes(1 << width, "little", signed=True)
@@ -148,7 +148,7 @@ def encode_integer(value: int) -> bytes:
 
 
 def encode_decimal(unscaled: int, scale: int) -> bytes:
-    """A decimal in the smallest form that holds its digits and its scale."""
+    """A decimal in the smallest encoding that holds its digits and its scale."""
     digits = max(len(str(abs(unscaled))), scale)
     if digits > _DIGITS_MAX:
         raise SchemaError(f"a decimal of a variant has at most {_DIGITS_MAX} digits, not {digits}")
@@ -157,14 +157,14 @@ def encode_decimal(unscaled: int, scale: int) -> bytes:
 
 
 def encode_text(data: bytes) -> bytes:
-    """A text, given as UTF-8."""
+    """A string, given as UTF-8."""
     if len(data) <= _SHORT_MAX:
         return bytes([len(data) << 2 | SHORT_TEXT]) + data
     return _head(TEXT) + len(data).to_bytes(4, "little") + data
 
 
 def build_object(names: Sequence[str], ids: Sequence[int], parts: Sequence[bytes]) -> bytes:
-    """An object of fields: their keys, the ids of these, and the bytes of their values."""
+    """An object from its keys, their ids, and the bytes of its values."""
     order = sorted(range(len(names)), key=lambda at: names[at].encode("utf-16-be", "surrogatepass"))
     count = len(names)
     starts = [0]
@@ -181,7 +181,7 @@ def build_object(names: Sequence[str], ids: Sequence[int], parts: Sequence[bytes
 
 
 def build_array(parts: Sequence[bytes]) -> bytes:
-    """An array of elements, given as their bytes."""
+    """An array from the bytes of its elements."""
     starts = [0]
     for part in parts:
         starts.append(starts[-1] + len(part))
@@ -198,7 +198,7 @@ def _object(value: Mapping[Any, Any], keys: KeyDictionary, depth: int) -> bytes:
     names = list(value)
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
-        raise SchemaError(f"keys of a variant are texts, not {wrong!r:.80}")
+        raise SchemaError(f"keys of a variant are strings, not {wrong!r:.80}")
     ids, parts = [], []
     for name in names:
         ids.append(keys.id_of(name))
@@ -241,7 +241,7 @@ def _head(kind: int) -> bytes:
 
 
 def _width(number: int) -> int:
-    """Bytes of the smallest unsigned integer that holds a number."""
+    """The size of the smallest unsigned integer that holds a number."""
     return 1 if number < 1 << 8 else 2 if number < 1 << 16 else 3 if number < 1 << 24 else 4
 
 
@@ -291,7 +291,7 @@ def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r:.80} stands twice in an object")
+        raise ValueError(f"the key {twice!r:.80} appears twice in an object")
     return found
 
 

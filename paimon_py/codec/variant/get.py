@@ -1,8 +1,8 @@
-"""Parts of variants in a type: `variant_get` of whole columns.
+"""Extracts parts of variants as a type: `variant_get` of whole columns.
 
-A part is found by its path, and is NULL where the path leads nowhere. Scalars are cast from the type that they have by
-themselves (BIGINT, DOUBLE, FLOAT, DECIMAL, STRING, BOOLEAN, DATE, TIMESTAMP, BYTES) by the rules of Paimon's casts, all
-of one type together; anything becomes STRING as JSON; arrays and objects become ARRAY, MAP and ROW part by part.
+A part is found by its path, and is NULL if the path does not exist. Scalars are cast from their natural type (BIGINT,
+DOUBLE, FLOAT, DECIMAL, STRING, BOOLEAN, DATE, TIMESTAMP, BYTES) by Paimon's cast rules, all of one type together; any
+part becomes STRING as JSON; arrays and objects become ARRAY, MAP and ROW part by part.
 
 Source: format.md §8.9; Java `GenericVariant.variantGet`, `VariantGet`.
 """
@@ -45,13 +45,13 @@ from paimon_py.spec.types import BYTES, MAX_LENGTH, STRING, ArrayType, Atomic, D
 from paimon_py.spec.variant_paths import Step
 
 CastArray = Callable[[pa.Array, DataType, DataType], pa.Array]
-"""Values of one type as another, by the rules of Paimon's casts."""
+"""Casts values from one type to another by Paimon's cast rules."""
 
 _SHOWN = 80
 
 
 class Node(NamedTuple):
-    """A part of a variant: the bytes it lies in, where, and the dictionary."""
+    """A part of a variant: the bytes that contain it, its position, and the dictionary."""
 
     value: bytes
     metadata: bytes
@@ -62,8 +62,8 @@ Nodes = list[Node | None]
 
 
 class Wanted(NamedTuple):
-    """What becomes of parts: their type, how scalars are cast, whether NULL stands for what cannot be cast, and where
-    they come from, for messages."""
+    """What to produce: the target type, the cast function, whether values that cannot be cast become NULL, and the
+    origin of the variants, for messages."""
 
     type: DataType
     cast: CastArray
@@ -71,12 +71,12 @@ class Wanted(NamedTuple):
     place: str
 
     def inner(self, kind: DataType) -> Wanted:
-        """The same for a part of the type."""
+        """The same for a nested part of the type."""
         return self._replace(type=kind)
 
 
 def walk(node: Node | None, steps: Sequence[Step]) -> Node | None:
-    """The part that a path leads to, None where there is none.
+    """The part at a path; None if it does not exist.
 
     Raises: CorruptionError
     """
@@ -90,10 +90,10 @@ def walk(node: Node | None, steps: Sequence[Step]) -> Node | None:
 
 
 def get(nodes: Nodes, wanted: Wanted) -> pa.Array:
-    """The nodes as an array of the type that is wanted; None, and the null of JSON, are NULL.
+    """The nodes as an array of the target type; None and JSON null become NULL.
 
     Raises:
-        SchemaError: a value cannot be cast, unless NULL is to stand for it.
+        SchemaError: a value cannot be cast, unless NULL is allowed instead.
         CorruptionError: damaged bytes.
     """
     kind = wanted.type
@@ -112,7 +112,7 @@ def get(nodes: Nodes, wanted: Wanted) -> pa.Array:
 
 
 def part_of(node: Node) -> Encoded:
-    """A part as a variant with a dictionary of its own."""
+    """A part as a variant with its own dictionary."""
     keys = KeyDictionary()
     value = move(node.value, node.at, keys_of(node.metadata), keys)
     return Encoded(value, keys.metadata())
@@ -139,7 +139,7 @@ def _scalars(nodes: Nodes, kind: Atomic, wanted: Wanted) -> pa.Array:
 
 
 def _natural(node: Node, kind: Atomic) -> tuple[Atomic | None, Any]:
-    """The type that a node has by itself, and its value; no type if it cannot be cast."""
+    """The natural type of a node, and its value; the type is None if it cannot be cast."""
     if basic_type(node.value, node.at) in (OBJECT, ARRAY):
         whole = kind.root is Root.VARCHAR and kind.length == MAX_LENGTH
         return (STRING, to_json(*node)) if whole else (None, None)
@@ -168,7 +168,7 @@ def _cast(given: pa.Array, source: Atomic, nodes: Nodes, wanted: Wanted) -> pa.A
 
 
 def _refuse(node: Node | None, wanted: Wanted) -> None:
-    """Say what cannot be cast, unless NULL stands for it."""
+    """Report a value that cannot be cast, unless NULL is allowed instead."""
     if wanted.or_null or node is None:
         return
     is_scalar = basic_type(node.value, node.at) not in (OBJECT, ARRAY)

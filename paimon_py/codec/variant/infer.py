@@ -1,4 +1,4 @@
-"""The columns worth shredding variants into: the most frequent types of their parts.
+"""Infers the columns worth shredding variants into: the most frequent types of their parts.
 
 Source: format.md §8.9; Java `InferVariantShreddingSchema`.
 """
@@ -32,10 +32,10 @@ _COMPACT = 18
 
 
 class InferRules(msgspec.Struct, frozen=True):
-    """How much may be taken apart.
+    """Limits of shredding.
 
-    `fields_max`: most columns of one variant column. `depth_max`: how deep objects and arrays are looked into.
-    `least_share`: of the rows that must have a field.
+    `fields_max`: maximum number of columns of one variant column. `depth_max`: maximum depth of nested objects and
+    arrays. `least_share`: minimum share of rows that must contain a field.
     """
 
     fields_max: int = 300
@@ -44,7 +44,7 @@ class InferRules(msgspec.Struct, frozen=True):
 
 
 class _Seen:
-    """What some nodes have in common: how many there were, of which kind, and of what they are made."""
+    """Statistics of some nodes: their number, their kinds, and their parts."""
 
     __slots__ = ("count", "element", "fields", "kind", "scale", "whole")
 
@@ -56,7 +56,7 @@ class _Seen:
         self.element: _Seen | None = None
 
     def meet(self, value: bytes, keys: tuple[str, ...], at: int, depth: int) -> None:
-        """One node more."""
+        """Add a node."""
         self.count += 1
         basic = basic_type(value, at)
         if self.kind == "variant" or (basic == PRIMITIVE and value[at] >> 2 == NULL):
@@ -101,9 +101,9 @@ _UUID_HEAD = 20 << 2
 
 
 def infer(variants: Iterable[tuple[bytes, bytes] | None], rules: InferRules) -> DataType | None:
-    """The type to take a column apart into; None if it is to stay whole.
+    """The type to shred a column into; None if it should not be shredded.
 
-    Cost: some microseconds a row and key.
+    Cost: some microseconds per row and key.
     Raises: CorruptionError for bytes that are not variants.
     """
     seen, rows = _Seen(), 0
@@ -117,7 +117,7 @@ def infer(variants: Iterable[tuple[bytes, bytes] | None], rules: InferRules) -> 
 
 
 def _type(seen: _Seen, least: float, left: list[int]) -> DataType:
-    """The type of some nodes. `left`: how many columns there may still be."""
+    """The type of some nodes. `left`: the number of columns that are still allowed."""
     left[0] -= 1
     if left[0] < 0 or seen.kind in (None, "variant"):
         return _VARIANT

@@ -1,6 +1,6 @@
-"""The byte layout of a variant: one value, and the dictionary of the keys of its objects.
+"""The byte layout of a variant: one value, and the dictionary of its object keys.
 
-Nodes are positions in the bytes of the value. Every read is checked against the bytes that are there.
+Nodes are positions in the bytes of the value. Every read is bounds-checked.
 
 Source: format.md §8.9; the variant encoding of Apache Parquet, version 1.
 """
@@ -23,14 +23,14 @@ DOUBLE = 7
 DECIMAL4, DECIMAL8, DECIMAL16 = 8, 9, 10
 DATE, INSTANT, CLOCK, FLOAT, BINARY, TEXT = 11, 12, 13, 14, 15, 16
 UUID_ = 20
-"""Ids of primitive values; INSTANT has microseconds in UTC, CLOCK microseconds without a zone."""
+"""Ids of primitive values; INSTANT is microseconds in UTC, CLOCK microseconds without a time zone."""
 
 PRIMITIVE, SHORT_TEXT, OBJECT, ARRAY = 0, 1, 2, 3
 """The low two bits of a value's first byte."""
 
 VERSION = 1
 DEPTH_MAX = 200
-"""Lists and objects in one another, at most."""
+"""The maximum nesting depth of lists and objects."""
 
 EMPTY_METADATA = b"\x01\x00\x00"
 _SIZES = {
@@ -42,13 +42,13 @@ _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 _DECIMAL_END = 10**38
 EXACT = Context(prec=80)
-"""Keeps every digit of a decimal."""
+"""A context that keeps every digit of a decimal."""
 
 Scalar = None | bool | int | float | Decimal | str | bytes | date | datetime
 
 
 def damage(reason: str) -> CorruptionError:
-    """The error for bytes that are not a variant."""
+    """The error for damaged bytes of a variant."""
     return CorruptionError(f"a variant is damaged: {reason}")
 
 
@@ -91,7 +91,7 @@ def is_null(value: bytes, at: int) -> bool:
 def scalar_at(value: bytes, at: int) -> Scalar:
     """The value of a node that is neither object nor array.
 
-    Raises: CorruptionError; a time beyond the years 1 to 9999 is one, too.
+    Raises: CorruptionError, also for a time beyond the years 1 to 9999.
     """
     kind = value[at] >> 2
     if value[at] & 3 == SHORT_TEXT:
@@ -124,7 +124,7 @@ def scalar_at(value: bytes, at: int) -> Scalar:
 
 
 class Children(NamedTuple):
-    """The parts of an object or array: their positions, and for an object the ids of their keys."""
+    """The parts of an object or array: their positions, and the key ids of an object."""
 
     places: list[int]
     ids: list[int]
@@ -152,7 +152,7 @@ def children_at(value: bytes, at: int) -> Children:
         raise damage(f"its parts end at byte {start + size} of {len(value)}")
     found = _numbers(value, offsets, offset_width, count)
     if count and max(found) >= size:
-        raise damage("a part begins behind the end of all")
+        raise damage("a part begins after the end of its parent")
     return Children([start + offset for offset in found], _numbers(value, first, id_width, count) if is_object else [])
 
 
@@ -167,7 +167,7 @@ def key_at(keys: Sequence[str], number: int) -> str:
 
 
 def field_at(value: bytes, at: int, key: str, keys: tuple[str, ...]) -> int | None:
-    """The field of an object by its key; None if there is none, or if the node is not an object."""
+    """The field of an object by its key; None if it does not exist, or if the node is not an object."""
     if basic_type(value, at) != OBJECT:
         return None
     found = children_at(value, at)
@@ -175,7 +175,7 @@ def field_at(value: bytes, at: int, key: str, keys: tuple[str, ...]) -> int | No
 
 
 def element_at(value: bytes, at: int, index: int) -> int | None:
-    """An element of an array by its number; None if there is none, or if the node is not an array."""
+    """The element of an array by its index; None if it does not exist, or if the node is not an array."""
     if basic_type(value, at) != ARRAY:
         return None
     places = children_at(value, at).places
@@ -183,7 +183,7 @@ def element_at(value: bytes, at: int, index: int) -> int | None:
 
 
 def size_at(value: bytes, at: int) -> int:
-    """Bytes of a node.
+    """The size of a node in bytes.
 
     Raises: CorruptionError
     """
@@ -213,15 +213,15 @@ def size_at(value: bytes, at: int) -> int:
 
 
 def check_apart(value: bytes, places: Sequence[int], room: int | None = None) -> None:
-    """Refuse parts that lie over one another, which would take more room apart than together.
+    """Refuse overlapping parts, which would expand when they are copied separately.
 
     Args:
-        room: bytes of what holds the parts; those of the value where it is not known.
+        room: size of the container of the parts; default: the size of the value.
     Cost: linear in the number of parts.
     Raises: CorruptionError
     """
     if sum(size_at(value, place) for place in places) > (len(value) if room is None else room):
-        raise damage("its parts lie over one another")
+        raise damage("its parts overlap")
 
 
 def _time(kind: int, whole: int) -> date | datetime:
@@ -238,7 +238,7 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise damage("a text is not UTF-8") from error
+        raise damage("a string is not UTF-8") from error
 
 
 def _part(data: bytes, at: int, size: int) -> bytes:
@@ -254,7 +254,7 @@ def _number(data: bytes, at: int, width: int) -> int:
 
 
 def _numbers(data: bytes, at: int, width: int, count: int) -> list[int]:
-    """Numbers one after the other, which are known to lie in the bytes."""
+    """Consecutive numbers, known to be inside the bytes."""
     if width == 1:
         return list(data[at : at + count])
     return [int.from_bytes(data[at + width * i : at + width * (i + 1)], "little") for i in range(count)]

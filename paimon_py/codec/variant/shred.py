@@ -1,7 +1,7 @@
-"""Variants taken apart into columns: parts that have the wanted type exactly lie in `typed_value`, others in `value`.
+"""Shreds variants into columns: parts with exactly the target type go to `typed_value`, others to `value`.
 
-What is wanted of a node is a type: a ROW for objects, an ARRAY for arrays, VARIANT for no column at all, else a scalar.
-The dictionary of a row stays as it is, and the bytes in `value` go on referring to it.
+The target of a node is a type: a ROW for objects, an ARRAY for arrays, VARIANT for no typed column, else a scalar. The
+dictionary of a row is unchanged, and the bytes in `value` keep referring to it.
 
 Source: format.md §8.9; Java `VariantShreddingWriter`.
 """
@@ -36,16 +36,16 @@ from paimon_py.codec.variant.layout import (
 from paimon_py.spec.types import ArrayType, Atomic, DataType, Root, RowType
 
 Places = list[tuple[bytes, bytes, int] | None]
-"""Nodes: value, dictionary and position; None where there is none."""
+"""Nodes: value, dictionary and position; None if missing."""
 
 _NULL_NODE = b"\x00"
 _RANGES = {Root.TINYINT: 1 << 7, Root.SMALLINT: 1 << 15, Root.INT: 1 << 31, Root.BIGINT: 1 << 63}
 
 
 def shred(array: pa.Array, wanted: DataType, target: pa.DataType) -> pa.Array:
-    """A column of variants as groups of the type `target`.
+    """A column of variants as Parquet groups of the type `target`.
 
-    Cost: some microseconds a row and key.
+    Cost: some microseconds per row and key.
     Raises: CorruptionError for bytes that are not variants.
     """
     array = as_variants(array)
@@ -64,7 +64,7 @@ def _inner(target: pa.DataType) -> dict[str, pa.DataType]:
 
 
 def _node(nodes: Places, wanted: DataType, target: dict[str, pa.DataType]) -> list[pa.Array]:
-    """The columns `value` and, unless the node is to stay whole, `typed_value`."""
+    """The columns `value` and, unless the node is not shredded, `typed_value`."""
     if TYPED not in target:
         return [binary_array([None if node is None else _bytes(node) for node in nodes])]
     if isinstance(wanted, RowType):
@@ -148,7 +148,7 @@ def _bytes(node: tuple[bytes, bytes, int]) -> bytes:
 
 
 def _fitting(kind: Atomic) -> Callable[[tuple[bytes, bytes, int]], Any]:
-    """The value of a scalar node if the type holds it as it is, else None."""
+    """A function that returns the value of a scalar node if the type holds it exactly, else None."""
     root = kind.root
     if root in _RANGES:
         return lambda node: _integer(scalar_at(node[0], node[2]), _RANGES[root])

@@ -1,8 +1,8 @@
-"""Shredded variants, whose parts lie in columns of their own, as whole ones again.
+"""Rebuilds variants from shredded columns.
 
-A node is a struct of `value`, bytes of what was not shredded, and `typed_value`, a column of scalars, a list of nodes
-or a struct of nodes by key. An object's fields are those of both; anything else is in one of them; what is in neither
-is missing. The dictionary of a row stays what it is; keys that it lacks are added at its end.
+A node is a struct of `value`, the bytes that were not shredded, and `typed_value`, a column of scalars, a list of nodes
+or a struct of nodes by key. The fields of an object are the union of both; other values are in one of them; a node in
+neither is missing. The dictionary of a row is kept; missing keys are appended.
 
 Source: format.md §8.9; Java `ShreddingUtils`.
 """
@@ -45,13 +45,13 @@ from paimon_py.codec.variant.layout import (
 )
 
 Nodes = list[bytes | None]
-"""The bytes of a node in each row; None where it is missing."""
+"""The bytes of a node in each row; None if it is missing."""
 
 _NULL_NODE = b"\x00"
 
 
 class RowKeys:
-    """The dictionary of a row, which grows by keys that it lacks."""
+    """The dictionary of a row, extended by missing keys."""
 
     def __init__(self, metadata: bytes) -> None:
         self.names = list(keys_of(metadata))
@@ -60,7 +60,7 @@ class RowKeys:
         self._ids = {name: at for at, name in enumerate(self.names)}
 
     def id_of(self, name: str) -> int:
-        """The id of a key."""
+        """The id of a key; assigns a new one if needed."""
         found = self._ids.get(name)
         if found is None:
             found = self._ids[name] = len(self.names)
@@ -81,8 +81,8 @@ class RowKeys:
 def unshred(array: pa.Array) -> pa.Array:
     """The variants of shredded groups.
 
-    Cost: some microseconds a row and key.
-    Raises: CorruptionError for parts that do not go together.
+    Cost: some microseconds per row and key.
+    Raises: CorruptionError for inconsistent parts.
     """
     if array.type.get_field_index(TYPED) < 0:
         return as_variants(array)
@@ -105,7 +105,7 @@ def unshred(array: pa.Array) -> pa.Array:
 
 
 def nodes_of(array: pa.Array, rows: Sequence[RowKeys]) -> Nodes:
-    """The nodes of a column of structs `value` and `typed_value`. `rows`: the dictionary of each."""
+    """The nodes of a column of structs `value` and `typed_value`. `rows`: the dictionaries of the rows."""
     values: Nodes = part_of(array, VALUE).to_pylist() if array.type.get_field_index(VALUE) >= 0 else [None] * len(array)
     typed = part_of(array, TYPED) if array.type.get_field_index(TYPED) >= 0 else None
     if typed is None:
@@ -116,13 +116,13 @@ def nodes_of(array: pa.Array, rows: Sequence[RowKeys]) -> Nodes:
     for at, value in enumerate(values):
         if value is not None:
             if found[at] is not None:
-                raise damage("a value lies in both of its parts")
+                raise damage("a value is stored in both of its parts")
             found[at] = value
     return found
 
 
 def part_of(array: pa.Array, name: str) -> pa.Array:
-    """A part of structs, NULL below those that are NULL."""
+    """A field of structs, NULL where the struct is NULL."""
     return pc.struct_field(array, [array.type.get_field_index(name)])
 
 
@@ -153,13 +153,13 @@ def _add_fields(value: bytes, keys: RowKeys, into: tuple[list[str], list[int], l
     """Add the fields of an object that were not shredded."""
     texts, ids, parts = into
     if basic_type(value, 0) != OBJECT:
-        raise damage("what is beside the columns of an object is not an object")
+        raise damage("the unshredded part of an object is not an object")
     rest, known = children_at(value, 0), set(texts)
     check_apart(value, rest.places)
     for number, place in zip(rest.ids, rest.places, strict=True):
         name = key_at(keys.names, number)
         if name in known:
-            raise damage(f"the key {name!r:.80} lies in both parts of an object")
+            raise damage(f"the key {name!r:.80} is stored in both parts of an object")
         texts.append(name)
         ids.append(number)
         parts.append(value[place : place + size_at(value, place)])

@@ -1,1 +1,1 @@
-"""Values of one type as values of another, as Java Paimon casts them. Never reads a file."""
+"""Casts of values from one type to another, as in Java Paimon. Does not read files."""

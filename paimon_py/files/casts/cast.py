@@ -1,4 +1,4 @@
-"""A column stored as one type, read as another: what a table's older files need after its schema changed.
+"""Casts a stored column to another type, for older files after a schema change.
 
 Source: Java `CastExecutors`, `SchemaEvolutionUtil.createCastExecutor`, release 2.0; time zone UTC.
 """
@@ -13,16 +13,16 @@ from paimon_py.spec.types import Atomic, DataType
 
 
 def cast(array: pa.Array, source: DataType, target: DataType, *, column: str = "") -> pa.Array:
-    """The values of `array` as the other type; null stays null.
+    """The values of `array` cast to the target type; null stays null.
 
-    Rows match their fields by id, at any depth: missing ones are null, renamed ones follow. The result has the
-    Arrow type of `target`, whose NOT NULL is not checked.
+    Fields of rows are matched by id at any depth: missing ones are null, and renamed ones are found. The result has the
+    Arrow type of `target`; NOT NULL is not checked.
 
-    Cost: columns at a time; text is parsed, and floats and odd decimals printed, once per distinct value.
+    Cost: whole columns; strings are parsed, and floats and unusual decimals formatted, once per distinct value.
 
     Raises:
-        SchemaError: a value has no meaning in the target type, such as the text `x` as INT.
-        UnsupportedError: Paimon has no such cast.
+        SchemaError: a value is invalid in the target type, such as the string `x` as INT.
+        UnsupportedError: Paimon does not support the cast.
     """
     if same_type(source, target) and (isinstance(source, Atomic) or array.type.equals(to_arrow_type(target))):
         return array

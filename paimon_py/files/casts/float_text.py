@@ -1,7 +1,7 @@
-"""FLOAT and DOUBLE as Java prints them: `1.0`, `0.001`, `1.0E7`, `1.0E-4`, `NaN`, `-Infinity`.
+"""Formats FLOAT and DOUBLE as Java does: `1.0`, `0.001`, `1.0E7`, `1.0E-4`, `NaN`, `-Infinity`.
 
-The digits are the shortest that read back as the same number, at least one after the point. Java before 19 sometimes
-prints more digits than needed (1E23 as `9.999999999999999E22`): the answer of a cast depends on the runtime there.
+The digits are the shortest that parse to the same number, with at least one after the point. Java before 19 sometimes
+prints more digits than needed (1E23 as `9.999999999999999E22`), so there the result of a cast depends on the runtime.
 
 Source: Java `Double.toString`, `Float.toString` (JDK 19 and later).
 """
@@ -17,9 +17,9 @@ from paimon_py.codec.java_float import java_float
 
 
 def float_texts(array: pa.Array) -> pa.Array:
-    """The texts of a float32 or float64 array.
+    """The strings of a float32 or float64 array.
 
-    Cost: one Python call per distinct value outside 0.001 … 10,000,000; the others are printed by Arrow.
+    Cost: one Python call per distinct value outside 0.001 … 10,000,000; Arrow formats the others.
     """
     values = numpy_values(array)
     bits = from_numpy(_bits(values), pa.int32() if values.dtype == np.float32 else pa.int64(), nulls_or_none(array))

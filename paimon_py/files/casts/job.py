@@ -1,4 +1,4 @@
-"""What every cast is told, how it fails, and how texts are handled once per distinct value."""
+"""The parameters and errors of casts, and conversion of each distinct value once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paimon_py.spec.types import Atomic, DataType
 
 
 class Cast(msgspec.Struct, frozen=True):
-    """A cast: the stored type, the type that is read, and the column (for messages; nested fields by path)."""
+    """A cast: the stored type, the target type, and the column (for messages; nested fields by path)."""
 
     source: DataType
     target: DataType
@@ -35,7 +35,7 @@ class Cast(msgspec.Struct, frozen=True):
 
 
 def bad_value(job: Cast, value: object, why: str = "") -> SchemaError:
-    """The error for a stored value that has no meaning in the type the column has now."""
+    """The error for a stored value that is invalid in the current type of the column."""
     where = f"column {job.column}: " if job.column else ""
     text = repr(value) if len(repr(value)) <= 100 else f"{repr(value)[:100]}…"
     reason = f" ({why})" if why else ""
@@ -51,10 +51,10 @@ def bad_value(job: Cast, value: object, why: str = "") -> SchemaError:
 def by_distinct(array: pa.Array, convert: Callable[[Any], Any], kind: pa.DataType, job: Cast) -> pa.Array:
     """Convert each distinct value once in Python.
 
-    `convert` gets a Python value, returns one that `kind` takes (None for null) and raises ValueError for a value
-    without meaning.
+    `convert` gets a Python value, returns one that is valid for `kind` (None for null), and raises ValueError for an
+    invalid value.
 
-    Cost: one Python call per distinct value; the rows themselves are gathered.
+    Cost: one Python call per distinct value; rows are gathered in bulk.
     """
     encoded = array.dictionary_encode()
     converted = []

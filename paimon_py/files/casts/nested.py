@@ -1,6 +1,6 @@
-"""Casts of rows, arrays, maps and multisets: part by part, and as a whole to and from text.
+"""Casts of rows, arrays, maps and multisets: part by part, and as a whole to and from strings.
 
-`convert` is the cast of any column, given by the caller, for the parts.
+`convert` is the general cast function, passed by the caller for the parts.
 
 Source: Java `SchemaEvolutionUtil.createRowCastExecutor`, `ArrayToStringCastRule`, `MapToStringCastRule`,
 `RowToStringCastRule`, release 2.0.
@@ -27,7 +27,7 @@ _COUNT = Atomic(Root.INT, nullable=False)
 
 
 def row(array: pa.Array, job: Cast, convert: Convert) -> pa.Array:
-    """Match fields by id; a field that the stored rows lack is null."""
+    """Match fields by id; a field missing in the stored rows is null."""
     source, target = job.source, job.target
     assert isinstance(source, RowType) and isinstance(target, RowType)
     position = {field.id: at for at, field in enumerate(source.fields)}
@@ -63,7 +63,7 @@ def map_to_map(array: pa.Array, job: Cast, convert: Convert) -> pa.Array:
 
 
 def nested_to_text(array: pa.Array, job: Cast, convert: Convert) -> pa.Array:
-    """`[a, b]`, `{k -> v}`, `{a, b}`; a null part is the word `null`."""
+    """`[a, b]`, `{k -> v}`, `{a, b}`; null parts are written as `null`."""
     source = job.source
 
     def words(part: pa.Array, kind: DataType) -> pa.Array:
@@ -85,7 +85,7 @@ def nested_to_text(array: pa.Array, job: Cast, convert: Convert) -> pa.Array:
 
 
 def text_to_nested(array: pa.Array, job: Cast, convert: Convert) -> pa.Array:
-    """Parse each distinct text into texts of its parts, then cast these as columns."""
+    """Parse each distinct string into the strings of its parts, then cast these as columns."""
     encoded = array.dictionary_encode()
     texts = encoded.dictionary.to_pylist()
     target = job.target
@@ -150,7 +150,7 @@ def _entry_types(kind: DataType) -> tuple[DataType, DataType]:
 
 
 def _child(array: pa.Array, position: int) -> pa.Array:
-    """A child of a struct array; values under a null row become null, so that none of them is cast."""
+    """A child of a struct array; values of null rows become null, so that they are not cast."""
     child = array.field(position)
     if array.null_count == 0 or not pc.any(pc.and_(pc.is_null(array), pc.is_valid(child))).as_py():
         return child
@@ -168,7 +168,7 @@ def _list(lists: pa.Array, offsets: pa.Buffer, items: pa.Array, kind: pa.DataTyp
 
 
 def _items(array: pa.Array) -> tuple[pa.Buffer, pa.Array]:
-    """Offsets from 0, and the items (of maps: entries as structs) that lists in use hold."""
+    """Offsets from 0, and the items (for maps: entries as structs) of the lists in use."""
     sizes, index, first, last = child_range(array)
     offsets = np.zeros(len(sizes) + 1, np.int32)
     np.cumsum(sizes, out=offsets[1:])

@@ -1,7 +1,7 @@
 """Casts between numbers: integers, floats, decimals, booleans.
 
-Integers wrap, floats become integers by cutting toward zero and saturating (NaN is 0), decimals round half away from
-zero and become null where their precision does not suffice.
+Integers wrap around; floats become integers by truncation toward zero and saturation (NaN is 0); decimals round half
+away from zero and become null if their precision is too small.
 
 Source: Java `NumericPrimitiveCastRule`, `DecimalTo…CastRule`, `Decimal.fromBigDecimal`, `BooleanToNumericCastRule`,
 release 2.0.
@@ -43,12 +43,12 @@ def boolean_to_number(array: pa.Array, job: Cast) -> pa.Array:
 
 
 def number_to_boolean(array: pa.Array, job: Cast) -> pa.Array:
-    """True for every integer but 0."""
+    """True for every integer except 0."""
     return from_numpy(numpy_values(array) != 0, to_arrow_type(job.target), nulls_or_none(array))
 
 
 def number_to_decimal(array: pa.Array, job: Cast) -> pa.Array:
-    """Integers exactly, floats by their shortest decimal digits; null where the precision is exceeded."""
+    """Integers exactly, floats by their shortest decimal digits; null if the precision is exceeded."""
     if job.source_type.root in INTEGERS:
         return _whole_to_decimal(array, numpy_values(array).astype(np.int64), job)
     kind = to_arrow_type(job.target)
@@ -60,13 +60,13 @@ def number_to_decimal(array: pa.Array, job: Cast) -> pa.Array:
 
 
 def decimal_to_decimal(array: pa.Array, job: Cast) -> pa.Array:
-    """Another precision and scale."""
+    """Cast to another precision and scale."""
     kind = to_arrow_type(job.target)
     return rescale(array, kind.precision, kind.scale)
 
 
 def decimal_to_number(array: pa.Array, job: Cast) -> pa.Array:
-    """Integers get the low bits of the whole part; floats the nearest value."""
+    """Integers get the low bits of the integer part; floats get the nearest value."""
     if job.target_type.root in FLOATS:
         return _as(array, _doubles(array), job)
     whole = array if array.type.scale == 0 else scaled_down(array, 0, half_up=False)
@@ -91,14 +91,14 @@ def rescale(array: pa.Array, precision: int, scale: int) -> pa.Array:
 
 
 def rescaled_texts(texts: pa.Array, precision: int, scale: int) -> pa.Array | None:
-    """Texts as decimals, rounded and nulled as by `rescale`; None if some are not in plain notation."""
+    """Parse decimal strings, rounded and nulled as by `rescale`; None if some are not in plain notation."""
     if pc.all(pc.match_substring_regex(texts, _PLAIN)).as_py() is False:
         return None
     return rescale(pc.cast(texts, pa.decimal256(WIDEST, _PLAIN_SCALE)), precision, scale)
 
 
 def fit_decimal(value: decimal.Decimal, precision: int, scale: int) -> decimal.Decimal | None:
-    """One decimal with `scale` digits after the point, rounded half up in magnitude; None if it has too many digits."""
+    """One decimal with `scale` digits after the point, rounded half away from zero; None if it has too many digits."""
     if not value:
         return decimal.Decimal((0, (0,), -scale))
     if value.adjusted() >= precision - scale:

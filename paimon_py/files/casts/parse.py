@@ -1,7 +1,7 @@
-"""Casts from text to numbers, booleans, dates, times and timestamps.
+"""Casts from strings to numbers, booleans, dates, times and timestamps.
 
-What is taken is exactly what Java's parsers take: `12.7` is the integer 12, a blank around it is an error, yet floats
-may be surrounded by blanks; digits alone are a count of days, milliseconds or ticks since 1970.
+The accepted input is exactly that of Java's parsers: `12.7` is the integer 12, and surrounding blanks are an error,
+except for floats; digits alone are a count of days, milliseconds or ticks since 1970.
 
 Source: Java `BinaryStringUtils`, `DateTimeUtils.parseDate`, `parseTime`, `parseTimestampData`, release 2.0.
 """
@@ -24,7 +24,7 @@ from paimon_py.files.casts.times import DIGITS, MILLIS_PER_DAY
 from paimon_py.spec.types import Root
 
 BLANKS = "".join(map(chr, range(33)))
-"""What Java's `String.trim` removes."""
+"""The characters that Java's `String.trim` removes."""
 
 _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 _WHOLE = r"^(?:[+-]?[0-9]+(?:\.[0-9]*)?|[+-]?\.[0-9]*)$"
@@ -42,17 +42,17 @@ _TIMESTAMP = re.compile(
 _USUAL_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _USUAL_TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?$"
 _YEARS_OF_NANOS = r"^(?:16[89]|1[789][0-9]|2[01][0-9]|22[0-5])"
-"""Years from 1680 to 2259: Arrow 19 wraps silently where nanoseconds do not reach."""
+"""Years from 1680 to 2259: outside the nanosecond range, Arrow 19 wraps silently."""
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 def text_to_boolean(array: pa.Array, job: Cast) -> pa.Array:
-    """`t true y yes 1` and `f false n no 0` in any case."""
+    """`t true y yes 1` and `f false n no 0`, in any case."""
     return by_distinct(array, _boolean, pa.bool_(), job)
 
 
 def text_to_integer(array: pa.Array, job: Cast) -> pa.Array:
-    """Digits with a sign; a fraction is cut off; out of range is an error."""
+    """Digits with an optional sign; a fraction is truncated; out of range is an error."""
     kind = to_arrow_type(job.target)
     broken = array.filter(pc.invert(pc.match_substring_regex(array, _WHOLE)))
     if len(broken):
@@ -66,7 +66,7 @@ def text_to_integer(array: pa.Array, job: Cast) -> pa.Array:
 
 
 def text_to_float(array: pa.Array, job: Cast) -> pa.Array:
-    """Java's decimal and hexadecimal forms, `NaN`, `Infinity`, surrounded by blanks or not."""
+    """Java's decimal and hexadecimal forms, `NaN`, `Infinity`, with or without surrounding blanks."""
     kind = to_arrow_type(job.target)
     if pc.all(pc.match_substring_regex(array, _PLAIN_FLOAT)).as_py() is not False:
         return pc.cast(array, kind)
@@ -75,7 +75,7 @@ def text_to_float(array: pa.Array, job: Cast) -> pa.Array:
 
 
 def text_to_decimal(array: pa.Array, job: Cast) -> pa.Array:
-    """Any decimal notation, rounded half up; null where the precision is exceeded."""
+    """Any decimal notation, rounded half up; null if the precision is exceeded."""
     kind = to_arrow_type(job.target)
     plain = rescaled_texts(array, kind.precision, kind.scale)
     if plain is not None:
@@ -84,7 +84,7 @@ def text_to_decimal(array: pa.Array, job: Cast) -> pa.Array:
 
 
 def text_to_date(array: pa.Array, job: Cast) -> pa.Array:
-    """`2024-05-14`, also with a time after a blank, without a day or month, or as a count of days."""
+    """`2024-05-14`, optionally with a time after a blank, without day or month, or as a count of days."""
     if _all_match(array, _USUAL_DATE):
         try:
             return pc.cast(array, pa.date32())
@@ -98,14 +98,15 @@ def text_to_date(array: pa.Array, job: Cast) -> pa.Array:
 def text_to_time(array: pa.Array, job: Cast) -> pa.Array:
     """`12:34:56.789`, shorter forms, with an offset, or a count of milliseconds.
 
-    Java keeps times outside one day as they come; Arrow has none such, so they are errors.
+    Java keeps times outside one day; Arrow cannot represent them, so they are errors.
     """
     millis = by_distinct(array, _within_a_day, pa.int32(), job)
     return millis.view(to_arrow_type(job.target))
 
 
 def text_to_timestamp(array: pa.Array, job: Cast) -> pa.Array:
-    """`2024-01-02 03:04:05.678` with a blank or a `T`, shorter forms; digits cut to the precision of the type.
+    """`2024-01-02 03:04:05.678` with a blank or a `T`, or shorter forms; digits are truncated to the precision of the
+    type.
 
     Digits alone are a count since 1970 in the unit of the precision, except for LTZ.
     """
@@ -117,7 +118,7 @@ def text_to_timestamp(array: pa.Array, job: Cast) -> pa.Array:
             usual = pc.cast(pc.replace_substring_regex(cut, r"\.$", ""), pa.timestamp(kind.unit))
             return usual.view(kind)
         except pa.ArrowInvalid:
-            pass  # an odd day such as 31 February, which the parser below clamps or refuses by value
+            pass  # an invalid day such as 31 February, which the parser below clamps or refuses
     with_counts = job.target_type.root is Root.TIMESTAMP
     ticks = by_distinct(array, lambda text: _ticks(text, precision, held, with_counts), pa.int64(), job)
     return ticks.view(kind)
@@ -158,7 +159,7 @@ def _double(text: str) -> float:
 
 
 def _single(text: str) -> float:
-    """The nearest float32: rounding the nearest double again goes wrong only where that double lies halfway."""
+    """The nearest float32: rounding the nearest double again is wrong only if that double lies halfway."""
     double = _double(text)
     with np.errstate(over="ignore"):
         nearest = np.float32(double)
@@ -226,7 +227,7 @@ def _within_a_day(text: str) -> int:
 
 
 def _clock(text: str) -> int:
-    """Milliseconds of the day of `h[:m[:s[.fraction]]][±h[:m]]`.
+    """Milliseconds of the day in `h[:m[:s[.fraction]]][±h[:m]]`.
 
     An offset after `+` is added and one after `-` subtracted.
     """

@@ -1,4 +1,4 @@
-"""Casts from text to arrays, maps and rows: splitting the text; the parts are cast as columns of their own.
+"""Casts from strings to arrays, maps and rows: splits the string; the parts are cast as columns.
 
 Forms: `[a, b]` or `ARRAY(a, b)`, `{k -> v}` or `MAP(k, v)`, `{a, b}` or `STRUCT(a, b)`; `null` is null. Commas inside
 brackets or double quotes do not split.
@@ -21,7 +21,7 @@ _ENTRY = re.compile(r"(.+?)\s*->\s*(.+)", re.ASCII)
 
 
 def array_parts(text: str) -> list[str | None]:
-    """Texts of the elements.
+    """The strings of the elements.
 
     Raises:
         ValueError: not an array.
@@ -33,7 +33,7 @@ def array_parts(text: str) -> list[str | None]:
 
 
 def map_parts(text: str) -> list[tuple[str | None, str | None]] | None:
-    """Texts of keys and values, each key once (the last value wins); None for `NULL`.
+    """The strings of keys and values, each key once (the last value wins); None for `NULL`.
 
     Raises:
         ValueError: not a map.
@@ -55,7 +55,7 @@ def map_parts(text: str) -> list[tuple[str | None, str | None]] | None:
 
 
 def row_parts(text: str, width: int) -> list[str | None]:
-    """Texts of the fields, all null for an empty row.
+    """The strings of the fields, all null for an empty row.
 
     Raises:
         ValueError: not a row of `width` fields.
@@ -78,7 +78,8 @@ def _part(text: str) -> str | None:
 
 
 def _split(content: str, *, keep_quotes: bool) -> list[str]:
-    """Cut at commas outside brackets and quotes; empty parts vanish. `keep_quotes` leaves `"` and `\\` in the parts."""
+    """Split at commas outside brackets and quotes; empty parts are dropped. `keep_quotes` keeps `"` and `\\` in the
+    parts."""
     parts: list[str] = []
     current: list[str] = []
     depth, quoted, escaped = 0, False, False

@@ -1,4 +1,4 @@
-"""Which rule makes a column of one type a column of another.
+"""Selects the rule that casts a column from one type to another.
 
 Source: Java `CastExecutors`, `SchemaEvolutionUtil.createCastExecutor`, release 2.0; time zone UTC.
 """
@@ -39,7 +39,7 @@ _INTEGERS = set(cast_number.INTEGERS)
 _NUMBERS = _INTEGERS | set(cast_number.FLOATS)
 _TIMESTAMPS = {Root.TIMESTAMP, Root.TIMESTAMP_LTZ}
 _WHOLE_TEXT_ONLY = {Root.DATE, Root.TIME, *_TIMESTAMPS}
-"""Types that become STRING but no shorter text."""
+"""Types that can be cast to STRING but not to a shorter string type."""
 
 
 def convert(array: pa.Array, source: DataType, target: DataType, column: str) -> pa.Array:
@@ -48,7 +48,7 @@ def convert(array: pa.Array, source: DataType, target: DataType, column: str) ->
 
 
 def is_supported(source: DataType, target: DataType) -> bool:
-    """Whether Paimon can read a column of the one type as the other."""
+    """Whether Paimon can cast a column of one type to the other."""
     if same_type(source, target):
         return True
     if isinstance(source, RowType) and isinstance(target, RowType):

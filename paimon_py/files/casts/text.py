@@ -1,4 +1,4 @@
-"""Casts to text and bytes.
+"""Casts to strings and bytes.
 
 Source: Java `…ToStringCastRule`, `BinaryStringUtils.toCharacterString`, `toBinaryString`, `DateTimeUtils.format…`,
 release 2.0.
@@ -18,12 +18,12 @@ from paimon_py.spec.types import MAX_LENGTH, Atomic, Root
 
 
 def integer_to_text(array: pa.Array, job: Cast) -> pa.Array:
-    """Decimal digits; also `true` and `false` of booleans."""
+    """Decimal digits; for booleans `true` and `false`."""
     return fit_text(pc.cast(array, pa.string()), job.target_type)
 
 
 def float_to_text(array: pa.Array, job: Cast) -> pa.Array:
-    """Floats as Java prints them."""
+    """Floats formatted as in Java."""
     return fit_text(float_texts(array), job.target_type)
 
 
@@ -41,7 +41,7 @@ def date_to_text(array: pa.Array, _job: Cast) -> pa.Array:
 
 
 def time_to_text(array: pa.Array, job: Cast) -> pa.Array:
-    """`12:34:56.7`: at most `precision` digits of the second, trailing zeros dropped but for the first digit."""
+    """`12:34:56.7`: at most `precision` digits of the second, without trailing zeros after the first digit."""
     millis = numpy_values(array).astype(np.int64) % MILLIS_PER_DAY
     texts = pc.cast(from_numpy(millis.astype(np.int32), pa.time32("ms"), nulls_or_none(array)), pa.string())
     precision = job.source_type.precision or 0
@@ -67,12 +67,12 @@ def timestamp_to_text(array: pa.Array, job: Cast) -> pa.Array:
 
 
 def text_to_text(array: pa.Array, job: Cast) -> pa.Array:
-    """Cut to the length of the target; CHAR is padded with blanks."""
+    """Truncate to the length of the target; CHAR is padded with blanks."""
     return fit_text(array, job.target_type)
 
 
 def bytes_to_text(array: pa.Array, job: Cast) -> pa.Array:
-    """The bytes as UTF-8, at any length; what is not UTF-8 shows as U+FFFD, as it does from Java."""
+    """The bytes as UTF-8, of any length; invalid bytes become U+FFFD, as in Java."""
     try:
         return pc.cast(array, pa.string())
     except pa.ArrowInvalid:
@@ -80,17 +80,17 @@ def bytes_to_text(array: pa.Array, job: Cast) -> pa.Array:
 
 
 def text_to_bytes(array: pa.Array, job: Cast) -> pa.Array:
-    """The UTF-8 bytes, as `bytes_to_bytes`."""
+    """The UTF-8 bytes, like `bytes_to_bytes`."""
     return fit_bytes(pc.cast(array, pa.binary()), job)
 
 
 def bytes_to_bytes(array: pa.Array, job: Cast) -> pa.Array:
-    """Cut to the length of the target; BINARY is padded with zeros."""
+    """Truncate to the length of the target; BINARY is padded with zeros."""
     return fit_bytes(array, job)
 
 
 def fit_text(texts: pa.Array, kind: Atomic) -> pa.Array:
-    """Texts of at most the type's length in code points, padded with blanks for CHAR."""
+    """Strings of at most the type's length in code points, padded with blanks for CHAR."""
     length = kind.length or MAX_LENGTH
     if length == MAX_LENGTH:
         return texts

@@ -1,8 +1,8 @@
 """Casts between dates, times, timestamps and numbers.
 
-Timestamps with local time zone are instants; the session zone is UTC, so both kinds of timestamp hold the same
-numbers. Losing precision cuts digits off: below the millisecond toward the past, from the millisecond up toward 1970
-(Java works on a millisecond count and the nanoseconds inside it).
+Timestamps with local time zone are instants; the session zone is UTC, so both kinds of timestamps store the same
+numbers. Digits beyond the target precision are truncated: below a millisecond toward the past, from milliseconds on
+toward 1970 (Java stores milliseconds and the nanoseconds inside them separately).
 
 Source: Java `TimestampTo…CastRule`, `DateToTimestampCastRule`, `NumericPrimitiveToTimestamp`,
 `DateTimeUtils.truncate`, release 2.0.
@@ -24,7 +24,7 @@ MILLIS_PER_DAY = 86_400_000
 
 
 def timestamp_to_timestamp(array: pa.Array, job: Cast) -> pa.Array:
-    """Another precision, with or without local time zone."""
+    """Cast to another precision, with or without local time zone."""
     values = _integers(array)
     given, wanted = job.source_type.precision or 0, job.target_type.precision or 0
     held = DIGITS[array.type.unit]
@@ -46,7 +46,7 @@ def timestamp_to_time(array: pa.Array, job: Cast) -> pa.Array:
 
 
 def timestamp_to_integer(array: pa.Array, job: Cast) -> pa.Array:
-    """Seconds since 1970, cut toward zero; INT gets the low bits."""
+    """Seconds since 1970, truncated toward zero; INT gets the low bits."""
     millis = _millis(array)
     seconds = _toward_zero(millis, 1000) // 1000
     dtype = np.int64 if job.target_type.root is Root.BIGINT else np.int32
@@ -54,7 +54,7 @@ def timestamp_to_integer(array: pa.Array, job: Cast) -> pa.Array:
 
 
 def integer_to_timestamp(array: pa.Array, job: Cast) -> pa.Array:
-    """Seconds since 1970; the milliseconds wrap at 64 bits."""
+    """Seconds since 1970; the milliseconds wrap around at 64 bits."""
     return _timestamps(array, _integers(array) * 1000, 3, job)
 
 
@@ -84,7 +84,7 @@ def _toward_zero(values: Ints, step: int) -> Ints:
 
 
 def _cut(values: Ints, held: int, wanted: int) -> Ints:
-    """Drop digits after `wanted`, staying in the unit of `held` digits."""
+    """Drop the digits after `wanted`, keeping the unit of `held` digits."""
     if wanted > 3:
         step: int = 10 ** (held - wanted)
         return values - values % step

@@ -1,4 +1,4 @@
-"""How two types are related before a value is cast: the same, ordered alike, and what each is made of.
+"""Relations between two types: equality, order, and nested types.
 
 Source: Java `CastExecutors`, release 2.0.
 """
@@ -13,7 +13,7 @@ _TIMESTAMPS = {Root.TIMESTAMP, Root.TIMESTAMP_LTZ}
 
 
 def same_type(source: DataType, target: DataType) -> bool:
-    """Equal but for NOT NULL (and descriptions, defaults and ids inside rows follow their names)."""
+    """Whether types are equal except for NOT NULL (descriptions, defaults and ids in rows are ignored)."""
     if isinstance(source, Atomic) and isinstance(target, Atomic):
         return (source.root, source.length, source.precision, source.scale, source.parameters) == (
             target.root,
@@ -33,7 +33,7 @@ def same_type(source: DataType, target: DataType) -> bool:
 
 
 def keeps_order(source: DataType, target: DataType) -> bool:
-    """Whether the cast never turns order around and never makes a null, so that cast bounds are bounds."""
+    """Whether the cast preserves order and never returns null, so that cast bounds are still bounds."""
     if same_type(source, target):
         return True
     if not isinstance(source, Atomic) or not isinstance(target, Atomic):
@@ -54,7 +54,7 @@ def keeps_order(source: DataType, target: DataType) -> bool:
 
 
 def inner_types(kind: DataType) -> tuple[DataType, ...]:
-    """The types that a type is made of."""
+    """The types nested directly in a type."""
     if isinstance(kind, RowType):
         return tuple(field.type for field in kind.fields)
     if isinstance(kind, MapType):

@@ -1,13 +1,14 @@
 """Avro data files.
 
-Rows without inner columns are encoded and decoded in columns. Others become Python objects on their way through
-fastavro, which is slow: use the format where a table asks for it.
+Rows without nested columns are encoded and decoded column by column. Others become Python objects on their way through
+fastavro, which is slow.
 
 Source: format.md §8.5; Java `AvroFileFormat`, `AvroBulkFormat`.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
@@ -25,6 +26,7 @@ from paimon_py.formats import decimal_bytes
 from paimon_py.formats.avro.schema import read_type, record_schema, stamp_unit, written_type
 from paimon_py.formats.base import (
     ColumnBounds,
+    Encoder,
     FileWriter,
     OpenFile,
     ReadSettings,
@@ -41,10 +43,10 @@ from paimon_py.formats.stored import check_absent
 from paimon_py.spec.types import Atomic, Field, Root
 
 CHUNK_ROWS = 8192
-"""Rows that are Python objects at one time."""
+"""The maximum number of rows held as Python objects at one time."""
 
 ZSTD_LEVEL_MAX = 22
-"""The highest level of zstandard here; other libraries take higher levels for this one."""
+"""The maximum zstandard level; higher levels of other libraries are reduced to it."""
 
 _DEFAULT_READ = ReadSettings()
 _CODECS = {
@@ -74,11 +76,14 @@ class AvroFormat:
         return AvroOpenFile(source, path, fields, size_bytes, settings)
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
-        return AvroFileWriter(sink, fields, settings)
+        return self.encoder(fields, settings)(sink)
+
+    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:
+        return functools.partial(AvroFileWriter, fields=fields, settings=settings)
 
 
 class _Column(NamedTuple):
-    """How one column of the result is made of a record's values; without layout where the file does not hold it."""
+    """How to build one column of the result from the records; `layout` is None if the file lacks the column."""
 
     field: Field
     target: pa.Field
@@ -86,7 +91,7 @@ class _Column(NamedTuple):
 
 
 class AvroOpenFile:
-    """See `OpenFile`. Fields that are not asked for are skipped in the bytes; no block is skipped."""
+    """See `OpenFile`. Fields that are not requested are skipped in the bytes; all blocks are read."""
 
     def __init__(
         self, source: BinaryIO, path: str, fields: Sequence[Field], size_bytes: int, settings: ReadSettings
@@ -224,7 +229,7 @@ class AvroFileWriter:
         self._pending_rows = self._pending_bytes = 0
 
     def _encode(self, batches: Sequence[pa.RecordBatch]) -> bytes:
-        """The bytes of rows: encoded by column, or where there are inner columns record by record."""
+        """The bytes of rows: encoded column by column, or record by record if there are nested columns."""
         if self._flat is None or not batches:
             return self._encoder.encode([record for batch in batches for record in batch.to_pylist()])
         (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
@@ -233,7 +238,7 @@ class AvroFileWriter:
 
 
 def _codec(settings: WriteSettings) -> str:
-    """The codec's name in the file; `avro.codec` outranks `file.compression`."""
+    """The codec's name in the file; `avro.codec` takes precedence over `file.compression`."""
     option = "avro.codec" if "avro.codec" in settings.options else "file.compression"
     name = settings.options.get("avro.codec", settings.compression)
     found = _CODECS.get(name.strip().lower())
@@ -248,7 +253,7 @@ def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
 
 
 def _complete(batch: pa.RecordBatch, plan: Sequence[_Column]) -> pa.RecordBatch:
-    """The rows of a batch with the columns that its file does not hold, which are NULL."""
+    """The rows of a batch, completed with the columns missing in the file, which are NULL."""
     arrays = [
         pa.nulls(batch.num_rows, column.target.type) if column.layout is None else batch.column(column.field.name)
         for column in plan
@@ -270,7 +275,7 @@ def _read_leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
 
 
 def _written_leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
-    """Values as fastavro takes them; what is a time becomes a number."""
+    """Values in the form that fastavro takes; times become integers."""
     if kind.root is Root.DECIMAL:
         return decimal_bytes.to_bytes(as_leaf(array, to_arrow_type(kind)))
     if kind.root in TIMESTAMPS:

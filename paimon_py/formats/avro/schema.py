@@ -1,4 +1,4 @@
-"""Avro schemas of data files, and how Arrow arrays stand for what fastavro reads and writes.
+"""Avro schemas of data files, and the Arrow layouts of the values that fastavro reads and writes.
 
 Source: format.md §8.5; Java `AvroSchemaConverter`, `FieldReaderFactory`, `FieldWriterFactory`.
 """
@@ -43,7 +43,7 @@ def record_schema(fields: Sequence[Field]) -> dict[str, Any]:
     """The Avro schema that Java writes for rows of `fields`.
 
     Raises:
-        UnsupportedError: a type or a name that Avro files cannot hold.
+        UnsupportedError: a type or a name that Avro files cannot represent.
     """
     return _record(fields, ROOT_NAME)
 
@@ -67,9 +67,9 @@ def written_type(kind: DataType) -> pa.DataType:
 
 
 def read_type(kind: DataType, schema: Any) -> pa.DataType:
-    """The Arrow layout of what fastavro gives for a file's node `schema`.
+    """The Arrow layout of the values that fastavro returns for a file's node `schema`.
 
-    Raises: ValueError or KeyError if the node cannot hold the type.
+    Raises: ValueError or KeyError if the node does not match the type.
     """
     node = branch(schema)
     if isinstance(kind, Atomic):
@@ -153,9 +153,9 @@ def _value(kind: DataType, name: str) -> Any:
 
 
 def atomic_schema(kind: Atomic) -> Any:
-    """The Avro schema of a value without parts, not NULL.
+    """The Avro schema of a non-nested, NOT NULL value.
 
-    Raises: UnsupportedError for a type that Avro files cannot hold.
+    Raises: UnsupportedError for a type that Avro files cannot represent.
     """
     plain = _PLAIN.get(kind.root)
     if plain is not None:

@@ -1,1 +1,1 @@
-"""The ORC format: what pyarrow does, and what it does not do as Java does."""
+"""The ORC format: pyarrow, and corrections where it differs from Java."""

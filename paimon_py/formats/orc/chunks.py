@@ -1,4 +1,4 @@
-"""Compressed bytes inside an ORC file: chunks, each with a length of three bytes and a flag for "stored as it is".
+"""Compressed streams of ORC files: chunks, each with a three-byte header of length and an "uncompressed" flag.
 
 Source: ORC v1 specification, "Compression".
 """
@@ -21,20 +21,20 @@ _MAX_CHUNK_BYTES = (1 << 23) - 1
 
 
 class Chunks(NamedTuple):
-    """The codec of a file, and how many bytes a chunk may have when it is unpacked."""
+    """The codec of a file, and the maximum uncompressed size of a chunk."""
 
     codec: int
     block_bytes: int
 
 
 class Packed(NamedTuple):
-    """Bytes in chunks; `starts` are where the chunks begin, and at last where they end."""
+    """Compressed bytes in chunks; `starts`: the starts of the chunks, followed by the end of the last one."""
 
     data: bytes
     starts: tuple[int, ...]
 
     def place(self, chunks: Chunks, at: int) -> list[int]:
-        """Where a reader finds the byte `at` of what was packed: its chunk, and how far inside; or just `at`."""
+        """The position of uncompressed byte `at` for readers: chunk and offset; without codec just `at`."""
         if chunks.codec == NONE:
             return [at]
         number, inside = divmod(at, _step(chunks))
@@ -42,13 +42,13 @@ class Packed(NamedTuple):
 
 
 def check_size(chunks: Chunks) -> None:
-    """Raises: ValueError for chunks larger than the format's."""
+    """Raises: ValueError for chunks larger than the format allows."""
     if chunks.codec != NONE and chunks.block_bytes > _MAX_CHUNK_BYTES + 1:
         raise ValueError(f"chunks of {chunks.block_bytes} bytes")
 
 
 def join(chunks: Chunks, data: bytes) -> bytes:
-    """All chunks in `data`, unpacked.
+    """All chunks in `data`, decompressed and joined.
 
     Raises: ValueError, EOFError, pa.ArrowException for damage; UnsupportedError for a codec.
     """
@@ -70,14 +70,14 @@ def join(chunks: Chunks, data: bytes) -> bytes:
 
 
 def frame(chunks: Chunks, data: bytes) -> bytes:
-    """`data` in chunks that are stored as they are."""
+    """`data` in uncompressed chunks."""
     if chunks.codec == NONE:
         return data
     return b"".join(_header(piece, plain=True) + piece for piece in _pieces(chunks, data))
 
 
 def pack(chunks: Chunks, data: bytes, level: int) -> Packed:
-    """`data` in chunks, compressed at `level` where the codec has levels and the chunk becomes smaller.
+    """`data` in chunks, compressed at `level` if the codec has levels and the chunk becomes smaller.
 
     Raises: UnsupportedError for a codec.
     """
@@ -135,7 +135,7 @@ def _unpack(chunks: Chunks, data: bytes) -> bytes:
 
 
 def _zstd_bytes(data: bytes, limit: int) -> bytes:
-    """One frame; those that state their size are unpacked without a stream, in a fifth of the time."""
+    """Decompress one frame; frames that store their size are decompressed without a stream, five times as fast."""
     try:
         if 0 < zstandard.frame_content_size(data) <= limit:
             return zstandard.ZstdDecompressor().decompress(data)
@@ -165,7 +165,7 @@ def _decompress(codec: str, data: bytes, size: int, limit: int) -> bytes:
 
 
 def _snappy_bytes(data: bytes) -> int:
-    """The size that stands, as a varint of at most five bytes, in front of a snappy block."""
+    """The uncompressed size in front of a snappy block, a varint of at most five bytes."""
     size = 0
     for place, byte in enumerate(data[:5]):
         size |= (byte & 0x7F) << 7 * place
@@ -175,7 +175,8 @@ def _snappy_bytes(data: bytes) -> int:
 
 
 def _lz4_bytes(data: bytes) -> int:
-    """The unpacked size of an LZ4 block, which only its sequences tell: literals, then a match of at least four."""
+    """The uncompressed size of an LZ4 block, summed over its sequences: literals, then a match of at least four
+    bytes."""
     total = at = 0
     while at < len(data):
         token = data[at]

@@ -1,6 +1,6 @@
 """The footers of an ORC file and of its stripes.
 
-Source: ORC v1 specification, `orc_proto.proto`. Kept is what decoding timestamps and choosing stripes need.
+Source: ORC v1 specification, `orc_proto.proto`. Only what decoding timestamps and selecting stripes needs is kept.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ DIRECT, DIRECT_V2 = 0, 2
 
 _DECIMAL, _MAX_DIGITS = 14, 38
 _WIDE_DECIMAL = re.compile(rb"\x08\x0e(?:\x20[\x80-\xff]*[\x00-\x7f])?\x28[\x27-\xff]")
-"""What a DECIMAL of more than 38 digits looks like in a footer; other bytes may look the same."""
+"""The bytes of a DECIMAL with more than 38 digits in a footer; other bytes may match too."""
 
 _STRIPE = 3
 _PRESENT = b"\x08\x00\x10"
-"""What the stream that says which values are there looks like in the footer of a stripe, before its column."""
+"""The bytes of a PRESENT stream in a stripe's footer, before its column number."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MAGIC = b"ORC"
 _TAIL_BYTES = 16 << 10
 _USUAL = re.compile(rb"\x08[\x80-\xff]*[\x00-\x7f]\x10[\x00-\x7f]\x18[\x80-\xff]{0,2}[\x00-\x7f]")
-"""How a postscript begins whose chunks have less than 2 MiB."""
+"""The beginning of a postscript whose chunks are smaller than 2 MiB."""
 
 
 class SeekRead(Protocol):
-    """The verbs of an open file that this module needs."""
+    """The operations of an open file that this module uses."""
 
     def seek(self, offset: int, whence: int = ..., /) -> int:
-        """Go to a position; returns it."""
+        """Seek to a position; returns it."""
         ...
 
     def read(self, size: int = ..., /) -> bytes:
-        """Up to `size` bytes."""
+        """Read up to `size` bytes."""
         ...
 
 
 class MessageField(NamedTuple):
-    """One field of a protobuf message: `value` of a varint, `data` of bytes, the rest as positions in the message."""
+    """One field of a protobuf message: `value` of a varint, `data` of bytes, the others as positions in the message."""
 
     number: int
     value: int
@@ -57,7 +57,7 @@ class MessageField(NamedTuple):
 
 
 class OrcType(NamedTuple):
-    """A node of the type tree; `kind_at` is where its kind stands in the footer."""
+    """A node of the type tree; `kind_at`: the position of its kind in the footer."""
 
     kind: int
     kind_at: int
@@ -66,7 +66,7 @@ class OrcType(NamedTuple):
 
 
 class Stripe(NamedTuple):
-    """Where a stripe lies in the file, and how many rows it has."""
+    """The location of a stripe in the file, and its number of rows."""
 
     offset: int
     index_bytes: int
@@ -76,12 +76,12 @@ class Stripe(NamedTuple):
 
     @property
     def footer_at(self) -> int:
-        """Where the footer of the stripe begins."""
+        """The start of the stripe's footer."""
         return self.offset + self.index_bytes + self.data_bytes
 
 
 class FileStream(NamedTuple):
-    """A stream of one stripe; `offset` counts from the start of the file."""
+    """A stream of one stripe; `offset` is relative to the start of the file."""
 
     kind: int
     column: int
@@ -90,7 +90,7 @@ class FileStream(NamedTuple):
 
 
 class StripeFooter(NamedTuple):
-    """`encodings` has one entry per column; `zone` is that of the writer, empty if unknown."""
+    """`encodings` has one entry per column; `zone` is the time zone of the writer, empty if unknown."""
 
     streams: tuple[FileStream, ...]
     encodings: tuple[int, ...]
@@ -98,7 +98,7 @@ class StripeFooter(NamedTuple):
 
 
 class RawTail(NamedTuple):
-    """The end of a file: how it is packed, the unpacked footer and where it begins, the postscript."""
+    """The end of a file: compression, the decompressed footer with its position, and the postscript."""
 
     chunks: Chunks
     footer: bytes
@@ -107,7 +107,7 @@ class RawTail(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """The end of a file: `bounds` are those of timestamps in milliseconds, None where unknown; no values: (0, 0)."""
+    """The end of a file. `bounds`: timestamps in milliseconds, None if unknown; (0, 0) without values."""
 
     chunks: Chunks
     footer: bytes
@@ -119,7 +119,7 @@ class Tail(NamedTuple):
 
 
 def parts(message: bytes) -> Iterator[MessageField]:
-    """The fields of a protobuf message in their order.
+    """The fields of a protobuf message in order.
 
     Raises: ValueError, EOFError, IndexError for bytes that are not a message.
     """
@@ -143,7 +143,7 @@ def parts(message: bytes) -> Iterator[MessageField]:
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number at a position, seven bits a byte, and the position behind it."""
+    """The varint at a position, and the position after it."""
     value = shift = 0
     while True:
         byte = data[at]
@@ -157,7 +157,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def varint_bytes(value: int) -> bytes:
-    """A number as `varint` reads it."""
+    """A number encoded for `varint`."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -167,23 +167,23 @@ def varint_bytes(value: int) -> bytes:
 
 
 def unzigzag(value: int) -> int:
-    """The signed number of a zigzag code."""
+    """Decode a zigzag number."""
     return (value >> 1) ^ -(value & 1)
 
 
 def read_tail(source: SeekRead) -> Tail:
-    """The postscript and the footer.
+    """Read the postscript and the footer.
 
-    Cost: the last 16 KiB of the file, and once more what of the footer lies before them.
+    Cost: reads the last 16 KiB of the file, and once more the part of the footer before them.
     Raises: ValueError, EOFError, IndexError for damage; UnsupportedError for a codec.
     """
     return _tail(read_raw_tail(source))
 
 
 def check_postscript(source: SeekRead) -> None:
-    """Refuse chunks that no file has, for which pyarrow would end the process.
+    """Refuse invalid chunk sizes, for which pyarrow would end the process.
 
-    Cost: the last 16 KB, which pyarrow reads next, and 2 µs.
+    Cost: 2 µs, and reads the last 16 KB, which pyarrow reads next.
     Raises: ValueError, EOFError, IndexError for damage.
     """
     size = source.seek(0, io.SEEK_END)
@@ -193,7 +193,7 @@ def check_postscript(source: SeekRead) -> None:
 
 
 class _Postscript(NamedTuple):
-    """`last`: the end of a file of `size` bytes; `data`: the postscript in there, with its numbers by field."""
+    """`last`: the end of a file of `size` bytes; `data`: the postscript in it; `numbers`: by field number."""
 
     size: int
     last: bytes
@@ -215,7 +215,7 @@ def _read_postscript(source: SeekRead) -> _Postscript:
 
 
 def read_raw_tail(source: SeekRead) -> RawTail:
-    """The postscript and the unpacked footer, not taken apart. Cost and errors: as `read_tail`."""
+    """Read the postscript and the decompressed footer, without parsing it. Cost and errors: as `read_tail`."""
     size, last, postscript, numbers, chunks = _read_postscript(source)
     length = numbers.get(1, 0)
     footer_at = size - 1 - len(postscript) - length
@@ -227,9 +227,9 @@ def read_raw_tail(source: SeekRead) -> RawTail:
 
 
 def check_decimals(raw: RawTail) -> None:
-    """Refuse decimals of more than 38 digits, at which pyarrow ends the process.
+    """Refuse decimals of more than 38 digits, for which pyarrow ends the process.
 
-    Cost: the footer is searched.
+    Cost: a search of the footer.
     Raises: ValueError, EOFError, IndexError for damage.
     """
     if _WIDE_DECIMAL.search(raw.footer):
@@ -261,7 +261,7 @@ def read_stripe_footer(source: SeekRead, tail: Tail | RawTail, stripe: Stripe) -
 
 
 def stripes_of(raw: RawTail) -> list[Stripe]:
-    """The stripes of a file, whose footer begins with them.
+    """The stripes of a file, which are at the beginning of the footer.
 
     Raises: ValueError, EOFError, IndexError for damage.
     """
@@ -270,9 +270,9 @@ def stripes_of(raw: RawTail) -> list[Stripe]:
 
 
 def check_keys(source: SeekRead, raw: RawTail, stripe: Stripe, keys: Collection[int]) -> None:
-    """Refuse NULL in the columns `keys` of maps, at which pyarrow ends the process; no writer says which are there.
+    """Refuse NULL in the map-key columns `keys`, for which pyarrow ends the process; no writer creates such files.
 
-    Cost: the footer of the stripe, unpacked and searched.
+    Cost: decompresses and searches the stripe's footer.
     Raises: as `read_stripe_footer`
     """
     data = join(raw.chunks, read_at(source, stripe.footer_at, stripe.footer_bytes))
@@ -284,9 +284,9 @@ def check_keys(source: SeekRead, raw: RawTail, stripe: Stripe, keys: Collection[
 
 
 def read_at(source: SeekRead, offset: int, length: int) -> bytes:
-    """Exactly `length` bytes.
+    """Read exactly `length` bytes.
 
-    Raises: EOFError where the file ends before.
+    Raises: EOFError if the file is too short.
     """
     source.seek(offset)
     data = source.read(length)
@@ -296,7 +296,7 @@ def read_at(source: SeekRead, offset: int, length: int) -> bytes:
 
 
 def as_seconds(source: SeekRead, tail: Tail, columns: frozenset[int]) -> io.RawIOBase:
-    """The file with another footer, in which the timestamps `columns` are BIGINT: their seconds as they are stored."""
+    """The file with a modified footer, in which the timestamp columns `columns` are BIGINT: their stored seconds."""
     footer = bytearray(tail.footer)
     for column in columns:
         footer[tail.types[column].kind_at] = LONG
@@ -361,7 +361,7 @@ def _packed_numbers(data: bytes) -> list[int]:
 
 
 def _bounds(statistics: bytes) -> tuple[int, int] | None:
-    """Least and greatest timestamp; those in UTC where the writer gave them."""
+    """The minimum and maximum timestamp; in UTC if the writer stored them."""
     counts = None
     for part in parts(statistics):
         if part.number == 1:
@@ -375,7 +375,7 @@ def _bounds(statistics: bytes) -> tuple[int, int] | None:
 
 
 class _Patched(io.RawIOBase):
-    """A file with another end: the first bytes of a source, then other bytes. Closing leaves the source open."""
+    """A file with its end replaced: the first bytes of a source, then other bytes. Closing leaves the source open."""
 
     def __init__(self, source: SeekRead, kept: int, end: bytes) -> None:
         self._source = source

@@ -5,9 +5,11 @@ Source: format.md §8.4; Java `OrcFileFormat`, `OrcReaderFactory`, `OrcTypeUtil`
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import functools
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +22,7 @@ from paimon_py.errors import CorruptionError, StorageError, UnsupportedError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
 from paimon_py.formats.base import (
+    Encoder,
     FileWriter,
     OpenFile,
     ReadSettings,
@@ -45,8 +48,9 @@ from paimon_py.formats.orc.write import OrcFileWriter
 from paimon_py.formats.part_bounds import matching_parts
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import as_leaf, leaves, reshape
+from paimon_py.formats.shared_maps import SharedKeys, as_map, shared_keys
 from paimon_py.formats.stored import check_absent, check_stored, check_texts
-from paimon_py.spec.types import Atomic, Field, Root
+from paimon_py.spec.types import Atomic, Field, MapType, Root
 
 NANOS_FEATURE = "ORC timestamps outside 1677-09-21 … 2262-04-11"
 
@@ -71,25 +75,29 @@ class OrcFormat:
         return OrcOpenFile(source, path, fields, settings)
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
-        return OrcFileWriter(sink, fields, settings)
+        return self.encoder(fields, settings)(sink)
+
+    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:
+        return functools.partial(OrcFileWriter, fields=fields, settings=settings)
 
 
 class _Column(NamedTuple):
-    """How one column of the result comes out of a stripe."""
+    """How to build one column of the result from a stripe."""
 
     field: Field
     target: pa.Field
     as_is: bool
     texts: bool
     is_absent: bool = False
+    shared: SharedKeys | None = None
 
 
 class OrcOpenFile:
     """See `OpenFile`.
 
     Instants are read as stored; a file that Java wrote with `orc.timestamp-ltz.legacy.type` = true in a zone other than
-    UTC gives what Java gives under UTC.
-    Cost: one stripe of the columns asked for in memory; the end of the file once more where stripes may be left out.
+    UTC returns the values that Java returns in UTC.
+    Cost: one stripe of the requested columns in memory; reads the end of the file again if stripes may be skipped.
     """
 
     def __init__(self, source: BinaryIO, path: str, fields: Sequence[Field], settings: ReadSettings) -> None:
@@ -104,7 +112,7 @@ class OrcOpenFile:
             reader = source if isinstance(source, pa.NativeFile) else self._guard
             nested = any(not isinstance(field.type, Atomic) for field in fields)
             if settings.decimals or nested:
-                with contextlib.suppress(UnsupportedError):  # what only pyarrow unpacks
+                with contextlib.suppress(UnsupportedError):  # codecs that only pyarrow supports
                     self._raw = read_raw_tail(reader)
                     check_decimals(self._raw)
             else:
@@ -143,7 +151,7 @@ class OrcOpenFile:
                 position += piece.num_rows
 
     def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:
-        """See `OpenFile`; nothing is known of files under LZO, which only pyarrow unpacks."""
+        """See `OpenFile`; files compressed with LZO have no known parts, since only pyarrow can decompress them."""
         try:
             with self._decoding():
                 tail = read_tail(self._guard)
@@ -154,7 +162,7 @@ class OrcOpenFile:
         return Parts.of(counts, matching, rows)
 
     def _matching(self, tail: Tail, predicate: Predicate, counts: Sequence[int]) -> list[bool]:
-        """Which stripes may hold a match; unknown counts as yes."""
+        """A mask of the stripes that may contain a match; True if unknown."""
         fields = [self._fields[name] for name in columns_of(predicate) if name in self._fields]
         bounds = stripe_bounds(self._guard, tail, fields)
         rows = integer_array(counts, pa.int64())
@@ -171,11 +179,24 @@ class OrcOpenFile:
             check_absent(self._path, field, self._schema.names, self._settings)
             return _Column(field, target, as_is=False, texts=False, is_absent=True)
         stored = self._schema.field(index).type
+        shared = shared_keys(self._field_with_metadata(index), field.type, lambda _: _STAMPS)
+        if shared is not None:
+            return _Column(field, target, as_is=False, texts=True, shared=shared)
         same = stored.equals(target.type)
         if not same:
             check_stored(stored, field.type, lambda _: _STAMPS)
         roots = {leaf.root for leaf in leaves(field.type)}
         return _Column(field, target, same and Root.CHAR not in roots, not roots.isdisjoint(_TEXTS))
+
+    def _field_with_metadata(self, index: int) -> pa.Field:
+        """A column with the metadata of the Arrow schema that its writer stored beside the ORC schema."""
+        stored: pa.Field = self._schema.field(index)
+        if not pa.types.is_struct(stored.type):
+            return stored
+        text = (self._schema.metadata or {}).get(b"ARROW:schema")
+        said = None if text is None else pa.ipc.read_schema(pa.BufferReader(base64.b64decode(text)))
+        place = -1 if said is None else said.get_field_index(stored.name)
+        return stored if said is None or place < 0 else stored.with_metadata(said.field(place).metadata)
 
     def _stripes(self, names: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
         """All stripes, with the position of their first row."""
@@ -195,7 +216,7 @@ class OrcOpenFile:
     def _chosen_stripes(
         self, names: list[str], predicate: Predicate | None, rows: BitMap | None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The stripes that are not left out, with the position of their first row."""
+        """The stripes that are not skipped, with the position of their first row."""
         parts = self.parts(predicate, rows)
         if not parts.row_counts:
             yield from self._stripes(names)
@@ -216,7 +237,7 @@ class OrcOpenFile:
 
     @contextlib.contextmanager
     def _decoding(self) -> Iterator[None]:
-        """Translate errors as `decoding` does; an error of the source itself comes first."""
+        """Convert errors as `decoding` does; an error of the source takes precedence."""
         try:
             with decoding(self._path):
                 yield
@@ -250,14 +271,16 @@ class OrcOpenFile:
                     arrays.append(pa.nulls(batch.num_rows, column.target.type))
                     continue
                 array = batch.column(column.field.name)
-                if not (column.as_is and array.type.equals(column.target.type)):
+                if column.shared is not None:
+                    array = as_map(array, column.shared, cast(MapType, column.field.type), column.target.type, _leaf)
+                elif not (column.as_is and array.type.equals(column.target.type)):
                     array = reshape(array, column.field.type, column.target.type, _leaf)
                 arrays.append(array)
             return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _key_columns(schema: pa.Schema) -> list[int]:
-    """The numbers of the columns that hold keys of maps: columns are counted depth first, the root as 0."""
+    """The numbers of the columns with map keys; columns are numbered depth first, starting with the root as 0."""
     found: list[int] = []
 
     def after(kind: pa.DataType, column: int) -> int:

@@ -1,11 +1,12 @@
-"""Times before 1970 with fractions of a second, in the bytes that Java writes for them.
+"""Rewrites times before 1970 with fractions of a second to the bytes that Java writes.
 
-pyarrow stores such a time as the second after it and negative nanoseconds. Java reads that right for whole milliseconds
-only, and fails on the file otherwise; Trino always fails. Here the two streams of such columns are written anew, with
-what says where they lie and what they hold: positions, statistics, footers.
+pyarrow stores such a time as the following second and negative nanoseconds. Java reads this correctly only for whole
+milliseconds, and fails on the file otherwise; Trino always fails. This module re-encodes the two streams of such
+columns, and updates what describes them: positions, statistics, footers.
 
-Java's own rule makes times of the last second before 1970, but for its first millisecond, a second late. Whole
-milliseconds there stay as pyarrow wrote them, which Java reads right; nothing that Java reads right says finer digits.
+Java's own encoding shifts times in the last second before 1970, except its first millisecond, by one second. Whole
+milliseconds there keep pyarrow's encoding, which Java reads correctly; finer digits have no encoding that Java reads
+correctly.
 
 Source: ORC v1 specification; ORC `TimestampTreeWriter`, `TimestampTreeReader`.
 """
@@ -45,11 +46,11 @@ _BASE = base_seconds("")
 _METADATA_LENGTH = 5
 
 _Bounds = tuple[int, int, int, int]
-"""Least and greatest time: milliseconds, nanoseconds of the least, milliseconds, nanoseconds of the greatest."""
+"""The minimum and maximum time: milliseconds and nanoseconds of each."""
 
 
 class _Column(NamedTuple):
-    """The streams of a column in one stripe, and what they say: milliseconds since 1970 and nanoseconds beside them."""
+    """The streams of a column in one stripe, and their values: milliseconds since 1970 and additional nanoseconds."""
 
     seconds: Runs
     nanos: Runs
@@ -59,7 +60,7 @@ class _Column(NamedTuple):
     rest: Ints
 
     def positions(self, chunks: Chunks, value: int) -> list[int]:
-        """Where a reader finds the value with this number, in both streams."""
+        """The position of a value in both streams, as readers address it."""
         found = []
         for runs, data in ((self.seconds, self.seconds_bytes), (self.nanos, self.nanos_bytes)):
             at, inside = runs.place(value)
@@ -67,14 +68,14 @@ class _Column(NamedTuple):
         return found
 
     def bounds(self, first: int, last: int) -> _Bounds:
-        """Bounds of the values from `first` to `last`; there is at least one."""
+        """The bounds of the values from `first` to `last`; at least one."""
         millis, rest = self.millis[first:last], self.rest[first:last]
         low, high = int(millis.min()), int(millis.max())
         return low, int(rest[millis == low].min()), high, int(rest[millis == high].max())
 
 
 class _Behind(io.RawIOBase):
-    """The end of a file at its place in the file; zeros stand for what lies before."""
+    """The end of a file at its original offset; the bytes before are zeros."""
 
     def __init__(self, start: int, end: bytes) -> None:
         self._start = start
@@ -95,7 +96,7 @@ class _Behind(io.RawIOBase):
 
 
 class _Made(NamedTuple):
-    """One stripe of the new file, and the bounds of the columns that were written anew."""
+    """One stripe of the new file, and the bounds of the re-encoded columns."""
 
     data: bytes
     place: Stripe
@@ -103,14 +104,14 @@ class _Made(NamedTuple):
 
 
 def with_old_times(start: int, end: bytes, level: int) -> bytes:
-    """The end of a file that pyarrow wrote, with the times before 1970 as Java writes them.
+    """The end of a file written by pyarrow, with times before 1970 encoded as in Java.
 
     Args:
-        start: how many bytes of the file lie before `end`; the times there stay as they are.
-        end: whole stripes, statistics and the footer.
-        level: of the codec, for what is written anew.
+        start: the number of bytes before `end`; times in them are not changed.
+        end: complete stripes, statistics and the footer.
+        level: the compression level of re-encoded streams.
 
-    Cost: the timestamps of one column and stripe decoded in memory; the streams of other columns are copied.
+    Cost: decodes the timestamps of one column and stripe at a time; copies the streams of other columns.
     """
     file = _Behind(start, end)
     tail = read_tail(file)
@@ -146,7 +147,7 @@ def with_old_times(start: int, end: bytes, level: int) -> bytes:
 
 
 def _stripe(file: _Behind, tail: Tail, stripe: Stripe, counts: Sequence[int], level: int) -> _Made:
-    """A stripe with other streams where a column needs them; `counts` are the values of each column."""
+    """A stripe with re-encoded streams where needed; `counts` are the value counts of the columns."""
     streams = read_stripe_footer(file, tail, stripe).streams
     data = [read_at(file, stream.offset, stream.length) for stream in streams]
     places = {(stream.kind, stream.column): place for place, stream in enumerate(streams)}
@@ -185,7 +186,7 @@ def _stripe(file: _Behind, tail: Tail, stripe: Stripe, counts: Sequence[int], le
 
 
 def _column(chunks: Chunks, data: bytes, secondary: bytes, count: int, level: int) -> _Column | None:
-    """The streams of a column anew; None where none of its times needs it."""
+    """The re-encoded streams of a column; None if none of its times needs it."""
     nanos = nanos_of(decode_v2(join(chunks, secondary), count))
     old = nanos < 0
     if not bool(old.any()):
@@ -203,9 +204,9 @@ def _column(chunks: Chunks, data: bytes, secondary: bytes, count: int, level: in
 
 
 def _index(message: bytes, column: _Column, chunks: Chunks) -> bytes:
-    """A row index with the positions and the bounds of what a column's streams are now.
+    """A row index with the positions and bounds of a column's new streams.
 
-    The positions of both streams are the last ones of every entry.
+    The positions of the two streams are the last ones of every entry.
     """
     entries, first = [], 0
     for entry in parts(message):
@@ -220,7 +221,7 @@ def _index(message: bytes, column: _Column, chunks: Chunks) -> bytes:
 
 
 def _file_footer(footer: bytes, stripes: Sequence[Stripe], bounds: Mapping[int, _Bounds], longer: int) -> bytes:
-    """A footer with other places of stripes and other bounds, for a file that got `longer`."""
+    """A footer with updated stripe locations and bounds, for a file that grew by `longer` bytes."""
     places, columns = iter(stripes), itertools.count()
 
     def make(part: MessageField) -> bytes | None:
@@ -241,7 +242,7 @@ def _count(statistics: bytes) -> int:
 
 
 def _bounds(statistics: bytes) -> _Bounds | None:
-    """The bounds that stand in the statistics of a column, if any do."""
+    """The bounds in the statistics of a column, if any."""
     for part in parts(statistics):
         if part.number == _TIMES:
             found = {inner.number: inner.value for inner in parts(part.data)}
@@ -273,7 +274,7 @@ def _with_numbers(message: bytes, numbers: Mapping[int, int]) -> bytes:
 
 
 def _remade(message: bytes, make: Callable[[MessageField], bytes | None]) -> bytes:
-    """A message with what `make` gives in place of its fields; a field stays where `make` gives None."""
+    """A message with its fields replaced by the results of `make`; None keeps a field."""
     made = [(part, make(part)) for part in parts(message)]
     return b"".join(message[part.begin : part.end] if new is None else new for part, new in made)
 

@@ -1,4 +1,4 @@
-"""Integers as ORC stores them: run length encoding, versions 1 and 2.
+"""Integers in ORC's run-length encoding, versions 1 and 2.
 
 Source: ORC v1 specification, "Run Length Encoding".
 """
@@ -21,7 +21,7 @@ _FIXED_WIDTHS = (*range(1, 25), *_WIDE)
 
 
 def decode_v1(data: bytes, count: int) -> Ints:
-    """The first `count` numbers of a stream of version 1; those of 64 bits wrap around.
+    """The first `count` numbers of a version 1 stream; 64-bit overflow wraps around.
 
     Raises: ValueError, EOFError, IndexError, OverflowError for damage.
     """
@@ -45,19 +45,19 @@ def decode_v1(data: bytes, count: int) -> Ints:
 
 
 class Runs(NamedTuple):
-    """Numbers in runs of version 2, all of `RUN` numbers but the last; `starts` are where the runs begin and end."""
+    """Numbers in runs of version 2, each of `RUN` numbers except the last; `starts`: the bounds of the runs."""
 
     data: bytes
     starts: tuple[int, ...]
 
     def place(self, number: int) -> tuple[int, int]:
-        """The byte at which the run of this number begins, and how many numbers stand before it in the run."""
+        """The start of the run that contains this number, and the number's index in the run."""
         run, inside = divmod(number, RUN)
         return self.starts[run], inside
 
 
 def encode_v2(values: Ints) -> Runs:
-    """Unsigned numbers of 64 bits, each run with as many bits per number as its largest one needs.
+    """Encode unsigned 64-bit numbers; each run uses the bit width of its largest number.
 
     Cost: one Python step per run.
     """
@@ -75,12 +75,12 @@ def encode_v2(values: Ints) -> Runs:
 
 
 def to_zigzag(values: Ints) -> Ints:
-    """Signed numbers as unsigned ones, small where they were near to zero."""
+    """Zigzag encoding: signed numbers as unsigned ones, small if near zero."""
     return (values << 1) ^ (values >> 63)
 
 
 def decode_v2(data: bytes, count: int, *, signed: bool = False) -> Ints:
-    """The first `count` numbers of a stream of version 2; those of 64 bits wrap around.
+    """The first `count` numbers of a version 2 stream; 64-bit overflow wraps around.
 
     Cost: one Python step per run of up to 512 numbers.
     Raises: ValueError, EOFError, IndexError, OverflowError for damage.
@@ -118,7 +118,7 @@ def _from_zigzag(values: Ints) -> Ints:
 
 
 def _deltas(data: bytes, at: int, length: int, width: int, *, signed: bool) -> tuple[Ints, int]:
-    """A first number, the step to the second, then how far each further step goes in the same direction."""
+    """A delta run: a first number, the first step, then the sizes of further steps in the same direction."""
     first, at = varint(data, at)
     code, at = varint(data, at)
     step = unzigzag(code)
@@ -134,7 +134,7 @@ def _deltas(data: bytes, at: int, length: int, width: int, *, signed: bool) -> t
 
 
 def _patched_base(data: bytes, at: int, length: int, width: int) -> tuple[Ints, int]:
-    """A base, distances from it, and a list of high bits for the few distances that need more of them."""
+    """A patched-base run: a base, distances from it, and high bits for the few distances that need more."""
     base_bytes, patch_width = (data[at] >> 5) + 1, _width(data[at] & 31)
     gap_width, patches = (data[at + 1] >> 5) + 1, data[at + 1] & 31
     at += 2
@@ -157,7 +157,7 @@ def _patched_base(data: bytes, at: int, length: int, width: int) -> tuple[Ints, 
 
 
 def _unpack(data: bytes, at: int, count: int, width: int) -> Ints:
-    """Numbers of `width` bits, highest bit first."""
+    """Unpack numbers of `width` bits, highest bit first."""
     raw = np.frombuffer(_take(data, at, _size(count, width)), np.uint8)
     bits = np.zeros((count, 64), np.uint8)
     bits[:, 64 - width :] = np.unpackbits(raw, count=count * width).reshape(count, width)
@@ -184,7 +184,7 @@ def _number(value: int, *, signed: bool) -> int:
 
 
 def _to_signed(value: int) -> int:
-    """An unsigned number of 64 bits as the signed one with the same bits."""
+    """The signed 64-bit number with the same bits as an unsigned one."""
     if value >= 1 << 64:
         raise ValueError("a number of more than 64 bits")
     return value - (1 << 64) if value >> 63 else value

@@ -1,4 +1,4 @@
-"""The statistics that ORC files contain for each stripe.
+"""The stripe statistics of ORC files.
 
 Source: ORC v1 specification, `orc_proto.proto`: Metadata, StripeStatistics, ColumnStatistics.
 """
@@ -28,7 +28,7 @@ _EXACT = Context(prec=MAX_PREC)
 
 
 class _Known(NamedTuple):
-    """Bounds of one column in one stripe, and how many values are not NULL; None for unknown."""
+    """The bounds of one column in one stripe, and the number of non-NULL values; None if unknown."""
 
     low: Any = None
     high: Any = None
@@ -36,10 +36,10 @@ class _Known(NamedTuple):
 
 
 def stripe_bounds(source: SeekRead, tail: Tail, fields: Sequence[Field]) -> dict[str, Bounds]:
-    """Bounds of columns of the file, one slot per stripe; columns of which nothing is known are left out.
+    """The bounds of columns, one slot per stripe; columns without known bounds are omitted.
 
-    Texts, whole numbers, decimals, dates and times have bounds, other types null counts.
-    Cost: the statistics of all columns are read once, and those of `fields` decoded.
+    Strings, integers, decimals, dates and times have bounds, other types null counts.
+    Cost: reads the statistics of all columns once, and decodes those of `fields`.
     Raises: ValueError, EOFError, IndexError for damage; UnsupportedError for a codec.
     """
     stripes = _stripes(source, tail)
@@ -57,7 +57,7 @@ def stripe_bounds(source: SeekRead, tail: Tail, fields: Sequence[Field]) -> dict
 
 
 def _stripes(source: SeekRead, tail: Tail) -> list[list[bytes]]:
-    """The statistics of every column, by stripe."""
+    """The statistics of all columns, by stripe."""
     length = next((part.value for part in parts(tail.postscript) if part.number == _METADATA_LENGTH), 0)
     if not length or length > tail.footer_at:
         return []
@@ -86,7 +86,7 @@ def _known_bounds(statistics: bytes, kind: Atomic) -> _Known:
 
 
 def _number_of(kind: Atomic) -> int:
-    """Which of the statistics bound a type; 0 for none."""
+    """The field number of the statistics with a type's bounds; 0 for none."""
     if kind.root in _INTEGER_TYPES:
         return _INTEGERS
     return {Root.VARCHAR: _STRINGS, Root.DECIMAL: _DECIMALS, Root.DATE: _DATES}.get(kind.root, 0)
@@ -98,7 +98,7 @@ def _to_unscaled(text: str, kind: Atomic) -> int:
     except InvalidOperation as error:
         raise ValueError(f"{text!r} is not a decimal") from error
     if number != number.to_integral_value():
-        raise ValueError(f"{text!r} has more than {kind.scale} digits behind the point")
+        raise ValueError(f"{text!r} has more than {kind.scale} digits after the point")
     return int(number)
 
 

@@ -1,12 +1,12 @@
-"""ORC timestamps that pyarrow reads wrong or not at all.
+"""Reads ORC timestamps that pyarrow reads incorrectly or not at all.
 
-pyarrow turns every ORC timestamp into 64-bit nanoseconds: years outside 1677–2262 are refused or, before pyarrow 25,
-wrap around silently. It also errs by hours or a second before 1970 in files whose writer did not run in UTC. Columns
-that hold such values, as the statistics of the file tell, are read here: pyarrow is shown a footer that calls them
-BIGINT and so decodes nulls, nesting and whole seconds; the fractions come from their own stream.
+pyarrow converts every ORC timestamp to 64-bit nanoseconds: years outside 1677–2262 are refused or, before pyarrow 25,
+wrap around silently. It is also wrong by hours, or by a second before 1970, in files whose writer did not run in UTC.
+Columns with such values, according to the file's statistics, are read here: pyarrow gets a footer that declares them
+BIGINT and so decodes nulls, nesting and whole seconds; the fractions are decoded from their own stream.
 
-What comes out is what Java Paimon reads from the same file in UTC, its writer's mistakes included: the last second
-before 1970 is stored one second late, days before 1582-10-15 are stored by the Julian calendar.
+The result equals what Java Paimon reads from the file in UTC, including its writer's errors: the last second before
+1970 is stored one second late, and days before 1582-10-15 are stored in the Julian calendar.
 
 Source: format.md §8.4; ORC `TimestampTreeReader`; Java `OrcTimestampColumnVector`.
 """
@@ -41,7 +41,7 @@ from paimon_py.formats.orc.zones import UTC_NAMES, base_seconds, wall_seconds
 from paimon_py.formats.reshape import with_values
 
 SECONDS_AND_NANOS = pa.struct([pa.field("seconds", pa.int64()), pa.field("nanos", pa.int64())])
-"""A timestamp in two parts, either of which may be negative: what `LongTimestamps.complete` puts into batches."""
+"""A timestamp in two parts, either of which may be negative: the form that `LongTimestamps.complete` returns."""
 
 RANGE_FEATURE = "timestamps outside the range of 64-bit integers"
 
@@ -54,12 +54,12 @@ _POWERS = np.array([1, *(10 ** (zeros + 1) for zeros in range(1, 8))], np.int64)
 
 
 class LongTimestamps:
-    """The timestamp columns of one file that pyarrow cannot be trusted with.
+    """The timestamp columns of one file that pyarrow cannot read correctly.
 
     Attributes:
-        source: the file as pyarrow shall see it; the columns are BIGINT there.
+        source: the file for pyarrow, in which the columns are BIGINT.
 
-    Cost: the end of the file once more; per stripe its footer and the fractions of the columns asked for.
+    Cost: reads the end of the file again; per stripe, its footer and the fractions of the requested columns.
     """
 
     def __init__(self, source: SeekRead, tail: Tail, columns: frozenset[int]) -> None:
@@ -69,7 +69,7 @@ class LongTimestamps:
         self._columns = columns
 
     def complete(self, number: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The stripe `number` as read from `source`, with `SECONDS_AND_NANOS` in place of the seconds.
+        """Stripe `number` as read from `source`, with `SECONDS_AND_NANOS` in place of the seconds.
 
         Raises: ValueError, EOFError, IndexError, OverflowError for damage; UnsupportedError for a zone or a codec.
         """
@@ -80,7 +80,7 @@ class LongTimestamps:
         return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
     def _rebuilt(self, footer: StripeFooter, column: int, array: pa.Array) -> pa.Array:
-        """`array`, which begins where its buffers begin, with the timestamps below `column` in two parts."""
+        """`array`, which begins at offset 0, with the timestamps below `column` in two parts."""
         if column in self._columns:
             return self._both_parts(footer, column, array)
         if not _below(self._tail, column) & self._columns:
@@ -117,7 +117,7 @@ class LongTimestamps:
         return pa.Array.from_buffers(SECONDS_AND_NANOS, len(array), [bitmap], null_count=nulls, children=children)
 
     def _nanos(self, footer: StripeFooter, column: int, count: int) -> Ints:
-        """Fractions of the values that are not null. The lowest three bits count the zeros that were cut off."""
+        """The fractions of non-null values. The lowest three bits count the trailing zeros that were removed."""
         streams = [s for s in footer.streams if s.column == column and s.kind == SECONDARY_STREAM]
         encoding = footer.encodings[column]
         if len(streams) > 1 or encoding not in (DIRECT, DIRECT_V2) or (count and not streams):
@@ -130,7 +130,7 @@ class LongTimestamps:
 
 
 def long_timestamps(source: SeekRead, schema: pa.Schema) -> LongTimestamps | None:
-    """The columns of a file, whose Arrow schema is `schema`, that need `LongTimestamps`; None if there are none.
+    """The columns of a file with the Arrow schema `schema` that need `LongTimestamps`; None if there are none.
 
     Raises: ValueError, EOFError, IndexError for damage; UnsupportedError for a codec.
     """
@@ -146,7 +146,7 @@ def long_timestamps(source: SeekRead, schema: pa.Schema) -> LongTimestamps | Non
 
 
 def nanos_of(codes: Ints) -> Ints:
-    """Nanoseconds of stored fractions; pyarrow writes negative ones.
+    """Nanoseconds from stored fractions; pyarrow writes negative ones.
 
     Raises: ValueError for damage.
     """
@@ -160,7 +160,7 @@ def nanos_of(codes: Ints) -> Ints:
 
 
 def codes_of(nanos: Ints) -> Ints:
-    """Fractions as they are stored: two zeros or more at the end are cut off and counted."""
+    """Nanoseconds as stored fractions: two or more trailing zeros are removed and counted."""
     zeros = np.zeros(len(nanos), np.int64)
     for place in range(1, len(_POWERS)):
         zeros[(nanos % _POWERS[place] == 0) & (nanos != 0)] = place
@@ -168,9 +168,9 @@ def codes_of(nanos: Ints) -> Ints:
 
 
 def as_timestamps(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """`SECONDS_AND_NANOS` as timestamps; digits that the unit cannot hold are cut off towards the past.
+    """`SECONDS_AND_NANOS` as timestamps; digits finer than the unit are truncated toward the past.
 
-    Raises: UnsupportedError: 64 bits of the unit cannot hold a value.
+    Raises: UnsupportedError: a value does not fit in 64 bits of the unit.
     """
     seconds, nanos = (numpy_values(array.field(part)) for part in (0, 1))
     scale = _PER_SECOND[target.unit]
@@ -198,7 +198,7 @@ def _early(bounds: tuple[int, int] | None) -> bool:
 
 
 def _local(source: SeekRead, tail: Tail) -> bool:
-    """Whether some stripe was written in a zone other than UTC."""
+    """Whether any stripe was written in a zone other than UTC."""
     return any(read_stripe_footer(source, tail, stripe).zone not in UTC_NAMES for stripe in tail.stripes)
 
 
@@ -209,7 +209,7 @@ def _holds_timestamps(kind: pa.DataType) -> bool:
 
 
 def _below(tail: Tail, column: int) -> set[int]:
-    """A column and all inside it: they are numbered one after the other, depth first."""
+    """A column and all columns nested in it, which are numbered consecutively, depth first."""
     last = column
     while tail.types[last].children:
         last = tail.types[last].children[-1]
@@ -217,7 +217,7 @@ def _below(tail: Tail, column: int) -> set[int]:
 
 
 def _with_children(array: pa.Array, kind: pa.DataType, children: list[pa.Array]) -> pa.Array:
-    """A nested array with the validity and offsets of `array` and with other children."""
+    """A nested array with the validity and offsets of `array` and other children."""
     own = 1 if pa.types.is_struct(kind) else 2
     return pa.Array.from_buffers(
         kind, len(array), array.buffers()[:own], null_count=array.null_count, children=children

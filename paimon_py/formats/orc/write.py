@@ -1,4 +1,4 @@
-"""Writing one ORC file.
+"""Writes one ORC file.
 
 Source: format.md §8.4, §9; Java `OrcWriterFactory`, `RowDataVectorizer`.
 """
@@ -41,14 +41,14 @@ _UNBOUNDED = frozenset({Root.BINARY, Root.VARBINARY})
 
 
 class OrcFileWriter:
-    """Hands batches to the native writer, which collects stripes; see `FileWriter`.
+    """Passes batches to the native writer, which collects stripes; see `FileWriter`.
 
-    Cost: 0.9 to 1.5 MB of memory for each column, 0.6 to 0.9 MB where there are 200 or more.
+    Cost: 0.9 to 1.5 MB of memory per column, 0.6 to 0.9 MB with 200 or more columns.
 
-    Timestamps with local time zone are written as plain timestamps of UTC wall time where
-    `orc.timestamp-ltz.legacy.type` is true, else as instants: so Java finds the right time under every zone.
-    Cost: what the native writer collects; from the first time before 1970 with a fraction of a second on also the
-        compressed bytes of the rest of the file, which is written when it is complete.
+    Timestamps with local time zone are written as plain timestamps in UTC if `orc.timestamp-ltz.legacy.type` is true,
+    else as instants; Java then reads the correct time in every zone.
+    Cost: the buffers of the native writer; from the first time before 1970 with a fraction of a second on, also the
+      compressed bytes of the rest of the file, which is written at the end.
     """
 
     def __init__(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> None:
@@ -114,11 +114,11 @@ class OrcFileWriter:
         arrays = []
         whole = from_numpy(np.arange(batch.num_rows), pa.int64())
         for field, target, checked, nested in zip(self._fields, self._schema, self._checked, self._nested, strict=True):
-            # pyarrow's ORC writer ignores the offsets of nested arrays and would write other rows' values.
+            # pyarrow's ORC writer ignores the offsets of nested arrays and would write the values of other rows.
             array = batch.column(field.name).take(whole) if nested else batch.column(field.name)
             if not target.nullable and array.null_count:
                 raise SchemaError(f"column {field.name} is NOT NULL but holds null", fields=(field.name,))
-            # Nor does it take the values below a NULL row inside a row for NULL: reshaping makes them so.
+            # It also does not treat the values of a NULL row inside a row as NULL: reshaping does.
             if checked or nested or not array.type.equals(target.type):
                 array = reshape(array, field.type, target.type, self._leaf)
             arrays.append(array)
@@ -135,7 +135,7 @@ class OrcFileWriter:
 
     @contextlib.contextmanager
     def _encoding(self) -> Iterator[orc.ORCWriter]:
-        """The writer, made when first needed; its output reaches the sink only inside, and never after an error."""
+        """The writer, created on first use; its output reaches the sink inside the block only, unless it fails."""
         with self._sink.flowing():
             try:
                 if self._writer is None:
@@ -167,12 +167,12 @@ def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
 
 
 def _arguments(settings: WriteSettings, columns: int) -> dict[str, Any]:
-    """Arguments of `ORCWriter` for a file of so many columns, inner ones counted.
+    """Arguments of `ORCWriter` for a file with this number of columns, including nested ones.
 
-    Of levels the writer knows two, fast and small: zstd levels 1 and 3, and so for the others.
+    The writer has two levels, fast and small: zstd levels 1 and 3, and likewise for other codecs.
 
     Raises:
-        OptionError: no codec of ORC.
+        OptionError: not an ORC codec.
         UnsupportedError: a codec that pyarrow cannot write.
     """
     options = settings.options
@@ -202,19 +202,19 @@ def _arguments(settings: WriteSettings, columns: int) -> dict[str, Any]:
 
 
 def _block_bytes(columns: int) -> int:
-    """How much is compressed at once where no option says; each column that is written holds a few times as much."""
+    """The default compression block size in bytes; each open column holds a few times as much."""
     return _MEMORY_BLOCK if columns >= _MANY_COLUMNS else 256 << 10
 
 
 def _whole_blocks(size: int) -> int:
-    """The next size that the native writer takes."""
+    """The next larger size that the native writer accepts."""
     return -(-size // _MEMORY_BLOCK) * _MEMORY_BLOCK
 
 
 def _has_old(array: pa.Array) -> bool:
-    """Whether a time before 1970 has a fraction of a second: pyarrow does not write it as Java does.
+    """Whether a time before 1970 has a fraction of a second: pyarrow writes it differently from Java.
 
-    Raises: UnsupportedError: a time that Java would read wrong whatever is written for it.
+    Raises: UnsupportedError: a time that Java would misread in any encoding.
     """
     values = numpy_values(array)
     if array.null_count:

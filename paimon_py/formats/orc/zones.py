@@ -1,7 +1,7 @@
-"""Wall clocks of the zones in which ORC files were written.
+"""Local times of the zones in which ORC files were written.
 
-ORC stores a timestamp without zone as the instant at which the writer's clocks showed it. Writers are Java programs,
-whose zones differ from the tz database: before 1900 they know only today's standard time.
+ORC stores a timestamp without zone as the instant at which the writer's local clock showed it. Writers are Java
+programs, whose zones differ from the tz database: before 1900 they use only today's standard time.
 
 Source: ORC `TimestampTreeReader`, `SerializationUtils.convertBetweenTimezones`; JDK `sun.util.calendar.ZoneInfo`.
 """
@@ -26,11 +26,11 @@ _CALENDAR_CYCLE = 146_097 * 86_400
 
 
 def wall_seconds(stored: Ints, zone: str) -> Ints:
-    """Seconds of the wall clock since 1970.
+    """Seconds of local time since 1970.
 
-    Shapes: stored — seconds since 2015-01-01 00:00 of `zone`, fractions of a second before 1970 cut off.
-    Cost: one Python step per distinct second in a zone other than UTC.
-    Raises: UnsupportedError: a zone that the tz database of this machine lacks.
+    Shapes: stored — seconds since 2015-01-01 00:00 of `zone`, truncated before 1970.
+    Cost: one Python step per distinct second in zones other than UTC.
+    Raises: UnsupportedError: a zone that is missing in this machine's tz database.
     """
     if zone in UTC_NAMES:
         return stored
@@ -39,7 +39,7 @@ def wall_seconds(stored: Ints, zone: str) -> Ints:
 
 
 def base_seconds(zone: str) -> int:
-    """The instant of 2015-01-01 00:00 of a zone, from which ORC counts."""
+    """The instant of 2015-01-01 00:00 in a zone, which is ORC's epoch."""
     base = int(_BASE.timestamp())
     if zone in UTC_NAMES:
         return base
@@ -47,7 +47,7 @@ def base_seconds(zone: str) -> int:
 
 
 def offsets(instants: Ints, rules: ZoneInfo) -> Ints:
-    """Seconds by which wall clocks are ahead of UTC. From 2040 on the rules repeat every 400 years."""
+    """Seconds by which local time is ahead of UTC. From 2040 on the rules repeat every 400 years."""
     late = _YEAR_2040 + (instants - _YEAR_2040) % _CALENDAR_CYCLE
     folded = np.where(instants < _YEAR_2040, np.maximum(instants, _YEAR_1900 - 1), late)
     distinct, places = np.unique(folded, return_inverse=True)

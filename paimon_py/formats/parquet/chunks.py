@@ -1,7 +1,7 @@
-"""What a Parquet footer says of single column chunks.
+"""Reads the metadata of single column chunks from a Parquet footer.
 
-pyarrow ends the process where the metadata of a chunk contradict the schema. So they are read here, from the bytes of
-the footer, and only those that are asked for: a chunk is found by the path of its column.
+pyarrow ends the process if the metadata of a chunk contradict the schema. This module therefore decodes them from the
+bytes of the footer, and only the requested ones: a chunk is found by the path of its column.
 
 Source: parquet-format `parquet.thrift`.
 """
@@ -22,15 +22,15 @@ _FILE_GROUPS, _GROUP_COLUMNS, _CHUNK_METADATA = 4, 1, 3
 _ENCODINGS, _PATH, _CODEC, _VALUES, _SIZE, _DATA, _DICTIONARY, _STATISTICS = 2, 3, 4, 5, 7, 9, 11, 12
 _NULLS, _MAX, _MIN = 3, 5, 6
 _OLD = {_MAX: 1, _MIN: 2}
-"""Where writers put the bounds of numbers a second time, for readers of before."""
+"""The fields in which writers repeat the bounds of numbers, for old readers."""
 
 _PATH_OF_ONE = b"\x19\x18"
-"""Begins the path of a column that is not nested: the field after the encodings, a list of one binary."""
+"""The beginning of the path of a non-nested column: the field after the encodings, a list of one binary."""
 _FORMS = {"BOOLEAN": "<?", "INT32": "<i", "INT64": "<q", "FLOAT": "<f", "DOUBLE": "<d"}
 
 
 class Chunk(NamedTuple):
-    """One column in one row group: codec, values, bytes in the file, and where they begin."""
+    """One column in one row group: codec, number of values, size in the file, and start."""
 
     codec: int
     values: int
@@ -40,10 +40,10 @@ class Chunk(NamedTuple):
 
 
 def flat_chunks(footer: bytes, name: str, rows: Sequence[int]) -> list[Chunk]:
-    """The chunks of a column that is not nested, one for each row group; `rows` are those of the groups.
+    """The chunks of a non-nested column, one per row group; `rows`: the row counts of the groups.
 
-    Cost: a search of the footer and 10 µs a chunk. A footer in which the search fails is read whole.
-    Raises: ValueError or IndexError for a footer that contradicts itself.
+    Cost: a search of the footer and 10 µs per chunk. If the search fails, the whole footer is decoded.
+    Raises: ValueError or IndexError for an inconsistent footer.
     """
     path = bytearray(_PATH_OF_ONE)
     text = name.encode()
@@ -60,9 +60,9 @@ def flat_chunks(footer: bytes, name: str, rows: Sequence[int]) -> list[Chunk]:
 
 
 def chunk_statistics(chunk: Chunk, physical: str) -> GroupStatistics:
-    """What the footer says of the values in a chunk of the physical type `physical`.
+    """The statistics of a chunk with the physical type `physical`.
 
-    Raises: ValueError for bounds that are not values of the type, and for more nulls than rows.
+    Raises: ValueError for bounds that are invalid for the type, or more nulls than rows.
     """
     if chunk.statistics is None:
         return NO_STATISTICS
@@ -74,11 +74,11 @@ def chunk_statistics(chunk: Chunk, physical: str) -> GroupStatistics:
 
 
 def raw_bounds(statistics: Struct, physical: str) -> tuple[Raw | None, Raw | None]:
-    """Minimum and maximum of Thrift statistics as values of a physical type; (None, None) without both.
+    """Minimum and maximum of Thrift statistics as values of a physical type; (None, None) unless both are set.
 
-    Bounds that are there twice and differ are damaged, and not known.
+    Bounds that are stored twice and differ are damaged, and treated as unknown.
 
-    Raises: ValueError for bounds that are not values of the type.
+    Raises: ValueError for bounds that are invalid for the type.
     """
     if _MIN not in statistics or _MAX not in statistics:
         return None, None
@@ -119,7 +119,7 @@ def _groups(footer: bytes) -> list[Struct]:
 
 
 def _only(columns: Sequence[Struct], text: bytes) -> Struct:
-    """The metadata of the one chunk of a row group that belongs to a column."""
+    """The metadata of the only chunk of a column in a row group."""
     known = [inner(column, _CHUNK_METADATA) or {} for column in columns]
     found = [metadata for metadata in known if items(metadata, _PATH) == [text]]
     if len(found) != 1:

@@ -1,7 +1,7 @@
-"""Which columns of a Parquet file deserve a dictionary.
+"""Selects the columns of a Parquet file to encode with dictionaries.
 
-Dictionaries shrink columns whose values repeat and are wasted effort on the others: choosing them saves a fifth to a
-quarter of the time to write a file and makes it smaller. The choice is made once per file, from its first row group.
+Dictionaries shrink columns with repeated values and waste effort on others: selecting them saves a fifth to a quarter
+of the time to write a file and makes it smaller. The choice is made once per file, from its first row group.
 """
 
 from __future__ import annotations
@@ -20,20 +20,25 @@ from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, MapType, Mu
 SAMPLE_ROWS = 1024
 SAMPLE_SHARE = 16
 SAMPLE_BATCHES = 16
+LEAST_ROWS = 256
 MIN_REPEATS = 4
-"""How often a value must stand in a row group for a dictionary to pay."""
+"""The minimum number of repetitions of a value in a row group for a dictionary to pay off."""
 
 
 def dictionary_columns(
     batches: Sequence[pa.RecordBatch], fields: Sequence[Field], leaves: Sequence[LeafColumn], group_rows: int
 ) -> list[LeafColumn]:
-    """Leaf columns whose values repeat in a sample spread over the rows of the first row group.
+    """Leaf columns whose values repeat in a sample from the first row group.
+
+    Of few rows a codec finds what repeats: they get no dictionaries.
 
     Cost: about 0.05 ms per column.
     """
     if not batches:
         return []
     total = min(group_rows, sum(batch.num_rows for batch in batches))
+    if total < LEAST_ROWS:
+        return []
     rows = _sample(batches, max(128, min(SAMPLE_ROWS, total // SAMPLE_SHARE)))
     samples = [
         sample
@@ -44,7 +49,7 @@ def dictionary_columns(
 
 
 def _sample(batches: Sequence[pa.RecordBatch], count: int) -> pa.Table:
-    """About `count` rows, evenly spread."""
+    """About `count` rows, evenly distributed."""
     chosen = batches[:: -(-len(batches) // SAMPLE_BATCHES)]
     share = -(-count // len(chosen))
     pieces = []
@@ -58,9 +63,9 @@ def _sample(batches: Sequence[pa.RecordBatch], count: int) -> pa.Table:
 
 
 def _repeats(kind: Atomic, sample: pa.Array, total: int) -> bool:
-    """Whether the sample's repetitions speak for `MIN_REPEATS` in `total` rows.
+    """Whether repetitions in the sample imply `MIN_REPEATS` in `total` rows.
 
-    Drawing n of the rows from D different values repeats about n² / 2D of them.
+    Among n rows drawn from D distinct values, about n² / 2D repeat.
     """
     values = sample.drop_null() if sample.null_count else sample
     count = len(values)
@@ -71,7 +76,7 @@ def _repeats(kind: Atomic, sample: pa.Array, total: int) -> bool:
 
 
 def _leaf_values(array: pa.Array, kind: DataType) -> list[pa.Array]:
-    """Leaf values of `array`, in the order of the file's leaf columns. The array begins at offset 0."""
+    """The leaf values of `array`, in the order of the file's leaf columns. The array begins at offset 0."""
     if isinstance(kind, RowType):
         return [
             values

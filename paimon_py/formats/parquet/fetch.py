@@ -1,4 +1,4 @@
-"""Row groups of a Parquet file that are read together; at a distance their column chunks are fetched ahead."""
+"""Groups the row groups of a Parquet file for reading; for remote files, prefetches their column chunks."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import BinaryIO, Protocol, cast
 import pyarrow.parquet as pq
 
 _FETCH_BYTES = 16 << 20
-"""Column chunks of so many bytes are fetched at once from a distance."""
+"""The number of bytes of column chunks that are fetched from a remote store at once."""
 
 Ranges = list[tuple[int, int]]
 """Parts of a file: position and length of each."""
 
 
 class Fetches(Protocol):
-    """A file at a distance that is told what will be read: see `RangedFile`."""
+    """A remote file that is told about future reads: see `RangedFile`."""
 
     def fetch(self, ranges: Ranges) -> None:
-        """Have parts in memory."""
+        """Load parts into memory."""
         ...
 
     def foresee(self, ranges: Ranges) -> None:
-        """Begin to fetch what the next `fetch` names."""
+        """Start fetching the ranges of the next `fetch`."""
         ...
 
 
@@ -36,10 +36,10 @@ class GroupsTogether:
         self._paths = paths
 
     def of(self, stretches: Iterable[tuple[int, list[int]]]) -> Iterator[tuple[int, list[int], Callable[[], None]]]:
-        """Row groups that are read together, with the position of their first row.
+        """Row groups to read together, with the position of their first row.
 
-        At a distance their bytes are in memory then. The call begins to fetch those that come next: for whoever sees
-        that somebody asks for more than the first rows.
+        Calling the returned function starts fetching the next ones; call it when more than the first rows are needed.
+        The bytes of a remote file are in memory when its groups are returned.
         """
         found: list[tuple[int, list[int], Ranges]] = []
         for position, groups in stretches:
@@ -53,7 +53,7 @@ class GroupsTogether:
             yield position, together, partial(self._foresee, following)
 
     def row_count(self, groups: Iterable[int]) -> int:
-        """Rows of row groups."""
+        """The number of rows in row groups."""
         return sum(self._metadata.row_group(group).num_rows for group in groups)
 
     def _foresee(self, following: list[Ranges]) -> None:
@@ -61,7 +61,7 @@ class GroupsTogether:
             self._source.foresee(following.pop())
 
     def _divide(self, groups: list[int]) -> Iterator[tuple[list[int], Ranges]]:
-        """At a distance as many row groups as are fetched at once, else all."""
+        """Divide row groups: for remote files into fetches, else all together."""
         if self._source is None:
             yield groups, []
             return
@@ -81,7 +81,7 @@ class GroupsTogether:
             yield together, ranges
 
     def _chunks(self, group: int) -> Ranges:
-        """Where the wanted column chunks of a row group lie."""
+        """The locations of the requested column chunks of a row group."""
         metadata = self._metadata.row_group(group)
         columns = [metadata.column(number) for number in range(metadata.num_columns)]
         chosen = [column for column in columns if _is_below(column.path_in_schema, self._paths)]
@@ -89,12 +89,12 @@ class GroupsTogether:
 
 
 def _is_below(path: str, wanted: set[str]) -> bool:
-    """Whether a leaf belongs to a column or inner field that is wanted."""
+    """Whether a leaf belongs to a requested column or nested field."""
     parts = path.split(".")
     return any(".".join(parts[:count]) in wanted for count in range(1, len(parts) + 1))
 
 
 def _begin(column: pq.ColumnChunkMetaData) -> int:
-    """Where a column chunk begins: with its dictionary if it has one."""
+    """The start of a column chunk: its dictionary page if it has one."""
     first, dictionary = int(column.data_page_offset), column.dictionary_page_offset
     return first if dictionary is None or not 0 < dictionary < first else int(dictionary)

@@ -1,9 +1,9 @@
-"""The few changes to a Parquet footer that pyarrow cannot make: INT96 columns and the name of the root.
+"""The changes to a Parquet footer that pyarrow does not support: INT96 columns and the name of the root.
 
-The footer is a Thrift struct in compact form. INT96 and FIXED_LEN_BYTE_ARRAY(12) have the same bytes in plain and
-dictionary pages, so a column changes from one to the other by its description in the footer alone. Writing turns
-binaries into INT96, which every Java release reads as nanoseconds; reading turns INT96 into binaries, which pyarrow
-then does not cut to 64-bit nanoseconds.
+The footer is a Thrift struct in compact protocol. INT96 and FIXED_LEN_BYTE_ARRAY(12) have the same bytes in plain and
+dictionary pages, so changing the description in the footer converts a column. Writing converts binaries to INT96, which
+every Java release reads as nanoseconds; reading converts INT96 to binaries, which pyarrow does not truncate to 64-bit
+nanoseconds.
 
 Source: parquet-format `parquet.thrift`; format.md §8.3.
 """
@@ -30,14 +30,14 @@ _COLUMN_TYPE, _COLUMN_STATISTICS = 1, 12
 
 
 def tail(footer: bytes) -> bytes:
-    """Footer, length and magic as they end a file."""
+    """The footer, its length and the magic, as at the end of a file."""
     return footer + len(footer).to_bytes(4, "little") + MAGIC
 
 
 def split_tail(data: bytes) -> tuple[bytes, bytes]:
-    """What precedes the footer in `data`, which ends a file, and the footer.
+    """The bytes before the footer in `data`, which is the end of a file, and the footer.
 
-    Raises: ValueError if `data` does not end a Parquet file or does not hold the whole footer.
+    Raises: ValueError if `data` is not the end of a Parquet file or does not contain the whole footer.
     """
     if len(data) < 8 or data[-4:] != MAGIC:
         raise ValueError("no Parquet footer at the end")
@@ -61,7 +61,7 @@ def read_footer(source: BinaryIO) -> bytes:
 
 
 def with_root_name(footer: bytes) -> bytes:
-    """The footer with the root of the schema called as Java calls it."""
+    """The footer with the root of the schema named as in Java."""
     reader = Reader(footer)
     reader.find(_FILE_SCHEMA)
     reader.list_header()
@@ -119,7 +119,7 @@ def _retype_element(element: Struct, physical: int) -> None:
 
 
 def leaf_elements(elements: list[Struct]) -> list[tuple[tuple[str, ...], Struct]]:
-    """Leaf elements of a schema in column order with their paths (root left out)."""
+    """The leaf elements of a schema in column order with their paths (without the root)."""
     found: list[tuple[tuple[str, ...], Struct]] = []
     open_groups: list[tuple[tuple[str, ...], int]] = [((), 1)]
     for position, element in enumerate(elements):

@@ -6,8 +6,8 @@ Source: format.md §8.3; Java `ParquetFileFormat`, `ParquetReaderFactory`.
 from __future__ import annotations
 
 import base64
+import functools
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from functools import partial
 from typing import BinaryIO, cast
 
 import msgspec
@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap
 
-from paimon_py.codec.arrow_types import to_arrow_field
+from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_schema
 from paimon_py.codec.columns import Ints, combine
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.formats.base import (
     CastArray,
+    Encoder,
     FileWriter,
     OpenFile,
     ReadSettings,
@@ -40,19 +41,24 @@ from paimon_py.formats.parquet.schema import is_variant_type
 from paimon_py.formats.parquet.variant_paths import part_paths
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, leaves, reshape
+from paimon_py.formats.shared_maps import SharedKeys, as_map, shared_keys
 from paimon_py.formats.stored import check_absent, check_stored
 from paimon_py.lazy import lazy_property
 from paimon_py.parallel import active_workers
 from paimon_py.spec.schema import SYSTEM_FIELD_ID_START
-from paimon_py.spec.types import Atomic, Field, RowType, VariantParts
+from paimon_py.spec.types import Atomic, Field, MapType, RowType, VariantParts
 
 _DEFAULT_READ = ReadSettings()
 
+_NEVER_INT96 = frozenset((
+    pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.binary(),
+    pa.date32(),
+))  # fmt: skip
 _TOGETHER = 8
-"""Row groups of which all pages are needed that are decoded at once, where others are not."""
+"""The maximum number of row groups decoded together if all their pages are needed but pages of other groups are not."""
 
 _THREADED_VALUES = 65_536
-"""Values from which on several threads decode; handing fewer to threads costs more than decoding."""
+"""The minimum number of values to decode in several threads; for fewer, threads cost more than they save."""
 
 
 class ParquetFormat:
@@ -71,22 +77,26 @@ class ParquetFormat:
         return ParquetOpenFile(source, path, fields, settings)
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
-        from paimon_py.formats.parquet.write import ParquetFileWriter
+        return self.encoder(fields, settings)(sink)
 
-        return ParquetFileWriter(sink, fields, settings)
+    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:
+        from paimon_py.formats.parquet.write import ParquetEncoder
+
+        return ParquetEncoder(fields, settings)
 
 
 class _Column(msgspec.Struct, frozen=True):
-    """How one column of the result comes out of the file's batches."""
+    """How to build one column of the result from the file's batches."""
 
     field: Field
     target: pa.Field
     as_is: bool
     is_absent: bool = False
+    shared: SharedKeys | None = None
 
 
 class ParquetOpenFile:
-    """See `OpenFile`. Pages are checked against their checksums where the file has them."""
+    """See `OpenFile`. Page checksums are verified if the file has them."""
 
     def __init__(self, source: BinaryIO, path: str, fields: Sequence[Field], settings: ReadSettings) -> None:
         self._source = source
@@ -95,17 +105,19 @@ class ParquetOpenFile:
         self._settings = settings
         with decoding(path):
             self._file = self._open(None)
+            self._metadata: pq.FileMetaData = self._file.metadata
             self._footer: bytes | None = None
-            if _has_int96(self._file.metadata):
-                self._footer = int96_to_fixed(read_footer(source))  # 12-byte binaries, which no reading can wrap around
+            if _has_int96(self._metadata, self._file.schema_arrow):
+                self._footer = int96_to_fixed(read_footer(source))  # 12-byte binaries, which cannot overflow
                 self._file = self._open(pq.read_metadata(pa.BufferReader(MAGIC + tail(self._footer))))
+                self._metadata = self._file.metadata
             self._schema: pa.Schema = self._file.schema_arrow
             self._check_rows()
             self._columns = {field.name: self._column(field) for field in fields}
 
     @property
     def row_count(self) -> int:
-        count: int = self._file.metadata.num_rows
+        count: int = self._metadata.num_rows
         return count
 
     def positioned_batches(
@@ -117,13 +129,13 @@ class ParquetOpenFile:
         rows: BitMap | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         plan = [self._columns[name] for name in columns]
-        schema = pa.schema([column.target for column in plan])
+        schema = _schema_of(tuple(column.field for column in plan))
         stored = [column for column in plan if not column.is_absent]
         for position, batch in self._decode(stored, batch_rows, predicate, rows):
             yield position, self._result(batch, plan, schema)
 
     def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:
-        return Parts.of(self._group_rows(), self._matching_groups(predicate), rows)
+        return Parts.of(self._group_rows, self._matching_groups(predicate), rows)
 
     def close(self) -> None:
         self._file.close()
@@ -139,13 +151,13 @@ class ParquetOpenFile:
         )
 
     def _check_rows(self) -> None:
-        rows, stated = sum(self._group_rows()), self._file.metadata.num_rows
+        rows, stated = sum(self._group_rows), self._metadata.num_rows
         if rows != stated:
             raise ValueError(f"{rows} rows in row groups, {stated} by the footer")
 
+    @lazy_property
     def _group_rows(self) -> list[int]:
-        metadata = self._file.metadata
-        return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+        return [self._metadata.row_group(group).num_rows for group in range(self._metadata.num_row_groups)]
 
     def _column(self, field: Field) -> _Column:
         target = to_arrow_field(field)
@@ -154,24 +166,27 @@ class ParquetOpenFile:
             check_absent(self._path, field, self._schema.names, self._settings)
             return _Column(field, target, as_is=False, is_absent=True)
         stored = self._schema.field(index)
-        is_system = field.id >= SYSTEM_FIELD_ID_START  # row ids, which some writers take for NOT NULL
+        is_system = field.id >= SYSTEM_FIELD_ID_START  # row ids, which some writers declare NOT NULL
         if field.type.nullable and not stored.nullable and not is_system and not self._is_meant_required(field, stored):
             raise ValueError(f"column {field.name} has no nulls by the file, which its schema allows")
+        shared = shared_keys(stored, field.type, _stamps)
+        if shared is not None:
+            return _Column(field, target, as_is=False, shared=shared)
         as_is = stored.type.equals(target.type) and not any(map(is_variant_type, leaves(field.type)))
         if not as_is:
             check_stored(stored.type, field.type, _stamps)
         return _Column(field, target, as_is)
 
     def _is_meant_required(self, field: Field, stored: pa.Field) -> bool:
-        """Whether the writer took a column for NOT NULL though its table does not, as the official SDK does.
+        """Whether the writer declared a column NOT NULL although its table does not, as the official SDK does.
 
-        Paimon's own writers never do, but for maps to which an SDK gave another type than it meant: of their files,
-        which have ids of fields and no Arrow schema, a column without levels is damage, and its values would be read
-        from the wrong place.
+        Paimon's own writers do not, except for maps whose type an SDK declares incorrectly: in their files, which have
+        field ids and no Arrow schema, a column without levels is damaged, and its values would be read from the wrong
+        position.
         """
         if not isinstance(field.type, Atomic):
             return True
-        text = (self._file.metadata.metadata or {}).get(b"ARROW:schema")
+        text = (self._metadata.metadata or {}).get(b"ARROW:schema")
         if text is None:
             return b"PARQUET:field_id" not in (stored.metadata or {})
         schema = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(text)))
@@ -179,7 +194,7 @@ class ParquetOpenFile:
         return index >= 0 and not schema.field(index).nullable
 
     def _stored_paths(self, column: _Column) -> list[str]:
-        """The part of a column to decode: the wanted fields alone of a ROW."""
+        """The part of a column to decode: of a ROW, only the requested fields."""
         name = column.field.name
         stored = self._schema.field(name).type
         if isinstance(column.field.type, VariantParts):
@@ -191,12 +206,12 @@ class ParquetOpenFile:
     def _decode(
         self, plan: Sequence[_Column], batch_rows: int, predicate: Predicate | None, rows: BitMap | None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The stored columns that are needed, as the file has them, with the position of the first row."""
+        """The needed stored columns in the file's types, with the position of the first row."""
         stretches = list(self.parts(predicate, rows).stretches())
         if self._settings.by_page:
             stretches = yield from self._decoded_by_page(stretches, plan, batch_rows, predicate, rows)
         paths = {path for column in plan for path in self._stored_paths(column)}
-        together = GroupsTogether(self._file.metadata, self._source, paths)
+        together = GroupsTogether(self._metadata, self._source, paths)
         for position, part, will_follow in together.of(stretches):
             for batch in self._stretch(part, plan, batch_rows):
                 yield position, batch
@@ -211,12 +226,12 @@ class ParquetOpenFile:
         predicate: Predicate | None,
         rows: BitMap | None,
     ) -> Generator[tuple[int, pa.RecordBatch], None, list[tuple[int, list[int]]]]:
-        """The same without pages that are not needed.
+        """The same without unneeded pages.
 
-        Returns: what is left to decode: everything if the first row group needs all its pages, since the rows of the
-            file are then in no order that the predicate knows.
+        Returns: the groups left to decode: all of them if the first row group needs all its pages, since the order of
+            rows then does not help the predicate.
         """
-        counts, names = self._group_rows(), [column.field.name for column in plan]
+        counts, names = self._group_rows, [column.field.name for column in plan]
         whole: list[tuple[int, list[int]]] = []
         for place, (position, group) in enumerate(_one_by_one(stretches, counts)):
             wanted = None if rows is None else _between(rows, position, position + counts[group])
@@ -240,7 +255,7 @@ class ParquetOpenFile:
     @lazy_property
     def _pages(self) -> PageReader:
         footer = read_footer(self._source) if self._footer is None else self._footer
-        return PageReader(self._source, footer, self._file.metadata.schema, self._group_rows())
+        return PageReader(self._source, footer, self._metadata.schema, self._group_rows)
 
     @lazy_property
     def _matcher(self) -> ParquetMatcher:
@@ -249,13 +264,13 @@ class ParquetOpenFile:
     def _pages_of(
         self, group: int, plan: Sequence[_Column], chosen: ChosenPages
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The rows of chosen pages; columns that have no pages by themselves, as nested ones, are decoded whole."""
+        """The rows of the selected pages; columns without separate pages, such as nested ones, are decoded whole."""
         with decoding(self._path):
             found = list(rows_between(self._pages, list(chosen.pages.values()), chosen.cuts, chosen.wanted))
         others = [column for column in plan if column.field.name not in chosen.pages]
         beside: dict[str, pa.Array] = {}
         if others and found:
-            whole = pa.Table.from_batches(self._stretch([group], others, self._group_rows()[group]))
+            whole = pa.Table.from_batches(self._stretch([group], others, self._group_rows[group]))
             beside = {name: combine(whole.column(name)) for name in whole.column_names}
         for start, columns in found:
             taken = dict(zip(chosen.pages, columns, strict=True))
@@ -267,7 +282,7 @@ class ParquetOpenFile:
 
     def _stretch(self, groups: list[int], plan: Sequence[_Column], batch_rows: int) -> Iterator[pa.RecordBatch]:
         names = [path for column in plan for path in self._stored_paths(column)]
-        expected = sum(self._file.metadata.row_group(group).num_rows for group in groups)
+        expected = sum(self._group_rows[group] for group in groups)
         if not names:
             yield from row_batches(empty_rows(expected), batch_rows)
             return
@@ -290,34 +305,36 @@ class ParquetOpenFile:
         if not plan:
             return batch.select([])
         arrays = []
-        leaf = partial(_leaf, cast=self._settings.cast)
+        leaf = functools.partial(_leaf, cast=self._settings.cast)
         with decoding(self._path):
             for column in plan:
                 if column.is_absent:
                     arrays.append(pa.nulls(batch.num_rows, column.target.type))
                     continue
                 array = batch.column(column.field.name)
-                if not column.as_is or not array.type.equals(column.target.type):
+                if column.shared is not None:
+                    array = as_map(array, column.shared, cast(MapType, column.field.type), column.target.type, leaf)
+                elif not column.as_is or not array.type.equals(column.target.type):
                     array = reshape(array, column.field.type, column.target.type, leaf)
                 arrays.append(array)
             return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _matching_groups(self, predicate: Predicate | None) -> list[bool] | None:
-        """Which row groups may hold a match; None for all."""
-        groups = self._file.metadata.num_row_groups
+        """A mask of the row groups that may contain a match; None for all."""
+        groups = self._metadata.num_row_groups
         if predicate is None or groups == 0 or (groups == 1 and self._settings.is_planned):
             return None
         with decoding(self._path):
-            return self._matcher.groups(predicate, self._group_rows(), self._settings.whole)
+            return self._matcher.groups(predicate, self._group_rows, self._settings.whole)
 
 
 def _may_use_threads(values: int) -> bool:
-    """Whether columns are decoded at the same time: never beside other work of a pool that keeps all cores busy."""
+    """Whether to decode columns in parallel: not next to other work of a pool that keeps all cores busy."""
     return values >= _THREADED_VALUES and active_workers() == 1 and pa.cpu_count() > 1
 
 
 def _one_by_one(stretches: Iterable[tuple[int, list[int]]], counts: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Each row group of stretches, with the position of its first row."""
+    """Each row group, with the position of its first row."""
     for position, groups in stretches:
         for group in groups:
             yield position, group
@@ -325,26 +342,26 @@ def _one_by_one(stretches: Iterable[tuple[int, list[int]]], counts: Sequence[int
 
 
 def _with_group(stretches: list[tuple[int, list[int]]], position: int, group: int) -> list[tuple[int, list[int]]]:
-    """Stretches of neighbouring row groups, with one more, whose first row lies at a position."""
+    """Runs of adjacent row groups, extended by a group whose first row is at `position`."""
     if stretches and stretches[-1][1][-1] == group - 1:
         return [*stretches[:-1], (stretches[-1][0], [*stretches[-1][1], group])]
     return [*stretches, (position, [group])]
 
 
 def _with_positions(batches: Iterable[pa.RecordBatch], position: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Batches of neighbouring rows, each with the position of its first one."""
+    """Consecutive batches, each with the position of its first row."""
     for batch in batches:
         yield position, batch
         position += batch.num_rows
 
 
 def _between(rows: BitMap, start: int, stop: int) -> Ints:
-    """Positions in a stretch of the file, counted from its beginning."""
+    """The positions in a range, relative to its start."""
     return np.array((rows & BitMap(range(start, stop))).to_array(), np.int64) - start
 
 
 def _inner_paths(path: str, kind: RowType, stored: pa.DataType) -> list[str]:
-    """The paths of the fields of a ROW that the file has, as deep as ROWs go."""
+    """The paths of the fields of a ROW in the file, recursively."""
     found: list[str] = []
     for field in kind.fields:
         index = stored.get_field_index(field.name)
@@ -358,13 +375,21 @@ def _inner_paths(path: str, kind: RowType, stored: pa.DataType) -> list[str]:
     return found
 
 
-def _has_int96(metadata: pq.FileMetaData) -> bool:
+@functools.lru_cache(maxsize=256)
+def _schema_of(fields: tuple[Field, ...]) -> pa.Schema:
+    return to_arrow_schema(fields)
+
+
+def _has_int96(metadata: pq.FileMetaData, stored: pa.Schema) -> bool:
+    """Whether a column is INT96; asked of every column only where there is a type that one may have."""
+    if _NEVER_INT96.issuperset(stored.types):
+        return False
     schema = metadata.schema
     return any(schema.column(index).physical_type == "INT96" for index in range(metadata.num_columns))
 
 
 def _stamps(kind: Atomic) -> list[pa.DataType]:
-    """The layouts of a timestamp; Java takes the unit from the file for more than six digits alone."""
+    """The layouts of a timestamp; Java takes the unit from the file only for more than six digits."""
     digits = kind.precision or 0
     units = ("ms",) if digits <= 3 else ("us",) if digits <= 6 else ("ns", "us", "ms")
     return [INT96_STORAGE, *(pa.timestamp(unit, zone) for unit in units for zone in (None, "UTC"))]

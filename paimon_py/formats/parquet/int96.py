@@ -30,10 +30,10 @@ def to_int96(array: pa.Array) -> pa.Array:
 
 
 def from_int96(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """12-byte binaries as timestamps of the unit of `target`, exactly.
+    """Convert 12-byte binaries to timestamps in the unit of `target`, exactly.
 
     Raises:
-        UnsupportedError: 64-bit nanoseconds cannot hold a value.
+        UnsupportedError: a value does not fit in 64-bit nanoseconds.
     """
     days, rest = _days(array)
     per_day = _PER_DAY[target.unit]

@@ -1,4 +1,4 @@
-"""Which row groups, and which pages of them, may hold a match by the statistics that a Parquet file keeps.
+"""Selects the row groups and pages that may contain a match, by the statistics in a Parquet file.
 
 Source: parquet-format `parquet.thrift`.
 """
@@ -24,12 +24,12 @@ from paimon_py.spec.types import Atomic, Field
 
 
 class ChosenPages(NamedTuple):
-    """Pages of one row group that are to be decoded.
+    """The pages of one row group to decode.
 
     Attributes:
-        pages: those of each column, chosen or not.
-        cuts: the rows of the group at which a page of any column begins, and their count.
-        wanted: a slot for the rows from each cut to the next.
+        pages: all pages of each column, selected or not.
+        cuts: the rows of the group at which a page of any column begins, and the row count.
+        wanted: a slot for the rows between each two cuts.
     """
 
     pages: dict[str, Pages]
@@ -38,21 +38,22 @@ class ChosenPages(NamedTuple):
 
     @property
     def row_count(self) -> int:
-        """Rows between wanted cuts."""
+        """The number of rows between selected cuts."""
         return int(np.diff(self.cuts)[self.wanted].sum())
 
 
 class ParquetMatcher:
-    """The statistics of one file against predicates on its columns."""
+    """Evaluates predicates with the statistics of one file."""
 
     def __init__(self, reader: PageReader, fields: Mapping[str, Field], schema: pa.Schema) -> None:
-        """`fields`: the columns that may be asked for, by name; `schema`: that of the file."""
+        """`fields`: the columns that predicates may use, by name; `schema`: that of the file."""
         self._reader = reader
         self._fields = fields
         self._schema = schema
 
     def groups(self, predicate: Predicate, rows: Sequence[int], whole: WholeBounds | None) -> list[bool]:
-        """Whether each row group may hold a match. `rows`: their row counts. Raises: ValueError for damage."""
+        """A mask of the row groups that may contain a match. `rows`: their row counts. Raises: ValueError for
+        damage."""
         statistics = {name: self._reader.statistics(name) for name in self._columns_with_statistics(predicate)}
         found: list[bool] = self._matches(predicate, statistics, rows, whole).tolist()
         return found
@@ -60,12 +61,12 @@ class ParquetMatcher:
     def pages(
         self, group: int, row_count: int, names: Sequence[str], predicate: Predicate | None, rows: Ints | None
     ) -> ChosenPages | None:
-        """The pages of a row group that may have a match and hold a wanted row; None for all pages.
+        """The pages of a row group that may match and contain a requested row; None for all pages.
 
         Args:
-            names: the columns to decode; those that have no pages by themselves, as nested ones, are passed over.
-            rows: wanted positions in the row group, ascending; None for all.
-        Cost: a small read and 10 µs for each page of the predicate's columns; of the others only if pages go.
+            names: the columns to decode; columns without separate pages, such as nested ones, are ignored.
+            rows: requested positions in the row group, ascending; None for all.
+        Cost: a small read and 10 µs per page of the predicate's columns, and of the others only if pages are skipped.
         Raises: ValueError or IndexError for damage.
         """
         told = [] if predicate is None else self._columns_with_statistics(predicate)
@@ -88,7 +89,7 @@ class ParquetMatcher:
         return None if not read or wanted.all() else ChosenPages(read, fine, wanted)
 
     def _of_group(self, names: Sequence[str], group: int) -> dict[str, Bounds]:
-        """What the footer says of a row group, one slot for each column; it confirms what pages say."""
+        """The footer's statistics of a row group, one slot per column; they confirm those of the pages."""
         return {name: self._bounds(self._fields[name], [self._reader.statistics(name)[group]]) for name in names}
 
     def _columns_with_statistics(self, predicate: Predicate) -> list[str]:

@@ -1,6 +1,6 @@
-"""Table options that tune the Parquet writer.
+"""Table options that configure the Parquet writer.
 
-Options without a counterpart here (bloom filters, padding, size checks) change layout only and are left aside.
+Options without an equivalent here (bloom filters, padding, size checks) affect only layout and are ignored.
 
 Source: Java `RowDataParquetBuilder`, `ParquetOutputFormat`.
 """
@@ -31,11 +31,11 @@ _TIME_FLAG = "write_time_adjusted_to_utc"
 
 
 def codec_of(settings: WriteSettings) -> str:
-    """pyarrow's name of the codec; `parquet.compression` outranks `file.compression`.
+    """pyarrow's name of the codec; `parquet.compression` takes precedence over `file.compression`.
 
     Raises:
         UnsupportedError: a codec that Java cannot read.
-        OptionError: no codec of Parquet.
+        OptionError: not a Parquet codec.
     """
     option = "parquet.compression" if "parquet.compression" in settings.options else "file.compression"
     name = settings.options.get("parquet.compression", settings.compression)
@@ -48,14 +48,14 @@ def codec_of(settings: WriteSettings) -> str:
 
 
 def block_bytes(settings: WriteSettings) -> int:
-    """Upper bound of a row group."""
+    """The maximum size of a row group."""
     return settings.block_size_bytes or number_option(settings.options, "parquet.block.size", DEFAULT_BLOCK_BYTES)
 
 
 def chosen_dictionaries(
     options: Mapping[str, str], leaves: Sequence[LeafColumn], estimated: Sequence[LeafColumn]
 ) -> list[str]:
-    """Columns with a dictionary: what `parquet.enable.dictionary[#column]` says, else the estimate."""
+    """Columns with a dictionary: by `parquet.enable.dictionary[#column]`, else the estimate."""
     wanted = set(estimated)
     default = options.get(_DICTIONARY)
     if default is not None and not flag_option(options, _DICTIONARY, default=True):
@@ -68,9 +68,9 @@ def chosen_dictionaries(
 
 
 def writer_arguments(settings: WriteSettings, leaves: Sequence[LeafColumn]) -> dict[str, Any]:
-    """Arguments of `pq.ParquetWriter`, dictionaries excepted.
+    """Arguments of `pq.ParquetWriter`, except for dictionaries.
 
-    DELTA and BYTE_STREAM_SPLIT encodings and version 2 pages are never written: some Java release reads them wrong.
+    DELTA and BYTE_STREAM_SPLIT encodings and version 2 pages are never written: some Java releases misread them.
     """
     codec = codec_of(settings)
     options = settings.options

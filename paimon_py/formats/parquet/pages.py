@@ -1,8 +1,8 @@
-"""Some pages of a Parquet row group without the others.
+"""Reads selected pages of a Parquet row group.
 
-pyarrow decodes a column chunk from its beginning. But a chunk that has only some of its pages is a chunk, too: with a
-footer that says so it is a file of one column, and decoded as one. Which pages, their headers tell: how many rows each
-has, and, in files by Arrow's writer, the smallest and the largest of their values.
+pyarrow decodes a column chunk from its beginning. A chunk with only some of its pages is also a valid chunk: with a
+matching footer it is a file of one column, and pyarrow can decode it. Pages are selected by their headers, which
+contain their row counts and, in files written by Arrow, the minimum and maximum of their values.
 
 Source: parquet-format `parquet.thrift`.
 """
@@ -27,11 +27,11 @@ from paimon_py.lazy import lazy_property
 _HEADER_BYTES = 512
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
 _CODECS = frozenset({0, 1, 2, 4, 6})
-"""No compression, Snappy, GZIP, Brotli and ZSTD; two kinds of LZ4 are left to row groups."""
+"""No compression, Snappy, GZIP, Brotli and ZSTD; files with the two LZ4 variants are read by whole row groups."""
 _ORDERED = frozenset({"INT32", "INT64", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"})
-"""Physical types whose bounds in the headers of pages are used."""
+"""Physical types for which bounds in page headers are used."""
 _ENCODINGS = thrift.Sequence(thrift.I32, [0, 3 << 1, 8 << 1])
-"""PLAIN, RLE, RLE_DICTIONARY; only the headers of pages count."""
+"""PLAIN, RLE, RLE_DICTIONARY; readers use only the encodings in page headers."""
 
 # Field numbers of parquet.thrift.
 _PAGE_TYPE, _PAGE_COMPRESSED, _PAGE_DATA, _PAGE_DATA_V2 = 1, 3, 5, 8
@@ -44,7 +44,7 @@ _COLUMN_SIZE, _COLUMN_COMPRESSED, _COLUMN_DATA, _COLUMN_DICTIONARY = 6, 7, 9, 11
 
 
 class Page(NamedTuple):
-    """A page: first byte and length of header and body, rows, and what its header says of their values."""
+    """A page: first byte, length of header and body, row count, and the statistics in its header."""
 
     start: int
     size: int
@@ -55,7 +55,7 @@ class Page(NamedTuple):
 class Pages(NamedTuple):
     """The pages of one column in one row group.
 
-    `number`: of the column. `starts`: how many rows of the group come before each page, and before its end.
+    `number`: the index of the column. `starts`: the first row of each page, and the row count at the end.
     """
 
     number: int
@@ -65,26 +65,26 @@ class Pages(NamedTuple):
     starts: Ints
 
     def at(self, rows: Ints) -> Ints:
-        """The pages of rows."""
+        """The pages that contain the rows."""
         pages: Ints = np.searchsorted(self.starts, rows, side="right") - 1
         return pages
 
     def statistics(self, cuts: Ints) -> list[GroupStatistics]:
-        """What is known of the values between each cut and the next."""
+        """The statistics of the values between each two cuts."""
         return [self.data[page].statistics for page in self.at(cuts[:-1]).tolist()]
 
     def place(self, row: int, kept: Ints) -> int:
-        """Where a row lies among the rows of some pages, of which one has it."""
+        """The index of a row among the rows of some pages, one of which contains it."""
         page = int(self.at(np.array([row]))[0])
         before = kept[kept < page]
         return int((self.starts[before + 1] - self.starts[before]).sum()) + row - int(self.starts[page])
 
 
 class PageReader:
-    """The pages of the top-level columns of a file that are not nested."""
+    """The pages of the non-nested top-level columns of a file."""
 
     def __init__(self, source: BinaryIO, footer: bytes, schema: pq.ParquetSchema, rows: Sequence[int]) -> None:
-        """Pages of a file with this footer; `rows` are those of its row groups."""
+        """`footer`: the footer of the file; `rows`: the row counts of its row groups."""
         self._source = source
         self._file_footer = footer
         self._rows = rows
@@ -97,29 +97,29 @@ class PageReader:
         self._chunks: dict[str, list[Chunk]] = {}
 
     def flat_columns(self, names: Iterable[str]) -> list[str]:
-        """Columns among `names` that the file has, not nested."""
+        """The non-nested columns of the file among `names`."""
         return [name for name in names if name in self._columns]
 
     def chunks(self, name: str) -> list[Chunk]:
-        """The chunks of a column that is not nested, one for each row group. See `flat_chunks`."""
+        """The chunks of a non-nested column, one per row group. See `flat_chunks`."""
         found = self._chunks.get(name)
         if found is None:
             found = self._chunks[name] = flat_chunks(self._file_footer, name, self._rows)
         return found
 
     def statistics(self, name: str) -> list[GroupStatistics]:
-        """What the footer says of a column that is not nested, by row group. Raises: as `chunk_statistics`."""
+        """The footer's statistics of a non-nested column, by row group. Raises: as `chunk_statistics`."""
         _, physical = self._columns[name]
         return [chunk_statistics(chunk, physical) for chunk in self.chunks(name)]
 
     def can_read(self, group: int, names: Sequence[str]) -> bool:
-        """Whether pages of these columns can be told apart, and decoded alone."""
+        """Whether pages of these columns can be located and decoded separately."""
         return all(name in self._columns and self.chunks(name)[group].codec in _CODECS for name in names)
 
     def pages(self, group: int, name: str) -> Pages:
         """The pages of a column in a row group.
 
-        Cost: a small read and 10 µs a page; no page is decoded.
+        Cost: a small read and 10 µs per page; no page is decoded.
         Raises: ValueError or IndexError for damaged bytes.
         """
         number, physical = self._columns[name]
@@ -136,9 +136,9 @@ class PageReader:
         return Pages(number, chunk, dictionary, tuple(data), starts)
 
     def decode(self, pages: Pages, kept: Sequence[int]) -> pa.Array:
-        """The rows of some data pages, in the type that the file's column has by itself.
+        """The rows of some data pages, in the Arrow type of the file's column.
 
-        Raises: what pyarrow raises for damaged pages.
+        Raises: pyarrow's errors for damaged pages.
         """
         data = [pages.data[number] for number in kept]
         dictionary = [] if pages.dictionary is None else [pages.dictionary]
@@ -149,7 +149,7 @@ class PageReader:
         return combine(table.column(0))
 
     def _footer(self, pages: Pages, size: int, rows: int) -> bytes:
-        """The footer of a file that has `size` bytes of pages after its magic."""
+        """The footer of a file with `size` bytes of pages after its magic."""
         root, element = self._elements[pages.number]
         first_data = len(MAGIC) + (0 if pages.dictionary is None else pages.dictionary.size)
         column: Struct = {
@@ -181,7 +181,7 @@ class PageReader:
 
     @lazy_property
     def _elements(self) -> Sequence[tuple[Struct, Struct]]:
-        """The root of a schema of one column, and the element of that column, for every column."""
+        """The root and the column element of a one-column schema, for every column."""
         reader = thrift.Reader(self._file_footer)
         kind = reader.find(_FILE_SCHEMA)
         elements = thrift.items({_FILE_SCHEMA: (kind, reader.value(kind))}, _FILE_SCHEMA)
@@ -190,18 +190,18 @@ class PageReader:
 
 
 def cuts_of(pages: Sequence[Pages]) -> Ints:
-    """The rows of a row group at which a page begins, of one column or another, and their count."""
+    """The rows of a row group at which a page of any column begins, and the row count."""
     return np.array(sorted({start for each in pages for start in each.starts.tolist()}), np.int64)
 
 
 def rows_between(
     reader: PageReader, pages: Sequence[Pages], cuts: Ints, wanted: Mask
 ) -> Iterator[tuple[int, list[pa.Array]]]:
-    """The rows of a row group between wanted cuts, and those beside them that are decoded anyway.
+    """The rows of a row group between selected cuts, including adjacent rows that are decoded anyway.
 
-    Shapes: `wanted` — a slot for the rows from each of `cuts` to the next. Out — the number of the first row of a
-        stretch, and a column for each of `pages`.
-    Cost: pages with a wanted row are decoded.
+    Shapes: `wanted` — a slot for the rows between each two `cuts`. Out — the first row of a run, and a column for
+      each of `pages`.
+    Cost: decodes the pages with a selected row.
     """
     decoded = np.ones(len(wanted), np.bool_)
     kept = []
@@ -223,7 +223,7 @@ def rows_between(
 
 
 def _part(column: pa.Array, start: int, count: int) -> pa.Array:
-    """A copy of some rows, so that the column they are cut from can go."""
+    """A copy of some rows, so that the column they are taken from can be released."""
     if count == len(column):
         return column
     return column.take(from_numpy(np.arange(start, start + count), pa.int64()))
@@ -244,7 +244,7 @@ def _walk(source: BinaryIO, chunk: Chunk, physical: str) -> Iterator[tuple[int, 
             rows = thrift.number(data, _DATA_VALUES) or 0
             inner = thrift.inner(data, _DATA_STATISTICS if kind == _DATA else _DATA_V2_STATISTICS)
             if knows and inner is not None:
-                # what holds for the rows of a page holds for some of them, but not how many are null
+                # bounds of a page also hold for some of its rows, but its null count does not
                 low, high = raw_bounds(inner, physical)
                 said = GroupStatistics(low, high, None, True)
         yield kind, Page(start, size, rows, said)
@@ -252,7 +252,7 @@ def _walk(source: BinaryIO, chunk: Chunk, physical: str) -> Iterator[tuple[int, 
 
 
 def _header(source: BinaryIO, start: int, most: int) -> tuple[Struct, int]:
-    """The header at a byte, and its length."""
+    """The header at a position, and its length."""
     window = _HEADER_BYTES
     while True:
         reader = thrift.Reader(_read(source, start, min(window, most)))

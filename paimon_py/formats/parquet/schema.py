@@ -1,4 +1,4 @@
-"""The Arrow schema that makes pyarrow write Java's Parquet layout, and how its leaf columns are called.
+"""The Arrow schema that makes pyarrow write Java's Parquet layout, and the names of its leaf columns.
 
 Source: format.md §8.3; Java `ParquetSchemaConverter`, `SpecialFields`.
 """
@@ -24,7 +24,7 @@ _FLOATS = frozenset({Root.FLOAT, Root.DOUBLE})
 
 
 class LeafColumn(NamedTuple):
-    """A column of values: its path in the file, its type, and whether it is a column of the table itself."""
+    """A leaf column: its path in the file, its type, and whether it is a top-level column of the table."""
 
     path: tuple[str, ...]
     type: Atomic
@@ -32,12 +32,12 @@ class LeafColumn(NamedTuple):
 
     @property
     def dotted_path(self) -> str:
-        """The path as pyarrow's settings spell it."""
+        """The path in the form of pyarrow's settings."""
         return ".".join(self.path)
 
 
 def physical_schema(fields: Sequence[Field]) -> pa.Schema:
-    """Arrow schema of a file with the columns `fields`, field ids on every node.
+    """The Arrow schema of a file with the columns `fields`, with field ids on every node.
 
     Raises:
         UnsupportedError: a type that cannot be written.
@@ -46,13 +46,13 @@ def physical_schema(fields: Sequence[Field]) -> pa.Schema:
 
 
 def leaf_columns(fields: Sequence[Field]) -> list[LeafColumn]:
-    """Leaf columns of a file that pyarrow writes, in file order."""
+    """The leaf columns of a file written by pyarrow, in file order."""
     return [leaf for field in fields for leaf in _leaves_of(field)]
 
 
 @functools.lru_cache(maxsize=64)
 def _with_ids(fields: tuple[Field, ...]) -> pa.Schema:
-    """The schema of the files of one writer, who may make thousands."""
+    """The schema of a writer's files; cached, since a writer may create thousands."""
     return identified_schema(fields, FIELD_ID, _layout)
 
 
@@ -62,21 +62,21 @@ def _leaves_of(field: Field) -> tuple[LeafColumn, ...]:
 
 
 def is_int96(kind: Atomic) -> bool:
-    """Whether Parquet files hold the type as INT96: timestamps with more than six digits."""
+    """Whether Parquet files store the type as INT96: timestamps with more than six digits."""
     return kind.root in TIMESTAMPS and (kind.precision or 0) > 6
 
 
 def has_footer_bounds(kind: Atomic) -> bool:
-    """Whether minimum and maximum may stand in the footer.
+    """Whether the footer may contain minimum and maximum.
 
-    Not for floating point: pyarrow leaves NaN out of the bounds, and Java then skips row groups that hold NaN. Not
-    for INT96, whose bytes have no order.
+    Not for floating point: pyarrow omits NaN from the bounds, and Java then skips row groups that contain NaN. Not for
+    INT96, whose bytes have no order.
     """
     return kind.root not in _FLOATS and not is_int96(kind)
 
 
 def is_variant_type(kind: DataType) -> bool:
-    """Whether the type is VARIANT, which is a group of two columns."""
+    """Whether the type is VARIANT, which is stored as a group of two columns."""
     return isinstance(kind, Atomic) and kind.root is Root.VARIANT
 
 

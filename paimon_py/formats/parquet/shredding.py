@@ -1,4 +1,4 @@
-"""The groups of Parquet files in which VARIANT columns are taken apart.
+"""The Parquet groups of shredded VARIANT columns.
 
 Source: format.md §8.9; Java `PaimonShreddingUtils.variantShreddingSchema`.
 """
@@ -25,11 +25,11 @@ _BYTES = Atomic(Root.VARBINARY, length=MAX_LENGTH)
 _DICTIONARY = Atomic(Root.VARBINARY, nullable=False, length=MAX_LENGTH)
 
 Wanted = Mapping[str, DataType]
-"""What is wanted of VARIANT columns, by name."""
+"""The target types of VARIANT columns, by name."""
 
 
 def with_groups(schema: pa.Schema, fields: Sequence[Field], wanted: Wanted) -> pa.Schema:
-    """The schema of a file with groups for the VARIANT columns that are taken apart."""
+    """The schema of a file with groups for the shredded VARIANT columns."""
     for at, field in enumerate(fields):
         if is_shredded(field, wanted):
             metadata = _field(METADATA, pa.binary(), 0, nullable=False)
@@ -39,7 +39,7 @@ def with_groups(schema: pa.Schema, fields: Sequence[Field], wanted: Wanted) -> p
 
 
 def columns_with_groups(fields: Sequence[Field], wanted: Wanted) -> list[LeafColumn]:
-    """The leaf columns of such a file, in its order."""
+    """The leaf columns of such a file, in order."""
     found: list[LeafColumn] = []
     for field in fields:
         if is_shredded(field, wanted):
@@ -51,14 +51,14 @@ def columns_with_groups(fields: Sequence[Field], wanted: Wanted) -> list[LeafCol
 
 
 def is_shredded(field: Field, wanted: Wanted) -> bool:
-    """Whether a column is taken apart: one of VARIANT itself, not one with variants in it."""
+    """Whether a column is shredded: a VARIANT column itself, not one with nested variants."""
     return is_variant_type(field.type) and field.name in wanted and not is_variant_type(wanted[field.name])
 
 
 class Inference(NamedTuple):
-    """How to find out what to take apart of a file's first rows.
+    """How to infer the shredding from a file's first rows.
 
-    `columns`: the VARIANT columns. `rows`: how many rows to look at.
+    `columns`: the VARIANT columns. `rows`: the number of rows to examine.
     """
 
     columns: tuple[str, ...]
@@ -66,7 +66,7 @@ class Inference(NamedTuple):
     rules: InferRules
 
     def of(self, batches: Sequence[pa.RecordBatch]) -> Wanted:
-        """What is wanted of each column that is worth it."""
+        """The target type of each column that is worth shredding."""
         found = {}
         for name in self.columns:
             arrays = [as_variants(batch.column(name)) for batch in batches]
@@ -77,7 +77,7 @@ class Inference(NamedTuple):
 
 
 def inference_of(options: Mapping[str, str], fields: Sequence[Field]) -> Inference | None:
-    """Whether the options of a table ask to find out what to take apart; what they name comes first."""
+    """The inference configured by a table's options, if any; columns with a configured type are excluded."""
     typed = Options(options)
     columns = tuple(field.name for field in fields if is_variant_type(field.type))
     if not columns or not typed.get_bool("variant.inferShreddingSchema") or typed.find_str(SHREDDING_SCHEMA):
@@ -91,7 +91,7 @@ def inference_of(options: Mapping[str, str], fields: Sequence[Field]) -> Inferen
 
 
 def leaf_arrays(array: pa.Array) -> list[pa.Array]:
-    """The leaf columns of a group, in the order of the file."""
+    """The leaf columns of a group, in file order."""
     kind = array.type
     if pa.types.is_struct(kind):
         return [leaf for at in range(kind.num_fields) for leaf in leaf_arrays(array.field(at))]
@@ -103,7 +103,7 @@ def _field(name: str, kind: pa.DataType, number: int, *, nullable: bool = True) 
 
 
 def _parts(kind: DataType, first: int) -> list[pa.Field]:
-    """`value` and `typed_value` of a node; their ids begin with `first`."""
+    """`value` and `typed_value` of a node; their ids start at `first`."""
     value = _field(VALUE, pa.binary(), first)
     return [value] if is_variant_type(kind) else [value, _field(TYPED, _typed_value(kind, first + 1), first + 1)]
 

@@ -19,7 +19,7 @@ Raw = Any
 
 
 class GroupStatistics(msgspec.Struct, frozen=True):
-    """Statistics of one column in one row group, in the types of the file; None for unknown."""
+    """The statistics of one column in one row group, in the types of the file; None if unknown."""
 
     low: Raw | None
     high: Raw | None
@@ -28,7 +28,7 @@ class GroupStatistics(msgspec.Struct, frozen=True):
 
 
 def group_statistics(group: pq.RowGroupMetaData, column: int) -> GroupStatistics:
-    """What the footer says of one column chunk."""
+    """The footer's statistics of one column chunk."""
     statistics = group.column(column).statistics
     if statistics is None:
         return GroupStatistics(None, None, None, True)
@@ -40,13 +40,13 @@ def group_statistics(group: pq.RowGroupMetaData, column: int) -> GroupStatistics
 
 
 def bound_array(raws: Sequence[Raw | None], file_kind: pa.DataType, kind: pa.DataType) -> pa.Array:
-    """Bounds as the footer holds them in the Arrow type `kind`.
+    """Bounds from a footer in the Arrow type `kind`.
 
-    `file_kind` is the Arrow type that the file's column has by itself.
-    Raises: pa.ArrowInvalid, ValueError or OverflowError if they are not values of the type.
+    `file_kind`: the Arrow type of the file's column.
+    Raises: pa.ArrowInvalid, ValueError or OverflowError if they are invalid for the type.
     """
     if pa.types.is_decimal(file_kind):
-        # without a look at the precision: sums of short decimals go beyond it
+        # without a precision check: sums of short decimals may exceed it
         array = integer_array([_to_unscaled(raw) for raw in raws], pa.decimal128(file_kind.precision, file_kind.scale))
     elif pa.types.is_string(file_kind):
         array = text_array([None if raw is None else raw.decode() for raw in raws])

@@ -1,4 +1,4 @@
-"""Thrift structs in compact form, as Parquet files hold them, read into plain values and written from them.
+"""Reads and writes Thrift structs in compact protocol, as in Parquet files, as plain values.
 
 Source: Thrift compact protocol.
 """
@@ -40,7 +40,7 @@ def number(struct: Struct, field: int) -> int | None:
 def items(struct: Struct, field: int) -> list[Any]:
     """The items of a list field.
 
-    Raises: ValueError if there is no such list.
+    Raises: ValueError if the field is missing or not a list.
     """
     value = struct[field][1] if field in struct else None
     if not isinstance(value, Sequence):
@@ -49,9 +49,9 @@ def items(struct: Struct, field: int) -> list[Any]:
 
 
 def inner(struct: Struct, field: int) -> Struct | None:
-    """A struct inside a struct; None if there is none.
+    """A nested struct; None if there is none.
 
-    Raises: ValueError if the field is something else.
+    Raises: ValueError if the field is not a struct.
     """
     if field not in struct:
         return None
@@ -62,7 +62,7 @@ def inner(struct: Struct, field: int) -> Struct | None:
 
 
 class Reader:
-    """Reads Thrift compact values. Integers stay zigzag-encoded: they are only written back."""
+    """Reads Thrift compact values. Integers stay zigzag-encoded, since they are only written back."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -100,10 +100,10 @@ class Reader:
         return header & 15, self.varint() if count == 15 else count
 
     def find(self, wanted: int) -> int:
-        """Move to a field of the struct that begins here.
+        """Move to a field of the struct at the current position.
 
         Returns: its wire type.
-        Raises: ValueError if there is none.
+        Raises: ValueError if it does not exist.
         """
         for number, kind in self._fields():
             if number == wanted:
@@ -138,7 +138,7 @@ class Reader:
         return Sequence(item_type, [self.value(item_type) for _ in range(count)])
 
     def struct(self, after: int = 0, until: int = 1 << 15) -> Struct:
-        """The struct that begins here, or what of one follows its field `after`; fields beyond `until` may be left."""
+        """The struct at the current position, or its fields after `after`; fields beyond `until` may be skipped."""
         found: Struct = {}
         data, number = self.data, after
         while header := data[self.position]:
@@ -160,7 +160,7 @@ class Reader:
         return found
 
     def _fields(self) -> Iterator[tuple[int, int]]:
-        """Number and wire type of each field of a struct; whoever asks for the next has read the value before."""
+        """Number and wire type of each field of a struct; the caller reads each value before the next field."""
         number = 0
         while (header := self.byte()) != 0:
             delta = header >> 4
@@ -173,14 +173,14 @@ class Reader:
 
 
 def encode(fields: Struct) -> bytes:
-    """A struct as bytes."""
+    """Encode a struct."""
     out = bytearray()
     _write_struct(out, fields)
     return bytes(out)
 
 
 def write_varint(out: bytearray, value: int) -> None:
-    """Append a number, seven bits a byte."""
+    """Append a varint."""
     while value > 127:
         out.append(value & 127 | 128)
         value >>= 7

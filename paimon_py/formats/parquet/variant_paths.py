@@ -1,4 +1,4 @@
-"""Which columns of a Parquet file the parts of variants lie in.
+"""Finds the columns of a Parquet file that store parts of variants.
 
 Source: format.md §8.9.
 """
@@ -17,7 +17,7 @@ _WITH_KEYS = frozenset((Root.CHAR, Root.VARCHAR, Root.VARIANT))
 
 
 def part_paths(path: str, kind: VariantParts, stored: pa.DataType) -> list[str]:
-    """The columns to decode of the group `path` for some parts: no others than those that the parts lie in."""
+    """The columns of the group `path` to decode for some parts: only those that store the parts."""
     found: dict[str, None] = {}
     for field in kind.fields:
         assert isinstance(field, VariantPart)
@@ -31,7 +31,7 @@ def _paths(path: str, part: VariantPart, stored: pa.DataType) -> Iterator[str]:
     names = [field.name for field in node]
     is_scalar = isinstance(part.type, Atomic) and part.type.root not in _WITH_KEYS
     if left or not is_scalar or deepest == path:
-        yield f"{path}.{METADATA}"  # keys are needed of what is not a column
+        yield f"{path}.{METADATA}"  # keys are needed for parts that are not columns
     if left and not isinstance(left[0], int):
         yield f"{deepest}.{VALUE if VALUE in names else TYPED}"
         return
@@ -39,7 +39,7 @@ def _paths(path: str, part: VariantPart, stored: pa.DataType) -> Iterator[str]:
 
 
 def _deepest(path: str, node: pa.DataType, steps: Sequence[Step]) -> tuple[str, pa.DataType, Sequence[Step]]:
-    """The group of the deepest node on a way by keys, and the steps that are left."""
+    """The group of the deepest node on a path of keys, and the remaining steps."""
     while steps:
         inner = inner_node(node, steps[0])
         if inner is None:
@@ -49,7 +49,7 @@ def _deepest(path: str, node: pa.DataType, steps: Sequence[Step]) -> tuple[str, 
 
 
 def inner_node(node: pa.DataType, step: Step) -> pa.DataType | None:
-    """The node of a key that a group holds apart from the others; None if it does not."""
+    """The node of a key that has its own group; None if it does not."""
     typed = node.get_field_index(TYPED)
     inside = node.field(typed).type if typed >= 0 else None
     if inside is None or not pa.types.is_struct(inside) or not isinstance(step, str):

@@ -1,4 +1,4 @@
-"""Groups of Parquet files that hold variants, plain or shredded, as columns of variants or of parts of them.
+"""Converts groups of Parquet files, plain or shredded, to columns of variants or of their parts.
 
 Source: format.md §8.9; Java `PaimonShreddingUtils`.
 """
@@ -26,7 +26,7 @@ _TEXTS = frozenset((Root.CHAR, Root.VARCHAR))
 
 
 def variants_of(array: pa.Array) -> pa.Array:
-    """The variants of a group, whose parts are found by name.
+    """The variants of a group, whose columns are found by name.
 
     Raises: CorruptionError for bytes that are not variants.
     """
@@ -34,11 +34,11 @@ def variants_of(array: pa.Array) -> pa.Array:
 
 
 def parts_of(array: pa.Array, kind: VariantParts, cast: CastArray) -> pa.Array:
-    """Some parts of the variants of a group, as a struct that is NULL where the variant is.
+    """Parts of the variants of a group, as a struct that is NULL where the variant is NULL.
 
-    Shapes: in — a group with no other columns than `part_paths` names.
+    Shapes: in — a group with only the columns that `part_paths` names.
     Raises:
-        SchemaError: a value cannot be cast, and is not to be NULL.
+        SchemaError: a value cannot be cast, and NULL is not allowed instead.
         CorruptionError: bytes that are not variants.
     """
     valid = nulls_or_none(array)
@@ -57,14 +57,14 @@ def parts_of(array: pa.Array, kind: VariantParts, cast: CastArray) -> pa.Array:
 
 
 def _dictionaries(array: pa.Array) -> list[bytes]:
-    """The dictionary of each row; where none was read, no keys are needed."""
+    """The dictionary of each row; empty if none was read, since no keys are needed then."""
     if array.type.get_field_index(METADATA) < 0:
         return [EMPTY_METADATA] * len(array)
     return [found or EMPTY_METADATA for found in pc.struct_field(array, [METADATA]).to_pylist()]
 
 
 def _part(node: pa.Array, steps: Sequence[Step], wanted: Wanted, rows: list[bytes]) -> pa.Array:
-    """What a path leads to from a node; `rows`: the dictionary of each slot."""
+    """The part at a path below a node; `rows`: the dictionary of each slot."""
     if steps:
         typed = node.type.get_field_index(TYPED)
         inside = node.type.field(typed).type if typed >= 0 else None
@@ -92,7 +92,7 @@ def _names(kind: pa.DataType) -> list[str]:
 
 
 def _by_value(node: pa.Array, rows: list[bytes]) -> Nodes:
-    """The nodes that lie in `value`."""
+    """The nodes stored in `value`."""
     if VALUE not in _names(node.type):
         return [None] * len(node)
     values = pc.struct_field(node, [VALUE]).to_pylist()
@@ -100,7 +100,7 @@ def _by_value(node: pa.Array, rows: list[bytes]) -> Nodes:
 
 
 def _elements(lists: pa.Array, index: int) -> tuple[pa.Array, Mask]:
-    """An element of each list, and where there is one."""
+    """An element of each list, and a mask of lists that have one."""
     offsets = lists.offsets.to_numpy().astype(np.int64)
     there = (offsets[1:] - offsets[:-1] > index) & numpy_values(pc.is_valid(lists))
     places = np.where(there, offsets[:-1] + index, 0)
@@ -108,7 +108,7 @@ def _elements(lists: pa.Array, index: int) -> tuple[pa.Array, Mask]:
 
 
 def _column(node: pa.Array, wanted: Wanted) -> pa.Array | None:
-    """The scalars of a column of their own, cast all together; None where that cannot be, or fails."""
+    """The scalars of a typed column, cast together; None if that is impossible or fails."""
     at = node.type.get_field_index(TYPED)
     if at < 0 or not isinstance(wanted.type, Atomic) or wanted.type.root is Root.VARIANT:
         return None
@@ -116,7 +116,7 @@ def _column(node: pa.Array, wanted: Wanted) -> pa.Array | None:
     source, typed = _natural(typed)
     is_text = wanted.type.root in _TEXTS
     if source is None or (is_text and isinstance(source, Atomic) and source.root is Root.DECIMAL):
-        return None  # texts of decimals lack zeros at their end, each for itself
+        return None  # decimal strings have no trailing zeros, value by value
     try:
         return wanted.cast(typed, source, wanted.type)
     except (SchemaError, UnsupportedError):
@@ -124,7 +124,7 @@ def _column(node: pa.Array, wanted: Wanted) -> pa.Array | None:
 
 
 def _natural(typed: pa.Array) -> tuple[DataType | None, pa.Array]:
-    """The type that the scalars of a column have as variants, and the column in its form."""
+    """The natural variant type of a column's scalars, and the column in that form."""
     kind = typed.type
     if pa.types.is_integer(kind):
         return Atomic(Root.BIGINT), typed.cast(pa.int64())

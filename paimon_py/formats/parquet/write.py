@@ -1,4 +1,4 @@
-"""Writing one Parquet file.
+"""Writes one Parquet file.
 
 Source: format.md §8.3, §9.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from paimon_py.codec.row_size import row_bytes
 from paimon_py.codec.variant.arrays import as_variants
 from paimon_py.codec.variant.shred import shred
 from paimon_py.errors import SchemaError
-from paimon_py.formats.base import ROW_GROUP_ROWS, ColumnBounds, WriteSettings
+from paimon_py.formats.base import ROW_GROUP_ROWS, ColumnBounds, FileWriter, WriteSettings
 from paimon_py.formats.bounds import RunningBounds
 from paimon_py.formats.guards import GuardedSink
 from paimon_py.formats.parquet.dictionary import dictionary_columns
@@ -26,6 +26,7 @@ from paimon_py.formats.parquet.footer import fixed_to_int96, split_tail, tail, w
 from paimon_py.formats.parquet.int96 import to_int96
 from paimon_py.formats.parquet.options import block_bytes, chosen_dictionaries, writer_arguments
 from paimon_py.formats.parquet.schema import (
+    LeafColumn,
     has_footer_bounds,
     is_int96,
     is_variant_type,
@@ -38,7 +39,64 @@ from paimon_py.spec.shredding import shredded_columns
 from paimon_py.spec.types import Atomic, DataType, Field
 
 LONG_VALUE_BYTES = 4000
-"""Length of values a little above which footers lack bounds; the bounds are then computed here."""
+"""Values somewhat longer than this get no bounds in footers; the bounds are then computed here."""
+
+
+WHOLE_FILE_BYTES = 1 << 20
+"""Rows of a file up to so many bytes are encoded in memory and reach the sink at once."""
+
+
+class _Column(NamedTuple):
+    """What is known of a column before there are rows.
+
+    Attributes:
+        kind: its Arrow type in the table; None for inner columns.
+        ordered: whether bounds are wanted of it; `computed`: always from the values, not from the footer.
+        strict: whether below a NULL there may be one that no file holds.
+    """
+
+    field: Field
+    kind: pa.DataType | None
+    ordered: bool
+    computed: bool
+    strict: bool
+
+
+class _Layout(NamedTuple):
+    """How the columns lie in a file. `shredded`: what is wanted of VARIANT columns that are taken apart."""
+
+    shredded: Wanted
+    schema: pa.Schema
+    leaves: list[LeafColumn]
+    arguments: dict[str, Any]
+    int96: frozenset[tuple[str, ...]]
+
+
+class ParquetEncoder:
+    """Begins files with the same columns and settings."""
+
+    def __init__(self, fields: Sequence[Field], settings: WriteSettings) -> None:
+        self.fields = tuple(fields)
+        self.settings = settings
+        self.block_bytes = block_bytes(settings)
+        self.inference = inference_of(settings.options, fields)
+        self.columns = [_column(field, settings.without_stats) for field in fields]
+        self.layout = self.lay_out(shredded_columns(settings.options))
+
+    def __call__(self, sink: BinaryIO) -> FileWriter:
+        """Begin a file."""
+        return ParquetFileWriter(sink, self)
+
+    def lay_out(self, wanted: Wanted) -> _Layout:
+        """The layout with the VARIANT columns taken apart of which something is wanted."""
+        leaves = columns_with_groups(self.fields, wanted)
+        return _Layout(
+            shredded=wanted,
+            schema=with_groups(physical_schema(self.fields), self.fields, wanted),
+            leaves=leaves,
+            arguments=writer_arguments(self.settings, leaves),
+            int96=frozenset(leaf.path for leaf in leaves if is_int96(leaf.type)),
+        )
 
 
 class ParquetFileWriter:
@@ -47,31 +105,22 @@ class ParquetFileWriter:
     Cost: holds one row group of Arrow data, without copies.
     """
 
-    def __init__(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> None:
+    def __init__(self, sink: BinaryIO, encoder: ParquetEncoder) -> None:
         self._sink = GuardedSink(sink)
-        self._fields = tuple(fields)
-        self._settings = settings
+        self._encoder = encoder
+        self._layout = encoder.layout
         self._raw: list[pa.RecordBatch] = []
         self._raw_rows = 0
-        self._inference = inference_of(settings.options, fields)
-        self._take_apart(shredded_columns(settings.options))
-        self._strict = [_hides_nulls(field.type) for field in fields]
-        self._options = settings.options
-        self._block_bytes = block_bytes(settings)
-        self._bounds = [_tracker(field, settings.without_stats) for field in fields]
-        self._computed: list[set[int]] = [set() for _ in fields]
+        self._inference = encoder.inference
+        self._block_bytes = encoder.block_bytes
+        self._bounds = [RunningBounds(column.kind, ordered=column.ordered) for column in encoder.columns]
+        self._computed: list[set[int]] = [set() for _ in encoder.columns]
         self._writer: pq.ParquetWriter | None = None
+        self._whole: pa.BufferOutputStream | None = None
         self._metadata: list[pq.FileMetaData] = []
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = self._pending_bytes = 0
         self._flushed_rows = self._flushed_bytes = self._groups = 0
-
-    def _take_apart(self, wanted: Wanted) -> None:
-        """Lay the file out, with the VARIANT columns taken apart of which something is wanted."""
-        self._shredded = wanted
-        self._schema = with_groups(physical_schema(self._fields), self._fields, wanted)
-        self._leaves = columns_with_groups(self._fields, wanted)
-        self._arguments = writer_arguments(self._settings, self._leaves)
 
     @property
     def row_count(self) -> int:
@@ -100,10 +149,10 @@ class ParquetFileWriter:
             self._flush(last=False)
 
     def _infer(self) -> None:
-        """Find out of the first rows what to take apart, and write them."""
+        """Infer the shredding from the first rows, and write them."""
         assert self._inference is not None
         waiting, self._raw, self._raw_rows = self._raw, [], 0
-        self._take_apart(self._inference.of(waiting))
+        self._layout = self._encoder.lay_out(self._inference.of(waiting))
         self._inference = None
         for batch in waiting:
             self.write(batch)
@@ -111,52 +160,56 @@ class ParquetFileWriter:
     def close(self) -> list[ColumnBounds]:
         if self._inference is not None:
             self._infer()
+        if self._writer is None and self._pending_bytes <= WHOLE_FILE_BYTES:
+            self._whole = pa.BufferOutputStream()
         self._flush(last=True)
         with self._encoding() as writer:
             self._sink.hold()
             writer.close()
-            body, footer = split_tail(self._sink.release())
-            columns = frozenset(leaf.path for leaf in self._leaves if is_int96(leaf.type))
-            footer = fixed_to_int96(footer, columns) if columns else footer
+            held = self._sink.release()
+            body, footer = split_tail(held if self._whole is None else self._whole.getvalue().to_pybytes())
+            footer = fixed_to_int96(footer, self._layout.int96) if self._layout.int96 else footer
             self._sink.write(body + tail(with_root_name(footer)))
         return self._result()
 
     def abort(self) -> None:
         self._pending, self._raw = [], []
         if self._writer is not None:
-            # RuntimeError: after a failed close pyarrow has no metadata to hand over
+            # RuntimeError: after a failed close pyarrow has no metadata
             with contextlib.suppress(pa.ArrowException, OSError, RuntimeError):
                 self._writer.close()
-            self._writer.is_open = False  # else it closes once more when it is collected
+            self._writer.is_open = False  # else it closes again on garbage collection
 
     def _physical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         arrays = []
-        for field, target, strict in zip(self._fields, self._schema, self._strict, strict=True):
+        shredded, schema = self._layout.shredded, self._layout.schema
+        for column, target in zip(self._encoder.columns, schema, strict=True):
+            field = column.field
             array = batch.column(field.name)
             if not target.nullable and array.null_count:
                 raise SchemaError(f"column {field.name} is NOT NULL but holds null", fields=(field.name,))
-            if is_shredded(field, self._shredded):
-                array = shred(array, self._shredded[field.name], target.type)
-            elif strict or not array.type.equals(target.type):
+            if shredded and is_shredded(field, shredded):
+                array = shred(array, shredded[field.name], target.type)
+            elif column.strict or not array.type.equals(target.type):
                 array = reshape(array, field.type, target.type, _leaf)
             arrays.append(array)
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _flush(self, *, last: bool) -> None:
-        table = pa.Table.from_batches(self._pending, self._schema)
+        table = pa.Table.from_batches(self._pending, self._layout.schema)
         group_rows = self._group_rows()
         rows = table.num_rows if last else table.num_rows // group_rows * group_rows
-        written = table.slice(0, rows)
+        written = table if rows == table.num_rows else table.slice(0, rows)
         with self._encoding() as writer:
             if rows:
                 writer.write_table(written, row_group_size=group_rows)
         groups = -(-rows // group_rows)
         self._measure(written, range(self._groups, self._groups + groups))
         self._groups += groups
-        rest = table.slice(rows)
-        self._pending = rest.to_batches() if rest.num_rows else []
-        self._pending_rows = rest.num_rows
-        left = row_bytes(rest) if rest.num_rows else 0
+        self._pending, self._pending_rows, left = [], table.num_rows - rows, 0
+        if self._pending_rows:
+            rest = table.slice(rows)
+            self._pending, left = rest.to_batches(), row_bytes(rest)
         self._flushed_rows += rows
         self._flushed_bytes += self._pending_bytes - left
         self._pending_bytes = left
@@ -168,7 +221,7 @@ class ParquetFileWriter:
 
     @contextlib.contextmanager
     def _encoding(self) -> Iterator[pq.ParquetWriter]:
-        """The writer, made when first needed; its output reaches the sink only inside, and never after an error."""
+        """The writer, created on first use; its output reaches the sink inside the block only, unless it fails."""
         with self._sink.flowing():
             try:
                 if self._writer is None:
@@ -178,79 +231,77 @@ class ParquetFileWriter:
                 raise SchemaError(f"rows cannot be written as Parquet: {error}") from error
 
     def _make_writer(self) -> pq.ParquetWriter:
-        estimated = dictionary_columns(self._pending, self._fields, self._leaves, self._group_rows())
-        dictionaries = chosen_dictionaries(self._options, self._leaves, estimated)
+        layout, encoder = self._layout, self._encoder
+        estimated = dictionary_columns(self._pending, encoder.fields, layout.leaves, self._group_rows())
+        dictionaries = chosen_dictionaries(encoder.settings.options, layout.leaves, estimated)
         return pq.ParquetWriter(
-            self._sink,
-            self._schema,
+            self._sink if self._whole is None else self._whole,
+            layout.schema,
             use_dictionary=dictionaries or False,
             metadata_collector=self._metadata,
-            **self._arguments,
+            **layout.arguments,
         )
 
     def _measure(self, table: pa.Table, groups: range) -> None:
         """Count nulls, and compute those bounds that the footer will not have."""
-        for column, tracker, computed, field in zip(
-            table.columns, self._bounds, self._computed, self._fields, strict=True
+        for values, tracker, computed, column in zip(
+            table.columns, self._bounds, self._computed, self._encoder.columns, strict=True
         ):
-            tracker.null_count += column.null_count
-            if not tracker.ordered:
-                continue
-            if _needs_computing(column, field.type):
+            tracker.null_count += values.null_count
+            if tracker.ordered and (column.computed or _are_long(values)):
                 computed.update(groups)
-                for chunk in column.chunks:
+                for chunk in values.chunks:
                     tracker.add_values(chunk)
 
     def _result(self) -> list[ColumnBounds]:
-        """Bounds of all fields; those of row groups that were not computed come from the footer."""
+        """The bounds of all fields, from the computed ones or the footer."""
         (metadata,) = self._metadata
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-        flat = iter([index for index, leaf in enumerate(self._leaves) if leaf.flat])
+        flat = iter([index for index, leaf in enumerate(self._layout.leaves) if leaf.flat])
         result = []
-        for field, tracker, computed in zip(self._fields, self._bounds, self._computed, strict=True):
-            if not isinstance(field.type, Atomic) or is_variant_type(field.type):
+        for column, tracker, computed in zip(self._encoder.columns, self._bounds, self._computed, strict=True):
+            if column.kind is None:
                 result.append(ColumnBounds())
                 continue
-            column = next(flat)
+            place = next(flat)
             if tracker.ordered:
-                chunks = [group_statistics(group, column) for i, group in enumerate(groups) if i not in computed]
-                _include(tracker, chunks)
+                chunks = [group_statistics(group, place) for i, group in enumerate(groups) if i not in computed]
+                _include(tracker, column.kind, [chunk for chunk in chunks if chunk.has_values])
             result.append(tracker.result())
         return result
 
 
-def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
+def _column(field: Field, without: frozenset[str]) -> _Column:
     kind = field.type
-    ordered = isinstance(kind, Atomic) and not is_int96(kind) and field.name not in without
-    ordered = ordered and not is_variant_type(kind)
-    return RunningBounds(to_arrow_type(kind), ordered=ordered)
+    if not isinstance(kind, Atomic) or is_variant_type(kind):
+        return _Column(field, None, ordered=False, computed=False, strict=_hides_nulls(kind))
+    ordered = not is_int96(kind) and field.name not in without
+    return _Column(field, to_arrow_type(kind), ordered, not has_footer_bounds(kind), _hides_nulls(kind))
 
 
-def _include(tracker: RunningBounds, chunks: Sequence[GroupStatistics]) -> None:
-    chunks = [chunk for chunk in chunks if chunk.has_values]
+def _include(tracker: RunningBounds, kind: pa.DataType, chunks: Sequence[GroupStatistics]) -> None:
+    """Widen the bounds by what the footer says of row groups that have values."""
     if not chunks:
         return
-    kind = tracker.kind
     file_kind = pa.timestamp("ms", kind.tz) if pa.types.is_timestamp(kind) and kind.unit == "s" else kind
     bounds = bound_array([bound for chunk in chunks for bound in (chunk.low, chunk.high)], file_kind, kind)
     if bounds.null_count:
         tracker.ordered = False
     elif len(chunks) == 1:
-        tracker.include(bounds[0], bounds[1])
+        tracker.include(bounds)
     else:
         tracker.add_values(bounds)
 
 
-def _needs_computing(column: pa.ChunkedArray, kind: object) -> bool:
-    if isinstance(kind, Atomic) and not has_footer_bounds(kind):
-        return True
+def _are_long(column: pa.ChunkedArray) -> bool:
+    """Whether there are values beyond what footers hold as bounds."""
     if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
         return False
     return any(_longest(chunk) > LONG_VALUE_BYTES for chunk in column.chunks)
 
 
 def _longest(array: pa.Array) -> int:
-    """Bytes of the longest value of a string or binary array."""
+    """The length in bytes of the longest value of a string or binary array."""
     buffer = array.buffers()[1]
     if buffer is None or len(array) == 0:
         return 0
@@ -261,7 +312,7 @@ def _longest(array: pa.Array) -> int:
 
 
 def _hides_nulls(kind: DataType) -> bool:
-    """Whether below a NULL there may be one that no file holds."""
+    """Whether values of NULL rows may contain nulls that files cannot store."""
     found = leaves(kind)
     return any(map(is_variant_type, found)) or (not isinstance(kind, Atomic) and not all(x.nullable for x in found))
 
@@ -274,6 +325,6 @@ def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
         array = to_int96(array)
     if kind.nullable or not array.null_count:
         return array
-    # what is null here lies below a NULL row, where Arrow's writer wants no nulls of its own
+    # nulls here belong to NULL rows, for which Arrow's writer accepts no nulls
     buffers = [None, *array.buffers()[1:]]
     return pa.Array.from_buffers(array.type, len(array), buffers, null_count=0, offset=array.offset)

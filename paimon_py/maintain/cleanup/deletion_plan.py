@@ -29,7 +29,7 @@ from paimon_py.storage.store import FileMissingError
 
 
 class OtherReferences(NamedTuple):
-    """Snapshots that name files of the table and that expiry does not delete, grouped by what keeps them.
+    """Snapshots that reference files of the table and are not deleted by expiry, grouped by what keeps them.
 
     `branches`: snapshots of the other branches, and of their tags, that may name files of expiring snapshots.
     `changelogs`: changelogs that other branches keep and that may use files of expiring snapshots.
@@ -40,16 +40,16 @@ class OtherReferences(NamedTuple):
     changelogs: tuple[Snapshot, ...]
 
     def near(self, begin: int, end: int) -> list[Snapshot]:
-        """Snapshots that may name files whose last snapshot is between `begin` and `end`.
+        """Snapshots that may reference files whose last snapshot is between `begin` and `end`.
 
-        A file is named by consecutive snapshots: the newest tag before `begin` names all such files.
+        Consecutive snapshots reference a file: the newest tag before `begin` references all such files.
         """
         newest = max((snapshot.id for snapshot in self.tags if snapshot.id <= begin), default=0)
         tags = [one for one in self.tags if one.id < end and (one.id > begin or one.id == newest)]
         return [*tags, *self.branches]
 
     def without(self, others: OtherReferences) -> list[Snapshot]:
-        """Snapshots that the others do not have."""
+        """Snapshots that are not among the others."""
         known = {snapshot.mark for snapshot in (*others.tags, *others.branches)}
         return [snapshot for snapshot in (*self.tags, *self.branches) if snapshot.mark not in known]
 
@@ -57,8 +57,8 @@ class OtherReferences(NamedTuple):
 def other_references(root: TableRoot, going: Sequence[Snapshot]) -> OtherReferences:
     """The references of tags and other branches. `going`: the expiring snapshots of this branch, ascending.
 
-    Cost: a list for tags and one for branches, a get per tag; per branch three lists, its tags, a snapshot or some, and
-        its kept changelogs up to what goes.
+    Cost: a list for tags and one for branches, a get per tag; per branch three lists, its tags, one or more snapshots,
+      and its kept changelogs up to the expiring snapshots.
     Raises: CommitConflictError if the history of this branch is being cut.
     """
     tags, is_cut = root.tags.beside_cut()
@@ -74,18 +74,18 @@ def other_references(root: TableRoot, going: Sequence[Snapshot]) -> OtherReferen
 
 
 def _snapshots_of_tags(other: TableRoot) -> list[Snapshot]:
-    """The snapshots that the tags of another branch keep, and a rollback or fast-forward that is at work on it."""
+    """The snapshots that the tags of another branch keep, and those of a rollback or fast-forward in progress on it."""
     tags, is_cut = other.tags.beside_cut()
     cut = other.cuts.find() if is_cut else None
     return [*(tag.snapshot for tag in tags), *(() if cut is None else cut.snapshots)]
 
 
 def _sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
-    """The snapshots of another branch that may name files that expire here.
+    """The snapshots of another branch that may reference files that expire here.
 
-    Two branches share their first snapshots, up to where they part, and a file is named by consecutive snapshots. So a
-    shared file that expires here is named there by a snapshot that expires here; or by the oldest one there, if that is
-    as young or younger; or, if the branches parted before all expiring snapshots, by an older one.
+    Two branches share their first snapshots, up to a fork, and consecutive snapshots reference a file. So a shared file
+    that expires here is referenced in the branch by a snapshot that expires here; or by the oldest one there, if it is
+    not older; or, if the fork is before all expiring snapshots, by an older one.
     """
     sharing = [one for run in runs_of_ids(other.snapshots.ids()) if going for one in _sharing_run(other, run, going)]
     latest = other.snapshots.latest() if going and other.branch == MAIN_BRANCH else None
@@ -117,7 +117,7 @@ def _sharing_run(other: TableRoot, ids: range, going: Sequence[Snapshot]) -> lis
 
 
 def _changelogs_sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
-    """The changelogs that another branch keeps of snapshots which both had, as far as can be told."""
+    """The changelogs kept by another branch for snapshots that both branches had, as far as known."""
     here = {snapshot.id: snapshot.mark for snapshot in going}
     sharing: list[Snapshot] = []
     for number in other.changelogs.ids() if going else []:
@@ -151,7 +151,7 @@ class DeletionPlan:
         self._schema = table.schema
         self._files = table
         self._data: dict[str, tuple[str, ...]] = {}
-        self._ending: set[str] = set()  # manifests that tell of the end of data files
+        self._ending: set[str] = set()  # manifests that delete data files
         self._index: dict[str, str] = {}
         self._metadata: dict[str, str] = {}
         self._spared = 0
@@ -168,10 +168,10 @@ class DeletionPlan:
         """The number of files to delete."""
         return Counts(sum(map(len, self._data.values())), len(self._index), len(self._metadata), self._spared)
 
-    # -- collecting: what is gone already went with an expiry that died here ------------------------------------------
+    # -- collecting: files may be missing already, deleted by an interrupted expiry ------------------------------------
 
     def add_deleted(self, snapshot: Snapshot, *, written: bool = True) -> None:
-        """Data files that a snapshot deleted, except those that it only gave another level or index.
+        """Add the data files that a snapshot deleted, except those for which it changed only level or index.
 
         `written`: also files that writers created, not only compactions.
         """
@@ -193,12 +193,12 @@ class DeletionPlan:
                 self._add(entry)
 
     def add_live(self, snapshot: Snapshot) -> None:
-        """All data files of a snapshot. Raises: as `spare`"""
+        """Add all data files of a snapshot. Raises: as `spare`"""
         for entry in self._root.manifests.live_entries(snapshot).entries():
             self._add(entry)
 
     def add_changelog(self, snapshot: Snapshot) -> None:
-        """The changelog files of a snapshot."""
+        """Add the changelog files of a snapshot."""
         if snapshot.changelog_manifest_list is None:
             return
         try:
@@ -210,12 +210,12 @@ class DeletionPlan:
             self._add(entry)
 
     def add_lists(self, *lists: str | None) -> None:
-        """Manifest lists, and the manifests that they name."""
+        """Add manifest lists, and the manifests that they reference."""
         for name in self._manifest_names(lists, missing_ok=True):
             self._metadata[name] = manifest_path(self._root.path, name)
 
     def add_indexes(self, snapshot: Snapshot) -> None:
-        """The index manifest of a snapshot, the index files that it names, and the statistics."""
+        """Add the index manifest of a snapshot, the index files that it references, and the statistics."""
         if snapshot.statistics is not None:
             self._metadata[snapshot.statistics] = statistics_path(self._root.path, snapshot.statistics)
         if snapshot.index_manifest is None:
@@ -231,7 +231,7 @@ class DeletionPlan:
     # -- sparing ------------------------------------------------------------------------------------------------------
 
     def spare(self, kept: Iterable[Snapshot]) -> None:
-        """Keep everything that these snapshots name.
+        """Keep everything that these snapshots reference.
 
         Raises: StorageError, CorruptionError: the files they reference are unknown, so nothing may be deleted.
         """
@@ -242,11 +242,11 @@ class DeletionPlan:
             self.spare_metadata(snapshot)
 
     def spare_later(self, later: Snapshot) -> None:
-        """Keep everything that a snapshot names which should follow the ones that deleted data files.
+        """Keep everything that a snapshot references which should follow the ones that deleted data files.
 
-        If its lists name the manifests that delete these files, they are not among its own.
+        Manifests that delete these files are not kept, even if its lists reference them.
 
-        Cost: its lists; all its manifests if some of these were merged, or it does not come from those snapshots.
+        Cost: its lists; all its manifests if some of these were merged, or it does not descend from those snapshots.
         Raises: as `spare`
         """
         lists = (later.base_manifest_list, later.delta_manifest_list)
@@ -256,7 +256,7 @@ class DeletionPlan:
             self.spare([later])
 
     def spare_changes(self, beside: OtherReferences) -> None:
-        """Keep the changes of snapshots that other branches may share with this one.
+        """Keep the changes of snapshots that other branches may share.
 
         Raises: as `spare`
         """
@@ -269,14 +269,14 @@ class DeletionPlan:
                 manifests = self._root.manifests.read_list(snapshot.changelog_manifest_list)
                 names = self._root.manifests.read_entries(manifests).names()
             except FileMissingError:
-                continue  # the changes went with the snapshot, of which a tag or branch was made
+                continue  # the changes were deleted with the snapshot, from which a tag or branch was created
             for name in (snapshot.changelog_manifest_list, *(manifest.name for manifest in manifests)):
                 self._metadata.pop(name, None)
             for name in names.to_pylist():
                 self._spared += len(self._data.pop(name, ()))
 
     def spare_metadata(self, snapshot: Snapshot, *, missing_ok: bool = False) -> None:
-        """Keep everything that a snapshot names except data files. `missing_ok`: its lists may be missing.
+        """Keep everything that a snapshot references except data files. `missing_ok`: its lists may be missing.
 
         Raises: as `spare`
         """
@@ -291,9 +291,8 @@ class DeletionPlan:
     def spare_written(self, changelog: Snapshot) -> None:
         """Keep the files of a kept changelog whose changes are the written files themselves.
 
-        Changes that were already deleted, of a snapshot that a rollback restored from a tag, keep nothing. No changelog
-        needs
-        indexes or statistics: they are deleted with the snapshot.
+        Changes that were already deleted, of a snapshot that a rollback restored from a tag, keep nothing. Changelogs
+        need no indexes or statistics, which are deleted with the snapshot.
 
         Raises: as `spare`
         """
@@ -313,13 +312,13 @@ class DeletionPlan:
     # -- deleting -----------------------------------------------------------------------------------------------------
 
     def delete(self, executor: Executor | None = None, progress: Progress | None = None) -> int:
-        """Delete manifests first, then the files they name. What cannot be deleted stays as an orphan.
+        """Delete manifests first, then the files that they reference. Files that cannot be deleted stay as orphans.
 
         `executor`: deletes the files; None: this process. `progress` reports files.
 
         With the option `snapshot.clean-empty-directories`, directories that become empty are deleted too.
 
-        Returns: how many those are.
+        Returns: the number of remaining files.
         """
         data = [path for part in self._data.values() for path in part]
         paths = [*self._metadata.values(), *self._index.values(), *data]
@@ -331,7 +330,7 @@ class DeletionPlan:
         return remaining
 
     def _remove_directories(self, buckets: set[str]) -> None:
-        """Remove the directories of some buckets that are empty, and then those of partitions. Others may fill them."""
+        """Remove empty directories of some buckets, and then those of partitions. Others may fill them again."""
         emptied = buckets
         for _ in range(1 + self._partition_keys):
             found = sorted(emptied)

@@ -1,4 +1,4 @@
-"""Expiry of changelogs that outlived their snapshots: deletes old ones and the files that only they name.
+"""Expiry of changelogs that outlive their snapshots: deletes old ones and the files that only they reference.
 
 Source: format.md §16.2; Java `ExpireChangelogImpl`, `ChangelogDeletion`.
 """
@@ -23,12 +23,12 @@ from paimon_py.spec.snapshot import Snapshot
 def expire_changelogs(
     table: OpenTable, retention: Retention, *, dry_run: bool, progress: Progress | None = None
 ) -> ExpiredChangelogs:
-    """Delete kept changelogs and the files that only they name; the newest one stays.
+    """Delete kept changelogs and the files that only they reference; the newest one is always kept.
 
     Args:
-        progress: is told of changelogs that are looked at, then of files that are deleted.
+        progress: called with the changelogs read, then with the files deleted.
 
-    Cost: two lists, a get for each changelog that goes and for its list and manifests; a delete per file.
+    Cost: two lists, a get per expiring changelog, its list and manifests; a delete per file.
     Raises:
         CorruptionError, StorageError: a changelog, tag, branch or consumer cannot be read; nothing was deleted.
     """
@@ -67,7 +67,7 @@ def expire_changelogs(
         if following is not None:
             doomed.spare_metadata(following, missing_ok=True)
         doomed.spare([] if oldest is None else [oldest])
-        # what the first one took away was last named by the snapshot before
+        # files that the first one deleted were last referenced by the previous snapshot
         doomed.spare(beside.near(going[0].id - 1, kept.snapshot_id))
         before = [other.snapshots.find(going[0].id - 1) for other in other_branches(table.root)]
         doomed.spare([one for one in before if one is not None])

@@ -1,4 +1,4 @@
-"""Expiry of consumers: deletes those that have not moved for some time, so that they no longer keep snapshots.
+"""Expiry of consumers: deletes those without recent progress, so that they no longer protect snapshots.
 
 Source: format.md §16.5; docs/reliability.md §3 (i); Java `ConsumerManager.expire`.
 """
@@ -17,8 +17,8 @@ class ExpiredConsumers(msgspec.Struct, frozen=True):
     """The result of consumer expiry.
 
     Attributes:
-        names: those that were forgotten, sorted.
-        due_millis: before this time of this machine's clock, in epoch milliseconds, no other consumer expires.
+        names: the deleted consumers, sorted.
+        due_millis: no other consumer expires before this time of this machine's clock, in epoch milliseconds.
     """
 
     names: tuple[str, ...]
@@ -26,10 +26,10 @@ class ExpiredConsumers(msgspec.Struct, frozen=True):
 
 
 def expire_consumers(root: TableRoot, idle_millis: int) -> ExpiredConsumers:
-    """Forget consumers whose file was last written longer ago than a time, by the clock of the store.
+    """Delete consumers whose file was last written before the idle time, by the clock of the store.
 
-    Cost: one list; where consumers look idle by this machine's clock also three calls to learn the time of the store, a
-        stat for each of them, and a delete for each that is forgotten.
+    Cost: one list; if consumers look idle by this machine's clock, also three calls to read the store's clock, a
+      stat for each of them, and a delete per deleted consumer.
     """
     now = root.env.clock.millis()
     written = root.consumers.write_times()

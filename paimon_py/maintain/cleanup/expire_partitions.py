@@ -1,7 +1,7 @@
 """Expiry of partitions: drops partitions past their retention time, a limited number per commit.
 
-Each commit drops the first ones of what has expired in the latest snapshot, so that what others write or drop meanwhile
-counts.
+Each commit drops the first expired partitions of the latest snapshot, so that concurrent writes and drops are taken
+into account.
 
 Source: format.md §16.7; Java `NormalPartitionExpire`, `PartitionValuesTimeExpireStrategy`,
 `PartitionUpdateTimeExpireStrategy`.
@@ -46,11 +46,11 @@ _MILLI_NANOS = 1_000_000
 
 
 class PartitionExpiry(msgspec.Struct, frozen=True, kw_only=True):
-    """Which partitions expire.
+    """The rule for expiring partitions.
 
     Attributes:
-        before_millis: those of an earlier time, by the clock on the wall, as if it were epoch milliseconds.
-        time: where the time stands in the values of a partition; None: when its newest file was made.
+        before_millis: partitions with an earlier local time expire, as if it were epoch milliseconds.
+        time: extracts the time from partition values; None: the creation time of the newest file.
         max_num: the maximum number of partitions to drop at once.
         batch_size: the maximum number of partitions to drop per commit; None: all.
     """
@@ -69,13 +69,13 @@ class PartitionExpiry(msgspec.Struct, frozen=True, kw_only=True):
         *,
         older_than: datetime | timedelta | str | int | None = None,
     ) -> PartitionExpiry | None:
-        """What options say; None if partitions do not expire.
+        """The rule in options; None if partitions do not expire.
 
         Args:
-            options: those of the table, or what a caller says instead of some of them.
+            options: those of the table, some of them overridden by the caller.
             older_than: an age, or a time, instead of `partition.expiration-time`.
 
-        Raises: OptionError, UnsupportedError: a strategy or pattern that is none, or not one that is known here.
+        Raises: OptionError, UnsupportedError: an invalid strategy or pattern, or an unsupported one.
         """
         table = Options(options)
         age = table.find_duration("partition.expiration-time")
@@ -124,10 +124,10 @@ def expire_partitions(
 ) -> ExpiredPartitions:
     """Drop the partitions that have expired.
 
-    Cost: all manifests of the latest snapshot, which stay cached, and a commit for each batch.
+    Cost: reads all manifests of the latest snapshot, which stay cached; one commit per batch.
     Raises:
-        CommitConflictError, CommitRetriesExhaustedError, CommitUnknownError: see `commit`; what went before is gone.
-        SnapshotExpiredError, CorruptionError, StorageError: nothing was dropped by this step.
+        CommitConflictError, CommitRetriesExhaustedError, CommitUnknownError: see `commit`; earlier batches are dropped.
+            SnapshotExpiredError, CorruptionError, StorageError: this batch was not dropped.
     """
     gone, ids = pa.array([], pa.binary()), []
     found = on_latest(table.root, lambda latest, _: _find_expired(table, expiry, latest), rounds=ROUNDS)
@@ -168,7 +168,7 @@ def expire_partitions(
 def _drop(
     table: OpenTable, expiry: PartitionExpiry, most: int, latest: Snapshot | None, _: int
 ) -> tuple[pa.Array, int | None]:
-    """Drop the first partitions that have expired in a snapshot.
+    """Drop the first expired partitions of a snapshot.
 
     Returns: the partitions, serialized, and the snapshot that dropped them.
     """
@@ -191,14 +191,14 @@ def _drop(
 
 
 class _Found(msgspec.Struct, frozen=True):
-    """Partitions of a snapshot. `expired`: serialized, in the order in which they go. `undated`: values by key."""
+    """Partitions of a snapshot. `expired`: serialized, in drop order. `undated`: values by key."""
 
     expired: pa.Array
     undated: pa.Table
 
 
 def _find_expired(table: OpenTable, expiry: PartitionExpiry, snapshot: Snapshot | None) -> _Found:
-    """Which partitions of a snapshot have expired, and which never will because their values say no time."""
+    """The expired partitions of a snapshot, and those that never expire because their values contain no time."""
     if snapshot is None:
         nothing = pa.array([], pa.binary())
         return _Found(nothing, partition_columns(table.schema, nothing))
@@ -223,15 +223,15 @@ def _find_expired(table: OpenTable, expiry: PartitionExpiry, snapshot: Snapshot 
 
 
 def _without_newer_files(found: pa.Table, expiry: PartitionExpiry) -> Mask:
-    """Which partitions contain only files older than the limit."""
+    """A mask of the partitions with only files older than the limit."""
     return numpy_values(found["creation_time_millis"].combine_chunks()) < expiry.before_millis
 
 
 def leave_out_expired(table: OpenTable, chosen: PartitionChoice | None) -> PartitionChoice | None:
-    """Leave out of some partitions, or of all (None), what has expired by its values, where the table asks for that.
+    """Exclude partitions that have expired by their values from `chosen` (None: all), if the table is configured to.
 
-    Cost: none unless `compaction.skip-expired-partitions` is set; else all manifests of the latest snapshot, which stay
-        cached.
+    Cost: none unless `compaction.skip-expired-partitions` is set; else reads all manifests of the latest snapshot,
+      which stay cached.
     Raises: OptionError, UnsupportedError as `PartitionExpiry.of`; SnapshotExpiredError, CorruptionError
     """
     if not table.options.get_bool("compaction.skip-expired-partitions"):
@@ -244,9 +244,9 @@ def leave_out_expired(table: OpenTable, chosen: PartitionChoice | None) -> Parti
 
 
 def require_expiry(expiry: PartitionExpiry | None, schema: TableSchema) -> PartitionExpiry:
-    """The expiry of a caller who asks for one.
+    """The expiry rule, which must be configured.
 
-    Raises: UsageError: the table has no partitions, or nothing says when they expire.
+    Raises: UsageError: the table is not partitioned, or no rule is configured.
     """
     if expiry is not None:
         return expiry

@@ -1,4 +1,4 @@
-"""Expiry of snapshots: deletes old snapshots and the files that nothing else names.
+"""Expiry of snapshots: deletes old snapshots and the files that nothing else references.
 
 First everything that determines what to delete is read. Then snapshots are deleted, oldest first, then manifests, then
 data files: a process that dies on the way leaves unreferenced files, never a snapshot without its files.
@@ -36,24 +36,24 @@ def expire_snapshots(
     table: OpenTable, retention: Retention, *, dry_run: bool, executor: Executor | None = None,
     progress: Progress | None = None, seen: Snapshot | None = None,
 ) -> ExpiredSnapshots:
-    """Delete snapshots and the files that only they name.
+    """Delete snapshots and the files that only they reference.
 
-    The EARLIEST hint is raised before tags and branches are listed: a rollback looks at it once its file is there, and
-    expiry sees that file beside the tags, so that one of the two refuses; of one that is over by then it tells that the
-    first snapshot that stays is gone. Tags, branches and consumers are spared. A tag that is made meanwhile, too: tags
-    are listed again once the snapshots are gone.
+    The EARLIEST hint is raised before tags and branches are listed. A rollback checks the hint after writing its cut
+    file, and expiry lists that file with the tags, so that one of the two refuses; if a rollback has already finished,
+    expiry finds that the first kept snapshot is gone. Tags, branches and consumers protect snapshots. Tags are listed
+    again after snapshots are deleted, so that concurrently created ones count too.
 
     Args:
-        table: under the latest schema.
+        table: opened under the latest schema.
         executor: deletes the files; None: this process.
-        progress: is told of snapshots that are looked at, then of files that are deleted.
-        seen: a snapshot that was looked at just now.
+        progress: called with the snapshots read, then with the files deleted.
+        seen: a snapshot that was just read.
 
-    Cost: one list, a get for each snapshot that goes and for its lists, each manifest of its delta, and of its
-        changelog; the manifests of tags among or right before them, and of each branch; those of the first snapshot
-        that stays and of the latest one if data files go; a delete per file.
+    Cost: one list; a get per expiring snapshot and for its lists, each manifest of its delta and its changelog; the
+      manifests of tags among or right before them, and of each branch; those of the first kept snapshot and of the
+      latest one if data files are deleted; a delete per file.
     Raises:
-        CommitConflictError: a rollback or fast-forward is at work, or was meanwhile; nothing was deleted.
+        CommitConflictError: a rollback or fast-forward is in progress, or ran concurrently; nothing was deleted.
         CorruptionError, StorageError: a snapshot, tag, branch or consumer cannot be read; nothing was deleted.
     """
     root = table.root
@@ -106,16 +106,16 @@ def _event(root: TableRoot, done: ExpiredSnapshots) -> ExpiryEvent:
 
 
 class Chain(NamedTuple):
-    """Snapshots that follow each other by their ids: those that go and the first that stays; and the latest one."""
+    """Consecutive snapshots: the expiring ones and the first kept one; and the latest one."""
 
     snapshots: tuple[Snapshot, ...]
     latest: list[Snapshot]
 
 
 def _following(root: TableRoot, number: int, known: _Known) -> Snapshot:
-    """The first snapshot that stays, looked at now that no rollback begins any more.
+    """The first kept snapshot, read after new rollbacks are blocked.
 
-    Raises: CommitConflictError if it was rolled back since it was seen, or others let it expire.
+    Raises: CommitConflictError if it was rolled back or expired since it was first read.
     """
     found = root.snapshots.find(number)
     if found is None or known.has_other(found):
@@ -128,7 +128,7 @@ def _following(root: TableRoot, number: int, known: _Known) -> Snapshot:
 
 
 def _first_kept(ids: Sequence[int], retention: Retention, held: Mapping[str, int], known: _Known) -> FirstKept:
-    """The first snapshot that stays. A consumer that stands at an overwrite needs the snapshot before, too: its stream
+    """The first kept snapshot. A consumer that stands at an overwrite also needs the previous snapshot: its stream
     compares them.
     """
     kept = first_kept(ids[0], ids[-1], retention, held, known.time_of)
@@ -139,17 +139,17 @@ def _first_kept(ids: Sequence[int], retention: Retention, held: Mapping[str, int
 
 
 def _consumer_positions(table: OpenTable, lasting: Lasting) -> dict[str, int]:
-    """The next snapshot of each consumer; of none where kept changelogs are all that consumers need."""
+    """The next snapshot of each consumer; empty if kept changelogs are all that consumers need."""
     if lasting is not Lasting.NOTHING and table.options.get_bool("consumer.changelog-only"):
         return {}
     return {consumer.name: consumer.next_snapshot_id for consumer in table.root.consumers.all()}
 
 
 def _plan_deletion(table: OpenTable, chain: Chain, lasting: Lasting, tally: ProgressCounter) -> DeletionPlan:
-    """All that snapshots name and the one that follows them does not, but for what tells of changes kept longer.
+    """The files that the expiring snapshots reference and the following one does not, except for kept changes.
 
-    What the first snapshot that stays and the latest one name is spared whatever deltas say; and where a snapshot may
-    not come from the one before, what it names.
+    Files that the first kept snapshot and the latest one reference are kept whatever deltas say; so are those of a
+    snapshot that may not descend from the previous one.
     """
     doomed = DeletionPlan(table)
     *going, following = chain.snapshots
@@ -175,7 +175,7 @@ def _plan_deletion(table: OpenTable, chain: Chain, lasting: Lasting, tally: Prog
 
 
 def _kept_as(root: TableRoot, snapshot: Snapshot, lasting: Lasting) -> Lasting:
-    """What stays of a snapshot's changes: its changelog files if the table made some then, else what was written."""
+    """The part of a snapshot's changes that is kept: its changelog files if the table had any, else written files."""
     if lasting is Lasting.NOTHING:
         return lasting
     producer = Options(root.schemas.get(snapshot.schema_id).options).get_enum("changelog-producer")
@@ -183,7 +183,7 @@ def _kept_as(root: TableRoot, snapshot: Snapshot, lasting: Lasting) -> Lasting:
 
 
 def _is_child(root: TableRoot, before: Snapshot, after: Snapshot) -> bool:
-    """Whether a snapshot certainly comes from the one before, as far as both and their lists say."""
+    """Whether a snapshot is certain to descend from the previous one, according to both and their lists."""
     said = after.follows(before)
     if said is not None:
         return said
@@ -195,9 +195,9 @@ def _is_child(root: TableRoot, before: Snapshot, after: Snapshot) -> bool:
 
 
 def _spare_older_changelogs(root: TableRoot, doomed: DeletionPlan) -> None:
-    """Keep what kept changelogs tell the changes by that were kept as the files that were written.
+    """Keep the data files of kept changelogs without changelog files of their own.
 
-    The options may have been others when they were kept.
+    Options may have been different when they were kept.
     """
     for number in root.changelogs.ids() if doomed.has_data else ():
         changelog = root.changelogs.find(number)
@@ -240,7 +240,7 @@ class _Known:
         return before is not None and before.mark != snapshot.mark
 
     def get(self, number: int) -> list[Snapshot]:
-        """The snapshot, or none if others expired it meanwhile."""
+        """The snapshot, or an empty list if another process expired it."""
         if number not in self._found:
             self._found[number] = self._root.snapshots.find(number)
         found = self._found[number]

@@ -1,4 +1,4 @@
-"""The directories of a table's files, and which files there may be orphans.
+"""The directories of a table's files, and which of their files may be orphans.
 
 Only directories that Paimon creates are listed: metadata, and buckets below partitions, in the table and below its
 external roots. Other files do not belong to the table.
@@ -43,7 +43,7 @@ from paimon_py.spec.layout import (
 from paimon_py.storage.store import Store
 
 _MANAGED_BLOBS = ".managed.blob"
-"""Packs of blobs: other files name them than metadata do, and Java's cleaner leaves them alone, too."""
+"""Packs of blobs: metadata do not reference them, and Java's cleaner ignores them too."""
 
 _ENTROPY = tuple(re.compile(f"[01]{{{size}}}") for size in (4, 4, 4, 8))
 """Directories below a bucket by which the external path strategy `entropy-inject` spreads files."""
@@ -52,7 +52,7 @@ _BUCKET = "bucket-"
 
 
 class Content(Enum):
-    """What a directory holds, and so which of its files may be orphans."""
+    """The content of a directory, which determines which of its files may be orphans."""
 
     NAMED = "files that states name"
     SNAPSHOTS = "snapshots and their hints"
@@ -64,8 +64,8 @@ class Directory(NamedTuple):
     """A directory of a store.
 
     Attributes:
-        levels: so many directories, this one and those above, may go when they are empty.
-        external: the external root that it lies below; None: it lies in the table's own store.
+        levels: the number of directories, from this one upwards, that may be removed if they are empty.
+        external: the external root that contains it; None: it is in the table's own store.
     """
 
     store: Store
@@ -101,8 +101,8 @@ def bucket_directories(
 ) -> Iterator[Directory]:
     """The directories of data files, below the table and below some external roots.
 
-    `keys`: the partition keys. Cost: a list for the table and for each partition and part of one; with external paths
-        that spread files, for each bucket and each of its parts, too.
+    `keys`: the partition keys. Cost: a list for the table and for each (partial) partition; with external paths
+      that spread files, also for each bucket and each of its parts.
     Raises: StorageError
     """
     below = sorted({where for home in homes for where in _data_directories(home.schemas)})
@@ -119,16 +119,17 @@ def bucket_directories(
 
 
 def external_store(root: TableRoot, url: str) -> Store:
-    """The store of an external root. Raises: CorruptionError if the table has no such root."""
+    """The store of an external root. Raises: CorruptionError if the table does not have the root."""
     return root.files.place(f"{url}/{_BUCKET}")[0]
 
 
 def external_roots(root: TableRoot, homes: Iterable[Home]) -> tuple[list[str], list[str]]:
-    """The external roots of a table, of all branches: those of the table alone, and those that others may use.
+    """The external roots of a table, of all branches: those used only by the table, and those that other tables may
+    use.
 
-    Other tables of the same warehouse are asked, and directories of tables count as theirs.
+    Checks other tables of the same warehouse; roots inside table directories count as theirs.
 
-    Cost: nothing without external roots; else the schemas of all tables of the warehouse.
+    Cost: none without external roots; else reads the schemas of all tables of the warehouse.
     """
     mine = sorted({*root.files.external_roots(), *(url for home in homes for url in home.schemas.external_roots())})
     if not mine:
@@ -140,14 +141,14 @@ def external_roots(root: TableRoot, homes: Iterable[Home]) -> tuple[list[str], l
 
 
 def _data_directories(schemas: Schemas) -> Iterator[str]:
-    """The layouts of buckets and partitions below a root, by each version of the schema."""
+    """The parent directories of buckets and partitions below a root, for each version of the schema."""
     for number in schemas.ids():
         found = schemas.get(number).options.get(PATH_DIRECTORY, "")
         yield found if found and is_plain_directory(found) else ""
 
 
 def _buckets(store: Store, path: str, keys: Sequence[str], depth: int) -> Iterator[Directory]:
-    """The buckets of all partitions below a directory, and partitions without any."""
+    """The buckets of all partitions below a directory, and partitions without buckets."""
     below = [status for status in store.list(path) if status.is_directory]
     found = 0
     for status in below:
@@ -166,7 +167,7 @@ def _is_bucket(name: str) -> bool:
 
 
 def _spread_directories(above: Directory, parts: Sequence[re.Pattern[str]]) -> Iterator[Directory]:
-    """The directories by which files of a bucket are spread."""
+    """The directories over which the files of a bucket are spread."""
     for status in above.store.list(above.path):
         if status.is_directory and parts[0].fullmatch(status.name):
             below = above._replace(path=status.path, content=Content.NAMED, levels=above.levels + 1)

@@ -22,11 +22,13 @@ _ALL = 2**31 - 1
 
 
 def purge_files(table: OpenTable, truncate: Callable[[], object]) -> RemovedOrphans:
-    """Delete branches, tags and consumers, truncate the table, and delete all files that its last snapshot lacks.
+    """Delete branches, tags and consumers, truncate the table, and delete all files that its last snapshot does not
+    reference.
 
-    Snapshots, changelogs and files are deleted next, as no current state names them. A call that died can be repeated.
+    Snapshots, changelogs and files are deleted last, when no current state references them. An interrupted call can be
+    repeated.
 
-    Returns: what the last step found.
+    Returns: the result of the last step.
     Raises:
         UsageError: this is a branch.
         CommitError: the table could not be truncated; branches, tags and consumers are deleted.

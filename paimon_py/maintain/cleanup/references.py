@@ -1,7 +1,7 @@
-"""The names of all files that the states of a table reference: snapshots, tags, and changelogs that are kept longer.
+"""The names of all files that a table's states reference: snapshots, tags, and kept changelogs.
 
-Names are held as 64-bit hashes, 8 bytes for each. Two names with one hash make an orphan look named, and never the
-other way round.
+Names are stored as 64-bit hashes, 8 bytes each. A hash collision makes an orphan look referenced, never the other way
+round.
 
 Source: format.md §16.6; docs/reliability.md §3 (e); Java `OrphanFilesClean`.
 """
@@ -57,11 +57,11 @@ _AT_ONCE = 256
 """Number of states per group that are read together."""
 
 _LOOSE_MAX = 1 << 20
-"""Number of new hashes at which they are sorted into the others."""
+"""The number of new hashes at which they are merged into the sorted ones."""
 
 
 class Home(NamedTuple):
-    """The directory of the main branch, which is the table's, or of another one."""
+    """The directory of the main branch, which is the table's, or of another branch."""
 
     path: str
     schemas: Schemas
@@ -91,15 +91,15 @@ def homes(root: TableRoot) -> list[Home]:
 
 
 class Reachable:
-    """What the states of a table name, as far as they have been read.
+    """The names that the states of a table reference, as far as they have been read.
 
     Attributes:
-        users: that the states name, with or without numbers.
+        users: the users that the states mention, with or without identifiers.
     """
 
     def __init__(self, root: TableRoot, settled_before: int) -> None:
-        """`settled_before`: state files last written before this time, in epoch milliseconds, are read once; a
-        rollback may put others into the place of younger ones."""
+        """`settled_before`: state files last written before this time, in epoch milliseconds, are read once; a rollback
+        may replace younger ones."""
         self._root = root
         self._manifests = Manifests(root.store, root.path, root.env, cache_bytes=0)
         self._settled_before = settled_before
@@ -111,18 +111,18 @@ class Reachable:
         self._loose_count = 0
 
     def read(self, progress: Progress | None = None) -> None:
-        """Take into account what all states that are there name; what was read before costs nothing again.
+        """Read the names in all existing states; states that were read before cost nothing.
 
-        States that vanish meanwhile, by expiry or a rollback, make it begin again: what follows them is read then.
+        If states vanish during the read, by expiry or a rollback, start again: their successors are then read.
 
-        `progress` is told of states that were not read before: snapshots, tags, and changelogs that are kept.
+        `progress` is called with states that were not read before: snapshots, tags, and kept changelogs.
 
-        Cost: three lists for each branch; a get for each state, list, manifest and index manifest not read before, and
-            for each young state.
+        Cost: three lists per branch; a get per state, list, manifest and index manifest not read before, and per young
+          state.
         Raises:
-            CorruptionError: something that may name files cannot be read, or is missing; or a table or branch has lost
-                all its snapshots.
-            StorageError: the same for the store.
+            CorruptionError: a file that may reference others cannot be read, or is missing; or a table or branch has
+                lost all its snapshots.
+            StorageError: the store failed to return such a file.
         """
         missing: StorageError | CorruptionError | None = None
         for attempt in range(_ROUNDS):
@@ -134,7 +134,7 @@ class Reachable:
             if attempt < _ROUNDS - 1:
                 self._root.env.clock.sleep(_WAIT_SECONDS)
         raise CorruptionError(
-            f"nobody knows which files are orphans, and nothing more is deleted: {missing}", path=self._root.path
+            f"it is unknown which files are orphans, so nothing more is deleted: {missing}", path=self._root.path
         ) from missing
 
     def lack(self, names: Sequence[str]) -> Mask:
@@ -149,7 +149,7 @@ class Reachable:
     # -- states -------------------------------------------------------------------------------------------------------
 
     def _round(self, progress: Progress | None, attempt: int) -> StorageError | CorruptionError | None:
-        """Read all states once. What was missing, if anything was: then a state may have taken its place."""
+        """Read all states once. Returns the error for a missing file: another state may have replaced its state."""
         read: list[FileStatus] = []
         for home in homes(self._root):
             listed = list(_states(self._root, home.path))
@@ -205,7 +205,7 @@ class _Done(NamedTuple):
 
 
 class _Reader:
-    """Reads one state, in one thread. `hashes`: of the names found. `users`: that it names."""
+    """Reads one state, in one thread. `hashes`: of the names found. `users`: those that it mentions."""
 
     def __init__(self, root: TableRoot, manifests: Manifests, done: _Done, status: FileStatus) -> None:
         self._root = root
@@ -218,8 +218,8 @@ class _Reader:
     def read(self) -> StorageError | None:
         """The missing file, if any.
 
-        Expiry takes away changes that a tag names, so that a snapshot or branch made of the tag lacks them, too, and
-        all that the readers of a kept changelog do not need.
+        Expiry deletes changes that a tag references, so they may also be missing for a snapshot or branch created from
+        the tag, as may everything that readers of a kept changelog do not need.
         """
         try:
             snapshots, is_changelog = self._state()
@@ -230,7 +230,7 @@ class _Reader:
         return None
 
     def _take(self, snapshot: Snapshot, *, is_changelog: bool) -> None:
-        """Everything that a snapshot names."""
+        """Add everything that a snapshot references."""
         self.users.update((snapshot.commit_user, *users_of(snapshot).commits))
         self._add(pa.array([name for name in (snapshot.statistics, snapshot.index_manifest) if name], pa.string()))
         if snapshot.changelog_manifest_list is not None:
@@ -241,7 +241,7 @@ class _Reader:
             self._take_index(snapshot.index_manifest, missing_ok=is_changelog)
 
     def _state(self) -> tuple[tuple[Snapshot, ...], bool]:
-        """The snapshots that a state file holds, and whether that is a kept changelog. Raises: FileMissingError"""
+        """The snapshots in a state file, and whether it is a kept changelog. Raises: FileMissingError"""
         root, path, file_name = self._root, self._status.path, self._status.name
         home = path.rpartition("/")[0].rpartition("/")[0]
         if file_name == CUT:
@@ -255,11 +255,11 @@ class _Reader:
         else:
             found = Changelogs(root.store, home).find(parse_number(CHANGELOG_PREFIX, file_name) or 0)
         if found is None:
-            raise FileMissingError(f"{path} went while it was read", path=path, operation="get")
+            raise FileMissingError(f"{path} was deleted while it was read", path=path, operation="get")
         return (found,), number is None
 
     def _take_list(self, name: str, *, missing_ok: bool) -> None:
-        """A manifest list, its manifests, and what they name."""
+        """Add a manifest list, its manifests, and the files that they reference."""
         if name in self._done.lists:
             return
         self._done.lists.add(name)
@@ -283,7 +283,7 @@ class _Reader:
                     raise
 
     def _take_index(self, name: str, *, missing_ok: bool) -> None:
-        """An index manifest, and what it names."""
+        """Add an index manifest, and the files that it references."""
         if name in self._done.lists:
             return
         self._done.lists.add(name)
@@ -301,9 +301,9 @@ class _Reader:
 
 
 def _states(root: TableRoot, home: str) -> Iterator[FileStatus]:
-    """The files of a branch that hold its states: snapshots first, which may become changelogs or tags meanwhile.
+    """The state files of a branch: snapshots first, since they may become changelogs or tags concurrently.
 
-    A rollback or fast-forward in progress also holds states.
+    A rollback or fast-forward in progress also contains states.
     """
     numbered = ((snapshot_directory(home), SNAPSHOT_PREFIX), (changelog_directory(home), CHANGELOG_PREFIX))
     for directory, prefix in numbered:
@@ -321,7 +321,7 @@ def _stamp(status: FileStatus) -> tuple[int, int]:
 
 
 def _names_of(entries: EntryColumns) -> list[pa.Array]:
-    """The names of data files, of the files beside them, and of those outside the table."""
+    """The names of data files, of their extra files, and of those outside the table."""
     arrays = [entries.names()]
     _, extra = entries.lists("extra_files")
     arrays.append(pa.array([name for names in extra for name in names or ()], pa.string()))

@@ -1,6 +1,6 @@
-"""Orphan removal: finds and deletes files of a table that nothing names any more.
+"""Orphan removal: finds and deletes unreferenced files of a table.
 
-First the names in all states are read, then directories are listed one by one. Before files of a directory are deleted,
+First the names in all states are read, then directories are listed one by one. Before files in a directory are deleted,
 new states are read, so that the candidates are always older than the known names.
 
 Source: format.md §16.6; docs/reliability.md §3 (e); Java `OrphanFilesClean`, `LocalOrphanFilesClean`.
@@ -46,13 +46,13 @@ Candidate = tuple[Directory, FileStatus]
 DAY = timedelta(days=1)
 _HOUR_MILLIS = 3_600_000
 _NEVER = 0
-"""A limit that no file is older than."""
+"""A limit that no file can be older than."""
 _SHOWN = 1000
 _DELETED_AT_ONCE = 20_000
 
 
 def limit_of(clock: Clock, older_than: datetime | timedelta | str | int | None) -> int:
-    """The time that files must be older than, in epoch milliseconds; a day ago if nothing is said.
+    """The time limit for files, in epoch milliseconds; by default one day ago.
 
     Raises: UsageError if it is not in the past.
     """
@@ -71,18 +71,18 @@ def remove_orphans(
     root: TableRoot, limit_millis: int, *, dry_run: bool, progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> RemovedOrphans:
-    """Delete the files of a table that nothing names and that are older than a limit, and forget idle users.
+    """Delete unreferenced files of a table that are older than a limit, and idle users.
 
     Args:
         executor: lists directories and deletes files; None: this process.
 
-    Cost: every state, manifest list, manifest and index manifest once, a list for each directory, a delete for each
-        file; a list for each branch and three calls for each idle user; three calls to learn the time of the store.
-        Memory: 8 bytes for each name, and the largest directory.
+    Cost: every state, manifest list, manifest and index manifest once, a list per directory, a delete per file; a
+      list per branch and three calls per idle user; three calls to read the store's clock.
+      Memory: 8 bytes per name, and the largest directory.
     Raises:
-        CorruptionError, StorageError: something that may name files cannot be read, or a directory not be listed; what
-            was deleted before was an orphan.
-        TableNotFoundError: there is no table (any more).
+        CorruptionError, StorageError: a file that may reference others cannot be read, or a directory cannot be listed;
+        files deleted before were orphans.
+            TableNotFoundError: the table does not exist (any more).
     """
     schema = root.schemas.latest()
     lag = 0 if dry_run else store_lag(root)
@@ -108,13 +108,13 @@ def remove_orphans(
 
 
 class _Search:
-    """One search. Candidates are gathered up to a number, then looked at again and deleted."""
+    """One search. Candidates are collected up to a number, then checked again and deleted."""
 
     def __init__(
         self, deleting: Job[DeleteTask, Deletion], limit: int, settled: int, executor: Executor | None,
         progress: Progress | None, *, dry_run: bool,
     ) -> None:  # fmt: skip
-        """`limit`, `settled`: what files must be older than to go, and for a state not to be read again."""
+        """`limit`: the time limit for files to delete; `settled`: for states that need not be read again."""
         self._root = root = deleting.table.root
         self._deleting = deleting
         self._limit = limit
@@ -138,7 +138,7 @@ class _Search:
         self._count(directories=len(directories), shared_roots=tuple(shared))
         tally = ProgressCounter(self._progress, len(directories), "directories")
         for place, (directory, old, young) in enumerate(self._looked_at(directories)):
-            tally.add(min(place, 1))  # the one before
+            tally.add(min(place, 1))  # the previous one
             self._count(young_files=self._found.young_files + young)
             self._candidates += [(directory, status) for status in old]
             while len(self._candidates) >= _DELETED_AT_ONCE:
@@ -150,7 +150,7 @@ class _Search:
         tally.end()
 
     def forget_users(self, now_millis: int) -> None:
-        """Forget users that have been idle for long and that no state names, not even one that came meanwhile."""
+        """Delete users that have been idle for long and that no state references, not even a new one."""
         branches = homes(self._root)
         if not list(idle_users(self._root, branches, now_millis, self._reachable.users)):
             return
@@ -164,7 +164,7 @@ class _Search:
         return self._found
 
     def _looked_at(self, directories: Sequence[Directory]) -> Iterator[tuple[Directory, list[FileStatus], int]]:
-        """What may be an orphan in each directory, and how many files are too young for that."""
+        """The possible orphans in each directory, and the number of files that are too young."""
         limit = None if self._dry_run else self._limit
         listed = list_directories(self._deleting.table, directories, limit, self._executor)
         for directory, found in zip(directories, listed, strict=True):
@@ -175,7 +175,7 @@ class _Search:
             yield directory, old, len(lacking) - len(old)
 
     def _clean(self) -> None:
-        """Delete the first candidates that states which came meanwhile do not name, either."""
+        """Delete the first candidates, unless new states reference them."""
         part, self._candidates = self._candidates[:_DELETED_AT_ONCE], self._candidates[_DELETED_AT_ONCE:]
         if not part:
             return
@@ -196,7 +196,7 @@ class _Search:
         )
 
     def _clean_marks(self, branches: Sequence[Home]) -> None:
-        """Delete the marks of deleted consumers, except one that was created again meanwhile."""
+        """Delete the marks of deleted consumers, except one that was created again in the meantime."""
         marks = [mark for home in branches for mark in Consumers(self._root.store, home.path).left_marks()]
         for mark in marks:
             status = self._root.store.stat(mark.path) if is_older(mark, self._limit) else None
@@ -211,7 +211,7 @@ class _Search:
             )
 
     def _clean_iceberg(self) -> None:
-        """Delete files of Iceberg metadata that no version names, not even one that came meanwhile."""
+        """Delete files of Iceberg metadata that no version references, not even a new one."""
         schema = self._root.schemas.latest()
         if not writes_iceberg(schema):
             return
@@ -233,7 +233,7 @@ class _Search:
         return delete_files(self._deleting, paths, self._executor, external=external)
 
     def _remove_directories(self) -> None:
-        """Remove buckets that have been empty for long or that have become so, and then the partitions above them."""
+        """Remove buckets that have been empty for long or have become empty, and then the partitions above them."""
         found = self._empty
         while found:
             in_order = sorted(found, key=lambda one: one.path)
@@ -248,7 +248,7 @@ class _Search:
 
 
 def _each_once(directories: Iterable[Directory]) -> Iterable[Directory]:
-    """Directories without those that lie below two external roots for the second time."""
+    """Directories without duplicates that are below two external roots."""
     found: dict[tuple[object, ...], Directory] = {}
     for one in directories:
         found.setdefault(tuple(one[:4]), one)
@@ -256,7 +256,7 @@ def _each_once(directories: Iterable[Directory]) -> Iterable[Directory]:
 
 
 def _is_removed(directory: Directory) -> bool:
-    """Remove a directory if it is empty; whether it was."""
+    """Remove a directory if it is empty; returns whether it was removed."""
     try:
         return directory.store.remove_directory(directory.path)
     except StorageError:

@@ -26,12 +26,12 @@ _AT_ONCE = 1000
 def remove_unexisting_files(table: OpenTable, *, dry_run: bool, progress: Progress | None = None) -> RemovedEntries:
     """Delete the entries of missing data files from the latest snapshot. Their rows are already lost.
 
-    Deletion vectors of such files stay, as in Java, without effect.
+    Deletion vectors of such files are kept, as in Java, without effect.
 
-    Cost: a stat for each data file of the latest snapshot, two for those that are missing.
+    Cost: a stat per data file of the latest snapshot, two for missing ones.
     Raises:
         CommitConflictError, CommitRetriesExhaustedError, CommitUnknownError: see `commit`.
-        UnsupportedError: some rows would lose only some of their columns.
+        UnsupportedError: some rows would lose only part of their columns.
         StorageError, CorruptionError: the store failed, or metadata cannot be read; nothing was changed.
     """
 
@@ -80,7 +80,7 @@ def _shares_rows(entry: ManifestEntry, lost: Sequence[tuple[bytes, int, int]]) -
 
 
 def _require_whole_rows(entries: Sequence[ManifestEntry], missing: Sequence[ManifestEntry]) -> None:
-    """Refuse to leave rows with only some of their columns.
+    """Refuse to leave rows with only part of their columns.
 
     Raises: UnsupportedError
     """

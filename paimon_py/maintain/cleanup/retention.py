@@ -1,4 +1,4 @@
-"""Retention: how many snapshots a table keeps and for how long; the first one that stays, and why. Pure.
+"""Retention limits of snapshots and changelogs; computes the first kept snapshot, and the reason. Pure.
 
 Source: format.md §16.1; Java `ExpireSnapshotsImpl`, `CoreOptions.expireConfig`.
 """
@@ -21,9 +21,9 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of expiry.
 
     Attributes:
-        count_min: the number of newest snapshots that always stay.
+        count_min: the number of newest snapshots that are always kept.
         count_max: the maximum number of snapshots; older ones expire whatever their age.
-        older_than_millis: of the others, those whose successor is older than this time expire, in epoch milliseconds.
+        older_than_millis: other snapshots expire if their successor is older than this time, in epoch milliseconds.
         limit: the maximum number of snapshots that expire at once.
     """
 
@@ -43,7 +43,7 @@ def retention_of(
     older_than: datetime | timedelta | str | int | None = None,
     limit: int | None = None,
 ) -> Retention:
-    """What a caller says, and of what the caller does not say, what the options of the table say.
+    """The limits that the caller passes, with defaults from the table's options.
 
     `what`: 'snapshot', or 'changelog', whose options are by default those of snapshots.
 
@@ -85,7 +85,7 @@ def _older_than(given: datetime | timedelta | str | int | None, now_millis: int,
 
 
 class FirstKept(msgspec.Struct, frozen=True):
-    """The oldest snapshot that stays, and what keeps that one."""
+    """The oldest snapshot that is kept, and the reason."""
 
     snapshot_id: int
     reason: str
@@ -98,16 +98,16 @@ def first_kept(
     consumers: Mapping[str, int],
     time_of: Callable[[int], int | None],
 ) -> FirstKept:
-    """The first snapshot that stays; all from `earliest` up to that one expire.
+    """The first kept snapshot; all from `earliest` up to that one expire.
 
     Args:
         consumers: the next snapshot of each consumer, by name.
-        time_of: the time of a snapshot in epoch milliseconds, None if there is no such snapshot any more.
+        time_of: the time of a snapshot in epoch milliseconds, None if it does not exist any more.
 
-    Cost: a time for each snapshot that goes by its age, and for the first that stays.
+    Cost: a time per snapshot that expires by its age, and for the first kept one.
     """
     ends = [(latest - retention.count_min + 1, f"the newest {retention.count_min} stay (retain_min)")]
-    ends.append((earliest + retention.limit, f"at most {retention.limit} go at once (snapshot.expire.limit)"))
+    ends.append((earliest + retention.limit, f"at most {retention.limit} expire at once (snapshot.expire.limit)"))
     ends += [(following, f"consumer {name!r} has not read it") for name, following in sorted(consumers.items())]
     end, reason = min(ends, key=lambda found: found[0])
     for number in range(max(latest - retention.count_max + 1, earliest), end):
@@ -118,9 +118,9 @@ def first_kept(
 
 
 def may_go(oldest: int, millis: int | None, latest: int, retention: Retention) -> bool | None:
-    """Whether numbers and times let the oldest snapshot, or kept changelog, go; None if only the time can tell.
+    """Whether counts and times allow the oldest snapshot, or kept changelog, to expire; None if its time is needed.
 
-    `millis`: the time that decides: of the snapshot that follows, or of the changelog itself.
+    `millis`: the decisive time: that of the following snapshot, or of the changelog itself.
     """
     if oldest > latest - retention.count_min:
         return False
@@ -136,15 +136,15 @@ def first_kept_changelog(
     consumers: Mapping[str, int],
     time_of: Callable[[int], int | None],
 ) -> FirstKept:
-    """The first kept changelog that stays; those of `ids`, ascending, up to that one go. `latest`: newest snapshot.
+    """The first changelog that is kept; those of `ids`, ascending, up to it expire. `latest`: newest snapshot.
 
-    Unlike snapshots, changelogs expire by their own time, and the newest one always stays.
+    Unlike snapshots, changelogs expire by their own time, and the newest one is always kept.
 
     Source: Java `ExpireChangelogImpl`.
     """
     ends = [(latest - retention.count_min + 1, f"the newest {retention.count_min} changes stay (retain_min)")]
-    ends.append((ids[0] + retention.limit, f"at most {retention.limit} go at once (snapshot.expire.limit)"))
-    ends.append((ids[-1], "the newest kept changelog stays"))
+    ends.append((ids[0] + retention.limit, f"at most {retention.limit} expire at once (snapshot.expire.limit)"))
+    ends.append((ids[-1], "the newest kept changelog never expires"))
     ends += [(following, f"consumer {name!r} has not read it") for name, following in sorted(consumers.items())]
     end, reason = min(ends, key=lambda found: found[0])
     if end <= ids[0]:
@@ -157,7 +157,7 @@ def first_kept_changelog(
 
 
 class Lasting(enum.Enum):
-    """What stays of the changes of snapshots that go: nothing, changelog files, or the files that were written."""
+    """The kept part of the changes of expired snapshots: nothing, changelog files, or the written files."""
 
     NOTHING = 0
     CHANGELOG = 1
@@ -165,7 +165,7 @@ class Lasting(enum.Enum):
 
 
 def lasting_changes(options: Mapping[str, str]) -> Lasting:
-    """What the options of a table say: whether changes are kept longer than snapshots, and which files tell of them."""
+    """Whether a table's options keep changes longer than snapshots, and in which files."""
     table = Options(options)
     kept_longer = (
         (table.find_int("changelog.num-retained.min") or 0) > table.get_int("snapshot.num-retained.min")

@@ -1,6 +1,6 @@
-"""The catalog of a Hive Metastore: databases, tables and partitions as Hive, Spark, Flink and Java Paimon see them.
+"""The catalog of a Hive Metastore: databases, tables and partitions as Hive, Spark, Flink and Java Paimon use them.
 
-`thrift.py` and `connection.py` speak to a server, `calls.py` names the few calls that are used, `records.py` and
-`hive_types.py` say what is written there, `metastore.py` is the catalog, `lock.py` the lock, `registration.py` what a
-table tells the metastore when it changes.
+`thrift.py` and `connection.py` implement the protocol, `calls.py` lists the calls in use, `records.py` and
+`hive_types.py` define the records, `metastore.py` is the catalog, `lock.py` its lock, and `registration.py` reports
+changes of a table to the metastore.
 """

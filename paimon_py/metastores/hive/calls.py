@@ -1,4 +1,4 @@
-"""The calls of a Hive Metastore that the catalog uses, and the exceptions that each may answer.
+"""The calls of a Hive Metastore that the catalog uses, and their exceptions.
 
 Source: `hive_metastore.thrift` of Hive 2.3 to 4.0.
 """
@@ -20,7 +20,7 @@ TXN_ABORTED = "TxnAbortedException"
 
 
 class Call(msgspec.Struct, frozen=True):
-    """Whether a call may be repeated when its answer was lost, and its exceptions by field of the answer."""
+    """Whether a call may be repeated after its answer was lost, and its exceptions by field of the answer."""
 
     repeatable: bool
     errors: Mapping[int, str]
@@ -62,4 +62,4 @@ CALLS: dict[str, Call] = {
     "show_locks": _repeatable(),
     "markPartitionForEvent": _repeatable(META, NO_SUCH_OBJECT),
 }
-"""Every call that is used."""
+"""All calls in use."""

@@ -1,8 +1,8 @@
-"""Connections to a Hive Metastore: several addresses, failover, and what is known when an answer does not come.
+"""Connections to a Hive Metastore: several addresses, failover, and handling of lost answers.
 
-A call that was not sent whole was certainly not carried out, and goes to the next server. A call whose answer was lost
-may have been: one that reads is asked again, one that changes something is `StorageUnknownError`, and its caller looks
-at what is there.
+A call that was not sent completely was certainly not executed, and is sent to the next server. A call whose answer was
+lost may have been executed: a read is repeated; a change raises `StorageUnknownError`, and its caller checks the
+current state.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class RefusedError(Exception):
     """The server answered with an exception: nothing was changed.
 
     Attributes:
-        name: which one, as Hive calls it (`NoSuchObjectException`).
-        message: what the server says.
+        name: the name of the exception in Hive (`NoSuchObjectException`).
+        message: the server's message.
     """
 
     def __init__(self, name: str, message: str) -> None:
@@ -79,7 +79,7 @@ def parse_addresses(uris: str) -> tuple[Address, ...]:
         if parts.scheme.lower() != "thrift" or not host or "@" in parts.netloc or parts.path not in ("", "/"):
             raise OptionError(
                 "option 'uri' of a Hive catalog lists its servers, as in 'thrift://a:9083,thrift://b:9083'; one of"
-                " those given is none",
+                " the given ones is invalid",
                 option="uri",
             )
         found.append(Address(host, port or DEFAULT_PORT))
@@ -87,7 +87,7 @@ def parse_addresses(uris: str) -> tuple[Address, ...]:
 
 
 class Client:
-    """Calls a metastore. Used from several threads; keeps a few idle connections of this process."""
+    """Calls a metastore. Thread-safe; keeps a few idle connections per process."""
 
     __slots__ = ("_env", "_first", "_idle", "_missing", "_told", "settings")
 
@@ -100,11 +100,11 @@ class Client:
         self._told: dict[str, str] = {}
 
     def has(self, call: str) -> bool:
-        """Whether no server said yet that it has no such call."""
+        """Whether no server has reported that it lacks this call."""
         return call not in self._missing
 
     def server_setting(self, name: str) -> str:
-        """A setting of the server, empty if the server does not say. Cost: one call, once."""
+        """A setting of the server, empty if unknown. Cost: one call, once."""
         if name not in self._told:
             try:
                 value = self.call("get_config_value", thrift.of_text(name), thrift.of_text(""), target=name)
@@ -114,16 +114,16 @@ class Client:
         return self._told[name]
 
     def call(self, name: str, *arguments: tuple[int, Any] | None, target: str = "") -> Any:
-        """Call the server; arguments are fields 1, 2, … of the call, None those that are not given.
+        """Call the server; arguments are fields 1, 2, … of the call, None for those that are omitted.
 
         Args:
-            target: what the call is about, for errors.
+            target: the object of the call, for errors.
 
-        Returns: what the server returns, None where that is nothing.
+        Returns: the result of the server, None if it is empty.
 
         Raises:
-            RefusedError: the server says no.
-            MissingCallError: the server has no such call.
+            RefusedError: the server refuses.
+                MissingCallError: the server does not have the call.
             StorageError: no server can be reached, or the server failed; nothing was changed.
             StorageUnknownError: the answer to a change was lost.
         """
@@ -151,7 +151,7 @@ class Client:
                 if CALLS[name].repeatable:
                     continue
                 raise StorageUnknownError(
-                    f"the metastore at {connection.address} did not say whether {name} of {target or 'this'} was"
+                    f"the metastore at {connection.address} did not report whether {name} of {target or 'this'} was"
                     f" done: {_error_text(failure)}",
                     path=target or None,
                     operation=name,
@@ -198,15 +198,15 @@ class Client:
         )
 
     def _connection(self, *, fresh: bool) -> _Connection:
-        """An idle connection that is still open, or a new one to the first server that takes it."""
+        """An idle connection that is still open, or a new one to the first server that accepts it."""
         process, now = self._env.ids.process(), self._env.clock.elapsed()
         while True:
             try:
                 owner, since, connection = self._idle.pop()
-            except IndexError:  # none is left, perhaps since another thread was quicker
+            except IndexError:  # another thread took the last one
                 break
             if owner != process:
-                continue  # the parent of a fork goes on with it
+                continue  # it belongs to the parent of a fork
             if not fresh and now - since <= self.settings.idle_seconds and connection.is_open():
                 return connection
             connection.close()
@@ -242,11 +242,11 @@ class Client:
 
 
 class MissingCallError(Exception):
-    """The server, of another version, has no such call."""
+    """The server, of another version, does not have the call."""
 
 
 class MetastoreFailedError(StorageError):
-    """The metastore answered that it failed; what it was doing was taken back."""
+    """The metastore answered that the operation failed and was rolled back."""
 
     kind = "metastore-failed"
 
@@ -264,7 +264,7 @@ class _Connection:
         self._number = 0
 
     def introduce(self, user: str) -> None:
-        """Say who asks: a server that acts as its callers makes directories as this user.
+        """Send the user name: servers with impersonation create directories as this user.
 
         Raises: OSError if the server does not answer.
         """
@@ -279,7 +279,7 @@ class _Connection:
             raise
 
     def is_open(self) -> bool:
-        """Whether the server has not closed the connection; an unexpected answer is not a good sign either."""
+        """Whether the server has not closed the connection; unexpected data also count as closed."""
         try:
             return not select.select([self._socket], [], [], 0)[0]
         except (OSError, ValueError):
@@ -292,13 +292,13 @@ class _Connection:
     def receive(self, name: str) -> Message:
         answer = MessageReader(self._take).read()
         if answer.name != name or answer.number != self._number:
-            raise thrift.MalformedError(f"the answer to {name} is one to something else")
+            raise thrift.MalformedError(f"the answer does not belong to {name}")
         return answer
 
     def _take(self, size: int) -> bytes:
         data = self._reader.read(size)
         if len(data) != size:
-            raise EOFError("the connection was closed within the answer")
+            raise EOFError("the connection was closed during the answer")
         return data
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Paimon's data types in Hive's words, as the columns of a metastore name them. Pure.
+"""Converts Paimon data types to Hive type names, as in the columns of a metastore. Pure.
 
 Source: Java `HiveTypeUtils`, `LocalZonedTimestampTypeUtils`, release 2.0.
 """
@@ -33,7 +33,7 @@ _NAMES = {
 def hive_type(kind: DataType) -> str:
     """The name of a type in Hive.
 
-    Raises: UnsupportedError for a type that Java's catalog cannot name either.
+    Raises: UnsupportedError for a type that Java's catalog does not support either.
     """
     if isinstance(kind, RowType):
         return f"struct<{','.join(f'{field.name}:{hive_type(field.type)}' for field in kind.fields)}>"

@@ -1,10 +1,9 @@
-"""The lock of a Hive catalog: an exclusive lock of the table in the metastore, which Java's catalog takes as well.
+"""The lock of a Hive catalog: an exclusive lock on the table in the metastore, which Java's catalog uses too.
 
-The metastore forgets a lock from which it has not heard for as long as it is set to wait (`hive.txn.timeout`, 300 s):
-that is how the lock of a holder who was killed ends; where the metastore does not forget, who waits gives such a lock
-back. Every look at a lock that is waited for counts as a sign of life; so does the last one, with which the lock is
-had, and from there on the time is known until which nobody else can have the lock. A request whose answer was lost is
-found again by the mark that it carries.
+The metastore releases a lock without heartbeat for longer than its timeout (`hive.txn.timeout`, 300 s), which ends the
+lock of a killed holder; if the metastore does not, waiters release such a lock. Every check of a requested lock counts
+as a heartbeat, including the last one, with which the lock is acquired; it determines the time until which nobody else
+can get the lock. A request whose answer was lost is identified by a mark that it carries.
 
 Source: Java `HiveCatalogLock`, release 2.0.
 """
@@ -33,12 +32,12 @@ _LOOK_PART = 0.25
 _FIRST_SLEEP = 0.1
 _UNLOCK_ATTEMPTS = 3
 _PART = 0.05
-"""Part of the time waited so far until the next look. Locks come in the order of the requests: whoever is next and
-sleeps keeps all others waiting, and so pauses that double, as Java's do, make a queue ever slower."""
+"""The pause until the next check, as a share of the time waited so far. Locks are granted in the order of requests: a
+sleeping first waiter blocks all others, so that pauses that double, as Java's do, slow down a queue more and more."""
 _SERVER_TIMEOUT = "hive.txn.timeout"
 _DEFAULT_TIMEOUT_SECONDS = 300.0
 _SAFE_PART = 0.5
-"""Part of the server's time-out that a holder counts on: clocks run at different speeds, and answers take time."""
+"""The share of the server's timeout that a holder relies on: clocks run at different speeds, and answers take time."""
 
 
 class HiveLock:
@@ -54,7 +53,7 @@ class HiveLock:
 
     @contextmanager
     def hold(self, branch: str) -> Iterator[float]:
-        """See `Lock.hold`. Cost: one call to take the lock and one to give it back; one more the first time."""
+        """See `Lock.hold`. Cost: one call to acquire the lock and one to release it; one more the first time."""
         table = self._name.table if branch == MAIN_BRANCH else f"{self._name.table}$branch_{branch}"
         timeout = _parse_seconds(self._client.server_setting(_SERVER_TIMEOUT))
         lock, since = self._take(table, timeout)
@@ -64,7 +63,7 @@ class HiveLock:
             self._give_back(lock, table)
 
     def _take(self, table: str, timeout: float) -> tuple[int, float]:
-        """The lock's number, and the time at which the metastore certainly heard of it last."""
+        """The lock's id, and the time at which the metastore certainly received its last heartbeat."""
         clock, looked = self._env.clock, -timeout
         began = since = clock.elapsed()
         answer = self._request(table)
@@ -111,7 +110,7 @@ class HiveLock:
         try:
             return self._answer("lock", (STRUCT, request), table)
         except StorageError as failed:
-            # the metastore may have put the request into its queue, where it would keep others waiting
+            # the metastore may have queued the request, which would block others
             found = self._mine(table, mark)
             if found is not None:
                 return {1: (I64, found), 2: (I32, WAITING)}
@@ -126,7 +125,7 @@ class HiveLock:
             raise
 
     def _look(self, lock: int, table: str) -> Struct:
-        """What became of a request; one that the metastore could not look for is still waited for."""
+        """The state of a request; if the metastore cannot check it, it still counts as waiting."""
         try:
             return self._answer("check_lock", (STRUCT, {1: (I64, lock)}), table)
         except StorageError as error:
@@ -139,7 +138,7 @@ class HiveLock:
             answer = self._client.call(call, request, target=f"{self._name.database}.{table}")
         except (RefusedError, MetastoreFailedError, MissingCallError) as error:
             raise StorageError(
-                f"the metastore gave no lock of {self._name.database}.{table}: {error}; nothing was done. A metastore"
+                f"the metastore refused a lock of {self._name.database}.{table}: {error}; nothing was done. A metastore"
                 " without locks needs 'lock.enabled' = 'false', which is safe on stores that can create exclusively",
                 path=str(self._name),
                 operation=call,
@@ -152,7 +151,7 @@ class HiveLock:
         return thrift.structs(answer if isinstance(answer, dict) else {}, 1)
 
     def _mine(self, table: str, mark: str) -> int | None:
-        """The lock that carries a mark."""
+        """The lock with the given mark."""
         try:
             locks = self._locks(table)
         except (PaimonError, MissingCallError):
@@ -160,10 +159,10 @@ class HiveLock:
         return next((thrift.number(lock, 1) for lock in locks if thrift.text(lock, 13) == mark), None)
 
     def _end_stale(self, table: str, mine: int, timeout: float) -> None:
-        """Give back locks and requests of others of which the metastore has not heard for longer than it waits.
+        """Release locks and requests of others without heartbeat for longer than the metastore's timeout.
 
-        A metastore whose housekeeping is off never forgets them. Times are those of the metastore: how long ago others
-        were heard of is compared with when this request was, which is just now.
+        A metastore without housekeeping never releases them. Times are those of the metastore: the last heartbeats of
+        others are compared with that of this request, which is current.
         """
         try:
             heard = {thrift.number(lock, 1): lock for lock in self._locks(table)}
@@ -174,11 +173,11 @@ class HiveLock:
             last = thrift.number(lock, 8)
             if now is None or last is None or number is None or thrift.number(lock, 7) or now - last <= timeout * 1000:
                 continue
-            GENERAL.warning("lock %d of %s.%s is stale and is given back", number, self._name.database, table)
+            GENERAL.warning("lock %d of %s.%s is stale and is released", number, self._name.database, table)
             try:
                 self._client.call("unlock", (STRUCT, {1: (I64, number)}), target=f"{self._name.database}.{table}")
             except (PaimonError, RefusedError) as error:
-                GENERAL.warning("the stale lock %d stays: %s", number, error)
+                GENERAL.warning("the stale lock %d could not be released: %s", number, error)
 
     def _holder(self, table: str) -> str:
         try:
@@ -188,7 +187,7 @@ class HiveLock:
         for lock in locks:
             if thrift.number(lock, 5) == ACQUIRED:
                 return f"{thrift.text(lock, 10)} on {thrift.text(lock, 11)} holds lock {thrift.number(lock, 1)}"
-        return "SHOW LOCKS in Hive says who holds the lock"
+        return "SHOW LOCKS in Hive shows the holder of the lock"
 
     def _give_back(self, lock: int, table: str) -> None:
         if lock <= 0:
@@ -210,7 +209,7 @@ class HiveLock:
 
     def _warn(self, lock: int, table: str, error: Exception | None) -> None:
         warn(
-            f"lock {lock} of {self._name.database}.{table} could not be given back: {error}. What was done under the"
+            f"lock {lock} of {self._name.database}.{table} could not be released: {error}. The work under the"
             " lock is done; others wait until the metastore forgets the lock (hive.txn.timeout)"
         )
 
@@ -219,7 +218,7 @@ class HiveLock:
 
 
 def _parse_seconds(text: str) -> float:
-    """A time of Hive: seconds where no unit is said."""
+    """Parse a Hive duration: seconds if there is no unit."""
     text = text.strip()
     nanos = parse_duration(f"{text} s" if text.isdecimal() else text)
     return _DEFAULT_TIMEOUT_SECONDS if not nanos else nanos / 1e9

@@ -1,7 +1,7 @@
 """The databases and tables of a Hive Metastore, with records as Java's catalog writes them.
 
-A table is its schema below a directory, and a record that gives the directory a name. When a table is made the schema
-comes first, which exactly one creator can publish, then the record; when a table is dropped the record goes first.
+A table consists of its schema in a directory, and a record that names the directory. Creating a table first publishes
+the schema, at which exactly one creator succeeds, then adds the record; dropping it removes the record first.
 
 Source: Java `HiveCatalog`, release 2.0.
 """
@@ -52,7 +52,7 @@ from paimon_py.spec.schema import TableSchema
 
 
 class HiveMetastore:
-    """The databases and tables that a Hive Metastore knows. Can be pickled, without secrets."""
+    """The databases and tables of a Hive Metastore. Can be pickled, without secrets."""
 
     __slots__ = ("_tables",)
 
@@ -61,7 +61,7 @@ class HiveMetastore:
 
     @classmethod
     def open(cls, warehouse: str, options: Mapping[str, str], env: Env, create: bool) -> HiveMetastore:
-        """Open the warehouse and see that the metastore answers.
+        """Open the warehouse and check that the metastore responds.
 
         Raises: UsageError, OptionError, UnsupportedError, StorageError, NotFoundError as `Catalog.open`.
         """
@@ -105,14 +105,14 @@ class HiveMetastore:
         return self._tables.verbs.create_database(database.name, record)
 
     def drop_database(self, name: str) -> None:
-        """See `Metastore.drop_database`. The directory goes too if nothing is left in it."""
+        """See `Metastore.drop_database`. The directory is deleted too if it is empty."""
         database = self.database(name)
         try:
             self._tables.verbs.drop_database(name)
         except RefusedError as error:
             raise UsageError(
-                f"the metastore keeps database {name!r}: {error.message}. Tables that are not Paimon's, views and"
-                " functions are dropped with Hive"
+                f"the metastore retains database {name!r}: {error.message}. Tables that are not Paimon's, views and"
+                " functions must be dropped with Hive"
             ) from error
         if database is not None and database.location:
             store, path = self._tables.places.open(database.location)
@@ -136,7 +136,7 @@ class HiveMetastore:
         return self._tables.root(name, location_of(record) or self._tables.location(name), keys_of(record))
 
     def create_table(self, name: TableName, schema: TableSchema, before: BeforeCreation) -> TableRoot | None:
-        """See `Metastore.create_table`. Cost: four calls, and what a schema costs."""
+        """See `Metastore.create_table`. Cost: four calls, plus the schema."""
         _check_case("table", name.table)
         there = self._tables.verbs.table(name)
         if there is not None:
@@ -154,7 +154,7 @@ class HiveMetastore:
             return root if self._tables.verbs.create_table(name, record) else None
         if root.schemas.ids():
             raise AlreadyExistsError(
-                f"a table lies at {root.path} that the metastore does not know; repair({str(name)!r}) registers it",
+                f"the table at {root.path} is not registered in the metastore; repair({str(name)!r}) registers it",
                 path=root.path,
                 table=str(name),
             )
@@ -166,12 +166,13 @@ class HiveMetastore:
         return root if self._register(name, record, OpenTable(root, schema)) else None
 
     def _register(self, name: TableName, record: Struct, table: OpenTable) -> bool:
-        """Name a table whose schema was just published; take the schema away if the metastore certainly did not."""
+        """Register a table whose schema was just published; delete the schema if the metastore certainly did not
+        register it."""
         try:
             made = self._tables.verbs.create_table(name, record)
         except StorageUnknownError as error:
             raise StorageUnknownError(
-                f"{error}. The table lies at {table.root.path}; Catalog.repair({str(name)!r}) registers it if the"
+                f"{error}. The table is at {table.root.path}; Catalog.repair({str(name)!r}) registers it if the"
                 " metastore"
                 " does not know it",
                 path=table.root.path,
@@ -184,19 +185,19 @@ class HiveMetastore:
             return True
         there = self._tables.verbs.table(name)
         if there is not None and location_of(there) == location_of(record):
-            return True  # somebody repaired the catalog just now
+            return True  # a concurrent repair registered it
         self._withdraw(table)
         return False
 
     def _withdraw(self, table: OpenTable) -> None:
-        """Take away the schema of a table that got no name, unless somebody writes to it already."""
+        """Delete the schema of a table that was not registered, unless another writer already uses it."""
         if table.root.snapshots.latest_id() is None and table.root.schemas.ids() == [table.schema.id]:
             table.root.store.delete(schema_path(table.root.path, table.schema.id))
             for directory in (schema_directory(table.root.path), table.root.path):
                 table.root.store.remove_directory(directory)
 
     def drop_table(self, name: TableName) -> bool:
-        """See `Metastore.drop_table`. The record goes first; data of an external table stay."""
+        """See `Metastore.drop_table`. The record is deleted first; data of an external table are kept."""
         record = self._tables.verbs.table(name)
         if record is None:
             return self._clear_remains(name)
@@ -205,12 +206,12 @@ class HiveMetastore:
         root = self._tables.root(name, location_of(record) or self._tables.location(name))
         if not self._tables.verbs.drop_table(name):
             return False
-        if not is_external(record) and root.schemas.ids():  # nothing but a table is deleted, whatever the record says
+        if not is_external(record) and root.schemas.ids():  # only delete a directory that is a table
             delete_table(root, self.warehouse)
         return True
 
     def _clear_remains(self, name: TableName) -> bool:
-        """Delete what a drop that was interrupted left: a directory without schemas in the place of the table."""
+        """Delete the remains of an interrupted drop: a directory without schemas in place of the table."""
         if self._tables.verbs.database(name.database) is None:
             return False
         root = self._tables.root(name, self._tables.location(name), ())
@@ -225,14 +226,14 @@ class HiveMetastore:
         rename(self._tables, name, to)
 
     def repair(self, database: str | None, table: str | None) -> None:
-        """See `Metastore.repair`. Records that lie nowhere stay."""
+        """See `Metastore.repair`. Records without a directory are kept."""
         lying = DirectoryMetastore(
             self._tables.places.store, self.warehouse, env=self._tables.env, options=self.options
         )
         for one in lying.databases() if database is None else [database]:
             if self._tables.verbs.database(one) is None:
                 if lying.database(one) is None:
-                    raise DatabaseNotFoundError(f"there is no database {one!r}, nor a directory of one")
+                    raise DatabaseNotFoundError(f"there is no database {one!r}, and no directory for one")
                 self.create_database(Database(one))
             for name in lying_tables(self._tables, one) if table is None else [table]:
                 repair(self._tables, TableName(one, name))
@@ -255,7 +256,7 @@ def _check_case(what: str, name: str) -> None:
 
 
 def _check_taken_up(known: TableSchema, wanted: TableSchema, path: str) -> None:
-    """Whether a table that lies in the place of a new external one may become that table, as Java decides."""
+    """Whether an existing table at the location may become a new external one, by Java's rules."""
     same = (
         [(field.name, field.type) for field in known.fields] == [(field.name, field.type) for field in wanted.fields]
         and known.partition_keys == wanted.partition_keys
@@ -265,6 +266,6 @@ def _check_taken_up(known: TableSchema, wanted: TableSchema, path: str) -> None:
     other = [name for name, text in wanted.options.items() if name not in ignored and known.options.get(name) != text]
     if not same or other:
         raise SchemaError(
-            f"a table lies at {path} whose columns, keys or options ({', '.join(other) or 'none'}) are not those of the"
-            " external table that was asked for; repair() registers it as it is"
+            f"the table at {path} has columns, keys or options ({', '.join(other) or 'none'}) are not those of the"
+            " requested external table; repair() registers it as it is"
         )

@@ -1,6 +1,6 @@
-"""Locations in a metastore and paths of stores: what Hive writes as `file:/w/d.db` lies on a local disk at `/w/d.db`.
+"""Converts metastore locations to store paths: `file:/w/d.db` in Hive is `/w/d.db` on a local disk.
 
-Source: Java `Path` of Hadoop and Paimon, which writes no percent signs for other characters.
+Source: Java `Path` of Hadoop and Paimon, which does not percent-encode other characters.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _FILE = "file:"
 
 
 class Places:
-    """The warehouse's store, and the stores of tables that lie elsewhere. Can be pickled, without secrets."""
+    """The warehouse's store, and the stores of tables outside it. Can be pickled, without secrets."""
 
     __slots__ = ("_others", "options", "store", "warehouse", "written")
 
     def __init__(self, store: Store, warehouse: str, given: str, options: Mapping[str, str]) -> None:
-        """`given`: the warehouse as the user wrote it, whose scheme is what other engines of theirs know."""
+        """`given`: the warehouse as the user wrote it; its scheme is the one that other engines use."""
         self.store = store
         self.warehouse = warehouse
         self.options = options
@@ -33,7 +33,7 @@ class Places:
     def open(self, location: str) -> tuple[Store, str]:
         """The store and path of a location.
 
-        Raises: UsageError for a location that is none, or in a store that cannot be opened.
+        Raises: UsageError for an invalid location, or one in a store that cannot be opened.
         """
         inside = location.removeprefix(self.written)
         if inside != location and (not inside or inside.startswith("/")):
@@ -62,5 +62,5 @@ def _local(location: str) -> str:
 
 
 def metastore_location(location: str) -> str:
-    """A location of a user as a metastore is told: a plain path is one of `file:`."""
+    """A user's location in the form for a metastore: a plain path gets the scheme `file:`."""
     return location.rstrip("/") if ":" in location.split("/")[0] else f"{_FILE}{location.rstrip('/')}"

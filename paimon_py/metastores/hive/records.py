@@ -1,6 +1,6 @@
-"""What a metastore's records of databases, tables and partitions hold, as Java's catalog writes them. Pure.
+"""The records of databases, tables and partitions in a metastore, as Java's catalog writes them. Pure.
 
-A record is the struct that the server gave: fields that nobody here knows stay in it when it is changed.
+A record is the struct that the server returned: unknown fields are kept when it is changed.
 
 Source: Java `HiveCatalog`, `HiveTableUtils`, `StorageLocationHelper`, `TBPropertiesLocationHelper`, release 2.0.
 """
@@ -48,7 +48,7 @@ P_VALUES, P_DATABASE, P_TABLE, P_CREATED, P_ACCESSED, P_SD, P_PARAMETERS = 1, 2,
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """Who makes a record, and when."""
+    """The creator and creation time of a record."""
 
     user: str
     seconds: int
@@ -58,7 +58,7 @@ class Owner(msgspec.Struct, frozen=True):
 
 
 def database_of(record: Struct) -> Database:
-    """A database as its record says, the location from wherever it stands."""
+    """A database from its record, with its location from any of the possible fields."""
     options = thrift.mapping(record, DB_PARAMETERS)
     location = options.pop(LOCATION_PROPERTY, None) or thrift.text(record, DB_LOCATION)
     owner = thrift.text(record, DB_OWNER)
@@ -68,7 +68,7 @@ def database_of(record: Struct) -> Database:
 
 
 def new_database(database: Database, location: str, settings: HiveSettings) -> Struct:
-    """The record of a database that is to be made at a location."""
+    """The record of a new database at a location."""
     options = dict(database.options)
     comment = database.comment if database.comment is not None else options.pop(_COMMENT, None)
     owner = options.pop(_OWNER, None) or settings.servers.user
@@ -90,15 +90,15 @@ def new_database(database: Database, location: str, settings: HiveSettings) -> S
 
 
 def is_paimon(record: Struct) -> bool:
-    """Whether a table is one of Paimon: by its formats, as Java says."""
+    """Whether a table is a Paimon table, by its formats, as in Java."""
     sd = thrift.inner(record, T_SD)
     return thrift.text(sd, SD_INPUT) == INPUT_FORMAT and thrift.text(sd, SD_OUTPUT) == OUTPUT_FORMAT
 
 
 def is_external(record: Struct) -> bool:
-    """Whether the data of a table stay when it is dropped.
+    """Whether the data of a table are kept when it is dropped.
 
-    A metastore of Hive 4 makes a managed table an external one by itself, and says so: such a table is still managed.
+    A Hive 4 metastore converts a managed table to an external one and marks it: such a table still counts as managed.
     """
     told = thrift.mapping(record, T_PARAMETERS).get("TRANSLATED_TO_EXTERNAL", "").upper()
     return thrift.text(record, T_TYPE) == "EXTERNAL_TABLE" and told != "TRUE"
@@ -110,13 +110,13 @@ def parameters(record: Struct) -> dict[str, str]:
 
 
 def location_of(record: Struct) -> str | None:
-    """Where a table or a partition lies, None if its record does not say so."""
+    """The location of a table or partition, None if its record has none."""
     sd, options = _fields(record)
     return thrift.mapping(record, options).get(LOCATION_PROPERTY) or thrift.text(thrift.inner(record, sd), SD_LOCATION)
 
 
 def wants_external(options: Mapping[str, str], settings: HiveSettings) -> bool:
-    """Whether a new table is to be external: the catalog, its own path, or the option `external` says so."""
+    """Whether a new table will be external: because of the catalog, its own path, or the option `external`."""
     told = options.get("external", options.get("EXTERNAL", "")).upper()
     return PATH in options or settings.external or told == "TRUE"
 
@@ -124,7 +124,7 @@ def wants_external(options: Mapping[str, str], settings: HiveSettings) -> bool:
 def new_table(
     name: TableName, schema: TableSchema, location: str, owner: Owner, settings: HiveSettings, *, external: bool
 ) -> Struct:
-    """The record of a table that is to be made."""
+    """The record of a new table."""
     told = _metastore_options(schema, settings)
     if not settings.sync_all:
         told.update({key: schema.options[key] for key in _UNPREFIXED if key in schema.options})
@@ -149,7 +149,7 @@ def new_table(
 def changed_table(
     record: Struct, schema: TableSchema, location: str, settings: HiveSettings, removed: Iterable[str] = ()
 ) -> Struct:
-    """The record of a table whose schema has changed: columns, and options that the metastore is told."""
+    """The record of a table after a schema change: columns, and options that the metastore stores."""
     changed = deepcopy(record)
     told = {**parameters(changed), **_metastore_options(schema, settings)}
     for name in removed:
@@ -164,7 +164,7 @@ def renamed_table(record: Struct, to: TableName) -> Struct:
 
 
 def with_location(record: Struct, location: str, settings: HiveSettings) -> Struct:
-    """The record of a table or partition that lies elsewhere."""
+    """The record of a table or partition with another location."""
     changed = deepcopy(record)
     sd, options = _fields(record)
     if settings.location_in_properties:
@@ -175,13 +175,13 @@ def with_location(record: Struct, location: str, settings: HiveSettings) -> Stru
 
 
 def _fields(record: Struct) -> tuple[int, int]:
-    """Where storage and parameters stand: a partition has its storage where a table has a number."""
+    """The field numbers of storage and parameters, which differ between tables and partitions."""
     of_partition = P_SD in record and record[P_SD][0] == STRUCT
     return (P_SD, P_PARAMETERS) if of_partition else (T_SD, T_PARAMETERS)
 
 
 def synchronised_keys(schema: TableSchema) -> tuple[str, ...]:
-    """The keys of the partitions that the metastore is told: the table's, or that for its tags; none if none are."""
+    """The keys of the partitions that the metastore stores: the table's, or that for its tags; empty if none."""
     if schema.options.get(PARTITIONED, "false").strip().lower() == "true" and schema.partition_keys:
         return tuple(schema.partition_keys)
     tag = schema.options.get(TAG_TO_PARTITION)
@@ -189,7 +189,7 @@ def synchronised_keys(schema: TableSchema) -> tuple[str, ...]:
 
 
 def new_partition(table: Struct, values: Sequence[str], location: str, owner: Owner, settings: HiveSettings) -> Struct:
-    """The record of a partition that is to be added to a table."""
+    """The record of a new partition of a table."""
     made: Struct = {
         P_VALUES: thrift.of_texts(values),
         P_DATABASE: table[T_DATABASE],
@@ -207,7 +207,7 @@ def new_partition(table: Struct, values: Sequence[str], location: str, owner: Ow
 
 
 def _metastore_options(schema: TableSchema, settings: HiveSettings) -> dict[str, str]:
-    """The options of a table that the metastore keeps among its parameters."""
+    """The options of a table that the metastore stores in its parameters."""
     if not settings.sync_all:
         return {name[len(_HIVE) :]: text for name, text in schema.options.items() if name.startswith(_HIVE)}
     told = dict(schema.options)
@@ -258,7 +258,7 @@ def _column(name: str, kind: DataType, comment: str | None) -> Struct:
 
 
 def _short(comment: str | None) -> str | None:
-    """A column's comment as a metastore can keep it: on one line, of at most 255 characters."""
+    """A column comment in a form that a metastore can store: one line of at most 255 characters."""
     if comment is None:
         return None
     line = comment.replace("\n", " ").replace("\r", " ")

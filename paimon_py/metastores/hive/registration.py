@@ -1,8 +1,8 @@
-"""What a table of a Hive catalog tells the metastore: new schemas, partitions that came and went, and tags.
+"""Reports changes of a Hive catalog's table to the metastore: new schemas, added and dropped partitions, and tags.
 
-The metastore is told of a new schema before the schema is published: what the metastore refuses is not published
-either, and nothing has to be taken back that writers may have used already. Partitions and tags are told after they
-are there; where that fails, the commit stays, a warning says so, and `Catalog.repair` tells the metastore again.
+A new schema is reported to the metastore before it is published: if the metastore refuses it, it is not published, and
+writers cannot have used it. Partitions and tags are reported after they exist; if that fails, the commit stands, a
+warning is issued, and `Catalog.repair` reports them again.
 
 Source: Java `HiveCatalog.alterTable`, `createPartitions`, `dropPartitions`, `AddPartitionCommitCallback`,
 `AddPartitionTagCallback`, release 2.0.
@@ -60,7 +60,7 @@ class HiveRegistration:
     def __init__(
         self, verbs: HiveVerbs, name: TableName, settings: HiveSettings, env: Env, keys: tuple[str, ...]
     ) -> None:
-        """`keys`: of the partitions that the metastore keeps, none if it keeps none."""
+        """`keys`: the keys of the partitions that the metastore stores, empty if none."""
         self._verbs = verbs
         self._name = name
         self._settings = settings
@@ -80,7 +80,7 @@ class HiveRegistration:
     def alter(
         self, root: TableRoot, changes: Sequence[SchemaChange], publish: Callable[[], TableSchema], /
     ) -> TableSchema:
-        """See `CatalogEntry.alter`. Cost: what publishing costs, and three calls, two more with a lock."""
+        """See `CatalogEntry.alter`. Cost: publishing, plus three calls, two more with a lock."""
         with nullcontext() if self.lock is None else self.lock.hold(root.branch):
             if root.branch != MAIN_BRANCH:
                 return publish()
@@ -109,18 +109,18 @@ class HiveRegistration:
         return published
 
     def tell(self, record: Struct, schema: TableSchema, removed: Sequence[str] = ()) -> None:
-        """Write a schema into the record of the table.
+        """Write a schema to the table's record.
 
         Raises:
             StorageError: the metastore refuses the schema; nothing was changed.
-            StorageUnknownError: the metastore did not say whether it took the schema.
+                StorageUnknownError: the metastore did not report whether it accepted the schema.
         """
         location = location_of(record)
         try:
             self._alter_record(changed_table(record, schema, location or "", self._settings, removed))
         except RefusedError as error:
             more = (
-                "; a metastore that is set to hive.metastore.disallow.incompatible.col.type.changes = false takes it"
+                "; a metastore with hive.metastore.disallow.incompatible.col.type.changes = false accepts it"
                 if "incompatible" in error.message
                 else ""
             )
@@ -135,7 +135,7 @@ class HiveRegistration:
             self._alter_record(before)
         except (PaimonError, RefusedError) as error:
             warn(
-                f"the schema of {self._name} was not changed, but the metastore was told so: {error}; call"
+                f"the schema of {self._name} was not changed, but the metastore has the new one: {error}; call"
                 f" Catalog.repair({str(self._name)!r})"
             )
 
@@ -150,7 +150,7 @@ class HiveRegistration:
     # -- partitions -------------------------------------------------------------------------------------------------
 
     def add_partitions(self, schema: TableSchema, partitions: pa.ChunkedArray) -> None:
-        """Tell the metastore of partitions (serialized); those that it knows stay as they are.
+        """Add partitions (serialized) to the metastore; existing ones are not changed.
 
         Raises: StorageError
         """
@@ -158,7 +158,7 @@ class HiveRegistration:
             self._add([list(zip(schema.partition_keys, one, strict=True)) for one in _texts(schema, partitions)])
 
     def drop_partitions(self, schema: TableSchema, partitions: pa.ChunkedArray) -> None:
-        """Tell the metastore that partitions (serialized) are gone.
+        """Remove partitions (serialized) from the metastore.
 
         Raises: StorageError
         """
@@ -166,7 +166,7 @@ class HiveRegistration:
             self._verbs.drop_partition(self._name, values)
 
     def add_tags(self, tags: Sequence[str]) -> None:
-        """Tell the metastore of tags; those that it knows stay as they are.
+        """Add tags to the metastore; existing ones are not changed.
 
         Raises: StorageError
         """
@@ -174,12 +174,12 @@ class HiveRegistration:
             self._add([[(self._keys[0], tag)] for tag in tags])
 
     def tag_made(self, root: TableRoot, tag: str) -> None:
-        """Tell the metastore of a tag, where it shows tags as partitions. Warns where that fails."""
+        """Report a new tag, if the metastore shows tags as partitions. Warns if that fails."""
         if self._keys and not root.schemas.latest().partition_keys:
             self.quietly(f"tag {tag!r}", lambda: self.add_tags([tag]))
 
     def tag_gone(self, root: TableRoot, tag: str) -> None:
-        """Tell the metastore that a tag is gone, where it shows tags as partitions. Warns where that fails."""
+        """Report a deleted tag, if the metastore shows tags as partitions. Warns if that fails."""
         if self._keys and not root.schemas.latest().partition_keys:
             self.quietly(f"deleted tag {tag!r}", lambda: self._verbs.drop_partition(self._name, [tag]))
 
@@ -188,8 +188,8 @@ class HiveRegistration:
             tell()
         except PaimonError as error:
             warn(
-                f"the metastore was not told of {what} of {self._name}: {error}. The table is as it should be;"
-                f" Catalog.repair({str(self._name)!r}) tells the metastore what is there"
+                f"the metastore was not updated with {what} of {self._name}: {error}. The table itself is correct;"
+                f" Catalog.repair({str(self._name)!r}) updates the metastore"
             )
 
     def _add(self, partitions: Sequence[Sequence[tuple[str, str]]]) -> None:
@@ -219,9 +219,9 @@ class HiveRegistration:
 
 
 class _PartitionCommitter:
-    """Publishes as another committer does, and tells the metastore of partitions that are new, or empty since.
+    """Publishes like another committer, and reports new and emptied partitions to the metastore.
 
-    Partitions without files are dropped only where no branch may show them.
+    Partitions without files are dropped only if no branch may show them.
     """
 
     __slots__ = ("_committer", "_registration", "_root")
@@ -232,7 +232,7 @@ class _PartitionCommitter:
         self._registration = registration
 
     def publish(self, snapshot: Snapshot, parent: Snapshot | None, *, deadline: float) -> Publication:
-        """See `Committer.publish`. Cost: the manifests that are new, and two calls."""
+        """See `Committer.publish`. Cost: reads the new manifests, and two calls."""
         done = self._committer.publish(snapshot, parent, deadline=deadline)
         if isinstance(done, Committed):
             self._registration.quietly(f"the partitions of snapshot {snapshot.id}", lambda: self._tell(done.snapshot))
@@ -248,19 +248,19 @@ class _PartitionCommitter:
         self._registration.add_partitions(schema, pa.chunked_array([added]))
         left = entries.take(entries.kind == FileKind.DELETE).partitions().unique()
         left = left.filter(pc.invert(pc.is_in(left, value_set=added)))
-        if len(left) and not branch_names(self._root):  # a branch may still show what is gone here
+        if len(left) and not branch_names(self._root):  # a branch may still have these partitions
             kept = partition_files(self._root, snapshot)["partition"].combine_chunks()
             gone = left.filter(pc.invert(pc.is_in(left, value_set=kept)))
             self._registration.drop_partitions(schema, pa.chunked_array([gone]))
 
 
 def keys_of(record: Struct) -> tuple[str, ...]:
-    """Names of the partition keys that the metastore keeps for a table."""
+    """The names of the partition keys that the metastore stores for a table."""
     return tuple(thrift.text(key, 1) or "" for key in thrift.structs(record, T_KEYS))
 
 
 def _texts(schema: TableSchema, partitions: pa.ChunkedArray) -> list[list[str]]:
-    """The values of partitions as texts, as they stand in directories but not escaped."""
+    """The values of partitions as strings, as in directory names but unescaped."""
     options = Options(schema.options)
     legacy, default = options.get_bool("partition.legacy-name"), options.get_str("partition.default-name")
     columns = partition_columns(schema, partitions)
@@ -274,7 +274,7 @@ def _texts(schema: TableSchema, partitions: pa.ChunkedArray) -> list[list[str]]:
 
 
 def _metastore_view(schema: TableSchema) -> tuple[object, ...]:
-    """What of a schema the metastore is told."""
+    """The parts of a schema that the metastore stores."""
     return schema.fields, schema.partition_keys, dict(schema.options), schema.comment
 
 

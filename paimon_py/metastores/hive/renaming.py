@@ -1,7 +1,7 @@
-"""Give a table of a metastore another name, and a managed one its directory.
+"""Renames a table of a metastore, and moves the directory of a managed one.
 
-The record is renamed first, and decides; then the directory moves, unless the metastore moved it. A table whose
-directory could not be moved has its new name and its old directory.
+The record is renamed first, which is decisive; then the directory is moved, unless the metastore moved it. If the move
+fails, the table has its new name and its old directory.
 
 Source: Java `HiveCatalog.renameTableImpl`, release 2.0; Hive's `HiveAlterHandler`.
 """
@@ -23,7 +23,7 @@ _QUIETLY: Mapping[str, str] = {"DO_NOT_UPDATE_STATS": "true"}
 
 
 def rename(tables: HiveTables, name: TableName, to: TableName) -> None:
-    """Rename a table; see `Metastore.rename_table` for what is raised. Cost: five calls, and the move."""
+    """Rename a table; see `Metastore.rename_table` for errors. Cost: five calls, and the move."""
     record = tables.verbs.table(name)
     if record is None or not is_paimon(record):
         raise TableNotFoundError(f"there is no table {str(name)!r}", table=str(name))
@@ -47,18 +47,18 @@ def rename(tables: HiveTables, name: TableName, to: TableName) -> None:
 
 
 def _check_move(tables: HiveTables, name: TableName, path: str, target: str) -> None:
-    """Refuse a move that cannot be, before anybody is told of the new name."""
+    """Refuse an impossible move before the table is renamed."""
     scheme, mark, _ = path.partition("://")
     if mark and scheme not in _MOVABLE:
         raise UnsupportedError(
-            f"{scheme} has no directories that could be moved: {str(name)!r} cannot be renamed. An external table can",
+            f"{scheme} cannot move directories: {str(name)!r} cannot be renamed. An external table can",
             feature="renaming a managed table on an object store",
         )
     store, new_path = tables.places.open(target)
     if new_path.split("/")[:3] != path.split("/")[:3] and ("://" in new_path or "://" in path):
         raise UnsupportedError(
             f"{path} cannot be moved to {new_path}, in another store: {str(name)!r} cannot be renamed into a database"
-            " that lies there",
+            " in that store",
             feature="renaming a table into another store",
         )
     if store.stat(new_path) is not None:

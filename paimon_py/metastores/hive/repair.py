@@ -1,4 +1,4 @@
-"""Tell a metastore what the file system says of tables.
+"""Updates a metastore from the file system.
 
 Source: Java `HiveCatalog.repairTable`, release 2.0.
 """
@@ -14,7 +14,7 @@ from paimon_py.metastores.metastore import TableName
 
 
 def lying_tables(tables: HiveTables, database: str) -> list[str]:
-    """Tables below the directory of a database. Cost: one list, and one per directory in it."""
+    """The tables below the directory of a database. Cost: one list, and one per directory in it."""
     store, path = tables.places.open(tables.database_location(database))
     directories = [status for status in store.list(path) if status.is_directory]
     known = tables.env.pool.map(lambda status: bool(Schemas(store, status.path).ids()), directories)
@@ -22,10 +22,10 @@ def lying_tables(tables: HiveTables, database: str) -> list[str]:
 
 
 def repair(tables: HiveTables, name: TableName) -> None:
-    """Write what one table is into its record, and add partitions and tags that the metastore lacks.
+    """Update the record of one table, and add the partitions and tags that the metastore lacks.
 
     Raises:
-        TableNotFoundError: there is no such table in the file system.
+        TableNotFoundError: the table does not exist in the file system.
         AlreadyExistsError: the name is that of a table or view of Hive.
     """
     record = tables.verbs.table(name)

@@ -1,4 +1,4 @@
-"""The options of a Hive catalog as values, and what is refused by name.
+"""The options of a Hive catalog as values; refuses unsupported options.
 
 Source: Java `HiveCatalogOptions`, `CatalogOptions`, `HiveCatalog.createHiveCatalog`, release 2.0.
 """
@@ -46,7 +46,7 @@ _REFUSED_VALUES = {
 
 
 class HiveSettings(msgspec.Struct, frozen=True):
-    """What a Hive catalog was told."""
+    """The settings of a Hive catalog."""
 
     servers: Settings
     locks: LockOptions | None
@@ -58,11 +58,11 @@ class HiveSettings(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, options: Mapping[str, str], warehouse: str) -> HiveSettings:
-        """Read the options; what they leave open, `hive-site.xml` in `hive-conf-dir` says.
+        """Read the options; defaults come from `hive-site.xml` in `hive-conf-dir`.
 
         Raises:
             OptionError: a value is not allowed, or `uri` is missing.
-            UnsupportedError: Kerberos, SASL, TLS and whatever else is not built.
+            UnsupportedError: Kerberos, SASL, TLS and other unsupported features.
         """
         _refuse(options)
         told = _client_properties(site(options))
@@ -84,7 +84,7 @@ class HiveSettings(msgspec.Struct, frozen=True):
 
 
 def _client_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties of a file that say how to speak with a metastore: names of Kerberos matter with SASL alone."""
+    """The properties of a file that configure the connection: Kerberos names only matter with SASL."""
     known = {"hive.metastore.uris", _TIMEOUT, *_REFUSED_FLAGS, *_REFUSED_VALUES, *_REFUSED_OF_SITE}
     return {name: value for name, value in properties.items() if name in known and value}
 
@@ -108,7 +108,7 @@ def _servers(options: Mapping[str, str]) -> Settings:
 
 
 def _timeout(options: Mapping[str, str]) -> float:
-    """How long an answer is waited for; Hive reads a number without a unit as seconds."""
+    """The timeout for answers; Hive interprets numbers without a unit as seconds."""
     text = options.get(_TIMEOUT, "").strip()
     found = float(text) if text.isdecimal() else seconds(options, _TIMEOUT, 600.0)
     if found <= 0:

@@ -1,4 +1,4 @@
-"""What `hive-site.xml` says of a metastore and of how to speak with it.
+"""Reads the connection settings of a metastore from `hive-site.xml`.
 
 Source: Java `HiveCatalog.createHiveConf`, release 2.0; the files are those of Hadoop's `Configuration`.
 """
@@ -21,11 +21,11 @@ _BYTES_MAX = 16 << 20
 
 
 def site(options: Mapping[str, str]) -> dict[str, str]:
-    """The properties of the file in the directory that `hive-conf-dir` names; none without the option.
+    """The properties of the file in the directory `hive-conf-dir`; empty without the option.
 
-    `${name}` stands for another property of the file, as in Hadoop; variables of the machine are not looked at.
+    `${name}` refers to another property of the file, as in Hadoop; environment variables are not used.
 
-    Raises: OptionError if there is no such file, or the file is none of Hadoop's.
+    Raises: OptionError if the file does not exist, or is not a Hadoop configuration.
     """
     directory = options.get(CONF_DIR, "").strip()
     if not directory:
@@ -41,7 +41,7 @@ def site(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _properties(data: bytes) -> dict[str, str]:
-    """Names and values as the file has them; the last one of a name counts, but none after a final one."""
+    """Names and values in the file; the last value of a name counts, but no value after a final one."""
     if len(data) > _BYTES_MAX or b"<!ENTITY" in data:
         raise ValueError("it has entities or is larger than 16 MB")
     root = Xml.fromstring(data)
@@ -66,7 +66,7 @@ def _substitute(name: str, found: Mapping[str, str], directory: str) -> str:
         if place is None:
             return value
         value = value[: place.start()] + found[place.group(1)] + value[place.end() :]
-    raise _unreadable(directory, f"property {name!r} stands for itself")
+    raise _unreadable(directory, f"property {name!r} refers to itself")
 
 
 def _unreadable(directory: str, reason: str) -> OptionError:

@@ -1,4 +1,4 @@
-"""Where the tables of a metastore lie, and the handles of one: what all verbs of a Hive catalog share."""
+"""The locations of tables in a metastore, and the objects for one table that all operations of a Hive catalog share."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ class HiveTables:
         self.env = env
 
     def registration(self, name: TableName, keys: tuple[str, ...]) -> HiveRegistration:
-        """The entry of a table, with the keys of the partitions that the metastore keeps."""
+        """The entry of a table, with the keys of the partitions that the metastore stores."""
         return HiveRegistration(self.verbs, name, self.settings, self.env, keys)
 
     def root(self, name: TableName, location: str, keys: tuple[str, ...] = ()) -> TableRoot:
-        """A table that lies at a location of the metastore."""
+        """A table at a location of the metastore."""
         store, path = self.places.open(location)
         registration = self.registration(name, keys)
         guarded = store if registration.lock is None else GuardedStore(store)
         return TableRoot(guarded, path, self.env, self.places.options, registration=registration)
 
     def hold_lock(self, name: TableName) -> AbstractContextManager[object]:
-        """Hold the lock of a table, where the catalog has locks."""
+        """Hold the lock of a table, if the catalog uses locks."""
         lock = self.registration(name, ()).lock
         return nullcontext() if lock is None else lock.hold(MAIN_BRANCH)
 
     def owner(self) -> Owner:
-        """Who makes a record now."""
+        """The owner of records that are created now."""
         return Owner(self.settings.servers.user, self.env.clock.millis() // 1000)
 
     def location(self, name: TableName) -> str:
-        """Where a table lies that says nothing else: below its database. Cost: one call."""
+        """The default location of a table: below its database. Cost: one call."""
         return f"{self.database_location(name.database)}/{name.table}"
 
     def database_location(self, name: str) -> str:
-        """Where a database lies. Cost: one call.
+        """The location of a database. Cost: one call.
 
         Raises: DatabaseNotFoundError
         """
@@ -63,5 +63,5 @@ class HiveTables:
         return (database_of(record).location or self.default_location(name)).rstrip("/")
 
     def default_location(self, database: str) -> str:
-        """Where a database lies that nobody placed: below the warehouse."""
+        """The default location of a database: below the warehouse."""
         return f"{self.places.written}/{database}{DATABASE_SUFFIX}"

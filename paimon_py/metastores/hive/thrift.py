@@ -1,7 +1,7 @@
-"""Thrift structs and messages in binary form, as a Hive Metastore speaks them. No I/O.
+"""Thrift structs and messages in the binary protocol of a Hive Metastore. No I/O.
 
-A struct keeps every field that it was read with, also those that nobody here knows: what is written back to a
-metastore loses nothing, whatever the version of the server.
+A struct keeps all fields that were read, including unknown ones, so that writing it back loses nothing, whatever the
+version of the server.
 
 Source: Thrift binary protocol (strict).
 """
@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from paimon_py.errors import StorageError
 
 STOP, BOOL, BYTE, DOUBLE, I16, I32, I64, STRING, STRUCT, MAP, SET, LIST = 0, 2, 3, 4, 6, 8, 10, 11, 12, 13, 14, 15
-"""Types on the wire."""
+"""Wire types."""
 
 CALL, REPLY, EXCEPTION = 1, 2, 3
 """Kinds of messages."""
 
 UNKNOWN_METHOD = 1
-"""Type of an application exception: the server has no such call."""
+"""Type of an application exception: the server does not have the call."""
 
 _VERSION = 0x80010000
 _MOST_BYTES = 256 << 20
@@ -29,7 +29,7 @@ _DEEPEST = 32
 _NUMBERS = {BOOL: ">?", BYTE: ">b", DOUBLE: ">d", I16: ">h", I32: ">i", I64: ">q"}
 
 Struct = dict[int, tuple[int, Any]]
-"""Type and value by field number. Texts are bytes."""
+"""Type and value by field number. Strings are bytes."""
 
 
 class Items(NamedTuple):
@@ -48,7 +48,7 @@ class Pairs(NamedTuple):
 
 
 class Message(NamedTuple):
-    """What came over the wire: kind, name of the call, and the struct."""
+    """A received message: kind, name of the call, and the struct."""
 
     kind: int
     name: str
@@ -57,18 +57,18 @@ class Message(NamedTuple):
 
 
 class MalformedError(StorageError):
-    """Bytes that are not a Thrift message, one that is too large, or fields that are not what the call returns."""
+    """Bytes that are not a Thrift message, one that is too large, or fields of the wrong type for the call."""
 
     kind = "malformed-answer"
 
     def __init__(self, message: str) -> None:
-        super().__init__(f"a metastore answered what is not an answer: {message}", operation="receive")
+        super().__init__(f"invalid answer from a metastore: {message}", operation="receive")
 
 
 def text(struct_: Struct, field: int) -> str | None:
-    """A text field, None if the field is not set.
+    """A string field, None if the field is not set.
 
-    Raises: MalformedError if the field is something else.
+    Raises: MalformedError if the field has another type.
     """
     value = struct_[field][1] if field in struct_ else None
     if value is None:
@@ -81,7 +81,7 @@ def text(struct_: Struct, field: int) -> str | None:
 def number(struct_: Struct, field: int) -> int | None:
     """An integer field, None if the field is not set.
 
-    Raises: MalformedError if the field is something else.
+    Raises: MalformedError if the field has another type.
     """
     value = struct_[field][1] if field in struct_ else None
     if value is not None and not isinstance(value, int):
@@ -90,9 +90,9 @@ def number(struct_: Struct, field: int) -> int | None:
 
 
 def inner(struct_: Struct, field: int) -> Struct:
-    """A struct inside a struct, empty if the field is not set.
+    """A nested struct, empty if the field is not set.
 
-    Raises: MalformedError if the field is something else.
+    Raises: MalformedError if the field has another type.
     """
     value = struct_[field][1] if field in struct_ else {}
     if not isinstance(value, dict):
@@ -101,9 +101,9 @@ def inner(struct_: Struct, field: int) -> Struct:
 
 
 def items(struct_: Struct, field: int) -> list[Any]:
-    """The items of a list field, none if the field is not set.
+    """The items of a list field, empty if the field is not set.
 
-    Raises: MalformedError if the field is something else.
+    Raises: MalformedError if the field has another type.
     """
     value = struct_[field][1] if field in struct_ else Items(STRUCT, [])
     if not isinstance(value, Items):
@@ -112,9 +112,9 @@ def items(struct_: Struct, field: int) -> list[Any]:
 
 
 def structs(struct_: Struct, field: int) -> list[Struct]:
-    """The structs of a list field, none if the field is not set.
+    """The structs of a list field, empty if the field is not set.
 
-    Raises: MalformedError if the field is something else.
+    Raises: MalformedError if the field has another type.
     """
     found = items(struct_, field)
     if not all(isinstance(item, dict) for item in found):
@@ -123,34 +123,34 @@ def structs(struct_: Struct, field: int) -> list[Struct]:
 
 
 def texts(struct_: Struct, field: int) -> list[str]:
-    """The texts of a list field, none if the field is not set.
+    """The strings of a list field, empty if the field is not set.
 
-    Raises: MalformedError if the field is something else.
+    Raises: MalformedError if the field has another type.
     """
     found = items(struct_, field)
     if not all(isinstance(item, bytes) for item in found):
-        raise MalformedError(f"field {field} is not a list of texts")
+        raise MalformedError(f"field {field} is not a list of strings")
     return [item.decode("utf-8", "replace") for item in found]
 
 
 def mapping(struct_: Struct, field: int) -> dict[str, str]:
-    """A map of texts, empty if the field is not set.
+    """A map of strings, empty if the field is not set.
 
-    Raises: MalformedError if the field is something else.
+    Raises: MalformedError if the field has another type.
     """
     value = struct_[field][1] if field in struct_ else Pairs(STRING, STRING, [])
     if not isinstance(value, Pairs) or not all(isinstance(part, bytes) for pair in value.pairs for part in pair):
-        raise MalformedError(f"field {field} is not a map of texts")
+        raise MalformedError(f"field {field} is not a map of strings")
     return {key.decode("utf-8", "replace"): item.decode("utf-8", "replace") for key, item in value.pairs}
 
 
 def of_text(value: str) -> tuple[int, Any]:
-    """A text as a field."""
+    """A string as a field."""
     return STRING, value.encode("utf-8", "surrogatepass")
 
 
 def of_texts(values: Iterable[str]) -> tuple[int, Any]:
-    """Texts as a list field."""
+    """Strings as a list field."""
     return LIST, Items(STRING, [of_text(value)[1] for value in values])
 
 
@@ -160,7 +160,7 @@ def of_structs(values: Iterable[Struct]) -> tuple[int, Any]:
 
 
 def of_mapping(values: Mapping[str, str]) -> tuple[int, Any]:
-    """A map of texts as a field."""
+    """A map of strings as a field."""
     return MAP, Pairs(STRING, STRING, [(of_text(key)[1], of_text(value)[1]) for key, value in values.items()])
 
 
@@ -195,9 +195,9 @@ def _write(out: list[bytes], kind: int, value: Any) -> None:
 
 
 class MessageReader:
-    """Reads one message from whatever gives bytes, and not more than a message may hold.
+    """Reads one message from a source of bytes, within size limits.
 
-    `take` gives exactly as many bytes as it is asked for, or raises.
+    `take` returns exactly the requested number of bytes, or raises.
     """
 
     __slots__ = ("_left", "_take")
@@ -248,7 +248,7 @@ class MessageReader:
             item_type, count = self._unpack(">bi")
             self._check_count(count)
             return Items(item_type, [self._value(item_type, depth + 1) for _ in range(count)])
-        raise MalformedError(f"there is no type {kind} in Thrift")
+        raise MalformedError(f"{kind} is not a Thrift type")
 
     def _fields(self, depth: int) -> Struct:
         found: Struct = {}

@@ -1,7 +1,7 @@
-"""What a Hive Metastore does with records, over servers of Hive 2.3 to 4.0, and what is done when an answer is lost.
+"""Operations on the records of a Hive Metastore, for servers of Hive 2.3 to 4.0, including recovery of lost answers.
 
-Hive 4 has lost calls that Hive 2 has, and the other way round: the newer call is tried first, until a server says that
-there is none. After a lost answer the metastore is asked for what is there now.
+Hive 4 lacks some calls of Hive 2, and the other way round: the newer call is tried first, until a server reports that
+it lacks it. After a lost answer the current state is read from the metastore.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from paimon_py.metastores.hive.thrift import BOOL, I16, STRUCT, Struct
 from paimon_py.metastores.metastore import TableName
 
 _CAPABILITIES = (STRUCT, {1: (thrift.LIST, thrift.Items(thrift.I32, [2]))})
-"""Tables whose rows only come, without which a database that has one cannot be listed: we look at records alone."""
+"""Insert-only tables, without which databases that contain one cannot be listed: only records are read here."""
 
 _TABLES_AT_ONCE = 300
 _PARTITIONS_AT_ONCE = 300
@@ -39,11 +39,11 @@ class HiveVerbs:
         return thrift.texts(_of(self.client.call("get_all_databases")), 0)
 
     def database(self, name: str) -> Struct | None:
-        """The record of a database, None if there is none. Cost: one call."""
+        """The record of a database, None if it does not exist. Cost: one call."""
         return self._find("get_database", thrift.of_text(name), target=name)
 
     def create_database(self, name: str, record: Struct) -> bool:
-        """Make a database; False if there is one.
+        """Create a database; False if it exists.
 
         Raises: StorageError
         """
@@ -59,9 +59,9 @@ class HiveVerbs:
         return True
 
     def drop_database(self, name: str) -> None:
-        """Remove the record of a database that has no tables.
+        """Delete the record of a database without tables.
 
-        Raises: RefusedError (InvalidOperationException) if there are tables.
+        Raises: RefusedError (InvalidOperationException) if it has tables.
         """
         try:
             self._call("drop_database", thrift.of_text(name), (BOOL, False), (BOOL, False), target=name)
@@ -75,7 +75,7 @@ class HiveVerbs:
     # -- tables -----------------------------------------------------------------------------------------------------
 
     def tables(self, database: str) -> list[Struct]:
-        """Records of all tables of a database. Cost: one call, and one for each 300 tables."""
+        """The records of all tables of a database. Cost: one call, and one per 300 tables."""
         names = thrift.texts(_of(self.client.call("get_all_tables", thrift.of_text(database))), 0)
         found: list[Struct] = []
         for start in range(0, len(names), _TABLES_AT_ONCE):
@@ -95,7 +95,7 @@ class HiveVerbs:
         return thrift.structs(_of(answer), 0)
 
     def table(self, name: TableName) -> Struct | None:
-        """The record of a table or view, None if there is none. Cost: one call."""
+        """The record of a table or view, None if it does not exist. Cost: one call."""
         database, table = thrift.of_text(name.database), thrift.of_text(name.table)
         try:
             if self.client.has("get_table_req"):
@@ -107,11 +107,11 @@ class HiveVerbs:
         return self._find("get_table", database, table, target=str(name))
 
     def create_table(self, name: TableName, record: Struct) -> bool:
-        """Add the record of a table; False if there is one of this name, which is not this one.
+        """Add the record of a table; False if another table has the name.
 
         Raises:
-            StorageUnknownError: nobody can tell; the table was not there when it was looked for.
-            StorageError: the metastore refuses the record.
+            StorageUnknownError: the outcome is unknown; the table did not exist when it was checked.
+                StorageError: the metastore refuses the record.
         """
         try:
             self._call("create_table", (STRUCT, record), target=str(name))
@@ -127,9 +127,9 @@ class HiveVerbs:
         return True
 
     def drop_table(self, name: TableName) -> bool:
-        """Remove the record of a table, and no data; False if there is none.
+        """Delete the record of a table, but no data; False if it does not exist.
 
-        Raises: StorageUnknownError if nobody can tell and the record is still there.
+        Raises: StorageUnknownError if the outcome is unknown and the record still exists.
         """
         try:
             self._call(
@@ -145,11 +145,11 @@ class HiveVerbs:
         return True
 
     def alter_table(self, name: TableName, record: Struct, settings: Mapping[str, str]) -> None:
-        """Replace the record of a table, perhaps by one with another name.
+        """Replace the record of a table, optionally by one with another name.
 
         Raises:
-            RefusedError: the metastore says no.
-            StorageUnknownError: nobody can tell, and the record that is there is not the new one.
+            RefusedError: the metastore refuses.
+                StorageUnknownError: the outcome is unknown, and the current record is not the new one.
         """
         context = (STRUCT, {1: thrift.of_mapping(settings)})
         new = TableName(thrift.text(record, 2) or "", thrift.text(record, 1) or "")
@@ -166,7 +166,7 @@ class HiveVerbs:
     # -- partitions -------------------------------------------------------------------------------------------------
 
     def partition_names(self, name: TableName) -> list[str]:
-        """The partitions of a table as `key=value/…`, none if there is no such table. Cost: one call."""
+        """The partitions of a table as `key=value/…`, empty if the table does not exist. Cost: one call."""
         try:
             answer = self._call(
                 "get_partition_names", thrift.of_text(name.database), thrift.of_text(name.table), (I16, -1),
@@ -184,14 +184,14 @@ class HiveVerbs:
         return thrift.structs(_of(answer), 0)
 
     def partition(self, name: TableName, values: Sequence[str]) -> Struct | None:
-        """The record of one partition, None if there is none."""
+        """The record of one partition, None if it does not exist."""
         return self._find(
             "get_partition", thrift.of_text(name.database), thrift.of_text(name.table), thrift.of_texts(values),
             target=str(name),
         )  # fmt: skip
 
     def add_partitions(self, name: TableName, records: Sequence[Struct]) -> None:
-        """Add partitions; those that are there stay as they are.
+        """Add partitions; existing ones are not changed.
 
         Raises: StorageError
         """
@@ -210,7 +210,7 @@ class HiveVerbs:
                     raise _failure("add_partitions", str(name), error) from error
 
     def change_partitions(self, name: TableName, records: Sequence[Struct]) -> None:
-        """Replace the records of partitions that are there.
+        """Replace the records of existing partitions.
 
         Raises: StorageError
         """
@@ -224,7 +224,7 @@ class HiveVerbs:
                 raise _failure("alter_partitions", str(name), error) from error
 
     def drop_partition(self, name: TableName, values: Sequence[str]) -> None:
-        """Remove the record of a partition, and no data; nothing happens if there is none.
+        """Delete the record of a partition, but no data; does nothing if it does not exist.
 
         Raises: StorageError
         """
@@ -253,7 +253,7 @@ class HiveVerbs:
 
 
 def _of(answer: Any) -> Struct:
-    """An answer as field 0, where the readers of fields say whether it is what it should be."""
+    """An answer as field 0, whose type the field readers check."""
     return {} if answer is None else {0: (STRUCT, answer)}
 
 
@@ -262,7 +262,7 @@ def _failure(operation: str, target: str, error: RefusedError) -> StorageError:
 
 
 def _says_the_same(there: Struct, wanted: Struct) -> bool:
-    """Whether a record that was read back is one that was sent: the metastore may have added to the parameters."""
+    """Whether a record that was read equals one that was sent, except for parameters that the metastore added."""
     told, asked = thrift.mapping(there, T_PARAMETERS), thrift.mapping(wanted, T_PARAMETERS)
     columns = [thrift.items(thrift.inner(record, T_SD), 1) for record in (there, wanted)]
     keys = [thrift.items(record, T_KEYS) for record in (there, wanted)]

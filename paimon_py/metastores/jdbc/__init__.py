@@ -1,1 +1,1 @@
-"""Names of databases and tables in a SQL database, in the tables that Java's `JdbcCatalog` keeps; and its locks."""
+"""Database and table names in a SQL database, in the tables of Java's `JdbcCatalog`; and its locks."""

@@ -1,4 +1,4 @@
-"""A SQL database through SQLAlchemy: statements, and what failed as errors of ours."""
+"""A SQL database through SQLAlchemy: statements, and conversion of errors."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Row = Sequence[Any]
 
 
 class TakenError(StorageError):
-    """A row of the same key is there."""
+    """A row with the same key exists."""
 
     kind = "row-taken"
 
 
 class SqlDatabase:
-    """Connections to one database, made when they are needed.
+    """Connections to one database, opened on demand.
 
-    Can be pickled; user and password are left out then.
+    Can be pickled, without user and password.
     """
 
     __slots__ = ("__weakref__", "_engines", "_env", "_options", "_url")
@@ -56,9 +56,9 @@ class SqlDatabase:
         return str(self._url.get_backend_name())
 
     def rows(self, sql: str, **values: Any) -> list[Row]:
-        """Rows of a query.
+        """The rows of a query.
 
-        Raises: StorageError if the database cannot be asked.
+        Raises: StorageError if the query fails.
         """
         from sqlalchemy import text
 
@@ -66,12 +66,12 @@ class SqlDatabase:
             return [tuple(row) for row in connection.execute(text(sql), values)]
 
     def write(self, *statements: Statement) -> int:
-        """Do all statements or none; how many rows the first one changed.
+        """Execute all statements or none; returns the number of rows changed by the first one.
 
         Raises:
-            TakenError: a row of the same key is there; nothing was done.
-            StorageUnknownError: the database did not say whether the statements were done.
-            StorageError: nothing was done.
+            TakenError: a row with the same key exists; nothing was done.
+                StorageUnknownError: the outcome of the statements is unknown.
+                StorageError: nothing was done.
         """
         from sqlalchemy import text
 
@@ -86,7 +86,7 @@ class SqlDatabase:
             return changed[0]
 
     def has_table(self, name: str) -> bool:
-        """Whether there is a table of this name."""
+        """Whether a table of this name exists."""
         from sqlalchemy import inspect
 
         with self._failing("read"), self._connection() as connection:
@@ -115,11 +115,11 @@ class SqlDatabase:
             return create_engine(self._url, pool_size=int(text), max_overflow=-1, pool_pre_ping=True, **more)
         except ImportError as error:
             driver = self._url.drivername
-            raise UsageError(f"there is no driver for {driver} here: pip install 'paimon-py[jdbc]'") from error
+            raise UsageError(f"the driver for {driver} is not installed: pip install 'paimon-py[jdbc]'") from error
 
     @contextmanager
     def _failing(self, operation: str) -> Iterator[None]:
-        """Errors of SQLAlchemy as ours, without the password. `commit` is what may have been done without an answer."""
+        """Convert SQLAlchemy errors, without the password. For `commit`, the outcome may be unknown."""
         from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
         try:
@@ -151,14 +151,14 @@ class SqlDatabase:
 
 
 def _close(engines: dict[int, Engine], env: Env) -> None:
-    """Close the connections that this process has made."""
+    """Close the connections of this process."""
     engine = engines.pop(env.ids.process(), None)
     if engine is not None:
         engine.dispose()
 
 
 def _is_passing(error: BaseException | None) -> bool:
-    """Whether a database gave up because of what others did at the same time."""
+    """Whether a database aborted because of concurrent transactions."""
     first = error.args[0] if error is not None and error.args else None
     return first in _BUSY_MYSQL or getattr(error, "sqlstate", None) in _BUSY_POSTGRES or "is locked" in str(first)
 

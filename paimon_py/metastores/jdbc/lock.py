@@ -1,8 +1,9 @@
-"""The lock of a JDBC catalog: a row that exists while the lock is held, and that others take away when it is stale.
+"""The lock of a JDBC catalog: a row that exists while the lock is held, and that other processes delete when it is
+stale.
 
-Java takes and gives back the same rows. A row says for how long it holds, `lock-acquire-timeout`; the clock is that of
-the database. Ours are given back only while they are the ones that were taken, so that a holder who slept past the time
-does not give back the lock of the next one.
+Java uses the same rows. A row contains its lifetime, `lock-acquire-timeout`; the clock is the database's. A lock is
+released only if it is still the one that was acquired, so that a holder that exceeded the time does not release the
+lock of the next one.
 
 Source: Java `JdbcCatalogLock`, `JdbcUtils.acquire`, release 2.0.
 """
@@ -42,7 +43,7 @@ class JdbcLock:
 
     @contextmanager
     def hold(self, branch: str) -> Iterator[float]:
-        """See `Lock.hold`. Cost: three statements to take the lock, one to give it back."""
+        """See `Lock.hold`. Cost: three statements to acquire the lock, one to release it."""
         lock = self._id(branch)
         until, since = self._take(lock)
         try:
@@ -60,7 +61,7 @@ class JdbcLock:
         return found
 
     def _take(self, lock: str) -> tuple[float, Any]:
-        """Until when the lock is held, and what its row says of the beginning."""
+        """The time until which the lock is held, and the start time in its row."""
         clock, seconds = self._env.clock, int(self._times.acquire_timeout)
         began, sleep = clock.elapsed(), _FIRST_SLEEP
         while True:
@@ -71,8 +72,8 @@ class JdbcLock:
                     return before + seconds, rows[0][0]
             if clock.elapsed() - began > self._times.acquire_timeout:
                 raise LockTimeoutError(
-                    f"others held the lock {lock!r} of {self._database!r} for {clock.elapsed() - began:.0f} s"
-                    " (lock-acquire-timeout); nothing was done. Try again, or look who holds the lock in"
+                    f"other processes held the lock {lock!r} of {self._database!r} for {clock.elapsed() - began:.0f} s"
+                    " (lock-acquire-timeout); nothing was done. Try again, or find the holder of the lock in"
                     f" {sql.LOCKS}",
                     table=str(self._name),
                 )
@@ -98,7 +99,7 @@ class JdbcLock:
             from paimon_py.logs import warn
 
             seconds = int(self._times.acquire_timeout)
-            warn(f"the lock {lock!r} could not be given back, and keeps others out for up to {seconds} s: {error}")
+            warn(f"the lock {lock!r} could not be released, and blocks others for up to {seconds} s: {error}")
 
     def __reduce__(self) -> tuple[object, ...]:
         return _reopen, (self._database, self._catalog_key, self._name, self._times, self._key_length)

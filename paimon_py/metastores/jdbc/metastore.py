@@ -1,8 +1,8 @@
-"""A metastore in a SQL database, with Java's tables and keys: both may work on one database at the same time.
+"""A metastore in a SQL database, with Java's tables and keys: both can use one database concurrently.
 
-A row says that a table exists; its schemas and data lie below the warehouse as with a file system catalog. A table is
-made by its `schema-0`, which exactly one creator can publish, and then named in the database. What lies there without a
-name is taken up by `repair`.
+A row records that a table exists; its schemas and data are stored below the warehouse as in a file system catalog. A
+table is created by its `schema-0`, at which exactly one creator succeeds, and then registered in the database. `repair`
+registers tables without a row.
 
 Source: Java `JdbcCatalog`, release 2.0.
 """
@@ -46,7 +46,7 @@ _LOCATION = "location"
 
 
 class JdbcMetastore:
-    """The databases and tables that a SQL database names, below one warehouse."""
+    """The databases and tables in a SQL database, below one warehouse."""
 
     __slots__ = ("_env", "_key_length", "_locks", "_names", "_options", "_store", "_warehouse")
 
@@ -66,7 +66,7 @@ class JdbcMetastore:
 
     @classmethod
     def open(cls, warehouse: str, options: Mapping[str, str], env: Env, create: bool) -> JdbcMetastore:
-        """Connect, and make the tables that the database lacks.
+        """Connect, and create missing tables in the database.
 
         Raises: UsageError, UnsupportedError, OptionError, StorageError, NotFoundError as `Catalog.open`.
         """
@@ -105,7 +105,7 @@ class JdbcMetastore:
         """See `Metastore.create_database`."""
         if database.location is not None:
             raise UnsupportedError(
-                "tables of a JDBC catalog lie below its warehouse; a database cannot lie elsewhere",
+                "databases of a JDBC catalog are stored below its warehouse and cannot have another location",
                 feature="database location",
             )
         if self._names.has_database(database.name):
@@ -119,7 +119,7 @@ class JdbcMetastore:
         return True
 
     def drop_database(self, name: str) -> None:
-        """See `Metastore.drop_database`. The directory goes with it if nothing is in it."""
+        """See `Metastore.drop_database`. The directory is deleted too if it is empty."""
         self._names.drop_database(name)
         self._store.remove_directory(database_path(self._warehouse, name))
 
@@ -144,8 +144,8 @@ class JdbcMetastore:
             root = self._root(name)
             if root.schemas.ids():
                 raise AlreadyExistsError(
-                    f"a table lies at {root.path} that the catalog's database does not name;"
-                    f" repair({str(name)!r}) takes it up",
+                    f"the table at {root.path} is not registered in the catalog's database;"
+                    f" repair({str(name)!r}) registers it",
                     path=root.path,
                     table=str(name),
                 )
@@ -157,7 +157,7 @@ class JdbcMetastore:
             return root
 
     def drop_table(self, name: TableName) -> bool:
-        """See `Metastore.drop_table`. The name goes first."""
+        """See `Metastore.drop_table`. The row is deleted first."""
         root = self._root(name)
         if not self._names.drop_table(name):
             return False
@@ -165,7 +165,7 @@ class JdbcMetastore:
         return True
 
     def rename_table(self, name: TableName, to: TableName) -> None:
-        """See `Metastore.rename_table`. The directory moves first, and back where the name certainly did not change."""
+        """See `Metastore.rename_table`. The directory is moved first, and back if the name certainly did not change."""
         source, target = self._root(name).path, self._root(to).path
         with ExitStack() as locks:
             for each in sorted((name, to)):
@@ -186,7 +186,7 @@ class JdbcMetastore:
                 raise
 
     def repair(self, database: str | None, table: str | None) -> None:
-        """See `Metastore.repair`. Tables without a directory keep their names."""
+        """See `Metastore.repair`. Rows of tables without a directory are kept."""
         lying = DirectoryMetastore(self._store, self._warehouse, env=self._env, options=self._options)
         for one in lying.databases() if database is None else [database]:
             names = lying.tables(one) if table is None else [table]
@@ -214,7 +214,7 @@ class JdbcMetastore:
         return nullcontext() if lock is None else lock.hold(MAIN_BRANCH)
 
     def _name_new(self, name: TableName, table: OpenTable) -> None:
-        """Name a table whose first schema was just published, or take the schema back."""
+        """Register a table whose first schema was just published, or withdraw the schema."""
         try:
             self._names.add_table(name, table.schema)
         except TakenError:
@@ -247,7 +247,7 @@ def _reopen(
 
 
 def _make_tables(sql_database: SqlDatabase, lock_length: int | None) -> None:
-    """Make the tables that are not there, that of locks if `lock_length` is given."""
+    """Create missing tables; the one of locks if `lock_length` is given."""
     wanted = dict(sql.CREATE)
     if lock_length is not None:
         wanted[sql.LOCKS] = sql.create_locks(lock_length)
@@ -258,12 +258,12 @@ def _make_tables(sql_database: SqlDatabase, lock_length: int | None) -> None:
         try:
             sql_database.write((statement + more, {}))
         except StorageError:
-            if not sql_database.has_table(table):  # somebody else may have made the table just now
+            if not sql_database.has_table(table):  # another process may have created it
                 raise
 
 
 class JdbcRegistration(LockedRegistration):
-    """A table that a database names, and may keep the options of."""
+    """A table in a database, which may also store its options."""
 
     __slots__ = ("_name", "_names")
 
@@ -277,7 +277,7 @@ class JdbcRegistration(LockedRegistration):
     ) -> TableSchema:
         """See `CatalogEntry.alter`.
 
-        Warns: PaimonWarning if the schema was published and the database could not be told of its options.
+        Warns: PaimonWarning if the schema was published but its options could not be stored in the database.
         """
         schema = super().alter(root, changes, publish)
         if root.branch != MAIN_BRANCH:
@@ -288,7 +288,7 @@ class JdbcRegistration(LockedRegistration):
             from paimon_py.logs import warn
 
             warn(
-                f"schema {schema.id} of {self._name} is published, but the catalog's database does not say its options;"
-                f" repair({str(self._name)!r}) mends that: {error}"
+                f"schema {schema.id} of {self._name} is published, but its options are not in the catalog's database;"
+                f" repair({str(self._name)!r}) stores them: {error}"
             )
         return schema

@@ -1,4 +1,4 @@
-"""Names of databases and tables as rows of a SQL database, under one catalog key."""
+"""The names of databases and tables as rows of a SQL database, under one catalog key."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SYNC = "sync-all-properties"
 
 
 class Names(msgspec.Struct, frozen=True):
-    """The rows of one catalog. `keeps_options`: whether the database has a copy of the options of tables.
+    """The rows of one catalog. `keeps_options`: whether the database stores a copy of table options.
 
-    Every verb raises as `SqlDatabase.rows` and `SqlDatabase.write`.
+    All methods raise as `SqlDatabase.rows` and `SqlDatabase.write`.
     """
 
     sql_database: SqlDatabase
@@ -31,15 +31,15 @@ class Names(msgspec.Struct, frozen=True):
         return sorted(row[0] for row in self._rows(sql.LIST_DATABASES))
 
     def has_database(self, name: str) -> bool:
-        """Whether a table, a view or an option names a database."""
+        """Whether a database exists because of a table, a view or an option."""
         return bool(self._rows(sql.FIND_DATABASE, database=name))
 
     def options_of_database(self, name: str) -> dict[str, str]:
-        """What is kept of a database; empty where nothing is."""
+        """The stored options of a database; may be empty."""
         return {row[0]: row[1] or "" for row in self._rows(sql.DATABASE_OPTIONS, database=name)}
 
     def add_database(self, name: str, options: Mapping[str, str]) -> None:
-        """Keep a database with its options.
+        """Store a database with its options.
 
         Raises: OptionError for a value that is too long.
         """
@@ -49,7 +49,7 @@ class Names(msgspec.Struct, frozen=True):
         )
 
     def drop_database(self, name: str) -> None:
-        """Forget a database and all that is in it."""
+        """Delete a database and everything in it."""
         self._write(*((statement, {"database": name}) for statement in sql.DROP_DATABASE))
 
     def tables(self, database: str) -> list[str]:
@@ -57,33 +57,33 @@ class Names(msgspec.Struct, frozen=True):
         return sorted(row[0] for row in self._rows(sql.LIST_TABLES, database=database))
 
     def has_table(self, name: TableName) -> bool:
-        """Whether a table is named."""
+        """Whether a table exists."""
         return bool(self._rows(sql.FIND_TABLE, **_keys(name)))
 
     def has_view(self, name: TableName) -> bool:
-        """Whether a view is named."""
+        """Whether a view exists."""
         return bool(self._rows(sql.FIND_VIEW, **_keys(name)))
 
     def add_table(self, name: TableName, schema: TableSchema) -> None:
-        """Name a table, with its options."""
+        """Add a table, with its options."""
         self._write((sql.ADD_TABLE, _keys(name)), *self._options(name, schema))
 
     def keep_options(self, name: TableName, schema: TableSchema) -> None:
-        """Make the database say what the options of a table are now."""
+        """Update the options of a table."""
         if self.keeps_options:
             self._write(*self._options(name, schema))
 
     def drop_table(self, name: TableName) -> bool:
-        """Forget a table. Whether the table was named."""
+        """Delete a table; returns whether it existed."""
         return bool(self._write((sql.DROP_TABLE, _keys(name)), (sql.DROP_TABLE_OPTIONS, _keys(name))))
 
     def rename_table(self, name: TableName, to: TableName) -> None:
-        """Name a table anew."""
+        """Rename a table."""
         keys = {**_keys(name), "to_database": to.database, "to_table": to.table}
         self._write((sql.RENAME_TABLE, keys), (sql.RENAME_TABLE_OPTIONS, keys))
 
     def options_of(self, schema: TableSchema) -> dict[str, str]:
-        """What the database keeps of a schema.
+        """The options of a schema that the database stores.
 
         Raises: OptionError for a value that is too long.
         """
@@ -118,7 +118,7 @@ def _check_lengths(options: Mapping[str, str]) -> None:
     for name, value in options.items():
         if len(value) > sql.PROPERTY_LENGTH:
             raise OptionError(
-                f"the value of {name!r} has {len(value)} characters, and the catalog's database keeps"
+                f"the value of {name!r} has {len(value)} characters, and the catalog's database stores"
                 f" {sql.PROPERTY_LENGTH}; open the catalog with '{SYNC}' = 'false' to keep options with the table only",
                 option=name,
             )

@@ -24,17 +24,18 @@ CREATE: dict[str, str] = {
     VIEWS: f"CREATE TABLE {VIEWS} (catalog_key {_NAME}, database_name {_NAME}, view_name {_NAME},"
     " view_schema TEXT NOT NULL, PRIMARY KEY (catalog_key, database_name, view_name))",
 }
-"""How each table is made."""
+"""The CREATE statement of each table."""
 
 PROPERTY_LENGTH = 1000
-"""Characters that are kept of a property's value."""
+"""The maximum number of characters of a property value."""
 
 OF_MYSQL = " DEFAULT CHARACTER SET utf8mb3"
-"""What makes MySQL's and MariaDB's keys of four names short enough; without, the widest exceeds their 3,072 bytes."""
+"""A character set that makes keys of four names short enough for MySQL and MariaDB; the default exceeds their 3,072
+bytes."""
 
 
 def create_locks(key_length: int) -> str:
-    """How the table of locks is made."""
+    """The CREATE statement of the table of locks."""
     return (
         f"CREATE TABLE {LOCKS} (lock_id VARCHAR({key_length}) NOT NULL,"
         " acquired_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL, expire_time_seconds BIGINT DEFAULT 0 NOT NULL,"
@@ -84,10 +85,10 @@ _STALE["mariadb"] = _STALE["mysql"]
 
 
 def drop_stale_lock(dialect: str) -> str:
-    """Take away a lock that was held for longer than its holder said, by the clock of the database.
+    """Delete a lock that was held for longer than its declared lifetime, by the clock of the database.
 
-    PostgreSQL keeps the time in the zone of the holder's session, and Java's sessions have the zone of the machine.
-    Zones differ by whole quarters of an hour: a lock goes where what exceeds them is more than the holder said. So a
-    lock that is held never goes, and a stale one in the next quarter at the latest.
+    PostgreSQL stores the time in the zone of the holder's session, and Java's sessions use the zone of the machine.
+    Zones differ by whole quarters of an hour: a lock is deleted if the remainder exceeds its lifetime. A lock that is
+    held is therefore never deleted, and a stale one within a quarter of an hour.
     """
     return f"DELETE FROM {LOCKS} WHERE {_STALE[dialect]} AND lock_id = :lock"

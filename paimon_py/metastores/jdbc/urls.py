@@ -1,4 +1,4 @@
-"""The URL of a database: Java's `jdbc:` form or SQLAlchemy's own, as SQLAlchemy takes it.
+"""The URL of a database: converts Java's `jdbc:` form, or SQLAlchemy's own, for SQLAlchemy.
 
 Source: Java `JdbcClientPool`, `JdbcUtils.extractJdbcConfiguration`; the documentation of the JDBC drivers.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
 PROPERTY_PREFIX = "jdbc."
-"""Catalog options with this prefix are properties of a driver in Java, as the parameters of a JDBC URL are."""
+"""Catalog options with this prefix are driver properties in Java, like the parameters of a JDBC URL."""
 
 DIALECTS = {
     "postgresql": "postgresql+psycopg",
@@ -25,22 +25,22 @@ DIALECTS = {
     "mariadb": "mysql+pymysql",
     "sqlite": "sqlite",
 }
-"""Names of databases, and the drivers that the extra `jdbc` installs."""
+"""The names of databases, and the drivers that the extra `jdbc` installs."""
 
 _OF_JAVA_DRIVERS = frozenset((
     "allowPublicKeyRetrieval", "ApplicationName", "autoReconnect", "characterEncoding", "rewriteBatchedStatements",
     "serverTimezone", "tcpKeepAlive", "useUnicode", "zeroDateTimeBehavior",
 ))  # fmt: skip
-"""Parameters of Java's drivers that change nothing of what is stored."""
+"""Parameters of Java's drivers that do not affect stored data."""
 
 
 def database_url(uri: str | None, options: Mapping[str, str]) -> URL:
-    """The URL to connect to, with what the options `jdbc.<parameter>` say above what the URL says.
+    """The URL to connect to; the options `jdbc.<parameter>` override those in the URL.
 
     Raises:
-        UsageError: there is no URL, or one that cannot be read.
+        UsageError: the URL is missing or invalid.
         UnsupportedError: a database other than PostgreSQL, MySQL, MariaDB and SQLite.
-        OptionError: a parameter of a Java driver that is not known here, in the URL or as an option.
+        OptionError: an unknown parameter of a Java driver, in the URL or as an option.
     """
     if not uri:
         raise UsageError(
@@ -64,7 +64,7 @@ def database_url(uri: str | None, options: Mapping[str, str]) -> URL:
 
 
 def _from_java(rest: str) -> URL:
-    """What follows `jdbc:`."""
+    """Convert the part after `jdbc:`."""
     from sqlalchemy.engine import URL
 
     name, _, tail = rest.partition(":")
@@ -78,7 +78,7 @@ def _from_java(rest: str) -> URL:
 
 
 def _with_parameter(url: URL, parameter: str, value: str, option: str) -> URL:
-    """The URL with a parameter of Java's driver, which the option gives."""
+    """The URL with a parameter of Java's driver, from an option."""
     is_postgres = url.drivername.startswith("postgres")
     if parameter == "user":
         return url.set(username=value)
@@ -91,8 +91,8 @@ def _with_parameter(url: URL, parameter: str, value: str, option: str) -> URL:
     if parameter in _OF_JAVA_DRIVERS or (parameter == "useSSL" and value == "false"):
         return url
     raise OptionError(
-        f"parameter {parameter!r} of {'the JDBC URL' if option == 'uri' else f'option {option!r}'} is not known here;"
-        " leave it out, or give 'uri' as a SQLAlchemy URL with what the Python driver takes",
+        f"parameter {parameter!r} of {'the JDBC URL' if option == 'uri' else f'option {option!r}'} is not supported;"
+        " leave it out, or give 'uri' as a SQLAlchemy URL with parameters of the Python driver",
         option=option,
     )
 

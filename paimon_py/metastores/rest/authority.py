@@ -1,5 +1,5 @@
-"""Who asks the server: the headers that prove it, from tokens and keys in options, in files that are read again, or
-from the machine's role.
+"""Authentication at the server: headers from tokens and keys in options, in files that are read again, or from the
+machine's role.
 
 Source: Java `BearTokenAuthProvider`, `DLFAuthProvider`, `DLFLocalFileTokenLoader`, `DLFECSTokenLoader`, main of August
 2026; `token.provider.path` is of release 1.0.
@@ -39,22 +39,22 @@ _FILE_ATTEMPTS = 5
 
 
 class Authority(Protocol):
-    """Proves who asks."""
+    """Authenticates requests."""
 
     def headers(self, request: HttpRequest) -> Mapping[str, str]:
-        """The headers that a request needs.
+        """The authentication headers of a request.
 
-        Raises: UsageError, StorageError where the credentials cannot be had.
+        Raises: UsageError, StorageError if credentials are not available.
         """
         ...
 
     def secrets(self) -> tuple[str, ...]:
-        """What must not stand in a text."""
+        """Strings that must not be shown."""
         ...
 
 
 def authority_of(options: Mapping[str, str], uri: str, env: Env, sender: Sender) -> Authority:
-    """The authority that options name.
+    """The authentication that options configure.
 
     Raises: UsageError, OptionError, UnsupportedError
     """
@@ -72,7 +72,7 @@ def authority_of(options: Mapping[str, str], uri: str, env: Env, sender: Sender)
 
 
 class _Bearer:
-    """A token that the server knows."""
+    """Authentication by a bearer token."""
 
     __slots__ = ("_last", "_read")
 
@@ -81,7 +81,7 @@ class _Bearer:
         self._last = ""
 
     def headers(self, request: HttpRequest) -> Mapping[str, str]:  # noqa: ARG002
-        """See `Authority.headers`. Cost: a token in a file is read for each request."""
+        """See `Authority.headers`. Cost: a token file is read for each request."""
         self._last = token = self._read()
         return {"Authorization": f"Bearer {token}"}
 
@@ -98,13 +98,13 @@ def _bearer_token(options: Mapping[str, str]) -> Callable[[], str]:
         return lambda: _header_text(_file(path).decode("utf-8", "replace").strip(), TOKEN_FILE)
     raise UsageError(
         f"'{PROVIDER}' = 'bear' needs the option {TOKEN!r}, or {TOKEN_FILE!r} with the path of a file that holds the"
-        " token; pickles leave tokens out: open the catalog anew, or give the path of a file"
+        " token; pickles contain no tokens: open the catalog again, or pass the path of a file"
     )
 
 
 def _header_text(token: str, option: str) -> str:
     if not token or not token.isascii() or not token.isprintable():
-        raise OptionError(f"option {option!r} gives no token: one line of ASCII text", option=option)
+        raise OptionError(f"option {option!r} is not a token: one line of ASCII text", option=option)
     return token
 
 
@@ -114,12 +114,12 @@ def _file(path: str) -> bytes:
 
 
 class _Dlf:
-    """AccessKeys that sign each request; those that end are fetched again in time."""
+    """Authentication by access keys that sign each request; temporary keys are renewed in time."""
 
     __slots__ = ("_env", "_host", "_keys", "_load", "_region")
 
     def __init__(self, load: Callable[[], AccessKeys], env: Env, *, host: str, region: str | None) -> None:
-        """`region`: None signs as OpenAPI asks."""
+        """`region`: None selects the OpenAPI signature."""
         self._load = load
         self._env = env
         self._host = host
@@ -127,7 +127,7 @@ class _Dlf:
         self._keys: AccessKeys | None = None
 
     def headers(self, request: HttpRequest) -> Mapping[str, str]:
-        """See `Authority.headers`. Cost: the keys are loaded again where they end within an hour."""
+        """See `Authority.headers`. Cost: keys that expire within an hour are loaded again."""
         now, keys = self._env.clock.millis(), self._keys
         if keys is None or (keys.expires_millis is not None and keys.expires_millis - now < SAFE_MILLIS):
             self._keys = keys = self._load()
@@ -173,12 +173,12 @@ def _dlf_loader(options: Mapping[str, str], env: Env, sender: Sender) -> Callabl
         return lambda: keys
     raise UsageError(
         f"'{PROVIDER}' = 'dlf' needs 'dlf.access-key-id' and 'dlf.access-key-secret', or the path of a file with keys"
-        " in 'dlf.token-path'; pickles leave keys out: open the catalog anew, or give the path of a file"
+        " in 'dlf.token-path'; pickles contain no keys: open the catalog again, or pass the path of a file"
     )
 
 
 class _KeyFile(msgspec.Struct, frozen=True):
-    """AccessKeys as DLF writes them."""
+    """Access keys in DLF's file format."""
 
     AccessKeyId: str
     AccessKeySecret: str
@@ -187,13 +187,13 @@ class _KeyFile(msgspec.Struct, frozen=True):
 
 
 def _keys_in_file(path: str, env: Env) -> AccessKeys:
-    """The keys in a file, which others may be writing just now."""
+    """The keys in a file, which may be being rewritten."""
     for attempt in range(1, _FILE_ATTEMPTS + 1):
         try:
             return _keys(_file(path))
         except (StorageError, msgspec.MsgspecError, ValueError) as error:
             if attempt == _FILE_ATTEMPTS:
-                failed = error if isinstance(error, StorageError) else None  # others may quote the keys
+                failed = error if isinstance(error, StorageError) else None  # other errors may contain the keys
                 message = f"{path} gives no DLF keys: {type(error).__name__}"
                 raise StorageError(message, path=path, operation="token file") from failed
             env.clock.sleep(float(attempt))
@@ -201,7 +201,7 @@ def _keys_in_file(path: str, env: Env) -> AccessKeys:
 
 
 def _role_keys(sender: Sender, url: str, role: str | None) -> AccessKeys:
-    """The keys of the role that the machine has, from the cloud's metadata service."""
+    """The keys of the machine's role, from the cloud's metadata service."""
     if not role:
         role = _metadata(sender, url).decode("utf-8", "replace").strip()
     try:

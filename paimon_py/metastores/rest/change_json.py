@@ -1,4 +1,4 @@
-"""Schemas and their changes as a REST server is told of them. Pure.
+"""Encodes schemas and schema changes for a REST server. Pure.
 
 Source: Java `SchemaChange`, `SchemaChange.Move`, `Schema`, main of August 2026.
 """

@@ -1,8 +1,8 @@
-"""Calls of one REST catalog server: its configuration, pages, and changes that are looked for where an answer was lost.
+"""The client of one REST catalog server: configuration, pages, and changes whose result is checked after a lost answer.
 
-What only reads is asked again when the answer was lost. What changes something is asked again only where the server
-says that it is busy, as in Java, and then, as after a lost answer, nobody can tell what became of the first call: such
-a failure is a `StorageUnknownError`, or a `RestRefusedError` that says so, and `RestClient.change` looks what is there.
+Reads are repeated if the answer was lost. Changes are repeated only if the server reports that it is busy, as in Java;
+then, as after a lost answer, the outcome of the first call is unknown: such a failure is a `StorageUnknownError`, or a
+`RestRefusedError` with `unsure`, and `RestClient.change` checks the current state.
 
 Source: Java `RESTApi`, `ResourcePaths`, main of August 2026.
 """
@@ -33,7 +33,7 @@ HEADER = "header."
 _SENT = frozenset((URI, PREFIX, WAREHOUSE, "token.provider", "token.provider.path", "data-token.enabled", "dlf.region",
                    "dlf.token-path", "dlf.token-loader", "dlf.token-ecs-metadata-url", "dlf.token-ecs-role-name",
                    "dlf.signing-algorithm", "dlf.oss-endpoint", "header.User-Agent"))  # fmt: skip
-"""Options of the catalog that pickles carry."""
+"""Catalog options that pickles contain."""
 
 _ADDRESS = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d+)?(/[!-~]*)?")
 M = TypeVar("M", bound=RestAnswer)
@@ -41,7 +41,7 @@ P = TypeVar("P", bound=ListPage)
 
 
 class RestClient:
-    """One server, asked for one warehouse. Pickles carry what is known to be harmless."""
+    """The client of one server, for one warehouse. Pickles contain only options known to be harmless."""
 
     __slots__ = ("_given", "_merged", "_transport", "env")
 
@@ -53,7 +53,7 @@ class RestClient:
         sender: Sender | None = None,
         merged: Mapping[str, str] | None = None,
     ) -> None:
-        """`merged`: the options with what the server adds; None: the server is asked when first needed."""
+        """`merged`: the options including those from the server; None: they are requested on first use."""
         self.env = env
         self._given = given = dict(options)
         self._merged = None if merged is None else dict(merged)
@@ -62,11 +62,11 @@ class RestClient:
 
     @property
     def address(self) -> str:
-        """The server's address, for texts."""
+        """The server's address, for messages."""
         return self._transport.address
 
     def options(self) -> Mapping[str, str]:
-        """What the catalog was opened with, and what the server adds. Cost: the first time one request."""
+        """The options of the catalog, including those from the server. Cost: one request on first use."""
         if self._merged is None:
             warehouse = self._given.get(WAREHOUSE)
             query = {WAREHOUSE: warehouse} if warehouse else {}
@@ -75,19 +75,19 @@ class RestClient:
         return self._merged
 
     def path(self, *parts: str) -> str:
-        """The path of a resource; parts are names, not encoded."""
+        """The path of a resource; parts are unencoded names."""
         prefix = self.options().get(PREFIX)
         return "/".join(["/v1", *map(_encode_part, ([prefix] if prefix else []) + list(parts))])
 
     def get(self, path: str, kind: type[M], query: Mapping[str, str] | None = None) -> M:
-        """Ask for a resource.
+        """Get a resource.
 
         Raises: RestRefusedError, UsageError, UnsupportedError, StorageError
         """
         return self.decode(self._ask(HttpRequest("GET", path, query or {})), kind, path)
 
     def pages(self, path: str, kind: type[P], query: Mapping[str, str] | None = None) -> Iterator[P]:
-        """All pages of a list. Cost, Raises: as `get`, for each page"""
+        """All pages of a list. Cost, Raises: as `get`, per page"""
         asked, seen = dict(query or {}), set[str]()
         while True:
             page = self.get(path, kind, asked)
@@ -101,18 +101,18 @@ class RestClient:
             asked["pageToken"] = token
 
     def post(self, path: str, body: object) -> Answer:
-        """Ask for a change, once, or again while the server is busy. Raises: as `Transport.ask`"""
+        """Send a change, again while the server is busy. Raises: as `Transport.ask`"""
         text = msgspec.json.encode(body).decode()
         return self._ask(HttpRequest("POST", path, {}, text))
 
     def delete(self, path: str) -> None:
-        """Remove a resource; one that is gone after a call whose answer was lost is removed. Raises: as `post`"""
+        """Delete a resource; if it does not exist after a lost answer, it was deleted. Raises: as `post`"""
         self._ask(HttpRequest("DELETE", path))
 
     def change(self, path: str, body: object, is_done: Callable[[], bool]) -> None:
-        """Ask for a change. Where nobody can tell what became of it, `is_done` looks.
+        """Send a change. If its outcome is unknown, `is_done` checks it.
 
-        Raises: as `post`; StorageUnknownError only if it is not done when looked at.
+        Raises: as `post`; StorageUnknownError only if the change is not found.
         """
         try:
             self.post(path, body)
@@ -122,7 +122,7 @@ class RestClient:
             try:
                 found = is_done()
             except PaimonError as error:
-                message = f"{failed}; and what is there now cannot be asked: {error}"
+                message = f"{failed}; and the current state cannot be read: {error}"
                 raise StorageUnknownError(message, operation=failed.operation, transient=True) from error
             if not found:
                 raise
@@ -179,5 +179,5 @@ def _headers(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _encode_part(part: str) -> str:
-    """A part of a path as Java writes it."""
+    """A part of a path, encoded as in Java."""
     return quote_plus(part, safe="*").replace("~", "%7E")

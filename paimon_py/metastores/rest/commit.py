@@ -1,8 +1,7 @@
-"""Publishing a snapshot by the server, which compares the snapshot it was planned on with the newest one.
+"""Publishes a snapshot through the server, which compares its parent with the latest snapshot.
 
-The server is asked again with the same snapshot where its answer was lost: only one of the calls can be carried out,
-since the first that is makes another snapshot the newest one. Before anything is taken for a failure, the newest
-snapshot is looked at.
+If the answer was lost, the same snapshot is sent again: only one of the calls can succeed, since it changes the latest
+snapshot. Before the result counts as a failure, the latest snapshot is checked.
 
 Source: Java `CatalogSnapshotCommit`, `RESTApi.commitSnapshot`, `PartitionEntry`, main of August 2026.
 """
@@ -38,7 +37,7 @@ _NAMES = {
 
 
 class ServerCommitter:
-    """Publishes by asking the server."""
+    """Publishes snapshots through the server."""
 
     __slots__ = ("_root", "_table")
 
@@ -47,7 +46,7 @@ class ServerCommitter:
         self._table = table
 
     def publish(self, snapshot: Snapshot, parent: Snapshot | None, *, deadline: float) -> Publication:
-        """See `Committer.publish`. Cost: one request, and the delta manifests of the snapshot."""
+        """See `Committer.publish`. Cost: one request, and reads the delta manifests of the snapshot."""
         found = self._publish(snapshot, parent, deadline)
         if isinstance(found, Committed):
             keep_number(self._root, snapshot)
@@ -80,7 +79,7 @@ class ServerCommitter:
             found = self._looked_at(snapshot, parent)
             if found is not None:
                 return found
-        return Unknown(f"the server did not say whether it took the snapshot: {lost}", snapshot.id)
+        return Unknown(f"the server did not report whether it accepted the snapshot: {lost}", snapshot.id)
 
     def _is_taken(self, path: str, body: object) -> bool:
         answer = self._table.client.post(path, body)
@@ -90,15 +89,15 @@ class ServerCommitter:
             raise StorageUnknownError(str(error), operation="commit") from error
 
     def _beaten(self, snapshot: Snapshot, parent: Snapshot | None) -> Publication:
-        """The server says that the snapshot did not become part of the history.
+        """The result after the server reported that the snapshot is not part of the history.
 
-        It may have been carried out by a call that a proxy repeated on the way: so the history is looked at.
+        A proxy may have repeated a successful call, so the history is checked.
         """
         found = self._looked_at(snapshot, parent)
         return LostRace("the server has another newest snapshot") if found is None else found
 
     def _looked_at(self, snapshot: Snapshot, parent: Snapshot | None) -> Publication | None:
-        """What became of a snapshot, by the history; None if the history still ends at its parent."""
+        """The state of a snapshot according to the history; None if the history still ends at its parent."""
         try:
             newest = self._root.snapshots.latest()
             if newest is not None and newest.uuid == snapshot.uuid:
@@ -107,9 +106,9 @@ class ServerCommitter:
                 return None
             there = self._find_on_server(snapshot.id)
         except (StorageError, CorruptionError, TableNotFoundError) as error:
-            return Unknown(f"the server did not say, and could not be asked again: {error}", snapshot.id)
+            return Unknown(f"the server did not report the result, and could not be asked again: {error}", snapshot.id)
         if there is None:
-            reason = "the history went on, and the snapshot in question has expired or was rolled back"
+            reason = "the history has continued, and the snapshot has expired or was rolled back"
             return Unknown(reason, snapshot.id)
         if there.uuid == snapshot.uuid:
             return Committed(snapshot)
@@ -130,7 +129,8 @@ class ServerCommitter:
 
 
 def statistics(table: OpenTable, snapshot: Snapshot) -> list[dict[str, Any]]:
-    """What a snapshot adds to each of its partitions, as the server counts. Cost, Raises: as `partition_changes`"""
+    """The changes of a snapshot to each of its partitions, as the server counts them. Cost, Raises: as
+    `partition_changes`"""
     changed = partition_changes(table.root, snapshot)
     zone = table.root.env.clock.local_millis() - table.root.env.clock.millis()
     specs = partition_specs(table.schema, changed["partition"])
@@ -143,7 +143,7 @@ def statistics(table: OpenTable, snapshot: Snapshot) -> list[dict[str, Any]]:
 
 
 def partition_specs(schema: TableSchema, partitions: Any) -> list[dict[str, str]]:
-    """Serialized partitions as the texts of their values."""
+    """Serialized partitions as strings of their values."""
     fields, options = schema.partition_fields, Options(schema.options)
     if not fields:
         return [{} for _ in range(len(partitions))]

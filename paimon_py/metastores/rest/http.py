@@ -1,7 +1,7 @@
-"""One request to a server, and what became of it; the only module that imports urllib3.
+"""Sends a single request to a server; the only module that imports urllib3.
 
-A request ends in one of three ways: the server answered, certainly did not get the request, or may have got it.
-Redirects are not followed, since they would carry credentials to another host, and certificates are checked.
+A request has one of three results: the server answered, certainly did not receive it, or may have received it.
+Redirects are not followed, since they would send credentials to another host; certificates are verified.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from paimon_py.env import Ids, SystemIds
 from paimon_py.errors import UnsupportedError, UsageError
 
 TIMEOUT_SECONDS = 180.0
-"""How long a server may be silent, as in Java."""
+"""The timeout for the server, as in Java."""
 
 _CONNECT_SECONDS = 30.0
 _POOLS = 4
@@ -25,7 +25,7 @@ _PART_BYTES = 1 << 20
 
 
 class Answer(msgspec.Struct, frozen=True, tag=True):
-    """What a server said. Names of headers are in lower case. The text shows neither headers nor body."""
+    """An answer of the server. Header names are in lower case. `repr` shows neither headers nor body."""
 
     status: int
     headers: Mapping[str, str]
@@ -36,13 +36,13 @@ class Answer(msgspec.Struct, frozen=True, tag=True):
 
 
 class Unsent(msgspec.Struct, frozen=True, tag=True):
-    """The server certainly did not get the request."""
+    """The server certainly did not receive the request."""
 
     reason: str
 
 
 class Unanswered(msgspec.Struct, frozen=True, tag=True):
-    """The server may have done what was asked; its answer was lost, cut, or took too long (`slow`)."""
+    """The server may have executed the request; its answer was lost, truncated, or took too long (`slow`)."""
 
     reason: str
     slow: bool = False
@@ -60,7 +60,7 @@ class Sender(Protocol):
 
 
 class HttpSender:
-    """Sends over HTTP and HTTPS. Connections are kept and shared by threads; a forked process opens its own."""
+    """Sends over HTTP and HTTPS. Connections are pooled and shared by threads; a forked process opens its own."""
 
     __slots__ = ("_ids", "_pool", "_timeout_seconds")
 
@@ -72,7 +72,7 @@ class HttpSender:
     def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Reply:
         """See `Sender.send`.
 
-        Raises: UsageError if the URL is none.
+        Raises: UsageError if the URL is invalid.
         """
         import urllib3
 
@@ -113,7 +113,7 @@ class HttpSender:
 
 
 def require_package() -> None:
-    """Make sure that urllib3 can be imported.
+    """Check that urllib3 can be imported.
 
     Raises: UnsupportedError with the command that installs it.
     """
@@ -132,5 +132,5 @@ def _unanswered_error(error: Exception) -> Unanswered:
 
 
 def _text(error: Exception) -> str:
-    """What an error of urllib3 says, without the connection that it names first."""
+    """The message of a urllib3 error, without the connection at its beginning."""
     return f"{type(error).__name__}: {str(error).rpartition('>: ')[2] or error}"

@@ -1,4 +1,4 @@
-"""What server and catalog say to each other, field by field as in Java's JSON. Unknown fields are passed over.
+"""The messages between server and catalog, field by field as in Java's JSON. Unknown fields are ignored.
 
 Source: Java `org.apache.paimon.rest.requests`, `org.apache.paimon.rest.responses`, `TableSnapshot`,
 `PartitionStatistics`, main of August 2026.
@@ -17,17 +17,17 @@ class RestAnswer(msgspec.Struct, frozen=True):
 
 
 class ListPage(RestAnswer, frozen=True):
-    """A part of a list; the token asks for the next one."""
+    """A part of a list; the token requests the next one."""
 
     nextPageToken: str | None = None
 
     def items(self) -> Sequence[Any]:
-        """What is on the page."""
+        """The items on the page."""
         raise NotImplementedError
 
 
 class Failure(RestAnswer, frozen=True):
-    """Why a server refused."""
+    """The reason why a server refused a request."""
 
     message: str | None = None
     code: int | None = None
@@ -36,7 +36,7 @@ class Failure(RestAnswer, frozen=True):
 
 
 class Config(RestAnswer, frozen=True):
-    """Options that the server adds: those that the user gives come before the defaults, the overrides before all."""
+    """Options from the server: defaults are overridden by the user's options, and these by the overrides."""
 
     defaults: Mapping[str, str | None] | None = None
     overrides: Mapping[str, str | None] | None = None
@@ -69,7 +69,7 @@ class DatabasePage(ListPage, frozen=True):
 
 
 class SchemaAnswer(RestAnswer, frozen=True):
-    """The columns and options of a table. Texts hide the options."""
+    """The columns and options of a table. `repr` hides the options."""
 
     fields: tuple[Any, ...] = ()
     partitionKeys: tuple[str, ...] | None = None
@@ -82,7 +82,7 @@ class SchemaAnswer(RestAnswer, frozen=True):
 
 
 class TableAnswer(RestAnswer, frozen=True):
-    """One table: where it lies, and its newest schema."""
+    """One table: its location, and its latest schema."""
 
     name: str
     path: str | None = None
@@ -108,7 +108,7 @@ class TablePage(ListPage, frozen=True):
 
 
 class LatestAnswer(RestAnswer, frozen=True):
-    """The newest snapshot of a branch, with sums over the table."""
+    """The latest snapshot of a branch, with totals of the table."""
 
     class Counted(RestAnswer, frozen=True):
         """A snapshot as JSON."""
@@ -131,7 +131,7 @@ class CommitAnswer(RestAnswer, frozen=True):
 
 
 class TokenAnswer(RestAnswer, frozen=True):
-    """Credentials for the data of one table. Texts hide them."""
+    """Credentials for the data of one table. `repr` hides them."""
 
     token: Mapping[str, str]
     expiresAtMillis: int
@@ -141,13 +141,13 @@ class TokenAnswer(RestAnswer, frozen=True):
 
 
 class BranchesAnswer(RestAnswer, frozen=True):
-    """Names of branches beside main."""
+    """Names of branches other than main."""
 
     branches: tuple[str, ...] | None = None
 
 
 class ViewSchemaAnswer(RestAnswer, frozen=True):
-    """What a view is. Texts hide the options."""
+    """The definition of a view. `repr` hides the options."""
 
     fields: tuple[Any, ...] = ()
     query: str | None = None
@@ -177,7 +177,7 @@ class ViewPage(ListPage, frozen=True):
 
 
 class FunctionAnswer(RestAnswer, frozen=True):
-    """One function. Texts hide the options."""
+    """One function. `repr` hides the options."""
 
     name: str
     inputParams: tuple[Any, ...] | None = None

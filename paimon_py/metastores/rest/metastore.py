@@ -1,4 +1,4 @@
-"""Names of databases and tables as a REST server keeps them.
+"""The databases and tables of a REST server.
 
 Source: Java `RESTCatalog`, `RESTApi`, main of August 2026.
 """
@@ -41,13 +41,13 @@ KINDS = ("table", "materialized-table")
 
 DATA_TOKENS = "data-token.enabled"
 QUERY_AUTH = "query-auth.enabled"
-"""Servers may say so of a table whose own schema files do not."""
+"""Servers may set this for a table whose own schema files do not."""
 
 _LOCATION = "location"
 
 
 class RestMetastore(RestServer):
-    """The databases and tables of a warehouse at a REST server."""
+    """The databases and tables of a warehouse on a REST server."""
 
     __slots__ = ("client",)
 
@@ -56,7 +56,7 @@ class RestMetastore(RestServer):
 
     @classmethod
     def open(cls, warehouse: str, options: Mapping[str, str], env: Env) -> RestMetastore:
-        """The metastore of a server, which is asked for its configuration.
+        """Open the metastore; requests the configuration from the server.
 
         Raises: UnsupportedError, UsageError, OptionError, StorageError
         """
@@ -67,12 +67,12 @@ class RestMetastore(RestServer):
 
     @property
     def warehouse(self) -> str:
-        """See `Metastore.warehouse`: the name of the warehouse at the server."""
+        """See `Metastore.warehouse`: the name of the warehouse on the server."""
         return self.options.get(WAREHOUSE, "")
 
     @property
     def options(self) -> Mapping[str, str]:
-        """See `Metastore.options`; what the server adds is among them."""
+        """See `Metastore.options`; includes options from the server."""
         return self.client.options()
 
     @property
@@ -81,7 +81,7 @@ class RestMetastore(RestServer):
         return RestPrograms(self.client)
 
     def databases(self) -> list[str]:
-        """See `Metastore.databases`. Cost: a request for each page."""
+        """See `Metastore.databases`. Cost: a request per page."""
         pages = self.client.pages(self.client.path("databases"), DatabasePage)
         return sorted(name for page in pages for name in page.items())
 
@@ -124,9 +124,9 @@ class RestMetastore(RestServer):
                 raise
 
     def tables(self, database: str) -> list[str]:
-        """See `Metastore.tables`. Cost: a request for each page, of tables and of materialized tables.
+        """See `Metastore.tables`. Cost: a request per page, of tables and of materialized tables.
 
-        Some servers name a table again for each branch, and some give format tables and the like whatever is asked.
+        Some servers list a table again for each branch, and some return format tables and others despite the filter.
         """
         path = self.client.path("databases", database, "tables")
         try:
@@ -144,7 +144,7 @@ class RestMetastore(RestServer):
         return None if found is None else self.root(name, found)
 
     def answer(self, name: TableName) -> TableAnswer | None:
-        """What the server says of a table, None if there is none. Cost: one request."""
+        """The server's description of a table, None if it does not exist. Cost: one request."""
         try:
             return self.client.get(self.client.path("databases", name.database, "tables", name.table), TableAnswer)
         except RestRefusedError as refused:
@@ -153,21 +153,21 @@ class RestMetastore(RestServer):
             raise
 
     def root(self, name: TableName, found: TableAnswer) -> TableRoot:
-        """The place of a table.
+        """The location of a table.
 
-        Raises: UnsupportedError for what is not a Paimon table: format tables, object tables and the like.
+        Raises: UnsupportedError for other kinds of tables: format tables, object tables and others.
         """
         kind = found.option("type") or "table"
         if kind not in KINDS:
             raise UnsupportedError(f"{str(name)!r} is a {kind}, which paimon_py does not read", feature=kind)
         if (found.option(QUERY_AUTH) or "").strip().lower() == "true":
             raise UnsupportedError(
-                f"{str(name)!r} has {QUERY_AUTH} = true: the server decides which rows and columns may be seen, which"
-                " paimon_py does not ask; read with an engine that does, or ask for a view",
+                f"{str(name)!r} has {QUERY_AUTH} = true: the server restricts the visible rows and columns, which"
+                " paimon_py does not support; use an engine that does, or a view",
                 feature=QUERY_AUTH,
             )
         if not found.path:
-            raise StorageError(f"the server does not say where {str(name)!r} lies", operation="find")
+            raise StorageError(f"the server does not report the location of {str(name)!r}", operation="find")
         table = RestTable(self.client, name, found.id)
         options = self.options
         store, path = (
@@ -182,7 +182,7 @@ class RestMetastore(RestServer):
     def create_table(self, name: TableName, schema: TableSchema, before: BeforeCreation) -> TableRoot | None:
         """See `Metastore.create_table`. Cost: two requests.
 
-        Where the answer is lost, a table of these columns, keys and options that is there now is taken for this one.
+        If the answer is lost, an existing table with the same columns, keys and options counts as created.
         """
         flag(self.options, DATA_TOKENS, default=False)
         nowhere = self._nowhere(name, is_external="path" in schema.options)
@@ -199,7 +199,7 @@ class RestMetastore(RestServer):
         except StorageUnknownError:
             if self.answer(name) is None:
                 raise
-            return None  # another table of this name
+            return None  # another table has this name
         except RestRefusedError as refused:
             if refused.status == 409:
                 return None
@@ -210,22 +210,22 @@ class RestMetastore(RestServer):
             found = self.find(name)
         except StorageError as error:
             raise StorageUnknownError(
-                f"table {str(name)!r} was made, but what it is cannot be asked; Catalog.table opens it: {error}",
+                f"table {str(name)!r} was created, but cannot be read; Catalog.table opens it: {error}",
                 operation="create_table",
                 transient=error.transient,
             ) from error
         if found is None:
-            raise TableNotFoundError(f"table {str(name)!r} was made, and dropped since", table=str(name))
+            raise TableNotFoundError(f"table {str(name)!r} was created, and dropped in the meantime", table=str(name))
         found.warned_of |= nowhere.warned_of
         return found
 
     def _nowhere(self, name: TableName, *, is_external: bool) -> TableRoot:
-        """The place of a table that is not there yet: where it will lie, the server says later."""
+        """The location of a table that does not exist yet; the server determines it later."""
         entry = RestRegistration(RestTable(self.client, name, None), is_external)
         return TableRoot(MemoryStore(), table_path("", name.database, name.table), self.client.env, registration=entry)
 
     def drop_table(self, name: TableName) -> bool:
-        """See `Metastore.drop_table`. Cost: one request; the server deletes the data, if the table is not external."""
+        """See `Metastore.drop_table`. Cost: one request; the server deletes the data unless the table is external."""
         try:
             self.client.delete(self.client.path("databases", name.database, "tables", name.table))
         except RestRefusedError as refused:
@@ -257,7 +257,7 @@ class RestMetastore(RestServer):
     def repair(self, database: str | None, table: str | None) -> None:
         """See `Metastore.repair`."""
         what = "the catalog" if database is None else repr(".".join(part for part in (database, table) if part))
-        raise UnsupportedError(f"a REST server cannot be told to repair {what}", feature="repair")
+        raise UnsupportedError(f"a REST server does not support repair of {what}", feature="repair")
 
     def __reduce__(self) -> tuple[object, ...]:
         return RestMetastore, (self.client,)

@@ -1,4 +1,4 @@
-"""A new table, or what replaces one, as a REST server is told of it, and whether the server made it. Pure.
+"""Encodes a new or replacing table for a REST server, and checks whether the server created it. Pure.
 
 Source: Java `RESTCatalog.createTable`, `replaceTable`, main of August 2026.
 """
@@ -16,7 +16,7 @@ from paimon_py.spec.type_text import print_field
 
 
 def told_schema(schema: TableSchema, catalog_options: Mapping[str, str]) -> dict[str, Any]:
-    """A schema as the server is told of it, with the options that the catalog gives to new tables."""
+    """A schema for the server, including the catalog's options for new tables."""
     size = len(TABLE_DEFAULT_PREFIX)
     given = catalog_options.items()
     defaults = {key[size:]: text for key, text in given if key.startswith(TABLE_DEFAULT_PREFIX)}
@@ -24,7 +24,7 @@ def told_schema(schema: TableSchema, catalog_options: Mapping[str, str]) -> dict
 
 
 def is_made(found: TableAnswer, told: Mapping[str, Any], schema: TableSchema) -> bool:
-    """Whether a table has the columns, keys, options and comment that were asked for."""
+    """Whether a table has the requested columns, keys, options and comment."""
     there = found.schema
     if there is None:
         return False

@@ -1,4 +1,4 @@
-"""What a table asks its REST server for: its newest snapshot, commits, rollbacks, branches, and changes of the schema.
+"""The server's part in a table: its latest snapshot, commits, rollbacks, branches, and schema changes.
 
 Source: Java `RESTCatalog`, `CatalogSnapshotCommit`, `SnapshotLoaderImpl`, `CatalogBranchManager`, `CatalogUtils`, main
 of August 2026.
@@ -39,7 +39,7 @@ from paimon_py.spec.supported import check_same_features
 
 
 class RestTable(msgspec.Struct, frozen=True):
-    """A branch of a table at its server. `id` is given anew to a table that is dropped and made again."""
+    """A branch of a table on its server. A table that is dropped and created again gets a new `id`."""
 
     client: RestClient
     name: TableName
@@ -48,19 +48,19 @@ class RestTable(msgspec.Struct, frozen=True):
 
     @property
     def object_name(self) -> str:
-        """The name by which the server knows the branch."""
+        """The server's name of the branch."""
         return self.name.table if self.branch == MAIN_BRANCH else f"{self.name.table}$branch_{self.branch}"
 
     def path(self, *parts: str) -> str:
-        """The path of something of the branch."""
+        """The path of a resource of the branch."""
         return self.client.path("databases", self.name.database, "tables", self.object_name, *parts)
 
     def main_path(self, *parts: str) -> str:
-        """The path of something of the table."""
+        """The path of a resource of the table."""
         return self.client.path("databases", self.name.database, "tables", self.name.table, *parts)
 
     def missing(self, refused: RestRefusedError) -> NotFoundError:
-        """The error for an answer that something is not there."""
+        """The error for an answer that a resource does not exist."""
         kinds: dict[str, type[NotFoundError]] = {
             "BRANCH": BranchNotFoundError, "TAG": TagNotFoundError, "SNAPSHOT": SnapshotNotFoundError,
         }  # fmt: skip
@@ -69,7 +69,7 @@ class RestTable(msgspec.Struct, frozen=True):
 
 
 class RestRegistration(msgspec.Struct, frozen=True):
-    """The entry of one table. `is_external`: the server knows its name and schema, and no snapshots."""
+    """The entry of one table. `is_external`: the server stores its name and schema, but no snapshots."""
 
     table: RestTable
     is_external: bool
@@ -92,9 +92,9 @@ class RestRegistration(msgspec.Struct, frozen=True):
     def alter(
         self, root: TableRoot, changes: Sequence[SchemaChange], _publish: Callable[[], TableSchema], /
     ) -> TableSchema:
-        """See `CatalogEntry.alter`. The server applies the changes, after they were tried here.
+        """See `CatalogEntry.alter`. The server applies the changes, after they were validated locally.
 
-        Cost: two requests, and the schema files.
+        Cost: two requests, and reads the schema files.
         """
         before = root.schemas.latest()
         has_snapshots = root.snapshots.latest_id() is not None
@@ -119,12 +119,12 @@ class RestRegistration(msgspec.Struct, frozen=True):
 
 
 class RestHistory(msgspec.Struct, frozen=True):
-    """A branch whose snapshots its server keeps."""
+    """A branch whose snapshots the server stores."""
 
     table: RestTable
 
     def newest(self) -> Snapshot | None:
-        """See `HistoryKeeper.newest`. Cost: one request. A branch that the server does not know has no snapshot."""
+        """See `HistoryKeeper.newest`. Cost: one request. A branch unknown to the server has no snapshot."""
         path = self.table.path("snapshot")
         try:
             found = self.table.client.get(path, LatestAnswer).snapshot
@@ -189,5 +189,5 @@ class RestHistory(msgspec.Struct, frozen=True):
 
 
 def _same(there: TableSchema, wanted: TableSchema) -> bool:
-    """Whether a schema holds what was asked for, whatever version it is."""
+    """Whether a schema has the requested contents, regardless of its id."""
     return (there.fields, there.options, there.comment) == (wanted.fields, wanted.options, wanted.comment)

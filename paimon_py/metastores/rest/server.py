@@ -1,4 +1,4 @@
-"""What only a server answers: tables by id, partitions as the server counts them, options of databases.
+"""Operations that only a server supports: tables by id, partitions as the server counts them, options of databases.
 
 Source: Java `RESTApi.getTableById`, `listPartitions`, `markDonePartitions`, `alterDatabase`, main of August 2026.
 """
@@ -22,7 +22,7 @@ COMMENT = "comment"
 
 
 class RestServer(ABC):
-    """The verbs of `ServerMetastore`."""
+    """The methods of `ServerMetastore`."""
 
     __slots__ = ()
 
@@ -34,11 +34,11 @@ class RestServer(ABC):
 
     @abstractmethod
     def answer(self, name: TableName) -> TableAnswer | None:
-        """What the server says of a table."""
+        """The server's description of a table."""
 
     @abstractmethod
     def root(self, name: TableName, found: TableAnswer) -> TableRoot:
-        """The place of a table."""
+        """The location of a table."""
 
     def find_by_id(self, table_id: str) -> tuple[TableName, TableRoot] | None:
         """See `ServerMetastore.find_by_id`. Cost: one request."""
@@ -49,7 +49,7 @@ class RestServer(ABC):
                 return None
             raise
         if not found.database:
-            raise StorageError(f"the server does not say in which database {found.name!r} is", operation="find_by_id")
+            raise StorageError(f"the server does not report the database of {found.name!r}", operation="find_by_id")
         name = TableName(found.database, found.name)
         return name, self.root(name, found)
 
@@ -123,7 +123,7 @@ class RestServer(ABC):
 
 
 def _kept_partitions(client: RestClient, name: TableName) -> list[KeptPartition] | None:
-    """See `ServerMetastore.partitions`. Cost: a request for each page."""
+    """See `ServerMetastore.partitions`. Cost: a request per page."""
     path = client.path("databases", name.database, "tables", name.table, "partitions")
     try:
         told = [one for page in client.pages(path, PartitionPage) for one in page.items()]

@@ -1,4 +1,4 @@
-"""The headers that prove who asks: signatures of Alibaba Cloud's DLF over one request. Pure.
+"""Authentication headers: signatures of Alibaba Cloud's DLF for one request. Pure.
 
 Source: Java `DLFDefaultSigner`, `DLFOpenApiSigner`, `DLFAuthProviderFactory`, main of August 2026.
 """
@@ -31,7 +31,7 @@ _SIGNED = frozenset(
 
 
 class HttpRequest(msgspec.Struct, frozen=True):
-    """One request: the path as sent, the query with plain values, and the body as text, "" if there is none."""
+    """One request: the path as sent, the query with unencoded values, and the body as a string, "" if there is none."""
 
     method: str
     path: str
@@ -40,7 +40,7 @@ class HttpRequest(msgspec.Struct, frozen=True):
 
 
 class AccessKeys(msgspec.Struct, frozen=True):
-    """An access key, and the token that comes with a temporary one. Nothing of it is shown."""
+    """An access key, and the token of a temporary one. Never shown."""
 
     access_key: str
     secret: str
@@ -55,23 +55,23 @@ class AccessKeys(msgspec.Struct, frozen=True):
 
 
 def region_in(uri: str) -> str:
-    """The region that a server's address names.
+    """The region in a server's address.
 
     Raises: OptionError
     """
     found = _REGION.search(uri)
     if found is None:
-        raise OptionError("the server's address names no region: give the option 'dlf.region'", option="dlf.region")
+        raise OptionError("the server's address contains no region: set the option 'dlf.region'", option="dlf.region")
     return found.group(1)
 
 
 def algorithm_for(uri: str) -> str:
-    """The way of signing that a server's address asks for, where no option says."""
+    """The default signing algorithm for a server's address."""
     return OPENAPI if "dlfnext" in uri.lower() else DEFAULT
 
 
 def host_in(uri: str) -> str:
-    """The host of an address, with its port if the address names one."""
+    """The host in an address, with its port if given."""
     return re.sub(r"^https?://", "", uri, count=1).partition("/")[0]
 
 
@@ -95,7 +95,7 @@ def default_headers(request: HttpRequest, keys: AccessKeys, region: str, now_mil
 
 
 def openapi_headers(request: HttpRequest, keys: AccessKeys, host: str, now_millis: int, nonce: str) -> dict[str, str]:
-    """The headers that sign a request as Alibaba Cloud's OpenAPI (DlfNext/2026-01-18) asks."""
+    """The headers that sign a request for Alibaba Cloud's OpenAPI (DlfNext/2026-01-18)."""
     headers = {
         "Date": _http_date(now_millis),
         "Accept": _JSON,
@@ -139,6 +139,6 @@ def _utc(millis: int) -> datetime.datetime:
 
 
 def _http_date(millis: int) -> str:
-    """A time as RFC 1123 writes it, in English whatever the machine speaks."""
+    """A time in RFC 1123 format, in English whatever the locale."""
     at = _utc(millis)
     return f"{_DAYS[at.weekday()]}, {at.day:02} {_MONTHS[at.month - 1]} {at.year:04} {at:%H:%M:%S} GMT"

@@ -1,4 +1,4 @@
-"""Requests to one server until there is an answer to go by: who asks, retries, and errors by status.
+"""Sends requests to one server until there is a usable answer: authentication, retries, and errors by status.
 
 Source: Java `HttpClient`, `ExponentialHttpRequestRetryStrategy`, `DefaultErrorHandler`, main of August 2026.
 """
@@ -26,19 +26,19 @@ _BUSY = frozenset((429, 503))
 _DONE = frozenset((200, 202, 204))
 _LONGEST_WAIT_SECONDS = 64.0
 _LONGEST_ASKED_SECONDS = 600.0
-"""A server that asks for more is not waited for so long."""
+"""The maximum delay that a server can request."""
 
 M = TypeVar("M", bound=RestAnswer)
 
 
 class RestRefusedError(StorageError):
-    """The server answered that it will not.
+    """The server refused the request.
 
     Attributes:
-        status: of HTTP, or as the body corrects it.
-        resource: the kind of thing that the answer is about, such as TABLE; "" if it does not say.
-        name: of that thing.
-        unsure: an earlier call of the same change may have been carried out.
+        status: the HTTP status, possibly corrected by the body.
+        resource: the kind of object in the answer, such as TABLE; "" if unknown.
+        name: the name of the object.
+        unsure: an earlier call of the same change may have been executed.
     """
 
     kind = "refused"
@@ -52,11 +52,11 @@ class RestRefusedError(StorageError):
 
 
 class Transport:
-    """Asks one server.
+    """Sends requests to one server.
 
     Args:
-        uri: address without a slash at the end.
-        authority: made when the first request is signed.
+        uri: address without a trailing slash.
+        authority: created when the first request is signed.
     """
 
     __slots__ = ("_authority", "_env", "_make_authority", "_sender", "_uri")
@@ -70,15 +70,15 @@ class Transport:
 
     @property
     def address(self) -> str:
-        """The server's address, for texts."""
+        """The server's address, for messages."""
         return shown_url(self._uri)
 
     def ask(self, request: HttpRequest, headers: Mapping[str, str]) -> Answer:
-        """Send a request until the server gives an answer to go by.
+        """Send a request until the server returns a usable answer.
 
         Raises:
-            RestRefusedError: the server will not; `unsure` tells whether an earlier call may have done it.
-            StorageUnknownError: the server may have done it.
+            RestRefusedError: the server refuses; `unsure`: an earlier call may have been executed.
+                StorageUnknownError: the server may have executed it.
             UsageError, UnsupportedError, StorageError: nothing was changed.
         """
         changes, repeats = request.method != "GET", request.method != "POST"
@@ -107,7 +107,7 @@ class Transport:
         raise AssertionError("the last attempt ends in an answer or an error")
 
     def decode(self, answer: Answer, kind: type[M], operation: str) -> M:
-        """The message in an answer. Raises: StorageError that quotes nothing of what cannot be read."""
+        """Decode the message in an answer. Raises: StorageError that quotes nothing of undecodable content."""
         try:
             return msgspec.json.decode(answer.body, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -138,14 +138,14 @@ class Transport:
         if status == 501 and not unsure:
             return UnsupportedError(text, feature=f"{operation} of this server")
         if status == 401:
-            text += "; the server does not take these credentials: see the options 'token.provider' and 'token'"
+            text += "; the server does not accept these credentials: see the options 'token.provider' and 'token'"
         if status == 403:
-            text += "; the server knows who asks, and does not permit this"
+            text += "; the credentials are valid, but do not permit this"
         if answer.status in range(300, 400):
-            text += "; redirects are not followed: give the option 'uri' the address that answers itself"
+            text += "; redirects are not followed: set the option 'uri' to the final address"
         if (status >= 500 and status != 501) or status in _BUSY:
             if request.method != "GET":
-                text += "; it is not known whether this was done: look before asking again"
+                text += "; it is not known whether this was done: check before trying again"
                 return StorageUnknownError(text, operation=operation, transient=True)
             return StorageError(text, operation=operation, transient=True)
         return RestRefusedError(text, operation=operation, status=status, failure=failure, unsure=unsure)
@@ -160,7 +160,7 @@ class Transport:
         operation = f"{request.method} {request.path}"
         text = f"{self.address}: {operation}: {self._redact(reason)}"
         if unknown:
-            text += "; it is not known whether this was done: look before asking again"
+            text += "; it is not known whether this was done: check before trying again"
             return StorageUnknownError(text, operation=operation, transient=True)
         return StorageError(text, operation=operation, transient=True)
 
@@ -180,7 +180,7 @@ class Transport:
 
 
 def _until(date: str, now_millis: int) -> float:
-    """Seconds until a date as HTTP writes it, 0 if it is none."""
+    """Seconds until an HTTP date, 0 if it is invalid."""
     try:
         at = parsedate_to_datetime(date)
     except (ValueError, TypeError, IndexError):

@@ -1,4 +1,4 @@
-"""The store of one table whose credentials the server hands out: they are fetched again before they end.
+"""The store of one table with credentials from the server, which are renewed before they expire.
 
 Source: Java `RESTTokenFileIO`, main of August 2026.
 """
@@ -22,7 +22,7 @@ _OSS_ENDPOINT = "fs.oss.endpoint"
 
 
 class VendedStore:
-    """A place of one table, opened with what the server hands out for it."""
+    """A location of one table, opened with the server's credentials."""
 
     __slots__ = ("_table", "_url")
 
@@ -51,8 +51,8 @@ class VendedStore:
         now, end = clock.millis(), answer.expiresAtMillis
         if end <= now:
             raise StorageError(
-                f"the server gives credentials for {str(table.name)!r} that have ended {(now - end) // 1000} s ago by"
-                " the clock of this machine: see that both clocks are right",
+                f"the credentials from the server for {str(table.name)!r} expired {(now - end) // 1000} s ago by"
+                " the clock of this machine: check both clocks",
                 operation="token",
             )
         given = table.client.options()

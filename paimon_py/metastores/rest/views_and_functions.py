@@ -1,4 +1,4 @@
-"""Views and functions as a REST server keeps them.
+"""The views and functions of a REST server.
 
 Source: Java `RESTCatalog`, `ViewSchema`, `ViewChange`, `CreateFunctionRequest`, `FunctionDefinition`, main of
 August 2026.
@@ -42,7 +42,7 @@ Json = dict[str, Any]
 
 
 class RestPrograms:
-    """The views and functions of a server. See `ProgramKeeper` for the verbs. Cost: one request, two to change."""
+    """The views and functions of a server. See `ProgramKeeper` for the methods. Cost: one request, two for changes."""
 
     __slots__ = ("_client",)
 
@@ -50,7 +50,7 @@ class RestPrograms:
         self._client = client
 
     def views(self, database: str) -> list[str]:
-        """See `ProgramKeeper.views`. Cost: a request for each page."""
+        """See `ProgramKeeper.views`. Cost: a request per page."""
         pages = self._client.pages(self._of("views", database), ViewPage)
         return sorted({name for page in pages for name in page.items()})
 
@@ -107,7 +107,7 @@ class RestPrograms:
             raise
 
     def functions(self, database: str) -> list[str]:
-        """See `ProgramKeeper.functions`. Cost: a request for each page."""
+        """See `ProgramKeeper.functions`. Cost: a request per page."""
         pages = self._client.pages(self._of("functions", database), FunctionPage)
         return sorted({name for page in pages for name in page.items()})
 

@@ -1,8 +1,8 @@
-"""Every table option as a row: name, type, default as text (None: no default), what the option does.
+"""Every table option as a row: name, type, default as a string (None: no default), description.
 
-The type is one of the constants of `kinds.py` or, for an option with a closed set of values, those values separated by
-`|`. `tables.py`: how a table is laid out, written, read, committed and compacted. `features.py`: streams, tags,
-lookups, clustering, blobs, indexes, and options of engines. `iceberg.py`: Iceberg metadata.
+The type is one of the constants of `kinds.py` or, for an option with a closed set of values, these values separated by
+`|`. `tables.py`: layout, writing, reading, commits and compaction. `features.py`: streams, tags, lookups, clustering,
+blobs, indexes, and engine options. `iceberg.py`: Iceberg metadata.
 
 Source: format.md §18; Java `CoreOptions`, release 2.0 and main of August 2026.
 """

@@ -1,4 +1,4 @@
-"""The table options of Iceberg metadata beside a table.
+"""The table options for Iceberg metadata.
 
 Source: docs/format.md §25; Java `IcebergOptions`, release 2.0.
 """

@@ -1,4 +1,4 @@
-"""What a row of the option tables is, and the names of types in rows."""
+"""The form of a row in the option tables, and the names of types in rows."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ TIME = "time"
 MAP = "map"
 
 Row = tuple[str, str, str | None, str]
-"""Name, type, default as text (None: no default), what the option does."""
+"""Name, type, default as a string (None: no default), description."""

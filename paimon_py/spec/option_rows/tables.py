@@ -1,4 +1,4 @@
-"""The table options that decide how a table is laid out, written, read, committed and compacted.
+"""The table options for layout, writing, reading, commits and compaction.
 
 Source: format.md §18; Java `CoreOptions`, release 2.0 and main of August 2026.
 """

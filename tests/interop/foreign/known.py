@@ -38,7 +38,7 @@ KNOWN = [
     Known(JAVA_ONLY, "", r"consumer '\w+' is damaged", "Java takes 0 for a consumer that says nothing, and keeps all snapshots or none"),
     Known(JAVA_ONLY, "snapshot_gone|field|number|text", r"SnapshotExpired|SnapshotNotFound", "Java waits for a snapshot that never comes"),
     Known(JAVA_ONLY, "", r"(snapshot|schema) version \d+", "what a later release means nobody knows"),
-    Known(JAVA_ONLY, "", r"has a wrong value|not a whole number|is a whole number|is a text|no(t a)? time|number of seconds", "Java takes 2 for 2.7, 0 or nothing for no number"),
+    Known(JAVA_ONLY, "", r"has a wrong value|not a whole number|is a whole number|is a string|no(t a)? time|number of seconds", "Java takes 2 for 2.7, 0 or nothing for no number"),
     Known(JAVA_ONLY, "columns_shuffled", r"of a row|in a row", "statistics of a schema whose columns had another order"),
     Known(JAVA_ONLY, "", r"a serialized row (has|of)", "statistics of another number of columns than their entry says"),
     Known(JAVA_ONLY, "value_otherwise", r"impossible|needs data-evolution|another|unknown", "numbers that contradict one another"),

@@ -1,4 +1,4 @@
-"""Events that a table would merge with others or lose: keys of the source that change, and deletes that are too old."""
+"""Events that a table would merge with others or lose: keys of the source that change, deletes that are too old."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ BY_KEY = {
 
 
 @pytest.mark.parametrize("what", BY_KEY)
-@pytest.mark.parametrize("engine", ["deduplicate", "aggregation", "grouped"])
+@pytest.mark.parametrize("engine", ["aggregation", "grouped"])
 def test_a_delete_without_its_sequence_is_a_dead_letter(catalog, engine, what):
     table(catalog, engine)
     sink = Sink(catalog, "lake", user="u")
@@ -104,7 +104,6 @@ def test_a_delete_without_its_sequence_is_a_dead_letter(catalog, engine, what):
     assert rows(catalog) == [(1, None, 1, "a")]
     done = sink.write([event("d", {"id": 1, "ver": 1, "v": "a"}, None, names=NAMES)], identifier=3)
     assert done.dead == 0
-    assert engine != "deduplicate" or rows(catalog) == []
 
 
 def test_a_sequence_of_the_event_itself_needs_no_row_before(catalog):
@@ -137,17 +136,6 @@ def test_kinds_that_the_table_leaves_out_need_no_sequence(catalog):
     sink.write([event("c", None, {"id": 1, "ver": 1, "v": "a"}, names=NAMES)], identifier=1)
     assert sink.write(list(BY_KEY.values()), identifier=2).dead == 0
     assert rows(catalog) == [(1, None, 1, "a")]
-
-
-def test_a_delete_by_key_alone_where_columns_are_not_null(catalog):
-    catalog.create_database("lake")
-    columns = Schema([("id", "BIGINT NOT NULL"), ("region", "STRING"), ("ver", "BIGINT"), ("v", "STRING NOT NULL")])
-    catalog.create_table("lake.t", columns, primary_key=["id"], options={"bucket": "1"})
-    sink = Sink(catalog, "lake", user="u")
-    sink.write([event("c", None, {"id": 1, "v": "a"}, names=NAMES)], identifier=1)
-    assert sink.write(list(BY_KEY.values()), identifier=2).dead == 3
-    assert all("NOT NULL" in reason and "REPLICA IDENTITY FULL" in reason for reason in reasons(catalog))
-    assert rows(catalog) == [(1, None, None, "a")]
 
 
 def test_several_updates_in_one_event_move_by_the_key_of_routes(catalog):

@@ -112,7 +112,7 @@ def test_a_number_below_the_last_one_is_an_error_and_changes_nothing(table, verb
     ("who", "says"),
     [
         ({"identifier": 3}, "needs user="),
-        ({"user": "", "identifier": 3}, "user must be a text"),
+        ({"user": "", "identifier": 3}, "user must be a string"),
         ({"user": "job", "identifier": -1}, "whole number from 0"),
         ({"user": "job", "identifier": "3"}, "whole number from 0"),
         ({"user": "job", "identifier": 2**63 - 1}, "marks batch commits"),

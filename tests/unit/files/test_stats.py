@@ -74,13 +74,13 @@ def test_cut_bounds_are_never_narrower_than_the_values(one, other, length):
 
 def test_statistics_have_a_slot_for_every_column():
     types = [parse_type(text) for text in ("INT", "STRING", "ARRAY<INT>", "STRING", "STRING")]
-    long = pa.scalar("x" * 20)
+    long = pa.array(["x" * 20] * 2)
     bounds = [
-        ColumnBounds(pa.scalar(-1, pa.int32()), pa.scalar(7, pa.int32()), 2),
-        ColumnBounds(long, long, 0),
+        ColumnBounds(pa.array([-1, 7], pa.int32()), 2),
+        ColumnBounds(long, 0),
         ColumnBounds(null_count=None),
-        ColumnBounds(long, long, 3),
-        ColumnBounds(long, long, 4),
+        ColumnBounds(long, 3),
+        ColumnBounds(long, 4),
     ]
     modes = [SHORT, SHORT, SHORT, StatsMode("counts"), StatsMode("none")]
     stats = stats_of(bounds, types, modes)

@@ -187,7 +187,7 @@ BAD = {
     "NULL": (pa.table({"_ROW_ID": pa.array([None], pa.int64()), "v": [1]}), UsageError, "without NULL"),
     "a text": (pa.table({"_ROW_ID": ["1"], "v": [1]}), UsageError, "whole numbers"),
     "a negative id": (pa.table({"_ROW_ID": [-1], "v": [1]}), UsageError, "whole number from 0"),
-    "an unknown column": (pa.table({"_ROW_ID": [1], "vv": [1]}), SchemaError, "'vv', which the table has not"),
+    "an unknown column": (pa.table({"_ROW_ID": [1], "vv": [1]}), SchemaError, "'vv', which the table does not have"),
     "a wrong type": (pa.table({"_ROW_ID": [1], "v": ["x"]}), SchemaError, "v"),
     "a partition column": (pa.table({"_ROW_ID": [1], "p": ["b"]}), UsageError, "no row moves to another partition"),
 }

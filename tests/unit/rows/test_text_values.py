@@ -86,7 +86,7 @@ SOURCE = pa.table({"k": [2, 3], "s": ["x", "y"]})
 @pytest.mark.parametrize(("text", "words"), [
     ("src.s", 'col("source.s")'), ("SOURCE.s", 'col("source.s")'), ("upper(SRC.s)", 'sql("upper(source.s)")'),
     ("CASE WHEN Src.s = 'x' THEN 'y' END", "sql(\"CASE WHEN source.s = 'x' THEN 'y' END\")"),
-    ("tgt.u", 'col("target.u")'), ("source.s + 1", 'lit("source.s + 1")'), ("u || 'x'", 'sql("u || \'x\'")'), ("Target.u", "reads like a column or an expression"),
+    ("tgt.u", 'col("target.u")'), ("source.s + 1", 'lit("source.s + 1")'), ("u || 'x'", 'sql("u || \'x\'")'), ("Target.u", "looks like a column or an expression"),
     ("upper(U)", 'col("u")'),
 ])  # fmt: skip
 @pytest.mark.parametrize("clause", ["when_matched_update", "when_not_matched_insert", "when_not_matched_by_source_update"])
@@ -94,7 +94,7 @@ def test_a_merge_refuses_texts_that_read_like_columns(table, clause, text, words
     before = files(table.location)
     with pytest.raises(UsageError) as caught:
         table.merge(SOURCE, ["k"], **{clause: {"k": 3, "u": text} if "insert" in clause else {"u": text}})
-    assert f"u: the text {text!r} reads like" in str(caught.value) and words in str(caught.value)
+    assert f"u: the string {text!r} looks like" in str(caught.value) and words in str(caught.value)
     assert files(table.location) == before
 
 

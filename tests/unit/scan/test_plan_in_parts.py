@@ -76,7 +76,8 @@ def test_rows_of_a_plan_in_parts_are_the_rows(table, monkeypatch):
     whole = [table().scan(where=where).to_arrow() for where in WHERE]
     monkeypatch.setattr(manifests, "ENTRY_BYTES", 1 << 40)
     for where, rows in zip(WHERE, whole, strict=True):
-        assert table().scan(where=where).to_arrow().equals(rows)
+        found = table().scan(where=where).to_arrow()
+        assert found.sort_by("k").equals(rows.sort_by("k"))
 
 
 def test_manifests_are_read_a_part_at_a_time(tmp_path, monkeypatch):

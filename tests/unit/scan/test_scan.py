@@ -14,7 +14,6 @@ from paimon_py.errors import (
     SnapshotExpiredError,
     SnapshotNotFoundError,
     TagNotFoundError,
-    UnsupportedError,
     UsageError,
 )
 from paimon_py.expr.predicate import col
@@ -22,7 +21,7 @@ from paimon_py.metadata import open_table as bucket_files
 from paimon_py.scan.scan import Scan
 from paimon_py.scan.split import Split
 from paimon_py.spec.layout import snapshot_path
-from paimon_py.spec.schema_changes import AddColumn, RenameColumn
+from paimon_py.spec.schema_changes import AddColumn, RenameColumn, SetOption
 
 FIELDS = [("p", "STRING"), ("k", "INT NOT NULL"), ("v", "BIGINT"), ("s", "STRING")]
 
@@ -289,13 +288,31 @@ def test_a_scan_prints_what_it_reads(plain):
     assert shown == "Scan('/warehouse/db.db/t', snapshot_id=2, columns=['k'], where=col(\"k\") > 1, limit=3)"
 
 
-def test_options_that_change_the_answer_are_refused_by_name(plain):
-    with pytest.raises(UnsupportedError, match=r"scan\.bucket"):
-        plain.scan(options={"scan.bucket": "1"})
-
-
 def test_a_scan_is_made_without_a_request_when_it_reads_the_latest_state(plain):
     plain._root.store.reset()
     scan = Scan(plain._root, plain.schema, columns=["k"], where="v > 3")
     assert scan.schema.names == ["k"]
     assert plain._root.store.paths == []
+
+
+def test_a_scan_of_one_bucket_reads_no_other(keyed):
+    whole = sorted(rows(keyed.scan()))
+    parts = [keyed.scan(options={"scan.bucket": str(bucket)}) for bucket in (0, 1)]
+    assert sorted(row for part in parts for row in rows(part)) == whole
+    assert all(rows(part) and {split.bucket for split in part.splits()} == {number} for number, part in enumerate(parts))
+    assert [part.count() for part in parts] == [len(rows(part)) for part in parts]
+    assert keyed.scan(options={"scan.bucket": "9"}).count() == 0
+
+
+def test_a_table_of_one_bucket_changes_rows_of_every_bucket(keyed):
+    keyed.alter(SetOption("scan.bucket", "1"))
+    limited = keyed.refresh()
+    one, every = rows(limited.scan()), [*rows(limited.scan()), *rows(limited.scan(options={"scan.bucket": "0"}))]
+    assert 0 < len(one) < len(every)
+    assert limited.lookup([{"p": row[0], "k": row[1]} for row in every]).num_rows == len(every)
+    number = limited.snapshot().id
+    told = [len(rows(limited.changes(number - 1, number, mode=mode))) for mode in ("delta", "diff")]
+    assert told == [1, 1] or max(told) < 3
+    step = next(limited.stream())
+    assert sum(batch.num_rows for batch in step.to_reader()) == len(one)
+    assert limited.delete("true").deleted == len(every)

@@ -95,7 +95,7 @@ def test_bad_option_values_name_the_option():
         travel_of(options={"scan.timestamp": "yesterday"})
 
 
-@pytest.mark.parametrize("options", [{"scan.bucket": "1"}, {"scan.fallback-snapshot-branch": "b"}])
+@pytest.mark.parametrize("options", [{"scan.fallback-delta-branch": "b"}, {"scan.fallback-snapshot-branch": "b"}])
 def test_what_is_not_built_is_refused_by_name(options):
     with pytest.raises(UnsupportedError) as caught:
         travel_of(options=options)

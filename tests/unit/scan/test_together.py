@@ -175,4 +175,4 @@ def test_a_small_limit_is_read_without_threads(tables):
 
 def test_large_splits_come_in_pieces(tables):
     split = opened(tables["unaware"], SerialPool()).scan().splits()[0]
-    assert small_pieces([split, split]) == [split, split]
+    assert list(small_pieces([split, split])) == [split, split]

@@ -57,7 +57,7 @@ BAD = [
     ({"partition_keys": ("zz",)}, "zz"),
     ({"primary_keys": ("a",)}, "ARRAY"),
     ({"partition_keys": ("a",)}, "ARRAY"),
-    ({"primary_keys": ("p",), "partition_keys": ("p",)}, "nothing but partition keys"),
+    ({"primary_keys": ("p",), "partition_keys": ("p",)}, "contains only partition keys"),
     ({"bucket": "0"}, "bucket"),
     ({"bucket": "-2"}, "bucket"),
     ({"bucket": "2"}, "bucket-key"),

@@ -173,7 +173,7 @@ def test_types_of_other_kinds_are_refused(kind, array):
     [
         ("INT", pa.array([[1]]), "give pyarrow int32"),
         ("STRING", pa.array([(1, 2, 3)], pa.month_day_nano_interval()), "give pyarrow string"),
-        ("STRING", pa.array([b"0123456789abcdef"], pa.binary(16)).cast(pa.uuid()), "make a text of each with str(…)"),
+        ("STRING", pa.array([b"0123456789abcdef"], pa.binary(16)).cast(pa.uuid()), "convert each value with str(…)"),
         ("MAP<STRING, INT>", pa.array([{"a": 1}]), "rows as mappings: dicts in rows become maps"),
         ("SMALLINT", pa.array([1.0, None]), "cast it to pyarrow int16, or in pandas, .*: frame['c'].astype('Int16')"),
         ("DATE", pa.array([0], pa.timestamp("us")), "cast it to pyarrow date32[day], or in pandas: frame['c'].dt.date"),

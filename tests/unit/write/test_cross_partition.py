@@ -459,9 +459,9 @@ def test_the_number_of_buckets_and_of_writers_cannot_be_chosen():
     before = below(store, WAREHOUSE)
     with pytest.raises(PaimonError):
         table.rescale(4)
-    with pytest.raises(UsageError, match="move between partitions"):
+    with pytest.raises(UsageError, match="cross-partition table"):
         table.writer(share=(0, 2))
-    with pytest.raises(UsageError, match="move between partitions"):
+    with pytest.raises(UsageError, match="cross-partition table"):
         table.writer_numbers(rows((1, "a", 1)).drop_columns(["_row_kind"]), 2)
     assert below(store, WAREHOUSE) == before
 

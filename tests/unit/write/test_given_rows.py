@@ -79,7 +79,7 @@ def test_values_of_mappings_take_the_types_of_the_columns(wide):
         ([{"i": 1}, {"i": "x"}], SchemaError, r"column i: 'x' \(row 1\) does not fit TINYINT: pass a whole number, not 'x'"),
         ([{"i": 1}, {"i": 2**70, "m": {"a": "b"}}], SchemaError, r"(?s)column i: 1180591620717411303424 \(row 1\) .*; change the value.*column m: \{'a': 'b'\} \(row 1\) .*pass a whole number, not 'b'"),
         ([{"m": {"a": 1}}, {"m": {"a": 2**40}}], SchemaError, r"column m: \{'a': 1099511627776\} \(row 1\) does not fit MAP<STRING, INT>: .* out of range; .*widen"),
-        ([{"j": 1}, {"j": "x"}], SchemaError, "column j: the values do not go together"),
+        ([{"j": 1}, {"j": "x"}], SchemaError, "column j: the values have incompatible types"),
         ([{"j": 1}], SchemaError, "j: int64 given"),
         ([{"i": 1}, 2], UsageError, "row 1 is 2"),
         ([{1: 1}], UsageError, "row 0 is {1: 1}"),

@@ -95,10 +95,10 @@ def test_a_file_that_does_not_fit_is_refused_by_name_and_nothing_is_written(tabl
 @pytest.mark.parametrize(("call", "error", "told"), [
     (lambda table, inbox: table.load_files(inbox / "none.csv"), StorageError, "there is no file"),
     (lambda table, inbox: table.load_files(f"{inbox}/*.parquet"), UsageError, "no file matches"),
-    (lambda table, inbox: table.load_files([]), UsageError, "given no file"),
+    (lambda table, inbox: table.load_files([]), UsageError, "at least one file"),
     (lambda table, inbox: table.load_files(None), UsageError, "takes a path"),
     (lambda table, inbox: table.load_files(b"a.csv"), UsageError, "takes a path"),
-    (lambda table, inbox: table.load_files([7]), UsageError, "paths as texts"),
+    (lambda table, inbox: table.load_files([7]), UsageError, "paths as strings"),
     (lambda table, inbox: table.load_files(inbox, format="xml"), UsageError, "format is one of"),
     (lambda table, inbox: table.load_files(inbox, delimiter=";;"), UsageError, "one character"),
     (lambda table, inbox: table.load_files(inbox, nulls=3), UsageError, "nulls"),

@@ -24,7 +24,7 @@ KINDS = {
     "dynamic": ({"k": "BIGINT NOT NULL", "v": "STRING"}, ("k",), {"bucket": "-1"}),
     "postponed": ({"k": "BIGINT NOT NULL", "v": "STRING"}, ("k",), {"bucket": "-2"}),
 }
-LOST = r"a writer of /warehouse/db.db/t was dropped with rows that nobody took with changes\(\): they are lost, and their"
+LOST = r"a writer of /warehouse/db.db/t was dropped with rows that changes\(\) did not hand over: they are lost, and their"
 ROWS = pa.table({"k": range(100), "v": [str(number) for number in range(100)]})
 
 
@@ -48,7 +48,7 @@ def test_rows_that_nobody_took_are_told_of_and_their_files_deleted(kind, is_clos
     if is_closed:
         writer.close()
         assert data_files(root) != []
-    with pytest.warns(ResourceWarning, match=LOST + r" files are deleted; give writer.changes\(\) to table.commit"):
+    with pytest.warns(ResourceWarning, match=LOST + r" files are deleted; pass writer.changes\(\) to table.commit"):
         del writer
     assert data_files(root) == []
 
@@ -192,6 +192,6 @@ def test_the_end_of_the_process_is_told_and_raises_nothing(tmp_path, action):
     )  # fmt: skip
     assert done.returncode == 0
     if action == "always":
-        assert "was dropped with rows that nobody took" in done.stderr and "their files are orphans" in done.stderr
+        assert "was dropped with rows that changes() did not hand over" in done.stderr and "their files are orphans" in done.stderr
     else:
         assert done.stderr == ""
