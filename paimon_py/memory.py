@@ -26,7 +26,7 @@ def read_text(path: str) -> str | None:
     """The text of a small file of the system; None if there is none that can be read."""
     try:
         with io.FileIO(path) as file:
-            return file.read(1 << 16).decode("utf-8", "replace")  # type: ignore[union-attr]
+            return file.read(1 << 16).decode("utf-8", "replace")
     except OSError:
         return None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ RUNNER_BYTES = 256 << 20
 """What a runner takes on a machine whose process has no limit."""
 _ALLOCATOR = "ARROW_DEFAULT_MEMORY_POOL"
 
-Exec = Callable[[str, Sequence[str], Mapping[str, str]], object]
+Exec = Callable[[str, list[str], Mapping[str, str]], object]
 
 
 def runner_bytes(read: ReadText = read_text) -> int:
