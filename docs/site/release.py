@@ -1,6 +1,6 @@
 """Make a release: check, build twice, compare, list what it depends on. `python docs/site/release.py dist`.
 
-Writes the wheel, the source archive, `paimon_py-VERSION.cdx.json` (a CycloneDX list of all packages that an installation
+Writes the wheel, the source archive, `paimon_py-VERSION.cdx.json` (a CycloneDX list of all packages of an installation
 with every extra brings, with versions, licences and hashes), and `SHA256SUMS`. Uploads nothing. See docs/releasing.md.
 """
 
