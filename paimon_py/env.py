@@ -6,7 +6,6 @@ enforces it).
 
 from __future__ import annotations
 
-import contextlib
 import glob
 import io
 import itertools
@@ -22,6 +21,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar
 
 from paimon_py.arguments import as_python
 from paimon_py.errors import UsageError
+from paimon_py.file_locks import FileLock, mark_in_use, remove_if_abandoned, system_lock
+from paimon_py.memory import UNLIMITED, MemoryShares, memory_limit
 from paimon_py.observers import Observer, Observers
 from paimon_py.parallel import Budget, run_streams
 
@@ -30,11 +31,6 @@ if TYPE_CHECKING:
 
     from paimon_py.spec.credentials import Credentials
 
-try:
-    import fcntl
-except ImportError:  # there are no such locks on Windows
-    fcntl = None  # type: ignore[assignment]
-
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -42,9 +38,10 @@ MAP_ALIGNMENT = 1 << 16
 """Mapped parts of spilled files begin at a multiple of this number of bytes."""
 
 _REQUESTS_AT_ONCE = 64
+_OF_STREAMS = 4
 _SPILL_BUFFER_BYTES = 1 << 16
 _SPILL_PREFIX = "paimon-spill-"
-_SPILL_LOCK = "in-use"
+_SYSTEM_LOCK = system_lock()
 
 
 def environment() -> Mapping[str, str]:
@@ -225,11 +222,14 @@ class ThreadPool:
     """Runs work on a few threads, created for each call so that none outlives it.
 
     `threads`: the number of computing threads; None: one for each core that the process may use. `calls`: the number of
-    simultaneous calls of `map`; None: a few more than there are cores.
+    simultaneous calls of `map`; None: a few more than there are cores. `memory`: the total that computing work may use.
     """
 
-    def __init__(self, threads: int | None = None, calls: int | None = None) -> None:
-        self.threads = threads or usable_cores()
+    def __init__(
+        self, threads: int | None = None, calls: int | None = None, memory: MemoryShares = UNLIMITED
+    ) -> None:
+        self.threads = threads or memory.threads(usable_cores())
+        self._memory = memory
         self._calls = calls or min(8, (os.cpu_count() or 1) + 2)
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
@@ -249,6 +249,7 @@ class ThreadPool:
         self, begin: Callable[[T], Iterator[R]], items: Iterable[T], budget: Budget, *, in_order: bool = True
     ) -> Generator[R, None, None]:
         most = self.threads if budget.lanes is None else min(self.threads, budget.lanes)
+        budget = budget._replace(limit=self._memory.capped(budget.limit, _OF_STREAMS))
         return run_streams(begin, items, budget, threads=most, in_order=in_order)
 
     async def aside(self, function: Callable[[], R]) -> R:
@@ -340,8 +341,9 @@ class TemporarySpill:
     on a file in it, which the operating system releases with the process, marks it as in use.
     """
 
-    def __init__(self, directory: str | None = None) -> None:
+    def __init__(self, directory: str | None = None, lock: FileLock | None = _SYSTEM_LOCK) -> None:
         self._parent = directory
+        self._lock = lock
         self._made: tuple[int, str] | None = None
         self._numbers = itertools.count(1)
 
@@ -351,9 +353,9 @@ class TemporarySpill:
             import tempfile
 
             parent = self._parent or tempfile.gettempdir()
-            _remove_abandoned(parent)
+            _remove_abandoned(parent, self._lock)
             self._made = (process, tempfile.mkdtemp(prefix=_SPILL_PREFIX, dir=parent))
-            lock = _lock(self._made[1])
+            lock = mark_in_use(self._made[1], self._lock)
             weakref.finalize(self, _remove_tree, self._made[1], process, lock)
         return _LocalSpillFile(os.path.join(self._made[1], f"run-{next(self._numbers)}"))
 
@@ -404,40 +406,12 @@ def _remove_tree(directory: str, process: int, lock: int | None) -> None:
         os.close(lock)
 
 
-def _lock(directory: str) -> int | None:
-    """Mark a directory as in use while the returned file is open; None if it cannot be marked.
-
-    The file is locked before it is renamed into place, so it is never visible unlocked.
-    """
-    if fcntl is None:
-        return None
-    path = os.path.join(directory, _SPILL_LOCK)
-    file = os.open(path + ".new", os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.rename(path + ".new", path)
-    except OSError:
-        os.close(file)
-        return None
-    return file
-
-
-def _remove_abandoned(parent: str) -> None:
+def _remove_abandoned(parent: str, lock: FileLock | None) -> None:
     """Remove the directories of ended processes of this user; directories that are not certainly theirs are kept."""
-    if fcntl is None:
-        return
     import shutil
 
     for directory in glob.glob(os.path.join(glob.escape(parent), f"{_SPILL_PREFIX}*")):
-        with contextlib.suppress(OSError):
-            if os.lstat(directory).st_uid != os.getuid():
-                continue
-            file = os.open(os.path.join(directory, _SPILL_LOCK), os.O_RDWR)
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(directory, ignore_errors=True)
-            finally:
-                os.close(file)
+        remove_if_abandoned(directory, lock, partial(shutil.rmtree, ignore_errors=True))
 
 
 class Env:
@@ -449,32 +423,34 @@ class Env:
         credentials: returns the current credentials of stores; called again before they expire. None: options and the
             cloud's own chain are used.
         observers: called with events of tables (`Catalog.register_observer`).
+        memory: the default limits for parts of the library: shares of the given limit, or of the container's.
     """
 
-    __slots__ = ("clock", "credentials", "ids", "io", "observers", "pool", "spill")
+    __slots__ = ("clock", "credentials", "ids", "io", "memory", "observers", "pool", "spill")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self, clock: Clock | None = None, ids: Ids | None = None, pool: Pool | None = None,
         spill: SpillPlace | None = None, *,
         threads: int | None = None,
         io: Pool | None = None,
         credentials: Callable[[], Credentials] | None = None,
         observers: Iterable[Observer] = (),
+        memory_bytes: int | None = None,
     ) -> None:  # fmt: skip
-        """`threads`: the number of computing threads; None: one for each core that the process may use. A given pool
-        determines its own.
+        """`threads`: the number of computing threads; None: one for each core that the process may use, fewer if memory
+        is short. A given pool determines its own. `memory_bytes`: the memory that the process may use; None: the limit
+        of its container (control groups), if it has one.
 
         Raises: UsageError for a number below 1, and for threads in addition to a pool.
         """
-        threads = as_python(threads)
-        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-            raise UsageError(f"threads must be a whole number from 1, not {threads!r}")
+        memory_bytes, threads = _whole_number("memory_bytes", memory_bytes), _whole_number("threads", threads)
+        self.memory = MemoryShares(memory_limit() if memory_bytes is None else memory_bytes)
         if threads is not None and pool is not None:
             raise UsageError("give threads or a pool, not both: a pool has its own number of threads")
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or SystemIds()
         self.io: Pool = io or pool or ThreadPool(calls=_REQUESTS_AT_ONCE)
-        self.pool: Pool = pool or ThreadPool(threads)
+        self.pool: Pool = pool or ThreadPool(threads, memory=self.memory)
         self.spill: SpillPlace = spill or TemporarySpill()
         self.credentials = credentials
         self.observers = Observers(observers)
@@ -493,6 +469,14 @@ class Env:
 def is_distant(place: str) -> bool:
     """Whether the store of a path is distant, so that requests take long: whether the path is a URL."""
     return "://" in place
+
+
+def _whole_number(name: str, value: object) -> int | None:
+    """An argument that is a number from 1 if it is given."""
+    value = as_python(value)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise UsageError(f"{name} must be a whole number from 1, not {value!r}")
+    return value
 
 
 def _call(call: Callable[[], T]) -> T:

@@ -447,6 +447,8 @@ def as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
         from paimon_py.write.streams import open_stream
 
         return Schema(from_arrow_schema(open_stream(columns).schema))
+    if isinstance(columns, (Mapping, list, tuple)):
+        return Schema(columns)
     way = ""
     if isinstance(columns, TableSchema):
         way = "; Schema(schema.fields) has its columns"
@@ -454,8 +456,8 @@ def as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
         way = "; pass its .schema"
     elif hasattr(columns, "dtypes"):
         way = "; pyarrow.Schema.from_pandas(frame) creates one of a frame's columns"
-    elif isinstance(columns, (Mapping, list, tuple)):
-        way = '; Schema([("id", "BIGINT"), ("name", "STRING")]) names columns and types'
+    elif isinstance(columns, str):
+        way = '; {"id": "BIGINT", "name": "STRING"} names columns and types'
     raise UsageError(f"a table's schema is a pyarrow.Schema or a paimon_py.Schema, not {type(columns).__name__}{way}")
 
 

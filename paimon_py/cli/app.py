@@ -29,7 +29,9 @@ from paimon_py.cli.service import care
 from paimon_py.cli.talk import shown_log
 from paimon_py.cli.top import top
 from paimon_py.cli.tree import tree
+from paimon_py.env import environment
 from paimon_py.errors import PaimonError
+from paimon_py.service.memory import restart_frugally
 
 NAME = "paimon-py"
 _COMPLETE = "_PAIMON_PY_COMPLETE"
@@ -125,6 +127,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns: 0, 1 for an error (one line on stderr), 2 for wrong usage, 130 after an interrupt.
     """
+    if arguments is None and sys.argv[1:2] == [care.name]:
+        restart_frugally(environment())
     _speak_plainly()
     try:
         with _short_warnings():
@@ -139,6 +143,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(error.format_message())
     except (PaimonError, pa.ArrowException, OSError) as error:
         return _fail(str(error) or type(error).__name__)
+    except MemoryError as error:
+        return _fail(f"this needs more memory than the process gets: {error or 'it is used up'}")
     return code if isinstance(code, int) else 0
 
 

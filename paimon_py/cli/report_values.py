@@ -9,17 +9,13 @@ import numpy as np
 import pyarrow.compute as pc
 
 from paimon_py import Catalog, Finding, PaimonError, Table
-from paimon_py.compaction.plan import plan_compaction
-from paimon_py.errors import TableNotFoundError, UnsupportedError
+from paimon_py.errors import TableNotFoundError
 from paimon_py.metadata.commit_history import HistoryEntry
 from paimon_py.metrics.measures import TableMeasures, measure_table
-from paimon_py.spec.options import Options
-from paimon_py.spec.supported import check_compactable
 
 EDGES = (64 << 10, 1 << 20, 8 << 20, 32 << 20, 128 << 20, 512 << 20)
 """Upper bounds of the size classes of files; larger files form the last class."""
 _COMMITS = 100
-_TARGET = 128 << 20
 
 
 class Gain(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,20 +102,9 @@ def _gain(table: Table, measures: TableMeasures) -> Gain:
     expiry = table.expire_snapshots(dry_run=True)
     orphans = table.remove_orphans()
     return Gain(
-        files_before=measures.file_count, files_after=_files_after(table, measures),
+        files_before=measures.file_count,
+        files_after=measures.file_count if measures.files_after is None else measures.files_after,
         snapshots=len(expiry.snapshot_ids),
         freed_files=expiry.data_files + expiry.index_files + expiry.metadata_files, orphans=orphans.files,
         orphan_bytes=orphans.size_bytes,
     )  # fmt: skip
-
-
-def _files_after(table: Table, measures: TableMeasures) -> int:
-    """The approximate number of files after `compact()`: merged files have the target size."""
-    try:
-        check_compactable(table._newest)
-    except UnsupportedError:
-        return measures.file_count
-    target = Options(table._newest.options).find_size("target-file-size") or _TARGET
-    tasks = plan_compaction(table._newest_table, full=False, chosen=None)
-    merged = sum(len(task.files) for task in tasks)
-    return measures.file_count - merged + sum(max(1, -(-task.size_bytes // target)) for task in tasks)

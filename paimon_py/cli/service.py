@@ -17,6 +17,7 @@ from paimon_py.cli.sizes import size, size_text
 from paimon_py.cli.values import age, takes_place
 from paimon_py.env import Env, SystemClock
 from paimon_py.service import CareEntry, CareRound, CareRunner, CareSettings, HealthServer, StopFlag
+from paimon_py.service.memory import release_free_memory, runner_bytes
 
 
 def _age_or_never(text: str) -> timedelta | None:
@@ -43,20 +44,23 @@ def _address(text: str) -> tuple[str, int]:
 @click.option("--orphans-every", type=_age_or_never, default="1d", show_default=True, metavar="AGE|never")
 @click.option("--orphans-older-than", type=age, default="1d", show_default=True, metavar="AGE", help="Age of orphans.")
 @click.option("--threads", type=click.IntRange(1), help="Parallel merges; default: one per core.")
+@click.option("--memory", type=size, metavar="SIZE", help="Memory to use; default: the container's limit, or 256mb.")
 @click.option("--health", type=_address, metavar="[HOST:]PORT", help="Serve /healthz and /metrics on this address.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Lines on stdout.")
 @takes_place
 def care(  # noqa: PLR0913
     warehouse: str, every: timedelta, once: bool, databases: tuple[str, ...], budget_bytes: int | None,
     budget_time: timedelta | None, compacts: bool, expires: bool, orphans_every: timedelta | None,
-    orphans_older_than: timedelta, threads: int | None, health: tuple[str, int] | None, form: str,
+    orphans_older_than: timedelta, threads: int | None, memory: int | None, health: tuple[str, int] | None, form: str,
     options: Mapping[str, str],
 ) -> None:  # fmt: skip
     """Maintain all tables of a warehouse: compact, expire, and delete orphans; the most urgent tables first.
 
     Runs until SIGTERM or Ctrl-C, which stop work in progress cleanly. Any number of such processes may run.
     """
-    catalog = Catalog.open(warehouse, options, create=False, env=Env(threads=threads))
+    release_free_memory()
+    env = Env(threads=threads, memory_bytes=memory or runner_bytes())
+    catalog = Catalog.open(warehouse, options, create=False, env=env)
     settings = CareSettings(
         every=every, databases=databases, compacts=compacts, expires=expires, orphans_every=orphans_every,
         orphans_older_than=orphans_older_than, budget_bytes=budget_bytes, budget_time=budget_time,

@@ -185,6 +185,8 @@ class LevelsAbove:
             engine=_Looking(merging, self.rules, tuple(names), self.found),
             columns=tuple(field.name for field in fields),
             drop_deletes=merging.drop_deletes,
+            window_rows=merging.window.rows,
+            window_bytes=merging.window.size_bytes,
         )
         yield from merge(sources, plan)
 

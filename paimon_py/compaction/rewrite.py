@@ -20,7 +20,7 @@ from paimon_py.compaction.changelog import ChangelogEmitter, ChangelogEngine
 from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
 from paimon_py.files.writer import RollingWriter
 from paimon_py.lsm.groups import Engine
-from paimon_py.lsm.merge import WINDOW_BYTES, WINDOW_ROWS, Plan, RunSource, merge
+from paimon_py.lsm.merge import MergeWindow, Plan, RunSource, merge
 from paimon_py.lsm.order import MergeOrder
 from paimon_py.lsm.runs import SortedRun, oldest_first
 from paimon_py.spec.data_file import DataFile
@@ -41,7 +41,7 @@ class Merging(msgspec.Struct, frozen=True, kw_only=True):
     """How rows of one bucket become the rows of a compacted file.
 
     `fields`: all columns of the table. `read`: opens a file. `drop_deletes`: rows of kind −U and −D end here.
-    `telling`: where the changes are told, if they are.
+    `telling`: where the changes are told, if they are. `window`: the rows that are merged at once.
     """
 
     order: MergeOrder
@@ -50,6 +50,7 @@ class Merging(msgspec.Struct, frozen=True, kw_only=True):
     read: ReadFile
     drop_deletes: bool
     telling: ChangelogEmitter | None = None
+    window: MergeWindow = MergeWindow()
 
     @property
     def file_fields(self) -> tuple[Field, ...]:
@@ -101,7 +102,8 @@ def merged_rows(section: Sequence[SortedRun], merging: Merging) -> Iterator[pa.R
         engine=engine,
         columns=columns,
         drop_deletes=merging.drop_deletes,
-        window_rows=WINDOW_ROWS if len(sources) <= _MANY_RUNS else WINDOW_ROWS // 2,
+        window_rows=merging.window.rows if len(sources) <= _MANY_RUNS else merging.window.rows // 2,
+        window_bytes=merging.window.size_bytes,
     )
     yield from merge(sources, plan)
 
@@ -119,7 +121,7 @@ def guessed_row_bytes(file: SortedRun, columns: int) -> int:
 
 def _single(run: SortedRun, merging: Merging) -> Iterator[pa.RecordBatch]:
     fields = merging.file_fields
-    batch_rows = min(BATCH_ROWS, max(_LEAST_ROWS, WINDOW_BYTES // guessed_row_bytes(run, len(fields))))
+    batch_rows = min(BATCH_ROWS, max(_LEAST_ROWS, merging.window.size_bytes // guessed_row_bytes(run, len(fields))))
     drops = merging.drop_deletes and run.may_delete
     for file in run.files:
         for batch in merging.read(file, fields, batch_rows):

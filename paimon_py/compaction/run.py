@@ -36,6 +36,7 @@ from paimon_py.logs import COMPACTIONS, fields
 from paimon_py.lsm.changelog import ChangeRules
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.external_sort import ExternalSort
+from paimon_py.lsm.merge import MergeWindow
 from paimon_py.lsm.order import key_ranks, merge_order
 from paimon_py.lsm.spill import SpilledRuns, SpillSettings
 from paimon_py.lsm.writer import abort_all
@@ -149,6 +150,7 @@ class _Work:
             fields=self._schema.fields,
             read=self._read,
             drop_deletes=task.drop_deletes,
+            window=MergeWindow().within(self._root.env.memory),
         )
         lookup = LevelsAbove(self._rules, task.files, task.higher_files, self._read_above, self._schema.key_fields)
         before: list[DataFile] = []

@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.compaction.picker import PickerSettings
 from paimon_py.doctor.facts import Facts
 from paimon_py.doctor.finding import NOTE, PROBLEM, SEVERITIES, WARNING, Finding, bucket_label
 from paimon_py.doctor.history_checks import HISTORY_CHECKS
 from paimon_py.doctor.iceberg_checks import fresh_iceberg, right_iceberg, whole_iceberg
 from paimon_py.doctor.option_checks import contradicting_options, senseless_option
+from paimon_py.doctor.thresholds import RunLimits, has_many_manifests
 from paimon_py.errors import OptionError
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.spec.options import Options
@@ -104,7 +104,7 @@ def small_files(facts: Facts) -> Iterator[Finding]:
 
 def level_0(facts: Facts) -> Iterator[Finding]:
     """Check that level 0 does not pile up beyond what writers wait for."""
-    limit = PickerSettings.of(Options(facts.options)).stop_trigger
+    limit = RunLimits.of(Options(facts.options)).stop
     worst = _worst(facts.buckets, "level0_count", limit + 1)
     if len(worst) and facts.is_keyed:
         most = _first(worst, "level0_count")
@@ -117,17 +117,17 @@ def level_0(facts: Facts) -> Iterator[Finding]:
 
 def read_amplification(facts: Facts) -> Iterator[Finding]:
     """Check how many sorted runs a reader merges in a bucket, on average over the rows."""
-    trigger = PickerSettings.of(Options(facts.options)).compaction_trigger
+    limits = RunLimits.of(Options(facts.options))
     rows = pc.sum(facts.buckets["record_count"]).as_py() or 0
     if not facts.is_keyed or not rows:
         return
     mean = pc.sum(pc.multiply(facts.buckets["record_count"], facts.buckets["run_count"])).as_py() / rows
-    if mean > trigger:
-        worst = _worst(facts.buckets, "run_count", trigger + 1)
+    if limits.is_amplified(mean):
+        worst = _worst(facts.buckets, "run_count", limits.trigger + 1)
         yield Finding(
             code="read-amplification", severity=WARNING, figure=round(mean, 1), mend=COMPACT,
             option="num-sorted-run.compaction-trigger",
-            message=f"readers merge {mean:.1f} sorted runs for a row; compactions begin at {trigger}",
+            message=f"readers merge {mean:.1f} sorted runs for a row; compactions begin at {limits.trigger}",
             places=_places(worst, "run_count", "sorted runs"),
         )  # fmt: skip
 
@@ -160,8 +160,8 @@ def skewed_buckets(facts: Facts) -> Iterator[Finding]:
 
 def skewed_keys(facts: Facts) -> Iterator[Finding]:
     """Check that no key is written alone again and again."""
-    trigger = PickerSettings.of(Options(facts.options)).stop_trigger
-    worst = _worst(facts.buckets, "repeated_count", trigger + 1)
+    limit = RunLimits.of(Options(facts.options)).stop
+    worst = _worst(facts.buckets, "repeated_count", limit + 1)
     if len(worst) and facts.is_keyed:
         most = _first(worst, "repeated_count")
         yield Finding(
@@ -174,7 +174,7 @@ def skewed_keys(facts: Facts) -> Iterator[Finding]:
 def grown_manifests(facts: Facts) -> Iterator[Finding]:
     """Check that plans read few manifests, and few entries that cancel each other."""
     found, settings = facts.manifests, ManifestSettings.of(Options(facts.options))
-    if found.small > settings.merge_min_count:
+    if has_many_manifests(found.small, settings):
         yield Finding(
             code="many-manifests", severity=WARNING, figure=found.small, option="manifest.merge-min-count",
             message=f"{found.small:,} of {_many(found.count, 'manifest')} are small", mend="table.compact_manifests()",

@@ -273,8 +273,8 @@ _ZERO64 = literal_array([0, -(1 << 63)], Atomic(Root.BIGINT))
 
 def _text_test(leaf: TextMatch) -> Test:
     pattern = leaf.pattern.data if isinstance(leaf.pattern, BinaryValue) else leaf.pattern
-    if leaf.test == "like":
-        kernel, pattern = pc.match_substring_regex, like.regex(str(pattern))
+    if leaf.test in ("like", "ilike"):
+        kernel, pattern = pc.match_substring_regex, like.regex(str(pattern), ignore_case=leaf.test == "ilike")
     else:
         kernel = {"starts_with": pc.starts_with, "ends_with": pc.ends_with, "contains": pc.match_substring}[leaf.test]
     if leaf.negated:

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr import like
-from paimon_py.expr.coerce import BINARY, ORDERED, TEXT, fit
+from paimon_py.expr.coerce import BINARY, ORDERED, TEXT, fit, special_float
 from paimon_py.expr.literal import BinaryValue, LiteralValue
-from paimon_py.expr.pairs import check_comparable
+from paimon_py.expr.pairs import FLOATS, check_comparable
 from paimon_py.expr.predicate import (
     INVERSE,
     And,
@@ -112,6 +112,9 @@ class _Binder:
     def _pair(self, leaf: CompareColumns, operator: Operator) -> Predicate:
         left = self._resolve(leaf.left)
         if len(leaf.right.path) == 1 and leaf.right.name not in self._fields:
+            special = special_float(leaf.right.name)
+            if special is not None and isinstance(left.type, Atomic) and left.type.root in FLOATS:
+                return self._leaf(Compare(leaf.left, operator, special), False)
             raise UsageError(f"{_unknown(leaf.right, 0, self._fields)}. Text is written in 'single quotes'")
         right = self._resolve(leaf.right)
         for column in (left, right):
@@ -218,12 +221,15 @@ def _bind_in(column: Ref, type_: Atomic, leaf: In, negated: bool) -> Predicate:
 
 def _bind_text(column: Ref, type_: Atomic, leaf: TextMatch, negated: bool) -> Predicate:
     wanted = str if type_.root in TEXT else BinaryValue if type_.root in BINARY else None
-    if wanted is None or (wanted is BinaryValue and leaf.test == "like"):
+    if wanted is None or (wanted is BinaryValue and leaf.test in ("like", "ilike")):
         raise UsageError(f"{column} is {type_.root.value}: {leaf.test} applies to text columns only")
     if not isinstance(leaf.pattern, wanted):
         raise UsageError(f"{column} is {type_.root.value}, but the pattern of {leaf.test} is {leaf.pattern!r}")
     if leaf.test == "like" and isinstance(leaf.pattern, str):
         return _bind_like(column, leaf.pattern, negated)
+    if leaf.test == "ilike" and isinstance(leaf.pattern, str):
+        every = like.pieces(leaf.pattern) == (like.Wildcard(like.ANY_TEXT),)
+        return _always(column, not negated) if every else TextMatch(column, "ilike", leaf.pattern, negated)
     if leaf.pattern in ("", BinaryValue(b"")):
         return _always(column, not negated)
     return TextMatch(column, leaf.test, leaf.pattern, negated)

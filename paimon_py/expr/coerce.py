@@ -43,6 +43,7 @@ _FLOAT_MAX = float(np.finfo(np.float32).max)
 _DOUBLE_MAX = float(np.finfo(np.float64).max)
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _BEYOND = 80
+_SPECIAL = {"nan": math.nan, "infinity": math.inf, "inf": math.inf, "-infinity": -math.inf, "-inf": -math.inf}
 
 Fitted = Union[bool, tuple[Operator, LiteralValue]]
 
@@ -134,11 +135,20 @@ def _floor(number: Decimal | float, scale: int) -> tuple[int, bool]:
 
 def _number(type_: Atomic, literal: LiteralValue, where: str) -> Decimal | float:
     """The exact value as a Decimal; floats only for NaN and the infinities."""
+    if isinstance(literal, str) and type_.root in (Root.FLOAT, Root.DOUBLE):
+        special = special_float(literal)
+        if special is not None:
+            return special
     if isinstance(literal, bool) or not isinstance(literal, (int, float, DecimalValue)):
         _wrong(type_, literal, where, "a number")
     if isinstance(literal, float):
         return Decimal(literal) if math.isfinite(literal) else literal
     return Decimal(literal) if isinstance(literal, int) else Decimal(literal.text)
+
+
+def special_float(text: str) -> float | None:
+    """NaN or an infinity by its name, in any case; None for anything else."""
+    return _SPECIAL.get(text.casefold())
 
 
 def _shortest(literal: LiteralValue) -> LiteralValue:

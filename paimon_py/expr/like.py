@@ -68,13 +68,13 @@ def prefix(pattern: str) -> str:
     return first[0].text if first and isinstance(first[0], Plain) else ""
 
 
-def regex(pattern: str) -> str:
-    """The pattern for RE2: matches the whole string, including newlines, case-sensitive."""
+def regex(pattern: str, *, ignore_case: bool = False) -> str:
+    """The pattern for RE2: matches the whole string, including newlines, case-sensitive unless `ignore_case`."""
     body = [
         _escape(piece.text) if isinstance(piece, Plain) else (".*" if piece.sign == ANY_TEXT else ".")
         for piece in pieces(pattern)
     ]
-    return "(?s)\\A" + "".join(body) + "\\z"
+    return ("(?is)" if ignore_case else "(?s)") + "\\A" + "".join(body) + "\\z"
 
 
 def _escape(text: str) -> str:

@@ -24,7 +24,7 @@ from paimon_py.spec.types import DataType, VariantPart
 from paimon_py.spec.variant_paths import part_of
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">="]
-TextTest = Literal["starts_with", "ends_with", "contains", "like"]
+TextTest = Literal["starts_with", "ends_with", "contains", "like", "ilike"]
 
 INVERSE: dict[Operator, Operator] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
 _SHOWN = 20
@@ -130,7 +130,10 @@ class IsNull(_Base, frozen=True, tag="is_null"):
 
 
 class TextMatch(_Base, frozen=True, tag="text"):
-    """column starts with, ends with, contains, or is LIKE a pattern (`%` any text, `_` one character, `\\` escapes)."""
+    """column starts with, ends with, contains, or is LIKE a pattern (`%` any text, `_` one character, `\\` escapes).
+
+    `ilike` is LIKE without regard to case.
+    """
 
     column: Ref
     test: TextTest
@@ -259,6 +262,13 @@ class Column(Calculable, ApiHints):
     def like(self, pattern: str) -> TextMatch:
         """Rows whose string matches SQL's LIKE: `%` is any string, `_` one character, a backslash escapes the next."""
         return self._text("like", pattern)
+
+    def ilike(self, pattern: str) -> TextMatch:
+        """Rows whose text fits the pattern of `like` if upper and lower case count as equal.
+
+        No file is skipped by its bounds: they are in the order of the bytes.
+        """
+        return self._text("ilike", pattern)
 
     def variant(self, path: str, type: str | DataType = "VARIANT", *, or_null: bool = False) -> VariantColumn:
         """A part of a VARIANT column, for `columns=` and `where=`: `col("payload").variant("$.user.id", "BIGINT")`.

@@ -174,7 +174,7 @@ def _values_may(leaf: Compare | In | TextMatch, low: pa.Array, high: pa.Array, t
     pattern = leaf.pattern.data if isinstance(leaf.pattern, BinaryValue) else leaf.pattern.encode("utf-8")
     if leaf.test == "like":
         pattern = like.prefix(str(leaf.pattern)).encode("utf-8")
-    if not pattern or leaf.test in ("ends_with", "contains") or (leaf.negated and leaf.test == "like"):
+    if not pattern or leaf.test in ("ends_with", "contains", "ilike") or (leaf.negated and leaf.test == "like"):
         return None
     return _prefix_may(pattern, leaf.negated, low.cast(pa.binary()), high.cast(pa.binary()))
 

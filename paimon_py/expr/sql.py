@@ -7,21 +7,24 @@ Grammar, keywords in any case:
     not     = { NOT } test
     test    = "(" or ")" | TRUE | FALSE | column
             | value ( = == != <> < <= > >= ) value            at least one side a column
-            | column IS [NOT] NULL
+            | column IS [NOT] ( NULL | TRUE | FALSE | UNKNOWN | NAN )
             | column IS [NOT] DISTINCT FROM ( value | NULL )  NULL counts as a value
             | column [NOT] IN "(" literal { "," literal } ")"
             | column [NOT] BETWEEN value AND value
-            | column [NOT] LIKE text [ ESCAPE text ]
+            | column [NOT] ( LIKE | ILIKE ) text [ ESCAPE text ]
+            | ( STARTS_WITH | ENDS_WITH | CONTAINS ) "(" column "," text ")" | ISNAN "(" column ")"
     value   = column | literal
     column  = name { "." name }                               name, "name" or `name`
     literal = number | 'text' | X'hex' | TRUE | FALSE | NULL | DATE 'text' | TIME 'text' | TIMESTAMP 'text'
 
 In `'text'` two quotes stand for one; a backslash is special only in LIKE. Numbers are exact decimals. DATE, TIME
-and TIMESTAMP are keywords only before a text, so columns may have these names.
+and TIMESTAMP are keywords only before a text, so columns may have these names. NaN and Infinity are numbers beside a
+FLOAT or DOUBLE column if no column has that name; `'NaN'` always is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import NoReturn
@@ -48,6 +51,7 @@ from paimon_py.expr.predicate import (
     Predicate,
     Ref,
     TextMatch,
+    TextTest,
     distinct,
     join_predicates,
 )
@@ -60,6 +64,12 @@ _OPERATORS: dict[str, Operator] = {
 }  # fmt: skip
 _MIRROR: dict[Operator, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _CALCULATING = frozenset(["(", "+", "-", "*", "/", "||"])
+_LIKES: dict[str, TextTest] = {"LIKE": "like", "ILIKE": "ilike"}
+_NAN_TESTS = ("ISNAN", "IS_NAN")
+_TESTS: dict[str, TextTest] = {
+    **dict.fromkeys(("STARTS_WITH", "STARTSWITH"), "starts_with"),
+    **dict.fromkeys(("ENDS_WITH", "ENDSWITH"), "ends_with"), "CONTAINS": "contains",
+}  # fmt: skip
 _RESERVED = frozenset(["AND", "OR", "NOT", "IN", "BETWEEN", "IS", "NULL", "LIKE", "ESCAPE", "TRUE", "FALSE"])
 _TYPED: dict[str, tuple[Callable[[str], LiteralValue | None], str]] = {
     "DATE": (parse_date, "yyyy-mm-dd"),
@@ -101,8 +111,7 @@ class _Terms:
 
     def expect_end(self) -> None:
         if self._token.kind != "end":
-            hint = ": conditions have no functions and no arithmetic" if self._token.keyword in _CALCULATING else ""
-            self._fail(f"expected AND, OR or the end, not {self._token_text()}{hint}")
+            self._fail(f"expected AND, OR or the end, not {self._token_text()}{_advice(self._token.keyword)}")
 
     def column(self) -> Ref:
         path = [self._name()]
@@ -230,6 +239,8 @@ class Conditions(_Terms):
             self._expect(")")
             return predicate
         start = self._token
+        if (start.keyword in _TESTS or start.keyword in _NAN_TESTS) and self._tokens[self._at + 1].keyword == "(":
+            return self._test_function(start.keyword)
         if self._at_column():
             return self._of_column(self.column())
         literal = self._literal()
@@ -255,10 +266,11 @@ class Conditions(_Terms):
             return self._in(column, negated)
         if self._accept("BETWEEN"):
             return self._between(column, negated)
-        if self._accept("LIKE"):
-            return self._like(column, negated)
+        for test in _LIKES:
+            if self._accept(test):
+                return self._like(column, test, negated)
         if negated:
-            self._fail(f"expected IN, BETWEEN or LIKE after NOT, not {self._token_text()}")
+            self._fail(f"expected IN, BETWEEN, LIKE or ILIKE after NOT, not {self._token_text()}")
         return IsTrue(column)
 
     def _compare(self, column: Ref, operator: Operator, literal: LiteralValue | None, start: Token) -> Predicate:
@@ -268,11 +280,40 @@ class Conditions(_Terms):
 
     def _is(self, column: Ref, *, negated: bool) -> Predicate:
         if not self._accept("DISTINCT"):
-            self._expect("NULL")
-            return IsNull(column, negated=negated)
+            return self._is_special(column, negated)
         self._expect("FROM")
         found = distinct(column, self.column() if self._at_column() else self._literal())
         return Not(found) if negated else found
+
+    def _is_special(self, column: Ref, negated: bool) -> Predicate:
+        """Tests that are never unknown: NULL is neither true nor false nor NaN."""
+        token = self._token
+        if self._accept("NULL"):
+            return IsNull(column, negated=negated)
+        found: Predicate
+        if self._accept("UNKNOWN"):
+            found = And((IsNull(column), Or((IsTrue(column), IsNull(column)))))  # only BOOLEAN columns are unknown
+        elif token.keyword in ("TRUE", "FALSE"):
+            self._at += 1
+            held = IsTrue(column) if token.keyword == "TRUE" else Not(IsTrue(column))
+            found = And((IsNull(column, negated=True), held))
+        elif self._accept("NAN"):
+            found = And((IsNull(column, negated=True), Compare(column, "==", math.nan)))
+        else:
+            self._fail(f"expected NULL, TRUE, FALSE, UNKNOWN, NAN or DISTINCT FROM, not {self._token_text()}")
+        return Not(found) if negated else found
+
+    def _test_function(self, keyword: str) -> Predicate:
+        self._at += 1
+        self._expect("(")
+        column = self.column()
+        if keyword in _NAN_TESTS:
+            self._expect(")")
+            return Compare(column, "==", math.nan)
+        self._expect(",")
+        text = self._string(f"{keyword}({column.name},")
+        self._expect(")")
+        return TextMatch(column, _TESTS[keyword], text)
 
     def _with_value(self, column: Ref, operator: Operator) -> Predicate:
         start = self._token
@@ -300,15 +341,15 @@ class Conditions(_Terms):
         both = And((low, self._with_value(column, "<=")))
         return Not(both) if negated else both
 
-    def _like(self, column: Ref, negated: bool) -> Predicate:
-        pattern = self._string("LIKE")
+    def _like(self, column: Ref, keyword: str, negated: bool) -> Predicate:
+        pattern = self._string(keyword)
         if self._accept("ESCAPE"):
             token = self._token
             escape = self._string("ESCAPE")
             if len(escape) != 1:
                 self._fail("ESCAPE takes one character", token)
             pattern = self._with_backslashes(pattern, escape, token)
-        match = TextMatch(column, "like", pattern)
+        match = TextMatch(column, _LIKES[keyword], pattern)
         return Not(match) if negated else match
 
     def _with_backslashes(self, pattern: str, escape: str, token: Token) -> str:
@@ -326,3 +367,15 @@ class Conditions(_Terms):
             written.append(sign)
             position += 1
         return "".join(written)
+
+
+def _advice(keyword: str) -> str:
+    """What to write where a condition goes on with something that conditions do not have."""
+    if keyword in _CALCULATING:
+        return (
+            ": conditions have no functions and no arithmetic; filter the rows that a scan gives, or ask "
+            "catalog.sql(\"SELECT … WHERE lower(a) = 'x'\")"
+        )
+    if keyword in ("RLIKE", "REGEXP", "SIMILAR", "GLOB"):
+        return ": conditions have no regular expressions; write LIKE 'a%' or ILIKE 'a%'"
+    return ""

@@ -30,6 +30,7 @@ from paimon_py.lsm.groups import Engine, Groups, Merged
 from paimon_py.lsm.order import MergeOrder, sort_batch
 from paimon_py.lsm.probe import Key, KeyProbe
 from paimon_py.lsm.sort_encoding import combine_chunks
+from paimon_py.memory import MemoryShares
 from paimon_py.spec.schema import VALUE_KIND
 
 WINDOW_ROWS = 131_072
@@ -39,6 +40,19 @@ _GROWTH = 4
 _LEAST_SHARE = 256
 _LEAST_OF_WIDE = 4
 _BATCH_ROWS = 65_536
+_OF_WINDOWS = 32
+
+
+class MergeWindow(msgspec.Struct, frozen=True):
+    """The size of a window: the rows that are merged at once, and their bytes. Two of them are in memory."""
+
+    rows: int = WINDOW_ROWS
+    size_bytes: int = WINDOW_BYTES
+
+    def within(self, memory: MemoryShares) -> MergeWindow:
+        """A window with fewer rows and bytes, in proportion, where the process has little memory."""
+        size = memory.capped(self.size_bytes, _OF_WINDOWS)
+        return MergeWindow(max(_LEAST_SHARE, self.rows * size // self.size_bytes), size)
 
 
 class RunSource(msgspec.Struct, frozen=True):

@@ -123,7 +123,7 @@ class _Round:
 
     def _write(self, count: int, entries: Sequence[ManifestEntry], tally: ProgressCounter) -> Writer:
         """A writer that writes the rows of these files, oldest first, to `count` buckets."""
-        settings = WriterSettings.of(self._schema, buckets=count, compacts=True)
+        settings = WriterSettings.of(self._schema, buckets=count, compacts=True, memory=self._root.env.memory)
         with Writer(self._files, settings) as writer:
             if writer.base != Base.of(self._snapshot):
                 raise CommitConflictError("others committed while waiting rows were published", table=self._root.path)

@@ -143,8 +143,8 @@ def rewriter(table: OpenTable, buckets: int) -> Writer:
     overwrite adds to the top level.
     """
     in_one_run = _goes_on_top(table.schema)
-    schema = table.schema
-    settings = WriterSettings.in_one_run(schema, buckets) if in_one_run else WriterSettings.of(schema, buckets=buckets)
+    of = WriterSettings.in_one_run if in_one_run else WriterSettings.of
+    settings = of(table.schema, buckets=buckets, memory=table.root.env.memory)
     return Writer(table, settings.without_changelog, ignore_existing=True)
 
 

@@ -39,6 +39,7 @@ from paimon_py.spec.types import DataType
 from paimon_py.storage.store import FileMissingError, OpenWrite, new_file
 
 CACHE_BYTES = 256 << 20
+_OF_CACHE = 16
 PART_ENTRIES = 65_536
 """The number of entries that are processed together if most of them may be skipped."""
 
@@ -65,11 +66,12 @@ class Manifests:
     Files below `manifest/` never change, so decoded files are cached, bounded in bytes.
     """
 
-    def __init__(self, store: ManifestStore, path: str, env: Env, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, store: ManifestStore, path: str, env: Env, cache_bytes: int | None = None) -> None:
         self._store = store
         self._path = path
         self._env = env
-        self._cache = ManifestCache(cache_bytes)
+        capped = env.memory.capped(CACHE_BYTES, _OF_CACHE)
+        self._cache = ManifestCache(capped if cache_bytes is None else cache_bytes)
         self._lists: OrderedDict[str, tuple[ManifestFile, ...]] = OrderedDict()
         self._indexes: OrderedDict[str, tuple[IndexEntry, ...]] = OrderedDict()
 

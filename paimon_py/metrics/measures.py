@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -12,10 +12,13 @@ from paimon_py.compaction.plan import plan_compaction
 from paimon_py.errors import UnsupportedError
 from paimon_py.html import AsPage
 from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.options import Options
 from paimon_py.spec.supported import check_compactable
 
 if TYPE_CHECKING:
     from paimon_py.table.table import Table
+
+_TARGET = 128 << 20
 
 
 class BucketLevel(msgspec.Struct, frozen=True):
@@ -48,6 +51,7 @@ class TableMeasures(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         sorted_runs_max: most sorted runs in one bucket; 0 for a table without primary key.
         buckets: buckets that have files.
         backlog_files, backlog_bytes: what `compact()` would merge now; None where paimon_py cannot compact the table.
+        files_after: data files that would be left then, about: merged files are as large as the target.
         consumers: lag of each consumer.
     """
 
@@ -63,6 +67,7 @@ class TableMeasures(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     buckets: int = 0
     backlog_files: int | None = 0
     backlog_bytes: int | None = 0
+    files_after: int | None = 0
     consumers: tuple[ConsumerLag, ...] = ()
 
     @property
@@ -91,7 +96,7 @@ def measure_table(table: Table) -> TableMeasures:
     latest = table.snapshot()
     last = 0 if latest is None else latest.id
     found = table.levels()
-    backlog = _backlog(table, found)
+    backlog = _backlog(table, found) or _Backlog(None, None, None)
     level0 = found.filter(pc.equal(found["level"], 0))
     buckets = found.group_by(["partition", "bucket"], use_threads=False).aggregate([])
     lags = (ConsumerLag(one.name, max(0, last + 1 - one.next_snapshot_id)) for one in table.consumers())
@@ -100,22 +105,35 @@ def measure_table(table: Table) -> TableMeasures:
         snapshot_age_seconds=None if latest is None else max(0, now - latest.time_millis) / 1000,
         snapshots=len(root.snapshots.ids()), tags=len(table.tags()), levels=_by_level(found),
         level0_files_max=_most(level0["file_count"]), sorted_runs_max=_runs(found) if table.schema.primary_keys else 0,
-        buckets=buckets.num_rows, backlog_files=None if backlog is None else backlog[0],
-        backlog_bytes=None if backlog is None else backlog[1],
+        buckets=buckets.num_rows, backlog_files=backlog.files, backlog_bytes=backlog.size_bytes,
+        files_after=backlog.files_after,
         consumers=tuple(sorted(lags, key=lambda one: one.name)),
     )  # fmt: skip
 
 
-def _backlog(table: Table, found: pa.Table) -> tuple[int, int] | None:
-    """Files and bytes that a compaction would merge now; None where the table cannot be compacted here."""
+class _Backlog(NamedTuple):
+    """Files and bytes that a compaction would merge now, and the files of the table after it."""
+
+    files: int | None
+    size_bytes: int | None
+    files_after: int | None
+
+
+def _backlog(table: Table, found: pa.Table) -> _Backlog | None:
+    """What a compaction would do; None where the table cannot be compacted here."""
     try:
         check_compactable(table._newest)
     except UnsupportedError:
         return None
     tasks = plan_compaction(table._newest_table, full=False, chosen=None)
     files, size = sum(len(task.files) for task in tasks), sum(task.size_bytes for task in tasks)
+    target = Options(table._newest.options).find_size("target-file-size") or _TARGET
+    merged = sum(max(1, -(-task.size_bytes // target)) for task in tasks)
     waiting = found.filter(pc.equal(found["bucket"], POSTPONE_BUCKET))
-    return files + _sum(waiting["file_count"]), size + _sum(waiting["file_size_in_bytes"])
+    return _Backlog(
+        files + _sum(waiting["file_count"]), size + _sum(waiting["file_size_in_bytes"]),
+        _sum(found["file_count"]) - files + merged,
+    )  # fmt: skip
 
 
 def _by_level(found: pa.Table) -> tuple[BucketLevel, ...]:

@@ -153,7 +153,7 @@ class AppendRows:
     @contextlib.contextmanager
     def _writing(self, snapshot: Snapshot | None) -> Iterator[_Writers]:
         """Writers of changes relative to a snapshot; everything is deleted if the block fails."""
-        settings = WriterSettings.of(self._schema, compacts=False)
+        settings = WriterSettings.of(self._schema, compacts=False, memory=self._root.env.memory)
         with undone_by(self.discard, self._root, snapshot), contextlib.ExitStack() as stack:
             again = new = stack.enter_context(Writer(self._files.under(self._stored), settings))
             if self._stored is not self._schema:

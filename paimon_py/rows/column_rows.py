@@ -186,7 +186,7 @@ class ColumnRows:
     @contextlib.contextmanager
     def _writing(self, snapshot: Snapshot | None) -> Iterator[Writer]:
         """A writer of new rows relative to a snapshot; everything is deleted if the block fails."""
-        settings = WriterSettings.of(self._schema, compacts=False)
+        settings = WriterSettings.of(self._schema, compacts=False, memory=self._root.env.memory)
         with undone_by(self.discard, self._root, snapshot), Writer(self._files, settings) as writer:
             yield writer
 

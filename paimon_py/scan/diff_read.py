@@ -24,6 +24,7 @@ from paimon_py.lsm.merge import RunSource, merge
 from paimon_py.lsm.order import MergeOrder
 from paimon_py.lsm.same_values import same_values
 from paimon_py.lsm.sort_encoding import combine_chunks
+from paimon_py.memory import MemoryShares
 from paimon_py.scan.request import Request, keep, keys_only
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds, texts_of
 from paimon_py.scan.split import Compared, Split
@@ -39,8 +40,10 @@ _STATE_FIELD = pa.field(_STATE, pa.int8(), nullable=False)
 _ALIVE = text_array(["+I", "+U"])
 
 
-def read_difference(request: Request, compared: Compared, read: ReadRun) -> Iterator[pa.RecordBatch]:
-    """The changes of keys between two states. `read`: reads the rows of one run.
+def read_difference(
+    request: Request, compared: Compared, read: ReadRun, memory: MemoryShares
+) -> Iterator[pa.RecordBatch]:
+    """The changes of keys between two states. `read`: reads the rows of one run. `memory`: what the process has.
 
     Shapes: out — non-empty batches of `request.arrow_schema` and `_row_kind`.
     Cost: two merge windows in memory plus the readers of the runs; with old rows everything is read twice.
@@ -53,11 +56,11 @@ def read_difference(request: Request, compared: Compared, read: ReadRun) -> Iter
     else:
         tells = ("stored" if stored else "net",)
     for tell in tells:
-        yield from _differences(request, asked, compared, read, tell)
+        yield from _differences(request, asked, compared, read, tell, memory)
 
 
 def _differences(
-    request: Request, asked: Request, compared: Compared, read: ReadRun, tell: _Tell
+    request: Request, asked: Request, compared: Compared, read: ReadRun, tell: _Tell, memory: MemoryShares
 ) -> Iterator[pa.RecordBatch]:
     sources = [
         _source(asked, run, state, read)
@@ -70,7 +73,7 @@ def _differences(
     mask = None if request.predicate is None else prepare(request.predicate)
     schema = request.arrow_schema.append(ROW_KIND_FIELD)
     names = [*request.columns, ROW_KIND_COLUMN]
-    plan = read_plan(order, engine, columns, drop_deletes=False)
+    plan = read_plan(order, engine, columns, drop_deletes=False, memory=memory)
     for batch in merge(sources, plan):
         changed = keep(batch.filter(pc.is_valid(batch.column(ROW_KIND_COLUMN))), mask)
         if changed.num_rows:

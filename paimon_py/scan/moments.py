@@ -92,6 +92,11 @@ def limit_before(name: str, given: datetime | timedelta | str | int, now_millis:
     given = cast("datetime | timedelta | str | int", as_age(given))
     if isinstance(given, timedelta):
         return now_millis - age_of(name, given)
+    if isinstance(given, str) and not given.strip()[:4].isdigit():
+        raise UsageError(
+            f"{name} must be an age such as '7d', '12h' or timedelta(days=7), or a time such as 2024-01-31T10:00:00,"
+            f" not {given!r}"
+        )
     found = millis_of(name, given)
     if not isinstance(given, (str, date)) and 0 < found < _NO_TIME <= now_millis:
         raise UsageError(

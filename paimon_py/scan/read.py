@@ -77,7 +77,7 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
             return read_split(root, own, run, meter)
 
         if request.schema.primary_keys:
-            yield from read_difference(request, split.compared, rows)
+            yield from read_difference(request, split.compared, rows, root.env.memory)
         else:
             from paimon_py.scan.bag_read import read_bag_difference
 
@@ -274,7 +274,10 @@ class _SplitReader:
         sources = [self._source(section, run, fields, mask) for run in _sorted_runs(section)]
         columns = tuple(field.name for field in (*self._fields, *self._kinds)) or (order.keys[0].name,)
         first_rows = self._request.first_rows
-        return merge(sources, read_plan(order, engine, columns, drop_deletes=not self._kinds, first_rows=first_rows))
+        plan = read_plan(
+            order, engine, columns, drop_deletes=not self._kinds, memory=self._root.env.memory, first_rows=first_rows
+        )
+        return merge(sources, plan)
 
     def _source(self, section: Section, run: SortedRun, fields: tuple[Field, ...], mask: Filter | None) -> RunSource:
         def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:

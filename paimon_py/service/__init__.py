@@ -7,12 +7,16 @@ are safe beside writers, readers and other runners; nothing is kept outside the 
 from __future__ import annotations
 
 from paimon_py.service.health import HealthServer
+from paimon_py.service.pressure import wait_for_compaction
 from paimon_py.service.runner import CareRunner, CareState
 from paimon_py.service.settings import CareSettings
 from paimon_py.service.stop import StopFlag
 from paimon_py.service.values import CareEntry, CareRound
 
-__all__ = ["CareEntry", "CareRound", "CareRunner", "CareSettings", "CareState", "HealthServer", "StopFlag"]
+__all__ = [
+    "CareEntry", "CareRound", "CareRunner", "CareSettings", "CareState", "HealthServer", "StopFlag",
+    "wait_for_compaction",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

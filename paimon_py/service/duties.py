@@ -10,6 +10,7 @@ import msgspec
 from paimon_py.compaction.compact import Compactor
 from paimon_py.compaction.task import CompactionTask
 from paimon_py.doctor.gather import manifest_facts
+from paimon_py.doctor.thresholds import has_many_manifests
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.maintain.cleanup.expire_partitions import leave_out_expired
 from paimon_py.metadata.manifest_merge import ManifestSettings
@@ -96,7 +97,7 @@ def merge_manifests(table: Table) -> None:
     latest, schema = table._root.latest(), table._newest
     options = Options(schema.options)
     found, settings = manifest_facts(table._root, latest, options), ManifestSettings.of(options)
-    if found.small > settings.merge_min_count:
+    if has_many_manifests(found.small, settings):
         table.compact_manifests()
 
 

@@ -20,6 +20,7 @@ from paimon_py.service.duties import (
     expiry_steps,
     merge_manifests,
 )
+from paimon_py.service.memory import release_free_memory
 from paimon_py.service.settings import CareSettings
 from paimon_py.service.stop import StopFlag, StopRequest
 from paimon_py.service.urgency import Need, Urgency, urgency
@@ -154,6 +155,7 @@ class CareRunner:
                 late.append(patient.name)
                 continue
             entries.append(self._care(patient, budget, start))
+            release_free_memory()
         return entries, late
 
     def _names(self) -> list[str]:

@@ -6,8 +6,7 @@ import enum
 
 import msgspec
 
-from paimon_py.compaction.picker import PickerSettings
-from paimon_py.errors import OptionError
+from paimon_py.doctor.thresholds import RunLimits
 from paimon_py.metrics.measures import TableMeasures
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -38,13 +37,10 @@ def urgency(found: TableMeasures, schema: TableSchema) -> Urgency:
         return Urgency(Need.NOTHING, 0.0, 0)
     need, ratio = Need.SMALL_FILES, 0.0
     if schema.primary_keys:
-        try:
-            settings = PickerSettings.of(Options(schema.options))
-        except OptionError:
-            settings = PickerSettings()
-        ratio = found.sorted_runs_max / settings.compaction_trigger
-        if found.level0_files_max > settings.stop_trigger:
+        limits = RunLimits.of_any(Options(schema.options))
+        ratio = found.sorted_runs_max / limits.trigger
+        if limits.is_piled_up(found.level0_files_max):
             need = Need.LEVEL_0_PILE_UP
-        elif found.sorted_runs_max > settings.compaction_trigger:
+        elif limits.is_amplified(found.sorted_runs_max):
             need = Need.READ_AMPLIFICATION
     return Urgency(need, ratio, size, files)

@@ -23,7 +23,7 @@ from paimon_py.spec.column_paths import (
     replaced_at,
 )
 from paimon_py.spec.default_values import parse_default
-from paimon_py.spec.layout import check_column_name, check_text
+from paimon_py.spec.layout import check_column_name, check_default, check_text
 from paimon_py.spec.new_schema import CURRENT_VERSION, assign_ids, check_column_names, split_keys, with_key_nullability
 from paimon_py.spec.option_changes import check_remove, check_set, renamed_options
 from paimon_py.spec.options import Options
@@ -265,7 +265,7 @@ class _Draft:
 
     def update_default(self, change: UpdateColumnDefault) -> None:
         path = column_path(change.column)
-        check_text("default", change.default)
+        check_default(change.default)
 
         def put(field: Field, rest: tuple[str, ...]) -> Field:
             if change.default is not None:

@@ -305,6 +305,17 @@ def check_text(what: str, text: str | None) -> str | None:
     return text
 
 
+def check_default(value: object, what: str = "default") -> str | None:
+    """The default of a column, if it is a text.
+
+    Raises: UsageError for anything else, with the text to write for a number or truth value.
+    """
+    if isinstance(value, (bool, int, float)):
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        raise UsageError(f"{what} is a text, not {value!r}; write {text!r}")
+    return check_text(what, value)  # type: ignore[arg-type]
+
+
 def check_file_name(name: str) -> str:
     """Returns `name` if it is a plain file name, as every name inside metadata must be.
 

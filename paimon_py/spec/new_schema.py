@@ -13,7 +13,7 @@ import msgspec
 from paimon_py.api_hints import explains_arguments
 from paimon_py.arguments import as_list
 from paimon_py.errors import OptionError, SchemaError, UsageError
-from paimon_py.spec.layout import check_column_name, check_text
+from paimon_py.spec.layout import check_column_name, check_default, check_text
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import (
     UNASSIGNED,
@@ -181,8 +181,8 @@ def _column(item: Sequence[Any] | Mapping[str, Any] | Field) -> Field:
     name, data_type, comment, default = (*item, None, None)[:4]
     if not isinstance(name, str):
         raise UsageError(f"a column's name is a string, got {name!r}")
-    for what, text in (("comment", comment), ("default", default)):
-        check_text(f"column {name!r}: the {what}", text)
+    check_text(f"column {name!r}: the comment", comment)
+    check_default(default, f"column {name!r}: the default")
     try:
         return Field(UNASSIGNED, name, parse_type(data_type), comment, default)
     except SchemaError as error:

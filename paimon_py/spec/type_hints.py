@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import difflib
+import re
 from collections.abc import Iterable
 
 _ELSEWHERE = {
@@ -27,6 +28,30 @@ _PYTHON = {
     datetime.datetime: "TIMESTAMP(6)", datetime.time: "TIME(3)", decimal.Decimal: "DECIMAL(38, 10)", list: "ARRAY<INT>",
     dict: "MAP<STRING, INT>",
 }  # fmt: skip
+_WITH_NUMBERS = {"DECIMAL128": "DECIMAL", "NUMBER": "DECIMAL", "VARCHAR2": "VARCHAR", "NVARCHAR": "VARCHAR"}
+_WITH_TYPES = {"STRUCT": "ROW", "RECORD": "ROW", "LIST": "ARRAY", "DICT": "MAP"}
+_OF_ARROW = re.compile(r"timestamp\[(s|ms|us|ns)(,\s*tz=[^\]]*)?\]", re.IGNORECASE)
+_ZONED = re.compile(r"\btimestamp(\s*\(\d+\))?\s+with\s+time\s+zone\b", re.IGNORECASE)
+_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+_TYPE_NAME = re.compile(r"(?<![\w`])([A-Za-z]\w*)\b(?!\s*:)(?!\s+(?!NOT\b|NULL\b)[\w`])(\s*[(<])?", re.IGNORECASE)
+
+
+def meant_text(text: str) -> str:
+    """A text with the names of types of other systems replaced: `struct<a:int>` is `ROW<a int>`. It may be no type."""
+    found = _OF_ARROW.sub(_timestamp_of_arrow, text)
+    found = _ZONED.sub(r"TIMESTAMP\1 WITH LOCAL TIME ZONE", found)
+    return re.sub(r"\s*:\s*", " ", _TYPE_NAME.sub(_our_name, found))
+
+
+def _timestamp_of_arrow(match: re.Match[str]) -> str:
+    return f"TIMESTAMP({_DIGITS[match[1].lower()]}){' WITH LOCAL TIME ZONE' if match[2] else ''}"
+
+
+def _our_name(match: re.Match[str]) -> str:
+    name, opened = match[1].upper(), match[2] or ""
+    if opened:
+        return (_WITH_NUMBERS if "(" in opened else _WITH_TYPES).get(name, match[1]) + opened
+    return _ELSEWHERE.get(name, match[1])
 
 
 def meant_type(name: str, known: Iterable[str]) -> str:

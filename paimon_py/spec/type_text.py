@@ -18,7 +18,7 @@ import msgspec
 
 from paimon_py.errors import SchemaError
 from paimon_py.spec.json_values import plain_text, whole_number
-from paimon_py.spec.type_hints import meant_class, meant_type
+from paimon_py.spec.type_hints import meant_class, meant_text, meant_type
 from paimon_py.spec.types import (
     MAX_LENGTH,
     ArrayType,
@@ -62,6 +62,7 @@ _MAX_SIZED = {"STRING": Root.VARCHAR, "BYTES": Root.VARBINARY}
 _DECIMALS = ("DECIMAL", "NUMERIC", "DEC")
 _GEO = {"GEOMETRY": Root.GEOMETRY, "GEOGRAPHY": Root.GEOGRAPHY}
 _GEO_DEFAULTS = {Root.GEOMETRY: ("OGC:CRS84",), Root.GEOGRAPHY: ("OGC:CRS84", "spherical")}
+_NULLS = {"NOT": "; after a type there is NOT NULL or nothing", "NULL": "; after a type there is NOT NULL or nothing"}
 _NAMES = (
     *_PLAIN, *_SIZED, *_MAX_SIZED, *_DECIMALS, *_GEO, "DOUBLE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "ARRAY", "MAP",
     "MULTISET", "ROW", "VECTOR",
@@ -217,8 +218,21 @@ def _parse_text(text: str) -> DataType:
     parser = _Parser(text)
     data_type = parser.type()
     if parser.peek() is not None:
-        raise parser.error(f"unexpected {parser.peek()!r}")
+        raise parser.error(f"unexpected {parser.peek()!r}{_meant_whole(text) or _NULLS.get(parser.peek() or '', '')}")
     return data_type
+
+
+def _meant_whole(text: str) -> str:
+    """How a message goes on for a text that is a type once the names of other systems are replaced, or nothing."""
+    meant = meant_text(text)
+    if meant == text:
+        return ""
+    try:
+        parser = _Parser(meant)
+        data_type = parser.type()
+    except SchemaError:
+        return ""
+    return "" if parser.peek() is not None else f"; did you mean {sql_type(data_type)!r}?"
 
 
 def _parse_object(value: Mapping[str, Any]) -> DataType:
@@ -444,7 +458,8 @@ class _Parser:
     def constructed_type(self, word: str) -> DataType:
         if word not in ("ARRAY", "MULTISET", "MAP", "ROW", "VECTOR"):
             name = self.tokens[self.at - 1][1]
-            raise UnknownTypeError(f"type {self.text!r}: unknown type {name!r}{meant_type(name, _NAMES)}")
+            meant = _meant_whole(self.text) or meant_type(name, _NAMES)
+            raise UnknownTypeError(f"type {self.text!r}: unknown type {name!r}{meant}")
         self.expect("<")
         parsed: DataType
         if word == "MAP":

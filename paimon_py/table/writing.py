@@ -62,7 +62,8 @@ def writer(
         from paimon_py.rows.live_keys import live_keys
 
         read_keys = live_keys(table)
-    settings = msgspec.structs.replace(WriterSettings.of(table.schema), keeps_changelog=keeps_changelog)
+    settings = WriterSettings.of(table.schema, memory=table.root.env.memory)
+    settings = msgspec.structs.replace(settings, keeps_changelog=keeps_changelog)
     return Writer(table, settings, ignore_existing=overwrite, share=part, read_keys=read_keys)
 
 

@@ -67,7 +67,7 @@ class Writer(ApiHints):
         `settings`: overrides the table's options; `ignore_existing`: the existing rows will be replaced, so sequence
         numbers restart; `share` and `read_keys`: see `routing_of`.
         """
-        settings = settings or WriterSettings.of(table.schema)
+        settings = settings or WriterSettings.of(table.schema, memory=table.root.env.memory)
         table.root.store.require_new(table.root.path)
         self._root = table.root
         self._schema = table.schema

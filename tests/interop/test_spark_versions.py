@@ -17,25 +17,32 @@ VERSIONS = ["4.0.5", "4.1.4", "4.3.0"]
 pytestmark = [pytest.mark.spark, pytest.mark.full, pytest.mark.timeout(3600)]
 
 
-def installed(version):
-    """A directory with this PySpark, installed once into the user's cache."""
+CONNECT_NEEDS = ("grpcio", "grpcio-status", "googleapis-common-protos", "zstandard")
+
+
+def installed(name, *packages):
+    """A directory with these packages, installed once into the user's cache."""
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java 17")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paimon-py-spark"
-    found = cache / version
+    found = cache / name
     if not found.exists():
-        made = cache / f"{version}-{os.getpid()}"
-        pip = [sys.executable, "-m", "pip", "install", "-q", "--target", str(made), f"pyspark=={version}"]
+        made = cache / f"{name}-{os.getpid()}"
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--target", str(made), *packages]
         done = subprocess.run(pip, capture_output=True, text=True, check=False, timeout=1800)
         if done.returncode:
             shutil.rmtree(made, ignore_errors=True)
-            pytest.skip(f"PySpark {version} cannot be installed here: {done.stderr[-300:]}")
+            pytest.skip(f"{packages} cannot be installed here: {done.stderr[-300:]}")
         made.rename(found)
     return found
 
 
-def run(version, *command):
-    path = os.pathsep.join([str(installed(version)), str(ROOT), *map(str, (ROOT / "tests", ROOT / "tests" / "interop"))])
+def run(version, *command, connects=False):
+    """What a command prints on a version of PySpark; `connects`: by Spark Connect, whose modules may have to be installed."""
+    places = [installed(version, f"pyspark=={version}"), ROOT, ROOT / "tests", ROOT / "tests" / "interop"]
+    if connects and any(importlib.util.find_spec(module) is None for module in ("grpc", "grpc_status")):
+        places.append(installed("connect", *CONNECT_NEEDS))
+    path = os.pathsep.join(map(str, places))
     environment = {**os.environ, "PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
@@ -97,10 +104,12 @@ print("done")
 
 
 def test_all_works_on_spark_connect(tmp_path):
-    for module in ("grpc", "grpc_status"):
-        if importlib.util.find_spec(module) is None:
-            pytest.skip(f"Spark Connect needs the module {module}")
-    assert "done" in run("4.3.0", "-c", CONNECT, str(tmp_path))
+    assert "done" in run("4.3.0", "-c", CONNECT, str(tmp_path), connects=True)
+
+
+def test_executors_keep_their_promises_on_spark_connect():
+    asked = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "full or not full"]
+    assert " skipped" not in run("4.3.0", "-m", "pytest", "tests/interop/spark_connect_executor.py", *asked, connects=True)
 
 
 LACKING = '''
@@ -183,7 +192,4 @@ print("done")
 
 @pytest.mark.parametrize(("version", "way"), [("4.3.0", "connect"), ("4.1.4", "classic")])
 def test_executors_that_lack_a_module_name_the_way_out(version, way, tmp_path):
-    for module in ("grpc", "grpc_status"):
-        if way == "connect" and importlib.util.find_spec(module) is None:
-            pytest.skip(f"Spark Connect needs the module {module}")
-    assert "done" in run(version, "-c", LACKING, str(tmp_path), way)
+    assert "done" in run(version, "-c", LACKING, str(tmp_path), way, connects=way == "connect")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import paimon_py
 import paimon_py.cdc
+import paimon_py.distributed
+import paimon_py.executors
 import paimon_py.spark
 import paimon_py.types
 
@@ -32,7 +34,7 @@ def test_every_name_is_shown_once():
     found = [shown(path) for path in SHOWN]
     wanted = {
         name: getattr(module, name)
-        for module in (paimon_py, paimon_py.types, paimon_py.cdc, paimon_py.spark)
+        for module in (paimon_py, paimon_py.types, paimon_py.cdc, paimon_py.distributed, paimon_py.executors, paimon_py.spark)
         for name in module.__all__
         if name not in PLAIN
     }

@@ -89,6 +89,7 @@ def leaves(name):
     ]
     if name == "text":
         choices.append(st.builds(column.like, st.text(alphabet="ab%_\\\n😀", max_size=5)))
+        choices.append(st.builds(column.ilike, st.text(alphabet="aB%_\\\n😀", max_size=5)))
     if name in ("text", "bytes"):
         choices += [st.builds(test, literals) for test in (column.starts_with, column.ends_with, column.contains)]
     return st.one_of(choices)

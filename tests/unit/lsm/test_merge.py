@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from paimon_py.errors import CorruptionError
 from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.groups import Merged
-from paimon_py.lsm.merge import Plan, RunSource, merge
+from paimon_py.lsm.merge import MergeWindow, Plan, RunSource, merge
 from paimon_py.lsm.order import MergeOrder
+from paimon_py.memory import UNLIMITED, MemoryShares
 from paimon_py.spec.types import Atomic, Field, Root
 
 SCHEMA = pa.schema(
@@ -269,3 +270,11 @@ def test_a_window_that_ends_on_the_first_key_of_another_run_leaves_the_key_to_th
     rows = [row for batch in merge([long, short], plan(order=BY_NUMBER, window_rows=600)) for row in batch.to_pylist()]
     assert [row["k"] for row in rows] == [*range(1000), *range(2000, 2999)]
     assert [row["k"] for row in rows if row["v"] == 1] == [first, *range(2000, 2999)]
+
+
+def test_windows_shrink_with_the_memory_of_the_process():
+    whole = MergeWindow()
+    assert whole.within(UNLIMITED) == whole == whole.within(MemoryShares(4 << 30))
+    small = whole.within(MemoryShares(256 << 20))
+    assert (small.rows, small.size_bytes) == (whole.rows // 4, 8 << 20)
+    assert whole.within(MemoryShares(1 << 20)).rows == 256

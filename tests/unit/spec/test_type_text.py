@@ -158,3 +158,28 @@ def test_ids_and_notes_of_fields_are_taken_as_java_takes_them():
     field = parse_field({"id": "3", "name": "a", "type": "INT", "description": 5, "defaultValue": True})
     assert (field.id, field.description, field.default) == (3, "5", "true")
     assert parse_field({"id": 3.0, "name": "a", "type": "INT"}).id == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("BIGNT", "BIGINT"), ("TEXT", "STRING"), ("int64", "BIGINT"), ("long", "BIGINT"), ("REAL NOT NULL", "FLOAT NOT NULL"),
+        ("struct<a:int>", "ROW<a INT>"), ("array<struct<x:long,y:text>>", "ARRAY<ROW<x BIGINT, y STRING>>"),
+        ("STRUCT<text TEXT>", "ROW<text STRING>"), ("list<int64>", "ARRAY<BIGINT>"),
+        ("decimal128(10,2)", "DECIMAL(10, 2)"), ("varchar2(10)", "VARCHAR(10)"), ("timestamp[ms]", "TIMESTAMP(3)"),
+        ("timestamp[us, tz=UTC]", "TIMESTAMP(6) WITH LOCAL TIME ZONE"),
+        ("timestamp(3) with time zone", "TIMESTAMP(3) WITH LOCAL TIME ZONE"),
+    ],
+)  # fmt: skip
+def test_types_of_other_systems_are_refused_with_ours(text, meant):
+    with pytest.raises(SchemaError) as caught:
+        parse_type(text)
+    assert str(caught.value).endswith(f"; did you mean {meant!r}?")
+    parse_type(meant)
+
+
+def test_what_stands_after_a_type_is_told():
+    with pytest.raises(SchemaError, match="after a type there is NOT NULL or nothing"):
+        parse_type("INT NOT NUL")
+    with pytest.raises(SchemaError, match="unknown type 'object'$"):
+        parse_type("object")

@@ -1,0 +1,44 @@
+"""Back-pressure: writers that leave compaction to a runner wait while it falls behind."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from paimon_py.doctor.thresholds import RunLimits
+from paimon_py.errors import ResourceError, UsageError
+from paimon_py.metrics.measures import measure_table
+from paimon_py.spec.options import Options
+from paimon_py.table.table import Table
+
+
+def wait_for_compaction(
+    table: Table, *, timeout: timedelta = timedelta(hours=1), every: timedelta = timedelta(seconds=5)
+) -> timedelta:
+    """Wait until no bucket of a table has more sorted runs than `num-sorted-run.stop-trigger`.
+
+    A writer of a `write-only` table calls it before each load, so that readers never have to merge many more runs than
+    that. Writers that compact by themselves, and tables without primary key, need no such wait.
+
+    Args:
+        every: time between two looks at the table.
+
+    Returns: how long it waited.
+    Cost: each look reads the manifests that are new.
+    Raises:
+        ResourceError: the table still had too many sorted runs after `timeout`.
+        UsageError: a time is not a timedelta above 0.
+    """
+    for name, value in (("timeout", timeout), ("every", every)):
+        if not isinstance(value, timedelta) or value <= timedelta(0):
+            raise UsageError(f"{name} is a timedelta above 0, such as timedelta(minutes=10), not {value!r}")
+    clock, limit = table._root.env.clock, RunLimits.of(Options(table._newest.options)).stop
+    start = clock.elapsed()
+    while (runs := measure_table(table).sorted_runs_max) > limit:
+        waited = timedelta(seconds=clock.elapsed() - start)
+        if waited >= timeout:
+            raise ResourceError(
+                f"{table.name} still has {runs} sorted runs in a bucket after {waited.total_seconds():.0f} s, more than"
+                f" the {limit} of num-sorted-run.stop-trigger: run paimon-py care or table.compact(), or write less"
+            )
+        clock.sleep(min(every, timeout - waited).total_seconds())
+    return timedelta(seconds=clock.elapsed() - start)
