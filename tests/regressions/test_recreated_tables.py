@@ -54,7 +54,7 @@ def test_nobody_writes_old_columns_into_a_table_that_was_created_anew(opened, tm
     create(NEW).write_arrow(rows)
     before = files(tmp_path)
     for call in (lambda: table.write_arrow(data(9)), lambda: table.alter(AddColumn("x", "INT")), lambda: table.truncate()):
-        with pytest.raises(TableNotFoundError, match="created anew"):
+        with pytest.raises(TableNotFoundError, match="created again"):
             call()
     with pytest.raises(CommitConflictError, match="another table now"):
         other.write_arrow(data(9))

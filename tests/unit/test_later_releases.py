@@ -51,7 +51,7 @@ def test_the_table_is_refused_by_name(catalog):
 def test_the_system_tables_of_the_catalog_tell_of_all_others(catalog):
     assert catalog.tables("db") == ["good", "later"]
     for name in ("tables", "all_table_options", "partitions"):
-        with contextlib.nullcontext() if is_known(catalog, name) else pytest.warns(PaimonWarning, match=r"db\.later is left out"):
+        with contextlib.nullcontext() if is_known(catalog, name) else pytest.warns(PaimonWarning, match=r"db\.later is omitted"):
             found = catalog.table(f"sys.{name}").scan().to_arrow()
         assert "good" in found["table_name"].to_pylist()
 

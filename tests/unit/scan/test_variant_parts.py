@@ -174,7 +174,7 @@ def test_what_is_no_part_is_refused(catalog):
         P("$.a", "NO TYPE")
     with pytest.raises(UsageError, match="MULTISET"):
         P("$.a", "MULTISET<INT>")
-    with pytest.raises(UsageError, match="part already"):
+    with pytest.raises(UsageError, match="already a part"):
         P("$.a").variant("$.b")
     with pytest.raises(UsageError, match="only VARIANT"):
         table.scan(columns=[col("id").variant("$.a")])

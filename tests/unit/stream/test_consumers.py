@@ -209,7 +209,7 @@ def test_two_names_of_one_consumer_are_refused(table):
 
 def test_a_consumer_beyond_a_rollback_is_told_its_name_and_how_to_move_it(table):
     put(table, b'{"nextSnapshot":5}')
-    with pytest.warns(PaimonWarning, match=r"from 3 on went.* read them: 'c'\..*reset_consumer\('c', 3\)"):
+    with pytest.warns(PaimonWarning, match=r"from 3 are deleted.* read them: 'c'\..*reset_consumer\('c', 3\)"):
         assert table.rollback_to(2).consumers == ("c",)
     with pytest.raises(UsageError, match=r"consumer 'c' .* is at snapshot 5, .*reset_consumer\('c', 3\)"):
         table.stream(consumer_id="c").poll()
