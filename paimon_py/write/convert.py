@@ -51,7 +51,6 @@ _DIGITS_MAX = 20
 """The number of digits of Arrow's largest integer."""
 _SHOWN = 60
 """The number of characters of a string that messages show."""
-
 _COUNT = Atomic(Root.INT, nullable=False)
 
 
