@@ -89,7 +89,7 @@ def test_an_address_needs_no_scheme_and_no_slash():
     ({"token.provider": ""}, UsageError, "'bear' with 'token', or 'dlf'"),
     ({"token.provider": "kerberos"}, UnsupportedError, "'kerberos' is not supported"),
     ({"token": None}, UsageError, "needs the option 'token'"),
-    ({"token": "a\nb"}, OptionError, "gives no token"),
+    ({"token": "a\nb"}, OptionError, "is not a token"),
     ({"token.provider": "dlf", "uri": "https://cn-x.dlf"}, UsageError, "dlf.access-key-id"),
     ({"token.provider": "dlf", "dlf.signing-algorithm": "v9"}, OptionError, "must be one of 'default', 'openapi'"),
     ({"token.provider": "dlf", "uri": "http://127.0.0.1", "dlf.access-key-id": "a", "dlf.access-key-secret": "b"}, OptionError, "'dlf.region'"),
@@ -251,8 +251,8 @@ def test_a_server_that_is_not_there_is_not_waited_for():
 
 
 @pytest.mark.parametrize("status, body, error, match", [
-    (400, {"message": "bad"}, UsageError, "bad"), (401, {}, RestRefusedError, "does not take these credentials"),
-    (403, {"message": "no", "resourceType": "TABLE"}, RestRefusedError, "does not permit"), (404, {"message": "x", "resourceType": "TABLE"}, RestRefusedError, "404"),
+    (400, {"message": "bad"}, UsageError, "bad"), (401, {}, RestRefusedError, "does not accept these credentials"),
+    (403, {"message": "no", "resourceType": "TABLE"}, RestRefusedError, "do not permit"), (404, {"message": "x", "resourceType": "TABLE"}, RestRefusedError, "404"),
     (404, {"message": "x", "code": 501}, UnsupportedError, "HTTP 501"), (405, {}, RestRefusedError, "HTTP 405"), (409, {}, RestRefusedError, "HTTP 409"),
     (302, {}, RestRefusedError, "redirects are not followed"), (500, {"message": "boom"}, StorageUnknownError, "boom"), (502, {}, StorageUnknownError, "502"),
     (500, {"message": "password=sesame Bearer sesame2 http://u:sesame3@h/?x=sesame4"}, StorageUnknownError, "HTTP 500"),
@@ -295,7 +295,7 @@ def test_no_secret_shows_or_travels(caplog):
 def test_a_client_that_travelled_says_that_its_token_stayed_behind():
     made, _ = client(ok({"databases": []}))
     there = pickle.loads(pickle.dumps(made))
-    with pytest.raises(UsageError, match="pickles leave tokens out"):
+    with pytest.raises(UsageError, match="pickles contain no tokens"):
         there.get(there.path("databases"), DatabasePage)
 
 
