@@ -69,7 +69,7 @@ def test_a_number_that_was_rolled_back_to_a_snapshot_of_java_is_not_taken_for_co
     assert place.table.committed("u") is None
     assert place.table.filter_committed("u", [4, 5]) == [4, 5]
     if not knows_all:
-        with pytest.raises(CommitConflictError, match="cannot be told whether"):
+        with pytest.raises(CommitConflictError, match="cannot be determined whether"):
             place.write(40, user="u", identifier=4)
     assert not place.write(50, user="u", identifier=5).already_committed
     assert place.keys().count(50) == 1
