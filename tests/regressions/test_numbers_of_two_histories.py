@@ -104,7 +104,7 @@ def test_a_position_that_was_rolled_back_is_refused_where_only_changelogs_of_jav
         place.by_java()
     place.table.expire_snapshots(**EVERYTHING)
     for late in (stream, place.table.stream(from_=position)):
-        with pytest.raises(SnapshotExpiredError, match="snapshot 3 .* is not in the table any more"):
+        with pytest.raises(SnapshotExpiredError, match="snapshot 3 .* is no longer in the table"):
             late.poll()
 
 
