@@ -306,13 +306,13 @@ def check_text(what: str, text: str | None) -> str | None:
 
 
 def check_default(value: object, what: str = "default") -> str | None:
-    """The default of a column, if it is a text.
+    """The default of a column, if it is a string.
 
     Raises: UsageError for anything else, with the text to write for a number or truth value.
     """
     if isinstance(value, (bool, int, float)):
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        raise UsageError(f"{what} is a text, not {value!r}; write {text!r}")
+        raise UsageError(f"{what} is a string, not {value!r}; write {text!r}")
     return check_text(what, value)  # type: ignore[arg-type]
 
 

@@ -663,7 +663,7 @@ def test_one_wrong_change_undoes_all_given_with_it(keyed):
         (lambda c: c.create_table("d.keyed", KEYED), AlreadyExistsError, "d.keyed"),
         (lambda c: c.create_table("nope.t", KEYED), DatabaseNotFoundError, "'nope'"),
         (lambda c: c.create_table("t", KEYED), UsageError, "'database.table'"),
-        (lambda c: c.create_table("d.t", {"a": "INT"}), UsageError, "pyarrow.Schema"),
+        (lambda c: c.create_table("d.t", "a INT"), UsageError, "pyarrow.Schema"),
         (lambda c: c.create_table("d.t", KEYED, comment=5), UsageError, "comment is a string"),
         (lambda c: c.create_table("d.t", KEYED, primary_key="k"), UsageError, "['k']"),
         (lambda c: c.create_table("d.t", KEYED, primary_key=["zz"]), SchemaError, "zz"),
