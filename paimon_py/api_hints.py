@@ -64,7 +64,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
         "rename": "… of its catalog: catalog.rename_table(old, new)",
         **dict.fromkeys(("path", "uri", "table_uri"), "location"),
         "properties": "options",
-        "metrics": "paimon_py.metrics.measure_table(table)",
+        "metrics": "… of paimon_py.metrics: measure_table(table)",
         **dict.fromkeys(("describe", "info", "detail", "printSchema", "print_schema"), "schema and doctor()"),
         **dict.fromkeys(("rows", "iterrows", "to_pylist", "fetchall"), "to_arrow().to_pylist()"),
         "close": "nothing: a table holds nothing open",

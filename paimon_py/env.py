@@ -249,7 +249,7 @@ class ThreadPool:
         self, begin: Callable[[T], Iterator[R]], items: Iterable[T], budget: Budget, *, in_order: bool = True
     ) -> Generator[R, None, None]:
         most = self.threads if budget.lanes is None else min(self.threads, budget.lanes)
-        budget = budget._replace(limit=self._memory.capped(budget.limit, _OF_STREAMS))
+        budget = budget._replace(limit=self._memory.cap(budget.limit, _OF_STREAMS))
         return run_streams(begin, items, budget, threads=most, in_order=in_order)
 
     async def aside(self, function: Callable[[], R]) -> R:

@@ -72,7 +72,7 @@ class MemoryShares(msgspec.Struct, frozen=True):
 
     limit_bytes: int | None = None
 
-    def capped(self, default_bytes: int, divisor: int) -> int:
+    def cap(self, default_bytes: int, divisor: int) -> int:
         """The default of a large machine, or a share of the limit if that is less."""
         return default_bytes if self.limit_bytes is None else min(default_bytes, self.limit_bytes // divisor)
 

@@ -51,7 +51,7 @@ class MergeWindow(msgspec.Struct, frozen=True):
 
     def within(self, memory: MemoryShares) -> MergeWindow:
         """A window with fewer rows and bytes, in proportion, where the process has little memory."""
-        size = memory.capped(self.size_bytes, _OF_WINDOWS)
+        size = memory.cap(self.size_bytes, _OF_WINDOWS)
         return MergeWindow(max(_LEAST_SHARE, self.rows * size // self.size_bytes), size)
 
 

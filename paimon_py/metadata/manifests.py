@@ -70,8 +70,8 @@ class Manifests:
         self._store = store
         self._path = path
         self._env = env
-        capped = env.memory.capped(CACHE_BYTES, _OF_CACHE)
-        self._cache = ManifestCache(capped if cache_bytes is None else cache_bytes)
+        shared = env.memory.cap(CACHE_BYTES, _OF_CACHE)
+        self._cache = ManifestCache(shared if cache_bytes is None else cache_bytes)
         self._lists: OrderedDict[str, tuple[ManifestFile, ...]] = OrderedDict()
         self._indexes: OrderedDict[str, tuple[IndexEntry, ...]] = OrderedDict()
 

@@ -43,7 +43,7 @@ class WriterSettings(msgspec.Struct, frozen=True, kw_only=True):
         options = Options(schema.options)
         buffer = min(options.get_memory("write-buffer-size"), _BUFFER_MAX)
         if not options.is_set("write-buffer-size"):
-            buffer = memory.capped(buffer, _OF_BUFFERS)
+            buffer = memory.cap(buffer, _OF_BUFFERS)
         return cls(
             buckets=buckets,
             compacts=not options.get_bool("write-only") if compacts is None else compacts,

@@ -386,7 +386,7 @@ def test_urls_that_mean_nothing_are_refused(given, error, match):
 @pytest.mark.parametrize("uri", ["jdbc:postgresql://h/d", "jdbc:mysql://h/d", "jdbc:sqlite:/x"])
 @pytest.mark.parametrize("option", ["jdbc.sslrootcert", "jdbc.username", "jdbc.sslMode"])
 def test_a_property_of_a_driver_that_would_be_lost_is_refused(uri, option):
-    with pytest.raises(OptionError, match=f"option '{option}' is not known here") as caught:
+    with pytest.raises(OptionError, match=f"option '{option}' is not supported") as caught:
         database_url(uri, {option: "sesame"})
     assert caught.value.option == option and "sesame" not in str(caught.value)
 

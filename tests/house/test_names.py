@@ -167,7 +167,10 @@ ALLOWED = {
     "concurrent": {"env.py", "executors/processes.py"},
     "multiprocessing": {"executors/processes.py"},
     "subprocess": set(),
-    "os": {"env.py", "parallel.py", "storage/local_store.py", "spark/session.py", "spark/package_zip.py"},
+    "os": {
+        "env.py", "file_locks.py", "parallel.py", "service/memory.py", "storage/local_store.py", "spark/session.py",
+        "spark/package_zip.py",
+    },
     "shutil": {"cli/load.py", "env.py", "storage/local_store.py", "spark/session.py", "spark/package_zip.py"},
     "tempfile": {"cli/load.py", "env.py", "spark/package_zip.py"},
     "fastavro": {"codec/avro/container.py", "codec/avro/data_files.py"},

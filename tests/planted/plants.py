@@ -266,8 +266,8 @@ READING = (
     ),
     plant(
         "LIKE stops at the end of a line",
-        'return "(?s)\\\\A"',
-        'return "\\\\A"',
+        'if ignore_case else "(?s)")',
+        'if ignore_case else "")',
         "unit/expr",
     ),
     plant(
