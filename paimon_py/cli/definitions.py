@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import click
@@ -35,7 +36,8 @@ def _columns(text: str) -> tuple[Field, ...]:
     try:
         found = parse_type(f"ROW<{text}>")
     except UsageError as error:
-        message = f"{text!r} does not list columns as in 'k BIGINT NOT NULL, v STRING': {error}"
+        why = re.sub(r"'ROW<(.*?)>'", r"'\1'", str(error))  # the columns as the caller wrote them
+        message = f"{text!r} does not list columns as in 'k BIGINT NOT NULL, v STRING': {why}"
         raise click.BadParameter(message) from None
     assert isinstance(found, RowType)
     return found.fields

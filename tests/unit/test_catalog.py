@@ -124,7 +124,7 @@ def test_keys_and_defaults_come_from_options_too(tmp_path):
         ({"schema": pa.schema([("a", pa.uint8())])}, SchemaError, "int16"),
         ({"schema": pa.schema([])}, SchemaError, "at least one"),
         ({"schema": Schema([("a", "GEOMETRY")])}, UnsupportedError, "GEOMETRY"),
-        ({"schema": {"a": "INT"}}, UsageError, "pyarrow.Schema"),
+        ({"schema": "a INT"}, UsageError, "pyarrow.Schema"),
         ({"name": "t"}, UsageError, "database.table"),
         ({"name": "nope.t"}, DatabaseNotFoundError, "nope"),
         ({"name": "demo.t$files"}, UnsupportedError, r"\$files"),

@@ -502,7 +502,7 @@ def test_a_table_is_created_changed_and_dropped(run, tmp_path):
     [
         (["create", "x", "--columns", "a INT"], "does not end in DATABASE.db/TABLE"),
         (["create", "t", "-w", "wh", "--columns", "a INT"], "not a name such as db.t"),
-        (["create", "d.db/t", "--columns", "a TEXT"], "did you mean 'STRING'?"),
+        (["create", "d.db/t", "--columns", "a TEXT"], "did you mean 'a STRING'?"),
         (["create", "d.db/t", "--columns", "a"], "does not list columns"),
         (["drop", "/"], "does not end in DATABASE.db/TABLE"),
     ],

@@ -313,7 +313,7 @@ def test_a_missing_file_is_damage_while_its_snapshot_is_there_and_expiry_later(m
     files = store._root.store
     (path,) = {path for split in store.scan().splits() for path in [f"{store.location}/bucket-0/{split.files[0].name}"]}
     files.delete(path)
-    with pytest.raises(CorruptionError, match="is missing"):
+    with pytest.raises(CorruptionError, match="does not exist, but snapshot"):
         store.lookup([1])
     latest = store._root.snapshots.latest()
     files.delete(snapshot_path(store.location, 1))
