@@ -260,7 +260,7 @@ def test_files_lost_to_expiry_are_told_from_damage(plain):
     scan = plain.scan(snapshot_id=1)
     store, (split,) = plain._root.store, scan.splits()
     store.delete(f"/warehouse/db.db/t/bucket-0/{split.files[0].name}")
-    with pytest.raises(CorruptionError, match="missing"):
+    with pytest.raises(CorruptionError, match="does not exist, but snapshot"):
         scan.to_arrow()
     store.delete(snapshot_path("/warehouse/db.db/t", 1))
     with pytest.raises(SnapshotExpiredError, match="create_tag") as caught:
