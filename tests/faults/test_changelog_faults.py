@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 from faults.compaction_support import Scene, State, built, content, table_on
+from faults.shares import one_in
 from faults.test_compaction_faults import (
     DELETES,
     EAGER,
@@ -131,5 +132,4 @@ _EVERY = 41
 def test_a_share_of_the_calls_of_work_that_tells_changes_may_fail(name):
     place = list(CASES).index(name)
     modes = (MODES[place % 5],)
-    first = 4 + place % 5  # one for certain
-    assert disturb(name, modes, share=lambda call, _: call == first or (call + 11 * place) % _EVERY == 0) > 0
+    assert disturb(name, modes, share=one_in(_EVERY, 11 * place)) > 0

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from faults import compaction_support as support
 from faults.compaction_support import Row, Scene, batch, built, check_table, content, followed, orphans, table_on
+from faults.shares import one_in
 
 from paimon_py import CommitUnknownError, CompactionTask, PaimonError, Table
 from paimon_py.commit.changes import Changes
@@ -298,8 +299,4 @@ _EVERY = 23
 def test_a_share_of_the_calls_of_a_compaction_may_fail_or_be_the_last(name):
     place = list(CASES).index(name)
     modes = (MODES[place % 5], "short")
-
-    def share(call, mode):
-        return (call + 7 * place + MODES.index(mode)) % _EVERY == 0 or (mode, call) == (modes[0], 4 + place % 5)
-
-    assert disturb(name, modes, share=share) > 0
+    assert disturb(name, modes, share=one_in(_EVERY, 7 * place)) > 0
