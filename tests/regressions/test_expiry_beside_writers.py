@@ -89,7 +89,7 @@ def test_a_writer_compacts_again_once_what_it_had_handed_over_was_compacted_and_
             table.commit(writer.changes())
             opened(store, f"compactor{turn}-").compact(full=True)
             expire(store)
-        writer.write_arrow(rows([1, 4], 5))
+        writer.write_arrow(rows(range(1, 40), 5))  # not smaller than the file below it, so that both are merged
         assert writer.changes().buckets[0].compacted.deleted
 
 
