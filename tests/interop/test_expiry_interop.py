@@ -70,6 +70,13 @@ def expire_both(played: Pair, rng: random.Random, directory) -> None:
     if played.java.version != "0.9.0":  # deletes the files of what it rolled back, too
         assert below(ours) == below(theirs)
     assert ours.agree() == theirs.agree()
+    last = ours.table().snapshot().id
+    for pair in (ours, theirs):  # Java goes on beside our records, too
+        pair.step("tag", name="java", snapshot=int(last))
+        pair.step("expire", min=1, max=1, retainMillis=0, maxDeletes=50)
+    if played.java.version != "0.9.0":
+        assert below(ours) == below(theirs)
+    assert tagged(ours, "java") == tagged(theirs, "java")
 
 
 @pytest.mark.parametrize(
