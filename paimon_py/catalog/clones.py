@@ -13,6 +13,7 @@ from paimon_py.spec.iceberg import writes_iceberg
 from paimon_py.table.table import Table
 
 if TYPE_CHECKING:
+    from paimon_py.catalog.catalog import Catalog
     from paimon_py.clones.result import CloneResult
 
 
@@ -31,7 +32,7 @@ class CatalogClones(CatalogVerbs):
         tag: str | None = None,
         tags: bool | NameList = False,
         history: bool = False,
-        to: CatalogVerbs | None = None,
+        to: Catalog | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> CloneResult:
