@@ -300,7 +300,7 @@ def check_mark(path: str, number: int, found: Snapshot) -> None:
 
     Raises: SnapshotNotFoundError
     """
-    if isinstance(number, SnapshotId) and number.mark is not None and number.mark != found.mark:
+    if not SnapshotId.of(found).is_same(number):
         raise SnapshotNotFoundError(
             f"snapshot {number} of {path} is a different one now: the original was rolled back, and a later commit has"
             " its number; or it belongs to another table or branch",

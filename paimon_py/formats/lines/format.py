@@ -34,6 +34,7 @@ from paimon_py.formats.base import (
 from paimon_py.formats.from_python import array_of
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.stored import check_absent
+from paimon_py.spec.cast_rules import is_text
 from paimon_py.spec.types import STRING, ArrayType, Atomic, DataType, Field, MapType, Root, RowType, VectorType
 
 _PIECE_BYTES = 1 << 20
@@ -43,7 +44,6 @@ _CODECS = {"gz": 31, "deflate": 15}
 
 _DEFAULTS = ReadSettings()
 _PLAIN = ("json", "text")
-_TEXTS = (Root.VARCHAR, Root.CHAR)
 
 
 class LinesFormat:
@@ -89,7 +89,7 @@ class LinesFile:
                 feature=f"file.compression of {name} files as {word}", path=path,
             )
         self._window = _CODECS.get(word)
-        if name == "text" and list(map(_is_text, settings.stored)) != [True]:
+        if name == "text" and [is_text(field.type) for field in settings.stored] != [True]:
             message = f"{path}: a file of the format text contains one column of strings"
             raise UnsupportedError(message, feature="file.format=text of other columns", path=path)
         if not settings.line_delimiter:
@@ -176,10 +176,6 @@ class LinesFile:
             yield unpack.flush()
             if not unpack.eof or unpack.unused_data or self._source.read(1):
                 raise CorruptionError(f"{self._path} does not end where its compressed data end", path=self._path)
-
-
-def _is_text(field: Field) -> bool:
-    return isinstance(field.type, Atomic) and field.type.root in _TEXTS
 
 
 def _plain(value: Any, kind: DataType) -> Any:

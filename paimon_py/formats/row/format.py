@@ -34,6 +34,7 @@ from paimon_py.formats.from_python import array_of
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.row.values import Cursor, leaf_array, row_reader
 from paimon_py.formats.stored import check_absent
+from paimon_py.lazy import lazy_property
 from paimon_py.spec.file_rules import MERGED_ROWS, MERGED_ROWS_HINT
 from paimon_py.spec.schema import VALUE_KIND
 from paimon_py.spec.types import Field
@@ -121,7 +122,7 @@ class RowOpenFile:
     def close(self) -> None:
         self._source.close()
 
-    @property
+    @lazy_property
     def _counts(self) -> list[int]:
         """Rows of each block."""
         counts: list[int] = np.diff(np.append(self._firsts, self._rows)).tolist()
