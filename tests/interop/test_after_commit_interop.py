@@ -18,6 +18,7 @@ from paimon_py.spec.layout import CONSUMER_MARK_PREFIX
 pytestmark = pytest.mark.java
 
 HINTS = {f"{directory}/{name}" for directory in ("snapshot", "changelog") for name in ("EARLIEST", "LATEST")}
+OURS = {"tag/ANCESTOR"}
 MADE = ("snapshot/", "changelog/", "tag/", "consumer/")
 QUICK = {"2.0.0": range(3), "1.4.2": range(10, 11), "0.9.0": range(13, 14)}
 FULL = {"2.0.0": range(100, 160), "1.4.2": range(160, 190), "0.9.0": range(190, 220)}
@@ -29,9 +30,9 @@ PERIODS = {
 
 
 def below(pair: Pair) -> set[str]:
-    """All files, but for hints, which Java writes at other times, and for what lies beside consumers for us alone."""
+    """All files, but for hints, which Java writes at other times, and for the marks that we record beside consumers and tags."""
     paths = (path for path in pair.path.rglob("*") if path.is_file() and not path.name.endswith(".crc"))
-    return {str(path.relative_to(pair.path)) for path in paths if not path.name.startswith(CONSUMER_MARK_PREFIX)} - HINTS
+    return {str(path.relative_to(pair.path)) for path in paths if not path.name.startswith(CONSUMER_MARK_PREFIX)} - HINTS - OURS
 
 
 def directories(pair: Pair) -> set[str]:
@@ -140,7 +141,7 @@ def prepare(now: Pair, rng: random.Random, options: dict[str, str], step: int) -
         table.create_tag(PERIODS[options["tag.creation-period"]], table.snapshots()[0].id)
     if step > 1 and rng.random() < 0.2:
         name = f"c{rng.randrange(3)}"
-        table._root.consumers.put(Consumer(name, rng.choice(table.snapshots()).id))
+        table._root.consumers.put(Consumer(name, int(rng.choice(table.snapshots()).id)))
         if rng.random() < 0.7:
             past = time.time() - rng.choice([10, 2 * 3600])
             os.utime(now.path / "consumer" / f"consumer-{name}", (past, past))

@@ -91,9 +91,9 @@ def copies(pair: Pair, directory) -> tuple[Pair, Pair]:
 
 
 def below(pair: Pair) -> set[str]:
-    """All files, but for hints, which Java writes at other times."""
+    """All files, but for hints, which Java writes at other times, and the records that we keep beside tags."""
     paths = (path for path in pair.path.rglob("*") if path.is_file() and path.suffix != ".crc")
-    return {str(path.relative_to(pair.path)) for path in paths if path.name not in ("EARLIEST", "LATEST")}
+    return {str(path.relative_to(pair.path)) for path in paths if path.name not in ("EARLIEST", "LATEST", "ANCESTOR")}
 
 
 def named(pair: Pair) -> set[str]:

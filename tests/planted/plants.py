@@ -733,7 +733,7 @@ CARE = (
 TWO_HISTORIES = (
     plant(
         "a number stands for any snapshot that has it",
-        "if isinstance(number, SnapshotId) and number.mark is not None and number.mark != found.mark:",
+        "if not SnapshotId.of(found).is_same(number):",
         "if False:",
         "regressions/test_numbers_of_two_histories.py::test_an_id_that_names_a_snapshot_which_is_gone_is_refused",
     ),
