@@ -84,6 +84,24 @@ class SnapshotId(int):
         return SnapshotId, (int(self), self.mark)
 
 
+class StepSnapshotId(SnapshotId):
+    """The id of the snapshot of a step; as the number of a commit it stands for that step, like a `StepNumber`.
+
+    Attributes:
+        source: the position after the step.
+    """
+
+    source: str
+
+    def __new__(cls, number: int, mark: str | None, source: str) -> StepSnapshotId:
+        found = super().__new__(cls, number, mark)
+        found.source = source
+        return found
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return StepSnapshotId, (int(self), self.mark, self.source)
+
+
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `snapshot-<id>`; times are epoch milliseconds, sizes bytes, counts rows in files.
 
