@@ -12,7 +12,7 @@ import random
 
 import pytest
 from simulation.world import Clock, Event, Ids, World
-from unit.iceberg.reader import metadata, rows
+from unit.iceberg.reader import live_files, metadata, rows
 from unit.iceberg.rest_server import FakeRestServer
 from unit.iceberg.support import COLUMNS, ON, PATH, data, stored
 
@@ -145,36 +145,42 @@ class Race:
             value = json.loads(self.store.get(parameters(record)[hive.LOCATION]))
         else:
             return
-        for one in value["snapshots"]:
-            rows(self.store, value, one["snapshot-id"])
+        require_files(self.store, value)
         self.shown.append(value["current-snapshot-id"])
 
-    def judge(self, *, moved=False):
+    def judge(self, *, goes_on=True, moves=False):
+        """What readers find in the end. `goes_on`: with all of the history; `moves`: the table was rolled back."""
         table = opened(self.store, env(self.clock, "judge"))
         latest = table.snapshot().id
         value = metadata(self.store, self.directory)
         assert self.store.get(f"{self.directory}/version-hint.text") == str(latest).encode()
         assert f"v{latest + 1}.metadata.json" not in {one.name for one in self.store.list(self.directory)}
-        self._judge(table, value, latest)
+        self._judge(table, value, latest, goes_on)
         if self.server is not None:
-            self._judge(table, self.server.tables["d", "t"], latest)
+            self._judge(table, self.server.tables["d", "t"], latest, goes_on)
         if self.entries:
             (record,) = self.entries.values()
-            self._judge(table, json.loads(self.store.get(parameters(record)[hive.LOCATION])), latest)
-        state_problems = [] if self.server is not None or self.entries else table.iceberg().problems
-        assert list(state_problems) == []
-        assert moved or self.shown == sorted(self.shown), "the catalog went back"
+            self._judge(table, json.loads(self.store.get(parameters(record)[hive.LOCATION])), latest, goes_on)
+        assert moves or self.shown == sorted(self.shown), "the catalog went back"
 
-    def _judge(self, table, value, latest):
+    def _judge(self, table, value, latest, goes_on):
         assert value["current-snapshot-id"] == latest
-        assert [one["snapshot-id"] for one in value["snapshots"]] == list(range(1, latest + 1)), "the history begins anew"
-        for snapshot in table.snapshots():
-            assert rows(self.store, value, snapshot.id) == stored(table, snapshot_id=snapshot.id)
-        wanted = {"main": latest, **{tag.name: tag.snapshot.id for tag in table._root.tags.list()}}
-        assert {name: ref["snapshot-id"] for name, ref in value["refs"].items()} == wanted
+        listed = [one["snapshot-id"] for one in value["snapshots"]]
+        assert not goes_on or listed == list(range(1, latest + 1)), "the history begins anew"
+        require_files(self.store, value)
+        assert rows(self.store, value) == stored(table)
+        tags = {tag.name: tag.snapshot.id for tag in table._root.tags.list() if tag.snapshot.id in listed}
+        assert {name: ref["snapshot-id"] for name, ref in value["refs"].items()} == {"main": latest, **tags}
 
 
 CURRENT = []
+
+
+def require_files(store, value):
+    """All that the snapshots of a version name is there."""
+    for one in value["snapshots"]:
+        for file in live_files(store, value, one["snapshot-id"])[0]:
+            assert store.stat(file["file_path"]) is not None
 
 
 def env(clock, owner):
@@ -253,8 +259,9 @@ def write(number):
 VERBS = {
     "write": write(77),
     "two": lambda table: [table.write_arrow(data(78)), table.write_arrow(data(79))],
-    "tag": lambda table: table.create_tag("x"),
+    "tag": lambda table: table.create_tag(f"x{table._root.env.ids.uuid()}"),
     "publish": lambda table: table.publish_iceberg(),
+    "roll back": lambda table: table.rollback_to(table.snapshot().id - 1),
 }
 
 
@@ -263,6 +270,7 @@ def race(place, state, programs, chooser):
     return Race(place, state, programs, chooser, server)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("state", ["new", "some", "again"])
 @pytest.mark.parametrize("place", PLACES)
 def test_another_commit_is_published_at_every_call_of_a_publication(place, state):
@@ -276,3 +284,30 @@ def test_another_commit_is_published_at_every_call_of_a_publication(place, state
         is_over = number > chooser.counts[0]
         number += 1
     assert number > 10
+
+
+def run_seed(seed):
+    """Two or three actors that commit, tag, publish or roll back, in an order drawn by a seed."""
+    rng = random.Random(seed)
+    place, state = rng.choice(list(PLACES)), rng.choice(("new", "some", "some", "again"))
+    state = "new" if state == "again" and place in ("table", "keeping") else state
+    kinds = rng.choice((("write", "two"), ("write", "two", "tag"), ("write", "tag", "publish"), tuple(VERBS)))
+    first = ["write"] if state != "some" else [rng.choice(kinds)]
+    names = [first, *([rng.choice(kinds) for _ in range(rng.choice((1, 2)))] for _ in range(rng.choice((1, 2))))]
+    if state != "some":
+        names = [[name if name in ("write", "two") else "write" for name in one] for one in names]
+    told = {name for one in names for name in one}
+    done = race(place, state, [[VERBS[name] for name in one] for one in names], Switches(rng=rng))
+    done.judge(goes_on=not told & {"publish", "roll back"}, moves="roll back" in told)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_publishers_that_take_turns_at_random(seed):
+    run_seed(seed)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("start", range(100, 500, 50))
+def test_many_publishers_that_take_turns_at_random(start):
+    for seed in range(start, start + 50):
+        run_seed(seed)
