@@ -15,6 +15,7 @@ from paimon_py.errors import CorruptionError
 from paimon_py.iceberg.directory import RETIRE_MARK, IcebergDirectory, named_files
 from paimon_py.iceberg.expiry import fallen_versions, old_versions
 from paimon_py.iceberg.found_versions import FoundVersions
+from paimon_py.iceberg.history import TableHistory
 from paimon_py.iceberg.metadata import IcebergSnapshot, IcebergVersion
 from paimon_py.spec.iceberg import IcebergOptions
 from paimon_py.spec.schema import TableSchema
@@ -23,10 +24,13 @@ from paimon_py.spec.schema import TableSchema
 class VersionCleanup:
     """Deletes in the directory of one table."""
 
-    def __init__(self, directory: IcebergDirectory, schema: TableSchema, options: IcebergOptions) -> None:
+    def __init__(
+        self, directory: IcebergDirectory, schema: TableSchema, options: IcebergOptions, history: TableHistory
+    ) -> None:
         self._directory = directory
         self._schema = schema
         self._options = options
+        self._history = history
 
     def delete_above(self, found: FoundVersions, number: int) -> bool:
         """Delete the versions above a number, the newest first; whether there were any.
@@ -57,23 +61,22 @@ class VersionCleanup:
         number, options = version.number, self._options
         names = [f"v{one}.metadata.json" for one in old_versions(found.numbers, number, options)]
         beside = [one for one in found.numbers if number - options.previous_max <= one < number]
-        going = [*fallen_versions(found.numbers, number, options), *(one for one in found.numbers if one > number)]
-        gone = [one for old in going for one in self._snapshots(found, old)]
+        fallen = fallen_versions(found.numbers, number, options)
+        gone = [one for old in fallen for one in self._snapshots(found, old)]
+        above = [one for old in found.numbers if old > number for one in self._snapshots(found, old)]
+        kept = [one for one in above if self._history.has(one)]  # others may be restoring what is there again
+        gone += [one for one in above if one not in kept]
         gone += [] if replaced is None else replaced.snapshots
-        names += self._unnamed(found, version, beside, gone)
+        listed = {one["manifest-list"] for one in version.snapshots}
+        gone = [one for one in gone if one["manifest-list"] not in listed]
+        if gone:
+            names += self._unnamed([version.snapshots, kept, *(self._snapshots(found, one) for one in beside)], gone)
         if RETIRE_MARK in found.names:
             names.append(RETIRE_MARK)
         self._directory.delete(names)
 
-    def _unnamed(
-        self, found: FoundVersions, version: IcebergVersion, beside: Sequence[int], gone: Sequence[IcebergSnapshot]
-    ) -> list[str]:
-        """The names of the files of snapshots that go which the versions that stay do not name."""
-        listed = {one["manifest-list"] for one in version.snapshots}
-        gone = [one for one in gone if one["manifest-list"] not in listed]
-        if not gone:
-            return []
-        staying = [version.snapshots, *(self._snapshots(found, one) for one in beside)]
+    def _unnamed(self, staying: Sequence[Sequence[IcebergSnapshot]], gone: Sequence[IcebergSnapshot]) -> list[str]:
+        """The names of the files of snapshots that go which those of the versions that stay do not name."""
         listed = {one["manifest-list"] for snapshots in staying for one in snapshots}
         gone = [one for one in gone if one["manifest-list"] not in listed]
         if not gone:
@@ -100,7 +103,6 @@ class VersionCleanup:
         except CorruptionError:
             return True
         return before is None or there is None or _list_of(before) == _list_of(there)
-
 
 
 def _list_of(version: IcebergVersion) -> str | None:

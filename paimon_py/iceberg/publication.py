@@ -18,7 +18,7 @@ Source: docs/format.md §25.8, §25.9; Java 2.1 `IcebergCommitCallback`.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -79,7 +79,7 @@ class IcebergPublisher:
         self._said: tuple[str, ...] = ()
         self._history = TableHistory(table.root, self.directory)
         self._bases = BaseFinder(table, self._options, self._restore)
-        self._cleanup = VersionCleanup(self.directory, table.schema, self._options)
+        self._cleanup = VersionCleanup(self.directory, table.schema, self._options, self._history)
 
     # -- the verbs -----------------------------------------------------------------------------------------------------
 
@@ -117,8 +117,8 @@ class IcebergPublisher:
         whole = WholeVersion(uuid=uuid, first_row_id=found.first_row_id(), top_levels=True)
         maker = self._maker(snapshot)
         value = self._whole(maker, whole)
-        self.directory.put_version(snapshot.id, value, replace=True, discard=maker.writer.discard)
-        self._finish(found, snapshot, IcebergVersion(snapshot.id, value))
+        version = self._replace(IcebergVersion(snapshot.id, value), maker.writer.discard)
+        self._finish(found, snapshot, version)
         return self._result(snapshot.id, "anew")
 
     def tags_changed(self) -> tuple[str, ...]:
@@ -130,22 +130,19 @@ class IcebergPublisher:
         """
         for _ in range(_ATTEMPTS):
             latest = self._root.snapshots.latest()
-            version = None if latest is None else self.directory.version(latest.id)
-            if latest is None or (version is not None and not version.is_of(latest)):
+            if latest is None:
                 break
-            if version is None:
+            version = self.directory.version(latest.id)
+            if version is None or not version.is_of(latest):
                 if not self._history.shows_number(latest.id - 1):
                     break
                 self.publish(latest)
                 continue
             refs = refs_of(version.snapshots, latest.id, self._root.tags.list())
-            value = {**version.value, "refs": refs}
-            is_changed = refs != version.value.get("refs")
-            if is_changed:
-                self.directory.put_version(latest.id, value, replace=True)
-            self._update_catalog(IcebergVersion(latest.id, value), latest)
-            if not is_changed:
-                break
+            if refs != version.value.get("refs"):
+                version = self._replace(IcebergVersion(latest.id, {**version.value, "refs": refs}))
+            self._update_catalog(version, latest)
+            break
         said, self._said = self._said, ()
         return said
 
@@ -174,7 +171,7 @@ class IcebergPublisher:
                 done = self._publish(found, latest, may_begin=True)
             else:
                 if there is None or version.value != there.value:
-                    self.directory.put_version(latest.id, version.value, replace=True)
+                    version = self._replace(version)
                 self._finish(found, latest, version)
                 done = self._result(latest.id, made)
             if self._history.is_latest(latest):
@@ -200,7 +197,7 @@ class IcebergPublisher:
         """The version of a snapshot, written after those that are missing before it; None: the base cannot be used."""
         version, before = base.version, base.snapshot
         if version is not None and before is not None and base.is_restored:
-            self.directory.put_version(before.id, version.value, replace=True)
+            version = self._replace(version)
         for one in (*base.missing, snapshot):
             maker = self._maker(one)
             if version is None or before is None:
@@ -296,15 +293,31 @@ class IcebergPublisher:
 
         Raises: StorageError
         """
-        number = snapshot.id
-        if self.directory.put_version(number, value, replace=replace, discard=maker.writer.discard):
-            return IcebergVersion(number, value)
-        there = self.directory.version(number)
-        if there is None or there.is_of(snapshot):
-            maker.writer.discard()
-            return there
-        self.directory.put_version(number, value, replace=True, discard=maker.writer.discard)
-        return IcebergVersion(number, value)
+        made = IcebergVersion(snapshot.id, value)
+        if not replace:
+            if self.directory.put_version(snapshot.id, value, replace=False, discard=maker.writer.discard):
+                return made
+            there = self.directory.version(snapshot.id)
+            if there is None or there.is_of(snapshot):
+                maker.writer.discard()
+                return there
+        return self._replace(made, maker.writer.discard)
+
+    def _replace(self, version: IcebergVersion, discard: Callable[[], None] | None = None) -> IcebergVersion:
+        """Write a version, whatever is there, and once more if tags changed meanwhile: others may have written those.
+
+        Args:
+            discard: called before a failure is raised, if the version certainly was not written.
+
+        Raises: StorageError
+        """
+        for _ in range(_ATTEMPTS):
+            self.directory.put_version(version.number, version.value, replace=True, discard=discard)
+            refs = refs_of(version.snapshots, version.number, self._root.tags.list())
+            if refs == version.value.get("refs"):
+                break
+            version, discard = IcebergVersion(version.number, {**version.value, "refs": refs}), None
+        return version
 
     def _finish(
         self, found: FoundVersions, snapshot: Snapshot, version: IcebergVersion,

@@ -261,7 +261,7 @@ VERBS = {
     "two": lambda table: [table.write_arrow(data(78)), table.write_arrow(data(79))],
     "tag": lambda table: table.create_tag(f"x{table._root.env.ids.uuid()}"),
     "publish": lambda table: table.publish_iceberg(),
-    "roll back": lambda table: table.rollback_to(table.snapshot().id - 1),
+    "roll back": lambda table: table.rollback_to(max(table.snapshot().id - 1, 1)),
 }
 
 
