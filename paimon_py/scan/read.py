@@ -6,7 +6,7 @@ Source: format.md §17; Java `MergeFileSplitRead`, `RawFileSplitRead`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -197,13 +197,16 @@ class _SplitReader:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         if is_distant(self._root.path):
-            files = (file for section in self._split.sections for file in self._files_to_open(section))
-            self._ahead.foresee((file.external_path or self._files.path(file), file.size_bytes) for file in files)
+            self.fetch_ahead(file for section in self._split.sections for file in self._files_to_open(section))
         for section in self._split.sections:
             for batch in self._living(section):
                 if self._meter is not None:
                     self._meter.rows_merged += batch.num_rows
                 yield keep(batch, self._request.mask)
+
+    def fetch_ahead(self, files: Iterable[DataFile]) -> None:
+        """Say which files will be read, in this order, so that their parts can be fetched before they are needed."""
+        self._ahead.foresee((file.external_path or self._files.path(file), file.size_bytes) for file in files)
 
     def _files_to_open(self, section: Section) -> Sequence[DataFile]:
         """The files of a section that will be opened, unless an index or a limit makes that unnecessary."""
@@ -361,6 +364,21 @@ class _SplitReader:
         if since is not None:
             return self._root.missing_changes(since, last, error)
         return self._root.missing(Base(last), error)
+
+
+class PartReader:
+    """Reads the runs of a split with one section, as they are stored, for a merge with the runs of other splits."""
+
+    def __init__(self, root: TableRoot, request: Request, part: Split, meter: Meter | None) -> None:
+        """`request`: its condition is on keys alone, since rows of other splits may have the same keys."""
+        self._reader = _SplitReader(root, request, part, meter)
+        self._section = part.sections[0]
+        if is_distant(root.path):
+            self._reader.fetch_ahead(self._section.files)
+
+    def run(self, fields: Sequence[Field], files: Sequence[DataFile], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows of consecutive files in key order, deletes included; rows whose keys cannot match may be missing."""
+        return self._reader._run(self._section, fields, files, batch_rows)
 
 
 def _sorted_runs(section: Section) -> list[SortedRun]:
