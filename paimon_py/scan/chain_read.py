@@ -14,7 +14,8 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.binary_row import decode_one
 from paimon_py.files.meter import Meter
-from paimon_py.lsm.engines import engine_of
+from paimon_py.files.physical import KIND_FIELD
+from paimon_py.lsm.engines import unlooked_engine_of
 from paimon_py.lsm.merge import RunSource, merge
 from paimon_py.lsm.order import merge_order
 from paimon_py.lsm.runs import SortedRun, oldest_first
@@ -64,16 +65,18 @@ def _section(
     meter: Meter | None,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     request = merged.request
-    order, engine = merge_order(request.schema), engine_of(request.schema)
+    order, engine = merge_order(request.schema), unlooked_engine_of(request.schema)
     part_of = {run[0].name: part for part in parts for run in part.sections[0].runs}
     runs = oldest_first(SortedRun(run) for part in parts for run in part.sections[0].runs)
     fields = merge_fields(request.schema, request.read_fields, runs, order, engine)
+    deletes = any(run.may_delete for run in runs) or any(part.deletions for part in parts)
+    fields = fields if KIND_FIELD in fields or not deletes else (*fields, KIND_FIELD)
     readers = {id(part): PartReader(branches[part.branch].root, branches[part.branch].by_key, part, meter) for part in parts}
     sources = [
         _source(readers[id(part_of[run.files[0].name])], branches[part_of[run.files[0].name].branch], run, fields, values)
         for run in runs
     ]
-    if len(runs) == 1 and not runs[0].may_delete:
+    if len(runs) == 1 and not deletes:
         yield from sources[0].open(RAW_BATCH_ROWS)
         return
     names = tuple(field.name for field in request.read_fields) or (order.keys[0].name,)

@@ -21,7 +21,7 @@ from paimon_py.expr.arrow import Filter
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
 from paimon_py.files.constant_columns import ConstantColumns
-from paimon_py.files.deletion_filter import alive, check_fits, select_rows
+from paimon_py.files.deletion_filter import alive, check_fits, dead_as_deletes, select_rows
 from paimon_py.files.file_index import has_index
 from paimon_py.files.meter import Meter
 from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
@@ -194,6 +194,7 @@ class _SplitReader:
         if request.first_rows is not None:
             self._raw_rows = min(self._raw_rows, max(_FEW_ROWS, request.first_rows))
         self._beyond = request.beyond if split.since is None else None
+        self._shows_dead = False
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         if is_distant(self._root.path):
@@ -317,7 +318,10 @@ class _SplitReader:
                 batch_rows=batch_rows, predicate=asked.predicate, rows=asked.rows, meter=self._meter
             )
             dead = self._dead.get(file.name)
-            rows = alive(pieces, dead) if asked.rows is None else select_rows(pieces, asked.rows)
+            if self._shows_dead and dead is not None:
+                rows = dead_as_deletes(pieces, dead)
+            else:
+                rows = alive(pieces, dead) if asked.rows is None else select_rows(pieces, asked.rows)
             yield from self._stamps.complete(file, fields, rows)
 
     def _reader(self, file: DataFile, fields: Sequence[Field], *, by_page: bool = False) -> FileReader:
@@ -367,17 +371,27 @@ class _SplitReader:
 
 
 class PartReader:
-    """Reads the runs of a split with one section, as they are stored, for a merge with the runs of other splits."""
+    """Reads the runs of a split with one section, for a merge with the runs of other partitions.
+
+    Rows that a deletion vector marks dead come as deletes: the row that replaced them may have been a delete, which no
+    file needs within the partition, but older partitions do.
+
+    Source: Java `ExposeDeletionKeyValueReader`.
+    """
 
     def __init__(self, root: TableRoot, request: Request, part: Split, meter: Meter | None) -> None:
         """`request`: its condition is on keys alone, since rows of other splits may have the same keys."""
         self._reader = _SplitReader(root, request, part, meter)
+        self._reader._shows_dead = True
         self._section = part.sections[0]
         if is_distant(root.path):
             self._reader.fetch_ahead(self._section.files)
 
     def run(self, fields: Sequence[Field], files: Sequence[DataFile], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows of consecutive files in key order, deletes included; rows whose keys cannot match may be missing."""
+        """The rows of consecutive files in key order, deletes included; rows whose keys cannot match may be missing.
+
+        `fields`: with `_VALUE_KIND` if the part has deletion vectors.
+        """
         return self._reader._run(self._section, fields, files, batch_rows)
 
 
