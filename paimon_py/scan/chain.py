@@ -138,7 +138,8 @@ class ChainScan(BranchesScan):
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def _require_own(self, split: Split) -> None:
-        strange = {part.branch for part in split.runs} - {self._root.branch, *(other._root.branch for other in self._others)}
+        known = {self._root.branch, *(other._root.branch for other in self._others)}
+        strange = {part.branch for part in split.runs} - known
         if strange:
             raise UsageError(f"the split belongs to the branches {sorted(strange)}: read it with the scan that made it")
         super()._require_own(msgspec.structs.replace(split, chained=()))
@@ -174,7 +175,8 @@ class ChainScan(BranchesScan):
         """The rows of a merged split, by the rules of the delta branch, as in Java."""
         branches, delta = self._branches(request_of), self._others[1]._root.branch
         names = list(branches[delta].request.columns)
-        return (batch.select(names) for batch in read_chained(split, branches[delta], branches, meter) if batch.num_rows)
+        found = read_chained(split, branches[delta], branches, meter)
+        return (batch.select(names) for batch in found if batch.num_rows)
 
     def _branches(self, request_of: Callable[[Scan], Request]) -> dict[str, BranchRows]:
         return {other._root.branch: BranchRows(other._root, request_of(other)) for other in self._settled}
@@ -208,8 +210,8 @@ def _require_same_merge(root: TableRoot, snapshot: TableSchema, delta: TableSche
     """Refuse branches that merge rows differently: Java reads both by the options of the delta branch."""
     if not merge_alike(snapshot, delta):
         raise UnsupportedError(
-            f"the snapshot branch and the delta branch of {root.path} have different options for merging rows: give both"
-            " the same", feature=CHAIN_TABLE,
+            f"the snapshot branch and the delta branch of {root.path} have different options for merging rows: give"
+            " both the same", feature=CHAIN_TABLE,
         )  # fmt: skip
 
 

@@ -149,13 +149,16 @@ def links_of(
     for partition in sorted(wanted, key=where.__getitem__):
         if partition in lacking:
             raise UnsupportedError(
-                f"a partition of the delta branch has NULL in a partition key, and no place in a chain: {texts[partition]}",
+                f"a partition of the delta branch has NULL in a partition key, and no place in a chain:"
+                f" {texts[partition]}",
                 feature=CHAIN_TABLE,
             )
         own = where[partition]
         older = [one for one in anchors.get(own[:group], ()) if where[one] < own]
         begin = older[-1] if older else None
-        between = [one for one in changes[own[:group]] if where[one] <= own and (begin is None or where[one] > where[begin])]
+        between = [one for one in changes[own[:group]] if where[one] <= own]
+        if begin is not None:
+            between = [one for one in between if where[one] > where[begin]]
         if begin is not None:
             _require_times(times, [texts[one][group:] for one in (begin, *between)])
         found.append(Link(partition, begin, tuple(between)))
@@ -171,7 +174,8 @@ def _chain_keys(schema: TableSchema) -> tuple[PartitionTime, int]:
     text = options.find_str(_CHAIN_KEYS)
     names = keys if text is None else tuple(name.strip() for name in text.split(","))
     if not keys or names != keys[len(keys) - len(names) :]:
-        raise OptionError(f"{_CHAIN_KEYS} are the last of the partition keys {list(keys)}", option=_CHAIN_KEYS, value=text)
+        message = f"{_CHAIN_KEYS} are the last of the partition keys {list(keys)}"
+        raise OptionError(message, option=_CHAIN_KEYS, value=text)
     pattern = options.find_str(_PATTERN)
     if pattern is None or any(f"${name}" not in pattern for name in names):
         raise OptionError(
@@ -227,8 +231,8 @@ def plan_links(
                     Split(
                         snapshot_id=deltas.planner.snapshot.id, schema_id=request.schema.id, partition=link.partition,
                         bucket=bucket, total_buckets=packed[0][0].total_buckets, sections=(), chained=tuple(packed),
-                    )  # fmt: skip
-                )
+                    )
+                )  # fmt: skip
     return splits
 
 
@@ -239,7 +243,9 @@ def keys_within_partitions(request: Request) -> Predicate | None:
     return split_conjuncts(request.predicate, request.schema.trimmed_primary_keys)[0]
 
 
-def chosen_partitions(schema: TableSchema, predicate: Predicate | None, partitions: Sequence[bytes]) -> frozenset[bytes]:
+def chosen_partitions(
+    schema: TableSchema, predicate: Predicate | None, partitions: Sequence[bytes]
+) -> frozenset[bytes]:
     """The partitions that a condition may leave."""
     by_partition = None if predicate is None else split_conjuncts(predicate, schema.partition_keys)[0]
     if by_partition is None or not partitions:
@@ -260,11 +266,12 @@ def _sections(
         by_part: dict[int, list[int]] = {}
         for number in numbers[section].tolist():
             by_part.setdefault(owner[number], []).append(number)
-        yield tuple(
-            source.part(partition, bucket, [[number - base for number in run] for run in runs_of(by_part[at], lows, highs)])
-            for at, (source, partition, base) in enumerate(parts)
-            if at in by_part
-        )
+        found = []
+        for at, (source, partition, base) in enumerate(parts):
+            if at in by_part:
+                runs = runs_of(by_part[at], lows, highs)
+                found.append(source.part(partition, bucket, [[number - base for number in run] for run in runs]))
+        yield tuple(found)
 
 
 def _weight(section: Sequence[Split], packing: Packing) -> int:
@@ -282,6 +289,6 @@ def _require_same_buckets(parts: _Parts, link: Link) -> None:
         source = parts[-1][0].planner
         name = OpenTable(source.root, source.schema).label(link.partition)
         raise UnsupportedError(
-            f"the rows of {name} are merged from partitions with different numbers of buckets, {sorted(counts)}: rescale"
-            " one of the branches", feature=CHAIN_TABLE,
+            f"the rows of {name} are merged from partitions with different numbers of buckets, {sorted(counts)}:"
+            " rescale one of the branches", feature=CHAIN_TABLE,
         )  # fmt: skip

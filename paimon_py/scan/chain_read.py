@@ -64,17 +64,17 @@ def _section(
     parts: Sequence[Split], merged: BranchRows, branches: Mapping[str, BranchRows], values: Mapping[str, pa.Scalar],
     meter: Meter | None,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
+    """The merged rows. Runs are in the order of the chain, which decides between rows that are otherwise as new."""
     request = merged.request
     order, engine = merge_order(request.schema), unlooked_engine_of(request.schema)
-    part_of = {run[0].name: part for part in parts for run in part.sections[0].runs}
-    runs = oldest_first(SortedRun(run) for part in parts for run in part.sections[0].runs)
+    parts_and_runs = [(part, run) for part in parts for run in oldest_first(map(SortedRun, part.sections[0].runs))]
+    runs = [run for _, run in parts_and_runs]
     fields = merge_fields(request.schema, request.read_fields, runs, order, engine)
     deletes = any(run.may_delete for run in runs) or any(part.deletions for part in parts)
     fields = fields if KIND_FIELD in fields or not deletes else (*fields, KIND_FIELD)
-    readers = {id(part): PartReader(branches[part.branch].root, branches[part.branch].by_key, part, meter) for part in parts}
+    readers = [PartReader(branches[part.branch].root, branches[part.branch].by_key, part, meter) for part in parts]
     sources = [
-        _source(readers[id(part_of[run.files[0].name])], branches[part_of[run.files[0].name].branch], run, fields, values)
-        for run in runs
+        _source(readers[parts.index(part)], branches[part.branch], run, fields, values) for part, run in parts_and_runs
     ]
     if len(runs) == 1 and not deletes:
         yield from sources[0].open(RAW_BATCH_ROWS)

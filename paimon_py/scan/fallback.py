@@ -15,7 +15,6 @@ from paimon_py.errors import SnapshotExpiredError, SnapshotNotFoundError, TableN
 from paimon_py.metadata.branches import FALLBACK, PRIMARY
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.scan.branches_scan import BranchesScan, require_alike, state_at
-from paimon_py.scan.ends import Ends
 from paimon_py.scan.measure import ScanMeter
 from paimon_py.scan.plan_snapshot import Planned
 from paimon_py.scan.scan import Scan

@@ -38,7 +38,6 @@ _WATERMARK = "watermark-"
 _HARMLESS = {
     "scan.mode", "scan.manifest.parallelism", "scan.max-splits-per-task", "scan.plan-sort-partition",
     "scan.bounded.watermark", "scan.fallback-branch", "scan.fallback-branch.read-fail-fast", "scan.primary-branch",
-    "scan.fallback-snapshot-branch", "scan.fallback-delta-branch",
     "incremental-between-scan-mode", "incremental-between-tag-to-snapshot", "scan.bucket",
 }  # fmt: skip
 _PLACES = {

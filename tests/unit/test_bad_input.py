@@ -767,9 +767,10 @@ def test_tables_of_java_with_features_are_refused_by_name(tmp_path, name, featur
         archive.extractall(tmp_path, filter="data")
     (warehouse,) = {path.parent for path in tmp_path.rglob("*.db")}
     table = Catalog.open(warehouse, QUICK).table(json.loads((CORPUS / name / "case.json").read_text())["table"])
-    for call in (table.scan, table.writer, table.truncate, lambda: table.write_arrow(ROWS)):
+    calls = (table.changes, table.stream, table.lookup, table.delete, table.writer, table.truncate, table.write_arrow)
+    for call in calls:
         with refused(table, UnsupportedError) as caught:
-            call()
+            call() if call in (table.writer, table.stream, table.truncate) else call(0 if call == table.changes else ROWS)
         assert caught.value.feature == feature
 
 
