@@ -39,7 +39,7 @@ class BranchesScan(Scan):
 
     @property
     @abstractmethod
-    def _settled(self) -> tuple[Scan, ...]:
+    def _other_states(self) -> tuple[Scan, ...]:
         """The scans of the other branches, at the states that correspond to the one of this branch."""
 
     def _plan_lazily(self) -> Iterator[Split]:
@@ -50,7 +50,7 @@ class BranchesScan(Scan):
 
     def _of(self, split: Split) -> Scan | None:
         """The other scan if the split belongs to another branch."""
-        return next((other for other in self._settled if other._root.branch == split.branch), None)
+        return next((other for other in self._other_states if other._root.branch == split.branch), None)
 
     def _require_own(self, split: Split) -> None:
         other = self._of(split)
@@ -94,7 +94,7 @@ class BranchesScan(Scan):
     def _with_others(self, found: Scan, change: Callable[[Scan], Scan]) -> Scan:
         """`found`, a changed copy of this scan, with the same change to the scans of the other branches."""
         if found is not self:
-            cast(BranchesScan, found)._others = tuple(change(other) for other in self._settled)
+            cast(BranchesScan, found)._others = tuple(change(other) for other in self._other_states)
         return found
 
 

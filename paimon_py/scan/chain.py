@@ -86,7 +86,7 @@ class ChainScan(BranchesScan):
         self._others = (snapshot, delta)
 
     @property
-    def _settled(self) -> tuple[Scan, ...]:
+    def _other_states(self) -> tuple[Scan, ...]:
         for other in self._others:
             if other._found is None:
                 other._found = (state_at(other._root, other._extent, other._table_schema),)
@@ -95,7 +95,7 @@ class ChainScan(BranchesScan):
     # -- planning -----------------------------------------------------------------------------------------------------
 
     def _plan(self) -> Planned:
-        snapshot, delta = self._settled
+        snapshot, delta = self._other_states
         splits: list[Split] = []
         pushed, skipped, given = Planned.nothing().pushed, Planned.nothing().skipped, None
         for scan in (self, snapshot):
@@ -179,7 +179,7 @@ class ChainScan(BranchesScan):
         return (batch.select(names) for batch in found if batch.num_rows)
 
     def _branches(self, request_of: Callable[[Scan], Request]) -> dict[str, BranchRows]:
-        return {other._root.branch: BranchRows(other._root, request_of(other)) for other in self._settled}
+        return {other._root.branch: BranchRows(other._root, request_of(other)) for other in self._other_states}
 
 
 def _files_of(scan: Scan) -> BranchFiles | None:

@@ -72,7 +72,7 @@ class FallbackScan(BranchesScan):
     # -- states -------------------------------------------------------------------------------------------------------
 
     @property
-    def _settled(self) -> tuple[Scan, ...]:
+    def _other_states(self) -> tuple[Scan, ...]:
         other = self._others[0]
         if other._found is None:
             other._found = (self._state_beside(),)
@@ -123,6 +123,6 @@ class FallbackScan(BranchesScan):
 
     def _in_order(self) -> tuple[Scan, Scan]:
         """The scans of both branches, the one whose partitions take precedence first."""
-        (other,) = self._settled
+        (other,) = self._other_states
         require_alike(OpenTable(self._root, self._state_schema), other._root, other._state_schema)
         return (other, self) if self._wins else (self, other)
