@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from paimon_py.doctor.thresholds import RunLimits
-from paimon_py.errors import ResourceError, UsageError
+from paimon_py.errors import ResourceError
 from paimon_py.metrics.measures import measure_table
+from paimon_py.service.settings import check_duration
 from paimon_py.spec.options import Options
 from paimon_py.table.table import Table
 
@@ -28,9 +29,8 @@ def wait_for_compaction(
         ResourceError: the table still had too many sorted runs after `timeout`.
         UsageError: a time is not a timedelta above 0.
     """
-    for name, value in (("timeout", timeout), ("every", every)):
-        if not isinstance(value, timedelta) or value <= timedelta(0):
-            raise UsageError(f"{name} must be a timedelta above 0, such as timedelta(minutes=10), not {value!r}")
+    check_duration("timeout", timeout)
+    check_duration("every", every)
     clock, limit = table._root.env.clock, RunLimits.of(Options(table._newest.options)).stop
     start = clock.elapsed()
     while (runs := measure_table(table).sorted_runs_max) > limit:

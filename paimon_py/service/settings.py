@@ -36,7 +36,16 @@ class CareSettings(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in ("every", "orphans_every", "orphans_older_than", "budget_time"):
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, timedelta) or value <= timedelta(0)):
-                raise UsageError(f"{name} must be a timedelta above 0, such as timedelta(minutes=10), not {value!r}")
+            if value is not None:
+                check_duration(name, value)
         if self.budget_bytes is not None and self.budget_bytes < 1:
             raise UsageError(f"budget_bytes must be a number of bytes, at least 1, not {self.budget_bytes!r}")
+
+
+def check_duration(name: str, value: object) -> None:
+    """Check an argument that is a length of time.
+
+    Raises: UsageError if it is not a timedelta above 0.
+    """
+    if not isinstance(value, timedelta) or value <= timedelta(0):
+        raise UsageError(f"{name} must be a timedelta above 0, such as timedelta(minutes=10), not {value!r}")
