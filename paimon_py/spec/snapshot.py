@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from typing import cast
 
 import msgspec
 
@@ -94,7 +95,7 @@ class StepSnapshotId(SnapshotId):
     source: str
 
     def __new__(cls, number: int, mark: str | None, source: str) -> StepSnapshotId:
-        found = super().__new__(cls, number, mark)
+        found = cast("StepSnapshotId", super().__new__(cls, number, mark))
         found.source = source
         return found
 

@@ -116,7 +116,7 @@ def agree(pair: Pair, rng: random.Random, places: list[dict]) -> None:
     assert ordered["dt"].to_pylist() == sorted((row[at[0]] for row in rows), reverse=True)[:5]
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.full)])
 def test_chains_read_as_in_java(java, tmp_path, seed):
     rng = random.Random(seed)
     pair = Pair(java("2.0.0"), tmp_path)
