@@ -70,12 +70,12 @@ class VersionCleanup:
         listed = {one["manifest-list"] for one in version.snapshots}
         gone = [one for one in gone if one["manifest-list"] not in listed]
         if gone:
-            names += self._unnamed([version.snapshots, kept, *(self._snapshots(found, one) for one in beside)], gone)
+            names += self._lone_names([version.snapshots, kept, *(self._snapshots(found, one) for one in beside)], gone)
         if RETIRE_MARK in found.names:
             names.append(RETIRE_MARK)
         self._directory.delete(names)
 
-    def _unnamed(self, staying: Sequence[Sequence[IcebergSnapshot]], gone: Sequence[IcebergSnapshot]) -> list[str]:
+    def _lone_names(self, staying: Sequence[Sequence[IcebergSnapshot]], gone: Sequence[IcebergSnapshot]) -> list[str]:
         """The names of the files of snapshots that go which those of the versions that stay do not name."""
         listed = {one["manifest-list"] for snapshots in staying for one in snapshots}
         gone = [one for one in gone if one["manifest-list"] not in listed]

@@ -16,11 +16,10 @@ from unit.iceberg.reader import live_files, metadata, rows
 from unit.iceberg.rest_server import FakeRestServer
 from unit.iceberg.support import COLUMNS, ON, PATH, data, stored
 
-from paimon_py import Catalog, StorageError
+from paimon_py import Catalog
 from paimon_py.env import Env, SerialPool
 from paimon_py.iceberg.catalogs import hive
 from paimon_py.metadata.root import TableRoot
-from paimon_py.metastores.hive.connection import MissingCallError, RefusedError
 from paimon_py.metastores.hive.records import parameters
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.table import Table
@@ -60,7 +59,7 @@ class Switches:
 
 
 class HiveEntries:
-    """The entries of a metastore that compares locations, as Hive 4 does; its calls are steps of the actor."""
+    """The entries of a metastore; its calls are steps of the actor."""
 
     def __init__(self, env, race):
         self.actor, self.race = env.ids.owner, race
@@ -86,19 +85,8 @@ class HiveEntries:
 
     def alter_table(self, name, record, settings):
         self._step()
-        there = parameters(self.race.entries[name])
-        if there[settings["expected_parameter_key"]] != settings["expected_parameter_value"]:
-            raise RefusedError("MetaException", "the table has been modified")
         self.race.entries[name] = record
         self.race.look()
-
-
-class NoLock:
-    def __init__(self, *_):
-        pass
-
-    def hold(self, branch):
-        raise StorageError("no locks", operation="lock") from MissingCallError("lock")
 
 
 class Race:
@@ -247,7 +235,6 @@ def catalogs(monkeypatch):
 
     monkeypatch.setattr("paimon_py.iceberg.catalogs.rest.HttpSender", Sender)
     monkeypatch.setattr(hive, "open_hive", open_hive)
-    monkeypatch.setattr(hive, "HiveLock", NoLock)
     yield server
     SERVERS.pop()
 

@@ -1,17 +1,15 @@
 """Publishes the newest version of a table's Iceberg metadata to a Hive Metastore, as Java does.
 
 The entry is an external table of the type ICEBERG whose parameter `metadata_location` names the version. A publisher
-reads the entry and changes it under the metastore's lock of the table, which Iceberg's own writers take too, and the
-change names the location that it expects (Hive 4 compares it). An entry that names a later version of the table stays.
-Columns that the metastore refuses to change stay as they are: Iceberg readers take the columns from the version.
+reads the entry first: one that names a later version of the table stays. Columns that the metastore refuses to change
+stay as they are: Iceberg readers take the columns from the version.
 
 Source: docs/format.md §25.10; Java `IcebergHiveMetadataCommitter`, release 2.0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 
 from paimon_py.env import Env
@@ -21,9 +19,8 @@ from paimon_py.iceberg.history import TableHistory
 from paimon_py.iceberg.metadata import plain_path
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metastores.hive import thrift
-from paimon_py.metastores.hive.connection import Client, MetastoreFailedError, MissingCallError, RefusedError
+from paimon_py.metastores.hive.connection import Client, RefusedError
 from paimon_py.metastores.hive.hive_types import hive_type
-from paimon_py.metastores.hive.lock import HiveLock
 from paimon_py.metastores.hive.records import (
     SD_COLUMNS,
     SD_INPUT,
@@ -48,9 +45,7 @@ from paimon_py.metastores.hive.settings import HiveSettings
 from paimon_py.metastores.hive.thrift import I32, STRUCT, Struct
 from paimon_py.metastores.hive.verbs import HiveVerbs
 from paimon_py.metastores.metastore import TableName
-from paimon_py.metastores.options import LockOptions
 from paimon_py.spec.iceberg import iceberg_names
-from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
@@ -78,7 +73,7 @@ class HiveIcebergCatalog:
         self._context = dict(context)
 
     def publish(self, shown: CatalogedVersion, history: TableHistory) -> tuple[str, ...]:
-        """See `IcebergCatalog.publish`. Cost: five calls for each database, three the first time."""
+        """See `IcebergCatalog.publish`. Cost: two calls for each database, a third the first time."""
         for name in self._names:
             self._publish(name, shown, history)
         return ()
@@ -95,14 +90,8 @@ class HiveIcebergCatalog:
                 if self._create(name, shown):
                     return
                 continue
-            if not self._is_due(name, record, shown, history):
+            if not self._is_due(name, record, shown, history) or self._alter(name, record, shown):
                 return
-            with self._locked(name):
-                record = self._verbs.table(name)
-                if record is None:
-                    continue
-                if not self._is_due(name, record, shown, history) or self._alter(name, record, shown):
-                    return
         text = f"the table {name} of the metastore was changed by others {_ATTEMPTS} times"
         raise StorageError(text, operation="publish")
 
@@ -121,20 +110,6 @@ class HiveIcebergCatalog:
         if there is None or there < shown.version.number:
             return True
         return not history.shows_number(there) and history.is_latest(shown.snapshot)
-
-    @contextmanager
-    def _locked(self, name: TableName) -> Iterator[None]:
-        """Hold the lock of an entry; a metastore without locks has none to hold, and compares locations if it can.
-
-        Raises: LockTimeoutError, StorageError
-        """
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(HiveLock(self._verbs.client, name, LockOptions(), self._env).hold(MAIN_BRANCH))
-            except StorageError as error:
-                if not isinstance(error.__cause__, MissingCallError):
-                    raise
-            yield
 
     def _require_ours(self, name: TableName, told: Mapping[str, str], shown: CatalogedVersion) -> None:
         """Raises: AlreadyExistsError where the entry is not one of the Iceberg metadata of this table."""
@@ -186,25 +161,20 @@ class HiveIcebergCatalog:
         told.update({_KIND: _ICEBERG, LOCATION: shown.path})
         if before is not None:
             told[PREVIOUS] = before
-        context = self._context
-        if before is not None:
-            context = {**context, "expected_parameter_key": LOCATION, "expected_parameter_value": before}
         changed[T_PARAMETERS] = thrift.of_mapping(told)
         changed[T_SD] = (STRUCT, {**thrift.inner(record, T_SD), SD_COLUMNS: _columns(self._schema)})
         try:
             try:
-                self._verbs.alter_table(name, changed, context)
+                self._verbs.alter_table(name, changed, self._context)
             except RefusedError as error:
                 if "incompatible" not in error.message:
                     raise
                 changed[T_SD] = record[T_SD]  # readers of Iceberg take the columns from the version
-                self._verbs.alter_table(name, changed, context)
-        except (RefusedError, MetastoreFailedError) as error:
+                self._verbs.alter_table(name, changed, self._context)
+        except RefusedError as error:
             there = self._verbs.table(name)
             if there is None or parameters(there).get(LOCATION) != before:
                 return False
-            if isinstance(error, MetastoreFailedError):
-                raise
             text = f"the metastore refuses the change of {name}: {error}"
             raise StorageError(text, operation="alter_table") from error
         return True
