@@ -71,6 +71,7 @@ class HistoryFacts(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         runs: the first and last id of each sequence of snapshots without a gap, ascending.
         seams: ids of snapshots whose parent is not the snapshot with the preceding id.
+        hint: the id in the LATEST hint; None if there is none.
         cut: the call that finishes an unfinished rollback or fast-forward; None if there is none.
         half_branches: names of branches that were created or deleted only partly.
         astray: consumers that have read snapshots which are not in the history.
@@ -78,6 +79,7 @@ class HistoryFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     runs: tuple[tuple[int, int], ...] = ()
     seams: tuple[int, ...] = ()
+    hint: int | None = None
     cut: str | None = None
     half_branches: tuple[str, ...] = ()
     astray: tuple[Astray, ...] = ()

@@ -41,6 +41,20 @@ def whole_history(facts: Facts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def newest_snapshots(facts: Facts) -> Iterator[Finding]:
+    """Check that the snapshot to which the LATEST hint refers, or a later one, exists."""
+    runs, hint = facts.history.runs, facts.history.hint
+    if runs and hint is not None and hint > runs[-1][1] and facts.history.cut is None:
+        newest = runs[-1][1]
+        yield Finding(
+            code="newest-snapshots-missing", severity=PROBLEM, figure=hint - newest,
+            message=f"the LATEST hint refers to snapshot {hint}, but snapshot {newest} is the newest that exists: later"
+            " ones were deleted, or not copied, by something else, or a commit was stalled while the table was rolled"
+            f" back. paimon_py reads and continues snapshot {newest}; Java cannot read the table",
+            mend=f"restore the files of the snapshots; or table.rollback_to({newest}), which corrects the hint",
+        )  # fmt: skip
+
+
 def half_branches(facts: Facts) -> Iterator[Finding]:
     """Check that no branch was created or deleted only partly."""
     found = facts.history.half_branches
@@ -79,5 +93,5 @@ def idle_users(facts: Facts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-HISTORY_CHECKS = (cut_history, whole_history, half_branches, astray_consumers, idle_users)
+HISTORY_CHECKS = (cut_history, whole_history, newest_snapshots, half_branches, astray_consumers, idle_users)
 """All checks of the history."""

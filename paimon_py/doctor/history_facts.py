@@ -9,9 +9,10 @@ import msgspec
 from paimon_py.doctor.facts import Astray, Broken, HistoryFacts
 from paimon_py.errors import CorruptionError
 from paimon_py.metadata.branches import branch_directories, branch_names
+from paimon_py.metadata.hints import read_hint
 from paimon_py.metadata.id_runs import runs_of_ids
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.layout import MAIN_BRANCH
+from paimon_py.spec.layout import MAIN_BRANCH, latest_hint_path
 from paimon_py.spec.snapshot import Base
 
 NEWEST = 100
@@ -21,12 +22,12 @@ NEWEST = 100
 def gather_history(root: TableRoot, broken: list[Broken]) -> HistoryFacts:
     """Check the history of a branch: its completeness, and consumers that are not on it.
 
-    Cost: some lists, one get for each of the newest snapshots, and three for each consumer.
+    Cost: some lists, the LATEST hint, one get for each of the newest snapshots, and three for each consumer.
     """
     ids = root.snapshots.ids()
     found = HistoryFacts(
         runs=tuple((run[0], run[-1]) for run in runs_of_ids(ids)), seams=_seams(root, ids[-NEWEST:]),
-        half_branches=_half_branches(root),
+        half_branches=_half_branches(root), hint=read_hint(root.store, latest_hint_path(root.branch_path)),
     )  # fmt: skip
     try:
         cut = None if root.history is not None else root.cuts.find()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paimon_py.errors import CommitConflictError
+from paimon_py.logs import COMMITS, fields
 from paimon_py.metadata.hints import read_hint
 from paimon_py.metadata.id_runs import current_run, shown_ids
 from paimon_py.metadata.root import TableRoot
@@ -18,7 +19,7 @@ from paimon_py.spec.snapshot import Snapshot
 def require_whole(root: TableRoot) -> None:
     """Check that a commit may build on the result of `snapshots.latest`.
 
-    Cost: none if it was found by a hint; otherwise a list, the file of a cut and a get or two.
+    Cost: none if it was found by a hint; otherwise a list, the file of a cut and two or three gets.
     Raises: CommitConflictError
     """
     if root.history is not None or not root.snapshots.take_doubt():
@@ -32,6 +33,7 @@ def require_whole(root: TableRoot) -> None:
     newest, following = root.snapshots.find(history[-1]), root.snapshots.find(history[-1] + 1)
     if newest is not None and following is not None and following.follows(newest) is False:
         raise _stray(root, following, newest)
+    _tell_missing(root, ids[-1])
     if len(history) < len(ids):
         raise _gap(root, ids, history)
 
@@ -49,6 +51,16 @@ def _check_never_any(root: TableRoot) -> None:
             f" snapshot {hint}, and there are tags. A rollback was interrupted: rollback_to('…') with the name of"
             " a tag restores its state",
             path=snapshot_directory(root.branch_path), table=root.path,
+        )  # fmt: skip
+
+
+def _tell_missing(root: TableRoot, newest: int) -> None:
+    """Log that the LATEST hint refers to a snapshot later than all that exist. Cost: a get."""
+    hint = read_hint(root.store, latest_hint_path(root.branch_path))
+    if hint is not None and hint > newest:
+        COMMITS.warning(
+            "%s: the LATEST hint refers to snapshot %d, but snapshot %d is the newest that exists, and is built on;"
+            " doctor() says what may have happened", root.path, hint, newest, extra=fields(root, snapshot_id=newest),
         )  # fmt: skip
 
 

@@ -55,6 +55,8 @@ class Base(msgspec.Struct, frozen=True):
 class SnapshotId(int):
     """The id of a snapshot together with its mark, so that another snapshot with the same id is never mistaken for it.
 
+    Results that contain it become JSON with `msgspec.json.encode(result, enc_hook=int)`; the mark is then lost.
+
     Attributes:
         mark: the mark of the snapshot; None if unknown.
     """

@@ -1,3 +1,5 @@
+import json
+
 import msgspec
 import pyarrow as pa
 import pytest
@@ -76,6 +78,13 @@ def test_a_first_and_a_second_commit_add_their_files():
     assert snapshot.commit_identifier == BATCH_COMMIT_IDENTIFIER
     stored, needed = check_history(root)
     assert {name for name in stored if "manifest" in name} <= needed
+
+
+def test_results_become_json():
+    store = new_store(APPEND)
+    result = commit_file(store, APPEND, "a", rows=2)
+    found = json.loads(msgspec.json.encode(result, enc_hook=int))
+    assert (found["snapshot_id"], found["snapshot_ids"], found["before"], found["row_count"]) == (1, [1], 0, 2)
 
 
 def test_the_hint_follows_the_commit():

@@ -21,7 +21,7 @@ def lived(count=4) -> World:
 
 
 def history_codes(world):
-    ours = ("history-", "half-", "consumers-astray", "idle-users", "damaged")
+    ours = ("history-", "newest-", "half-", "consumers-astray", "idle-users", "damaged")
     return [code for code in codes(world.table) if code.startswith(ours)]
 
 
@@ -39,6 +39,22 @@ def test_a_gap_is_found_and_mended(gone, latest):
     assert finding.severity == "problem" and finding.places == ("snapshots 1 to 2", "snapshots 4 to 4")
     world.table.rollback_to(world.table.snapshot().id)
     assert history_codes(world) == [] and world.table.snapshot().id == latest
+
+
+@pytest.mark.parametrize("gone", [["snapshot-4"], ["snapshot-3", "snapshot-4"]])
+def test_missing_newest_snapshots_are_found_logged_and_mended(gone, caplog):
+    world = lived()
+    for name in gone:
+        world.store.delete(f"{PATH}/snapshot/{name}")
+    world.table = world.catalog.table("d.t")
+    finding = only(world.table, "newest-snapshots-missing")
+    left = 4 - len(gone)
+    assert finding.severity == "problem" and finding.figure == len(gone) and f"rollback_to({left})" in finding.mend
+    assert world.table.snapshot().id == left
+    world.catalog.table("d.t").write_arrow(rows(5))
+    assert f"LATEST hint refers to snapshot 4, but snapshot {left} is the newest" in caplog.text
+    world.table.rollback_to(left)
+    assert history_codes(world) == [] and world.store.get(f"{PATH}/snapshot/LATEST") == str(left).encode()
 
 
 def test_a_seam_is_found_and_mended():
