@@ -76,6 +76,11 @@ class MemoryShares(msgspec.Struct, frozen=True):
         """The default of a large machine, or a share of the limit if that is less."""
         return default_bytes if self.limit_bytes is None else min(default_bytes, self.limit_bytes // divisor)
 
+    @property
+    def rows_bytes(self) -> int | None:
+        """What rows in memory may take beside the interpreter and the reading of more; None: no limit."""
+        return None if self.limit_bytes is None else max(self.limit_bytes - 2 * _BASE, self.limit_bytes // 2)
+
     def threads(self, cores: int) -> int:
         """How many threads may compute at once: each holds some windows of rows."""
         if self.limit_bytes is None:

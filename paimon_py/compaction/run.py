@@ -193,8 +193,10 @@ class _Work:
             for batch in self._append_rows():
                 writer.write(batch)
         else:
-            spilled = SpilledRuns(self._root.env.spill, SpillSettings.of(Options(self._schema.options)))
-            sort = ExternalSort(self._stored, task.clustering, spilled)
+            memory = self._root.env.memory
+            settings = SpillSettings.of(Options(self._schema.options)).within(memory)
+            spilled = SpilledRuns(self._root.env.spill, settings)
+            sort = ExternalSort(self._stored, task.clustering, spilled, MergeWindow().within(memory))
             try:
                 for batch in sort.sort(self._append_rows()):
                     writer.write(batch)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from paimon_py.codec.columns import Ints, combine, from_numpy
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.lsm.curves import hilbert, z_order
-from paimon_py.lsm.merge import Plan
+from paimon_py.lsm.merge import MergeWindow, Plan
 from paimon_py.lsm.order import MergeOrder, sort_batch
 from paimon_py.lsm.spill import EveryRow, SpilledRuns
 from paimon_py.spec.clustering import Clustering
@@ -35,10 +35,13 @@ class ExternalSort:
     Shapes: batches with the columns of the table.
     """
 
-    def __init__(self, schema: TableSchema, clustering: Clustering, spilled: SpilledRuns) -> None:
+    def __init__(
+        self, schema: TableSchema, clustering: Clustering, spilled: SpilledRuns, window: MergeWindow
+    ) -> None:
         self._schema = schema
         self._clustering = clustering
         self._spilled = spilled
+        self._window = window
         self._batches: list[pa.RecordBatch] = []
         self._bytes = 0
         self._rows = 0
@@ -65,7 +68,10 @@ class ExternalSort:
             return
         if self._batches:
             self._spilled.add(self._run())
-        plan = Plan(order=MergeOrder(keys=self._keys), engine=EveryRow(), drop_deletes=False)
+        plan = Plan(
+            order=MergeOrder(keys=self._keys), engine=EveryRow(), drop_deletes=False,
+            window_rows=self._window.rows, window_bytes=self._window.size_bytes,
+        )  # fmt: skip
         yield from (batch.select(names) for batch in self._spilled.merge(plan))
 
     def clear(self) -> None:

@@ -19,10 +19,12 @@ from paimon_py.logs import SPILLS, fields
 from paimon_py.lsm.groups import Groups, Merged
 from paimon_py.lsm.merge import Plan, RunSource, merge
 from paimon_py.lsm.spill_errors import spilling
+from paimon_py.memory import MemoryShares
 from paimon_py.spec.options import Options
 
 _RUN_BYTES = 64 << 20
 _BLOCK_BYTES = 1 << 20
+_OF_RUNS = 32
 _WORTH_COMPRESSING = 0.5
 _PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 _CODECS = {"zstd": "zstd", "lz4": "lz4", "lzo": "lz4", "none": None}
@@ -32,12 +34,12 @@ _CODECS = {"zstd": "zstd", "lz4": "lz4", "lzo": "lz4", "none": None}
 class SpillSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The spill settings of a table.
 
-    `compresses_all`: also if the first block compresses badly; true if the table sets a compression. `max_runs`: runs
-        that
-    are merged, and files that are open, at once. `max_bytes`: the disk space of one bucket's runs from which rows are
-        written
-    to level 0 instead. `run_bytes`: rows that are sorted at once; sorting takes the same amount of memory again.
-    `block_bytes`: the unit of compression, which each open run holds in memory.
+    Attributes:
+        compresses_all: compress also if the first block compresses badly; true if the table sets a compression.
+        max_runs: the number of runs that are merged, and of files that are open, at once.
+        max_bytes: the disk space of one bucket's runs from which rows are written to level 0 instead.
+        run_bytes: the size of the rows that are sorted at once; sorting takes the same amount of memory again.
+        block_bytes: the unit of compression, which each open run holds in memory.
     """
 
     compression: str | None = "zstd"
@@ -47,6 +49,10 @@ class SpillSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_bytes: int = (1 << 63) - 1
     run_bytes: int = _RUN_BYTES
     block_bytes: int = _BLOCK_BYTES
+
+    def within(self, memory: MemoryShares) -> SpillSettings:
+        """The same settings with shorter runs where the process has little memory."""
+        return msgspec.structs.replace(self, run_bytes=memory.cap(self.run_bytes, _OF_RUNS))
 
     @classmethod
     def of(cls, options: Options) -> SpillSettings:

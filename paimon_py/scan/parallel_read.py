@@ -8,6 +8,7 @@ from contextlib import closing
 import pyarrow as pa
 
 from paimon_py.codec.row_size import row_bytes
+from paimon_py.errors import ResourceError
 from paimon_py.lsm.merge import WINDOW_BYTES
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.parallel import Budget
@@ -37,10 +38,30 @@ def read_together(
     Args:
         in_order: one split after the other; otherwise batches in the order in which they arrive.
         keeps: the caller keeps all batches, so that the queue need not be bounded.
-    Raises: as `read`
+    Raises: as `read`; ResourceError if the caller keeps more than fits into the memory of the process.
     """
     size = _nothing if keeps else _batch_bytes
-    return table.root.env.pool.streams(read, splits, _budget(table.schema, size), in_order=in_order)
+    found = table.root.env.pool.streams(read, splits, _budget(table.schema, size), in_order=in_order)
+    most = table.root.env.memory.rows_bytes
+    return found if most is None or not keeps else _kept_below(most, found, table.root.path)
+
+
+def _kept_below(
+    most: int, batches: Generator[pa.RecordBatch, None, None], path: str
+) -> Generator[pa.RecordBatch, None, None]:
+    """Batches that the caller keeps. Raises: ResourceError if they take more than `most` bytes."""
+    kept = 0
+    with closing(batches):
+        for batch in batches:
+            kept += row_bytes(batch)
+            if kept > most and pa.total_allocated_bytes() > most:
+                raise ResourceError(
+                    f"the rows of {path} need more memory than this process gets: {kept:,} bytes were read, and not"
+                    " all rows yet. Read them in batches with to_reader(), or select fewer with columns=, where= and"
+                    " limit=",
+                    path=path,
+                )
+            yield batch
 
 
 def count_together(

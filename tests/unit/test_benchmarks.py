@@ -12,6 +12,7 @@ from benchmarks import __main__ as benchmarks
 from benchmarks import (
     cleaning,
     clustering,
+    containers,
     cores,
     frames,
     indexes,
@@ -69,6 +70,13 @@ def test_memory_is_measured_over_the_import(tmp_path):
     assert compacted == 20 * memory.RUNS + 20
     assert merged == 20 and 0 < changed < 40
     assert all(0 <= result["over_import_mb"] < 500 for result in results)
+
+
+@pytest.mark.slow
+def test_every_step_of_the_container_trial_works(tmp_path, capsys):
+    for name in containers.STEPS:
+        containers.run_step(str(tmp_path / "w"), name, 2_000)
+        assert capsys.readouterr().out.startswith("done\t"), name
 
 
 MERGES = "full compaction,with spill"

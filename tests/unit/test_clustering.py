@@ -26,6 +26,7 @@ from paimon_py import (
     UsageError,
 )
 from paimon_py.lsm.external_sort import ExternalSort
+from paimon_py.lsm.merge import MergeWindow
 from paimon_py.lsm.spill import SpilledRuns, SpillSettings
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.clustering import Clustering
@@ -164,10 +165,10 @@ def test_sorting_by_way_of_the_disk_is_the_same_and_leaves_nothing_there(catalog
     batches = pa.table(rows, schema=POINTS).to_batches(max_chunksize=300)
     clustering = Clustering(("a", "b"), strategy)
     place = StoreSpill(MemoryStore())
-    memory = ExternalSort(schema, clustering, SpilledRuns(place, SpillSettings()))
+    memory = ExternalSort(schema, clustering, SpilledRuns(place, SpillSettings()), MergeWindow())
     wanted = pa.Table.from_batches(memory.sort(batches))
     for limit, runs in ((3000, 2), (20_000, 128)):
-        sort = ExternalSort(schema, clustering, SpilledRuns(place, SpillSettings(run_bytes=limit, max_runs=runs)))
+        sort = ExternalSort(schema, clustering, SpilledRuns(place, SpillSettings(run_bytes=limit, max_runs=runs)), MergeWindow())
         found = []
         for batch in sort.sort(batches):
             assert place.paths()

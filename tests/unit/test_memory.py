@@ -1,12 +1,16 @@
 """The memory limit of the process from control groups of both versions, and the shares that parts of it take."""
 
+import pyarrow as pa
 import pytest
 
+from paimon_py import Catalog
 from paimon_py.env import Env, ThreadPool
-from paimon_py.errors import UsageError
+from paimon_py.errors import ResourceError, UsageError
+from paimon_py.lsm.spill import SpillSettings
 from paimon_py.memory import MemoryShares, memory_limit
 from paimon_py.parallel import Budget
 from paimon_py.spec.new_schema import Schema, TableSpec, new_table_schema
+from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.write.settings import WriterSettings
 
 MB = 1 << 20
@@ -68,6 +72,7 @@ def test_defaults_follow_the_limit(limit, threads, buffer_mb):
     settings = WriterSettings.of(schema, memory=shares)
     assert settings.buffer_bytes == buffer_mb * MB
     assert settings.spills.run_bytes <= settings.buffer_bytes // 4
+    assert SpillSettings().within(shares).run_bytes == buffer_mb * MB // 4
 
 
 def test_options_of_the_table_count_before_the_limit():
@@ -82,6 +87,19 @@ def test_an_environment_takes_the_memory_that_it_is_given():
     for wrong in (0, -1, True, "1gb", 1.5):
         with pytest.raises(UsageError, match="memory_bytes must be a whole number"):
             Env(memory_bytes=wrong)
+
+
+def test_a_table_that_does_not_fit_is_refused_and_a_reader_goes_on():
+    catalog = Catalog(MemoryStore(), "/w", env=Env(memory_bytes=MB))
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", Schema({"id": "INT", "text": "STRING"}), options={"target-file-size": "1 mb"})
+    rows = pa.table({"id": pa.array(range(3_000), pa.int32()), "text": [f"{number:0500}" for number in range(3_000)]})
+    table.write_arrow(rows)
+    for verb in ("to_arrow", "to_pandas", "to_polars"):
+        with pytest.raises(ResourceError, match=r"need more memory than this process gets.*to_reader\(\)"):
+            getattr(table.scan(), verb)()
+    assert sum(batch.num_rows for batch in table.scan().to_reader()) == 3_000
+    assert table.scan(columns=["id"]).to_arrow().equals(rows.select(["id"]))
 
 
 def test_streams_hold_no_more_than_their_share():
