@@ -29,7 +29,7 @@ from paimon_py.rows.verbs import Work, columns_set, run, written_columns
 from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.request import Request
 from paimon_py.scan.split import Section
-from paimon_py.spec.commit_label import NO_LABEL
+from paimon_py.spec.commit_label import NO_LABEL, CommitLabel
 from paimon_py.spec.schema import ROW_ID, TableSchema
 
 COMMIT_BYTES = 1 << 30
@@ -37,10 +37,12 @@ COMMIT_BYTES = 1 << 30
 
 
 def backfill(
-    table: OpenTable, values: Mapping[str, object], where: Predicate | str | None,
+    table: OpenTable, values: Mapping[str, object], where: Predicate | str | None, label: CommitLabel,
     progress: Progress | None,
 ) -> RowsResult:  # fmt: skip
     """Set columns of the rows in which all of them are NULL.
+
+    `label`: of the last commit; earlier ones have no number, so that a repeated call continues after them.
 
     Raises: as `rows.verbs.update`; earlier commits stay.
     """
@@ -57,9 +59,11 @@ def backfill(
     total = RowsResult()
     chunks = list(_chunks(table, fill.condition))
     whole, done = sum(rows for _, _, rows in chunks), 0
-    for first, last, rows in chunks:
+    earlier = label if label.identifier is None else NO_LABEL
+    for number, (first, last, rows) in enumerate(chunks, 1):
         tell = None if progress is None else _Later(progress, done, whole)
-        total = _sum(total, run(table, fill.work(first, last), label=NO_LABEL, progress=tell))
+        own = label if number == len(chunks) else earlier
+        total = _sum(total, run(table, fill.work(first, last), label=own, progress=tell))
         done += rows
     return total
 
