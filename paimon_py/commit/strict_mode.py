@@ -70,8 +70,8 @@ class StrictMode:
         has_files = len(entries) > 0 if replaces else bool((entries.bucket >= 0).any())
         if not has_files and not (replaces and self._has_index(chosen, snapshot, before)):
             return None
-        kind = snapshot.commit_kind.value
-        return f"snapshot {snapshot.id} ({kind}) of {snapshot.commit_user!r} changed the same partition"
+        said = snapshot.commit_kind.value
+        return f"snapshot {snapshot.id} ({said}) of {snapshot.commit_user!r} changed the same partition"
 
     def _has_index(self, chosen: PartitionChoice, snapshot: Snapshot, before: Snapshot | None) -> bool:
         """Whether a snapshot has another index manifest than the one before, with index files of the partitions."""

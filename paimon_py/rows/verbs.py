@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 
 import msgspec
@@ -23,7 +23,7 @@ from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.rows.append import AppendRows
-from paimon_py.rows.by_row_id import RowValues, SetRows
+from paimon_py.rows.by_row_id import SetRows
 from paimon_py.rows.clauses import MergeClauses, clauses_of, join_keys
 from paimon_py.rows.column_rows import ColumnRows, ColumnWork
 from paimon_py.rows.decide import DeleteWhere, Operation, UpdateWhere
@@ -31,6 +31,7 @@ from paimon_py.rows.evaluation import Evaluate, Evaluated, Evaluation
 from paimon_py.rows.keyed import KeyedRows
 from paimon_py.rows.merging import MergeBlock
 from paimon_py.rows.result import RowsResult, of_earlier
+from paimon_py.rows.row_values import RowValues
 from paimon_py.rows.rules import check_assigned, check_deletable, check_updatable
 from paimon_py.rows.same_cells import require_same_cells
 from paimon_py.rows.source import Source
@@ -195,18 +196,18 @@ def update_rows(
     check_progress(progress)
     check_updatable(table.schema, "update_rows")
     read = None if snapshot_id is None else table.root.snapshots.get(snapshot_id)
-    given = RowValues.of(table.schema, with_blob_bytes(table, data))
-    check_assigned(table.schema, given.names, "update_rows")
-    predicate = bind(given.reach, with_row_ids(table.schema).fields)
-    work = Work(predicate, lambda: [SetRows(given)], "UPDATE", sets=given.names)
-    plain = evaluator(table, work, progress)
+    with closing(RowValues(table, with_blob_bytes(table, data))) as given:
+        check_assigned(table.schema, given.names, "update_rows")
+        predicate = bind(given.reach, with_row_ids(table.schema).fields)
+        work = Work(predicate, lambda: [SetRows(given)], "UPDATE", sets=given.names)
+        plain = evaluator(table, work, progress)
 
-    def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
-        if read is not None:
-            require_same_cells(table, given, read, snapshot)
-        return plain(snapshot, splits)
+        def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+            if read is not None:
+                require_same_cells(table, given, read, snapshot)
+            return plain(snapshot, splits)
 
-    return run(table, work, evaluate, label=label)
+        return run(table, work, evaluate, label=label)
 
 
 def upsert(

@@ -81,7 +81,9 @@ class TableRows(TableVerbs):
                 set these columns of these rows, or of rows in one file with them. None: other commits are ignored.
             user, identifier, progress: as in `delete`.
 
-        Cost: the data are in memory; the old values of the columns are read for all rows of the ranges.
+        Cost: 8 bytes of memory per row of the data; their values take up to a fourth of `write-buffer-size`, at most
+            64 MB, and the rest is sorted on local disk. The old values of the columns are read for all rows of the
+            ranges.
         Raises: as `update`, and UsageError for ids that no row has, and for tables without this option; with
             `snapshot_id` CommitConflictError as described, SnapshotExpiredError and SnapshotNotFoundError.
         """
