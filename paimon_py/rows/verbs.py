@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from paimon_py.arguments import check_progress
 from paimon_py.commit.commit import committed_before
 from paimon_py.errors import UsageError
-from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
 from paimon_py.expr.predicate import Constant, Predicate, col
 from paimon_py.expr.split import columns_of
@@ -36,6 +35,7 @@ from paimon_py.rows.rules import check_assigned, check_deletable, check_updatabl
 from paimon_py.rows.same_cells import require_same_cells
 from paimon_py.rows.source import Source
 from paimon_py.rows.values import Assignment, Scope, assignments
+from paimon_py.rows.variant_parts import bind_with_parts, filter_of, without_parts
 from paimon_py.scan.split import Split
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.options import Options
@@ -112,8 +112,8 @@ def delete_work(schema: TableSchema, where: Predicate | str) -> Work:
     """
     check_deletable(schema)
     predicate = _bind(schema, where, "delete")
-    operation = DeleteWhere(prepare(predicate), columns_of(predicate))
-    return Work(predicate, lambda: [operation], "DELETE")
+    operation = DeleteWhere(filter_of(predicate), columns_of(predicate))
+    return Work(without_parts(predicate), lambda: [operation], "DELETE")
 
 
 def update_work(schema: TableSchema, where: Predicate | str, values: Mapping[str, object]) -> Work:
@@ -129,8 +129,8 @@ def update_work(schema: TableSchema, where: Predicate | str, values: Mapping[str
     found = assignments(schema.fields, values, scope)
     predicate = _bind(schema, where, "update")
     sets, needs = columns_set(schema, [found], lambda names: names)
-    operation = UpdateWhere(prepare(predicate), columns_of(predicate), written_columns(schema, sets), found, scope)
-    return Work(predicate, lambda: [operation], "UPDATE", sets=sets, needs=needs)
+    operation = UpdateWhere(filter_of(predicate), columns_of(predicate), written_columns(schema, sets), found, scope)
+    return Work(without_parts(predicate), lambda: [operation], "UPDATE", sets=sets, needs=needs)
 
 
 @contextmanager
@@ -286,7 +286,7 @@ def reach(schema: TableSchema, source: Source, keys: Sequence[tuple[str, Field]]
 def _bind(schema: TableSchema, where: object, verb: str) -> Predicate:
     if where is None:
         raise UsageError(f'{verb} needs a condition such as col("a") > 3; "true" takes all rows')
-    return bind(predicate_of(where), with_row_ids(schema).fields)
+    return bind_with_parts(predicate_of(where), with_row_ids(schema).fields)
 
 
 def _ends(values: pa.Array) -> pa.Array:
