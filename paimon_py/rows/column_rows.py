@@ -69,6 +69,11 @@ class ColumnWork(msgspec.Struct, frozen=True):
     sets: tuple[str, ...]
     needs: frozenset[str]
 
+    @property
+    def adds_rows(self) -> bool:
+        """Whether an operation inserts rows."""
+        return any(operation.adds_rows for operation in self.operations())
+
 
 class _Range:
     """Rows with the same range of ids, some of which change.
@@ -149,7 +154,7 @@ class ColumnRows:
         Raises: as `evaluate`.
         """
         later = with_new_files(splits, known)
-        if not known <= files_of(splits) or files_of(later) & known or self._adds_rows:
+        if not known <= files_of(splits) or files_of(later) & known or self._work.adds_rows:
             self.discard()
             return None
         with self._writing(snapshot) as writer:
@@ -164,10 +169,6 @@ class ColumnRows:
         for place, file in columns:
             place.files.delete([file])
         self._written.discard()
-
-    @property
-    def _adds_rows(self) -> bool:
-        return any(operation.adds_rows for operation in self._work.operations())
 
     def _delete_made(self) -> None:
         """Delete index files, which are rebuilt for every snapshot."""
