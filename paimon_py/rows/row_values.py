@@ -60,7 +60,7 @@ class RowValues:
         shown = msgspec.structs.replace(narrow, fields=(*fields, with_row_ids(table.schema).field(ROW_ID)))
         sort = ExternalSort(shown, Clustering((ROW_ID,), "order"), spilled)
         try:
-            values = self._without_ids(sort.sort(_aligned(reader, narrow)))
+            values = self._without_ids(sort.sort(_align(reader, narrow)))
             first = next(values, None)
             batches = values if first is None else _chain(first, values)
             if len(spilled):
@@ -123,7 +123,7 @@ def _fields_set(schema: TableSchema, given: pa.Schema) -> tuple[Field, ...]:
     return tuple(field for field in schema.fields if field.name in others)
 
 
-def _aligned(reader: pa.RecordBatchReader, narrow: TableSchema) -> Iterator[pa.RecordBatch]:
+def _align(reader: pa.RecordBatchReader, narrow: TableSchema) -> Iterator[pa.RecordBatch]:
     """The data in the types of the table, with their row ids last.
 
     Raises: UsageError, SchemaError

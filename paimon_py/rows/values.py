@@ -228,12 +228,12 @@ def _rename(predicate: Predicate, path: Callable[[tuple[str, ...]], tuple[str, .
     if isinstance(predicate, Constant):
         return predicate
     if isinstance(predicate, CompareColumns):
-        left, right = _moved(predicate.left, path), _moved(predicate.right, path)
+        left, right = _with_path(predicate.left, path), _with_path(predicate.right, path)
         return CompareColumns(left, predicate.operator, right)
-    return msgspec.structs.replace(predicate, column=_moved(predicate.column, path))
+    return msgspec.structs.replace(predicate, column=_with_path(predicate.column, path))
 
 
-def _moved(ref: Ref, path: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Ref:
+def _with_path(ref: Ref, path: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Ref:
     return Ref(path(ref.path), part=ref.part)
 
 

@@ -40,14 +40,14 @@ def filter_of(predicate: Predicate) -> Filter:
     if not kinds:
         return mask
 
-    def masked(columns: Columns) -> pa.Array:
+    def compute_mask(columns: Columns) -> pa.Array:
         by_name = columns
         if isinstance(columns, pa.RecordBatch):
             by_name = dict(zip(columns.schema.names, columns.columns, strict=True))
         parts = {name: parts_of(by_name[name], kind, cast_array) for name, kind in kinds.items()}
         return mask({**by_name, **parts})
 
-    return masked
+    return compute_mask
 
 
 def without_parts(predicate: Predicate) -> Predicate:
