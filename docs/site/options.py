@@ -80,6 +80,7 @@ _POSTPONED = "no effect: postponed rows get their buckets in `compact()`"
 OTHERWISE = {
     "chain-table.split.key-range-enabled": "no effect: splits are always cut by key range",
     "chain-table.enabled": "followed by `scan`, for the latest state; everything else is refused",
+    "commit.force-compact": "no effect: commits contain the compactions that their rows start in any case",
     "blob-field": "no effect: columns of type BLOB lie in files of their own in any case",
     "dynamic-partition-overwrite": "no effect: the call says which partitions an overwrite replaces",
     "metadata.stats-dense-store": "no effect: statistics are always stored densely, as by default",

@@ -16,7 +16,7 @@ from paimon_py.cdc.event import Change
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import removing_fields, sequence_groups
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import ROW_KINDS, TableSchema
+from paimon_py.spec.schema import DELETE, ROW_KINDS, UPDATE_BEFORE, TableSchema
 from paimon_py.write.align import KindRules, kind_rules
 
 _REMOVING = ("partial-update", "aggregation")
@@ -54,7 +54,7 @@ class Fitting(msgspec.Struct, frozen=True):
                 f" one. If the table's key is right, pass it as Routes(keys={{{change.table!r}: (…)}}); else copy"
                 " the table into one with the key of the source"
             )
-        takes_back = {1, 3} & {ROW_KINDS.index(kind) for kind, _ in change.rows}
+        takes_back = {UPDATE_BEFORE, DELETE} & {ROW_KINDS.index(kind) for kind, _ in change.rows}
         return self.rules.refused if takes_back - set(self.rules.dropped) else None
 
     def find_lost(self, kinds: Collection[str], columns: dict[str, pa.Array]) -> dict[int, str]:

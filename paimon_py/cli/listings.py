@@ -10,6 +10,7 @@ import pyarrow as pa
 from paimon_py import Catalog, Table
 from paimon_py.cli.output import show_record, show_rows, show_table, takes_format
 from paimon_py.cli.values import AnyTable, takes_place, takes_readable, takes_table
+from paimon_py.files.physical import tracks_rows
 from paimon_py.spec.redact import shown_options
 from paimon_py.spec.type_text import sql_type
 
@@ -18,6 +19,7 @@ _SNAPSHOTS = [
     "delta_record_count", "watermark",
 ]  # fmt: skip
 _FILES = ["partition", "bucket", "level", "file_path", "file_format", "record_count", "file_size_in_bytes"]
+_TRACKED = ("first_row_id", "write_cols")
 _COLUMNS = pa.schema([
     ("id", pa.int64()), ("name", pa.string()), ("type", pa.string()), ("key", pa.string()), ("default", pa.string()),
     ("comment", pa.string()),
@@ -95,8 +97,8 @@ def snapshots(table: Table, form: str) -> None:
 @takes_table
 @takes_format
 def files(table: Table, form: str) -> None:
-    """List the data files of the latest snapshot."""
-    scan = table.system("files").scan(columns=_FILES)
+    """List the data files of the latest snapshot; with row ids and columns if the table tracks rows."""
+    scan = table.system("files").scan(columns=[*_FILES, *(_TRACKED if tracks_rows(table.schema) else ())])
     show_rows(scan.schema, scan.to_reader(), form)
 
 

@@ -20,7 +20,11 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table as Grid
 
+from paimon_py import Variant
+from paimon_py.codec.variant.form import is_variant
+
 FORMATS = ("table", "json", "csv")
+_BYTES_MAX, _BYTES_SHOWN = 64, 16
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _WIDE = 100_000
 """The width of the screen if there is none: output to files and pipes is not truncated."""
@@ -119,18 +123,27 @@ def _grid(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Grid:
         number = pat.is_integer(field.type) or pat.is_floating(field.type) or pat.is_decimal(field.type)
         grid.add_column(escape(on_one_line(field.name)), justify="right" if number else "left", overflow="fold")
     for row in _rows(batches):
-        grid.add_row(*("[dim]NULL[/dim]" if value is None else escape(on_one_line(_cell(value))) for value in row))
+        grid.add_row(*("[dim]NULL[/dim]" if value is None else escape(on_one_line(_cut(value))) for value in row))
     return grid
+
+
+def _cut(value: object) -> str:
+    """A cell of a table; of many bytes the first ones and the number."""
+    if isinstance(value, bytes) and len(value) > _BYTES_MAX:
+        return f"{value[:_BYTES_SHOWN].hex()}… ({len(value):,} bytes)"
+    return _cell(value)
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Sequence[Any]]:
     """Rows as Python values; few rows, or one batch at a time."""
     for batch in batches:
-        yield from zip(*map(_values, batch.columns), strict=True)
+        yield from zip(*map(_values, batch.schema, batch.columns), strict=True)
 
 
-def _values(column: pa.Array) -> list[Any]:
-    """The values of a column; times with nanoseconds become strings, since Python cannot represent them."""
+def _values(field: pa.Field, column: pa.Array) -> list[Any]:
+    """The values of a column; variants are JSON, and times with nanoseconds strings, since Python lacks them."""
+    if is_variant(field):
+        return [None if each is None else Variant(**each).to_json() for each in column.to_pylist()]
     exact = pat.is_timestamp(column.type) and column.type.unit == "ns"
     values: list[Any] = (column.cast(pa.string()) if exact else column).to_pylist()
     return values

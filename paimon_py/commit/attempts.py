@@ -18,6 +18,7 @@ from paimon_py.commit.postponed_times import in_waiting_order
 from paimon_py.commit.sequence_maximum import with_maximum
 from paimon_py.commit.snapshot_delta import SnapshotDelta, stamp, track_rows
 from paimon_py.commit.state import Already, Planned, State
+from paimon_py.commit.strict_mode import StrictMode
 from paimon_py.env import is_distant
 from paimon_py.errors import (
     CommitConflictError,
@@ -112,6 +113,7 @@ class Attempts:
         self._author = author
         self.seen: tuple[Snapshot | None, TableSchema | None] | None = None
         self.users = UserHistory(self.chronicle, table.root.users)
+        self._strict_mode = StrictMode(table, author.user)
         self._limits = Limits.of(options)
         self._settings = settings or ManifestSettings.of(options)
         self._by_snapshot = options.get_bool("sequence.snapshot-ordering")
@@ -227,7 +229,7 @@ class Attempts:
         self.seen = None
         state = State(self._table, latest, self.chronicle, newest)
         try:
-            planned = plan(state)
+            planned = self._strict_mode.check(plan(state), state)
             if not isinstance(planned, SnapshotDelta):
                 return planned
             if planned.is_manifest_merge and not drafts.merges(latest):

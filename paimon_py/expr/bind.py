@@ -156,7 +156,7 @@ class _Binder:
         if not self._takes_parts:
             feature = "parts of variants beside scans"
             raise UnsupportedError(
-                f"{ref}: parts of variants are for scan, changes and stream; find the keys of rows with a scan first",
+                f"{ref}: parts of variants are for scans, changes, streams, and for delete, update and merge",
                 feature=feature,
             )
         return Ref((*ref.column_path, ref.part.name), (*ids, UNASSIGNED), ref.part.type, ref.part)

@@ -20,7 +20,7 @@ from paimon_py.errors import SchemaError
 from paimon_py.expr.arrays import literal_array
 from paimon_py.expr.calculation import Arithmetic, Case, FunctionCall, Negative, Sign
 from paimon_py.expr.literal import BinaryValue, DateValue, DecimalValue, LiteralValue, TimestampValue, to_literal
-from paimon_py.expr.predicate import Column, Predicate
+from paimon_py.expr.predicate import Column, Predicate, Ref
 from paimon_py.spec.types import Atomic, Root
 
 Columns = Mapping[str, pa.Array]
@@ -38,8 +38,8 @@ _TEXT = {name: f"utf8_{name}" for name in ("upper", "lower", "trim", "ltrim", "r
 class Surroundings(Protocol):
     """The columns and conditions available to a calculation."""
 
-    def column(self, path: tuple[str, ...]) -> tuple[tuple[str, ...], pa.DataType]:
-        """The name of a column and the fields inside the column, and their type."""
+    def reader(self, ref: Ref) -> tuple[Callable[[Columns], pa.Array], str, pa.DataType]:
+        """How to take a column, or something inside the column, from a batch; the column's name; the type."""
 
     def mask(self, condition: Predicate) -> tuple[frozenset[str], Callable[[Columns], pa.Array]]:
         """The columns of a condition, and a function that returns the rows for which the condition is true."""
@@ -75,14 +75,13 @@ def calculate(what: object, around: Surroundings) -> Calculated:
 
 
 def _of_column(column: Column, around: Surroundings) -> Calculated:
-    path, kind = around.column(column.is_null().column.path)
+    read, name, kind = around.reader(column.is_null().column)
 
     def value(columns: Columns, rows: int) -> pa.Array:
         del rows
-        array = columns[path[0]]
-        return _plain(pc.struct_field(array, list(path[1:])) if len(path) > 1 else array)
+        return _plain(read(columns))
 
-    return Calculated(value, frozenset([path[0]]), _plain(pa.array([], kind)).type)
+    return Calculated(value, frozenset([name]), _plain(pa.array([], kind)).type)
 
 
 def _plain(array: pa.Array) -> pa.Array:

@@ -271,7 +271,7 @@ class Column(Calculable, ApiHints):
         return self._text("ilike", pattern)
 
     def variant(self, path: str, type: str | DataType = "VARIANT", *, or_null: bool = False) -> VariantColumn:
-        """A part of a VARIANT column, for `columns=` and `where=`: `col("payload").variant("$.user.id", "BIGINT")`.
+        """A part of a VARIANT column, as column, condition or value: `col("payload").variant("$.user.id", "BIGINT")`.
 
         Files that store the part as a separate column are read without the rest. NULL if the path does not exist.
 

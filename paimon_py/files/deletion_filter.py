@@ -18,10 +18,8 @@ from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import CorruptionError
 from paimon_py.formats.base import empty_rows
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.schema import VALUE_KIND
+from paimon_py.spec.schema import DELETE, VALUE_KIND
 from paimon_py.spec.types import Atomic, Field, Root
-
-_DELETE = 3
 
 POSITION = "_POSITION"
 """Name of the column with positions in a file; never stored."""
@@ -73,7 +71,7 @@ def dead_as_deletes(
         if len(rows):
             at = batch.schema.get_field_index(VALUE_KIND)
             kinds = numpy_values(batch.column(at)).copy()
-            kinds[rows] = _DELETE
+            kinds[rows] = DELETE
             batch = batch.set_column(at, batch.schema.field(at), from_numpy(kinds, pa.int8()))
         yield batch
 

@@ -21,10 +21,8 @@ from paimon_py.lsm.codes import codes_of
 from paimon_py.lsm.groups import Merged
 from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
+from paimon_py.spec.schema import DELETE, INSERT, SEQUENCE_NUMBER, UPDATE_AFTER, UPDATE_BEFORE, VALUE_KIND, TableSchema
 from paimon_py.spec.types import Atomic, Field
-
-_INSERT, _UPDATE_BEFORE, _UPDATE_AFTER, _DELETE = np.arange(4, dtype=np.int8)
 
 
 class ChangeRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,8 +75,9 @@ def change_rows(
     if rules.compared is not None and len(both):
         same = both[~_differ(columns, before, merged, both, rules.compared)]
         is_before[same] = is_after[same] = False
-    new_kinds = after_kinds if rules.keeps_kinds else _INSERT
-    made = _pairs(np.where(is_after, _UPDATE_BEFORE, _DELETE), np.where(is_before, _UPDATE_AFTER, new_kinds))
+    new_kinds = after_kinds if rules.keeps_kinds else INSERT
+    old_kinds = np.where(is_after, UPDATE_BEFORE, DELETE).astype(np.int8)
+    made = _pairs(old_kinds, np.where(is_before, UPDATE_AFTER, new_kinds))
     places = np.flatnonzero(_pairs(is_before, is_after))
     rows = _pairs(before, merged.rows)[places]
     index = from_numpy(rows, pa.int64())

@@ -14,7 +14,7 @@ import pyarrow as pa
 from paimon_py.arguments import check_progress
 from paimon_py.codec.columns import Mask, numpy_values, validity_mask
 from paimon_py.errors import UsageError
-from paimon_py.expr.arrow import Filter, prepare
+from paimon_py.expr.arrow import Filter
 from paimon_py.expr.bind import all_of, bind, predicate_of
 from paimon_py.expr.predicate import Predicate, col
 from paimon_py.expr.split import columns_of
@@ -25,11 +25,12 @@ from paimon_py.rows.decide import UPDATE, Decision, UpdateWhere
 from paimon_py.rows.result import RowsResult
 from paimon_py.rows.rules import check_assigned, check_updatable
 from paimon_py.rows.values import Assignment, Scope, assignments
+from paimon_py.rows.variant_parts import bind_with_parts, filter_of, without_parts
 from paimon_py.rows.verbs import Work, columns_set, run, written_columns
 from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.request import Request
 from paimon_py.scan.split import Section
-from paimon_py.spec.commit_label import NO_LABEL
+from paimon_py.spec.commit_label import NO_LABEL, CommitLabel
 from paimon_py.spec.schema import ROW_ID, TableSchema
 
 COMMIT_BYTES = 1 << 30
@@ -37,10 +38,12 @@ COMMIT_BYTES = 1 << 30
 
 
 def backfill(
-    table: OpenTable, values: Mapping[str, object], where: Predicate | str | None,
+    table: OpenTable, values: Mapping[str, object], where: Predicate | str | None, label: CommitLabel,
     progress: Progress | None,
 ) -> RowsResult:  # fmt: skip
     """Set columns of the rows in which all of them are NULL.
+
+    `label`: of the last commit; earlier ones have no number, so that a repeated call continues after them.
 
     Raises: as `rows.verbs.update`; earlier commits stay.
     """
@@ -57,9 +60,11 @@ def backfill(
     total = RowsResult()
     chunks = list(_chunks(table, fill.condition))
     whole, done = sum(rows for _, _, rows in chunks), 0
-    for first, last, rows in chunks:
+    earlier = label if label.identifier is None else NO_LABEL
+    for number, (first, last, rows) in enumerate(chunks, 1):
         tell = None if progress is None else _Later(progress, done, whole)
-        total = _sum(total, run(table, fill.work(first, last), label=NO_LABEL, progress=tell))
+        own = label if number == len(chunks) else earlier
+        total = _sum(total, run(table, fill.work(first, last), label=own, progress=tell))
         done += rows
     return total
 
@@ -75,19 +80,20 @@ class _Fill:
         self._sets, self._needs = columns_set(schema, [self._values], lambda names: names)
         empty = [col(name).is_null() for name in self._sets]
         parts = empty if where is None else [*empty, predicate_of(where)]
-        self.condition = all_of(bind(part, self._fields) for part in parts)
+        self._chosen = all_of(bind_with_parts(part, self._fields) for part in parts)
+        self.condition = without_parts(self._chosen)
 
     def work(self, first: int, last: int) -> Work:
         """The work for the rows with ids from the first to the last."""
         ids = bind(col(ROW_ID).between(first, last), self._fields)
-        predicate = all_of([self.condition, ids])
+        predicate = all_of([self._chosen, ids])
         names = columns_of(predicate) | self._needs
         narrow = written_columns(self._schema, self._sets)
 
         def operations() -> list[FillWhere]:
-            return [FillWhere(prepare(predicate), names, narrow, self._values, self._scope)]
+            return [FillWhere(filter_of(predicate), names, narrow, self._values, self._scope)]
 
-        return Work(predicate, operations, "UPDATE", sets=self._sets, needs=self._needs)
+        return Work(all_of([self.condition, ids]), operations, "UPDATE", sets=self._sets, needs=self._needs)
 
 
 class FillWhere(UpdateWhere):

@@ -26,7 +26,7 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.files.column_files import ColumnFiles, Pieces, behind
 from paimon_py.files.deletion_filter import Living, living
 from paimon_py.files.physical import with_row_ids
-from paimon_py.files.writer import whole_layout
+from paimon_py.files.writer import RollingWriter, whole_layout
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.new_files import NewFiles
 from paimon_py.metadata.open_table import BucketFiles, OpenTable
@@ -43,6 +43,7 @@ from paimon_py.scan.split import Section, Split
 from paimon_py.spec.blobs import fields_apart
 from paimon_py.spec.data_file import DataFile, FileSource
 from paimon_py.spec.manifest import IndexEntry
+from paimon_py.spec.schema import ROW_ID
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.types import Field
 from paimon_py.write.align import Alignment
@@ -67,6 +68,11 @@ class ColumnWork(msgspec.Struct, frozen=True):
     operations: Callable[[], Iterable[Operation]]
     sets: tuple[str, ...]
     needs: frozenset[str]
+
+    @property
+    def adds_rows(self) -> bool:
+        """Whether an operation inserts rows."""
+        return any(operation.adds_rows for operation in self.operations())
 
 
 class _Range:
@@ -129,7 +135,7 @@ class ColumnRows:
         Raises: the errors of reading and writing; written files are deleted first. UnsupportedError for columns with an
             index over row ids.
         """
-        self._require_no_index(snapshot)
+        _require_no_index(index_entries(self._root, snapshot), self._set_fields)
         with self._writing(snapshot) as writer:
             for operation in self._work.operations():
                 if operation.is_doubtful:
@@ -148,7 +154,7 @@ class ColumnRows:
         Raises: as `evaluate`.
         """
         later = with_new_files(splits, known)
-        if not known <= files_of(splits) or files_of(later) & known or self._adds_rows:
+        if not known <= files_of(splits) or files_of(later) & known or self._work.adds_rows:
             self.discard()
             return None
         with self._writing(snapshot) as writer:
@@ -163,20 +169,6 @@ class ColumnRows:
         for place, file in columns:
             place.files.delete([file])
         self._written.discard()
-
-    def _require_no_index(self, snapshot: Snapshot | None) -> None:
-        """Refuse columns whose index would return old values."""
-        ids = {one.global_index.field_id for one in index_entries(self._root, snapshot) if one.global_index is not None}
-        found = [field.name for field in self._set_fields if field.id in ids]
-        if found:
-            raise UnsupportedError(
-                f"column {found[0]} has an index over row ids, which would return old values: drop the index first",
-                feature="global-index.column-update-action",
-            )
-
-    @property
-    def _adds_rows(self) -> bool:
-        return any(operation.adds_rows for operation in self._work.operations())
 
     def _delete_made(self) -> None:
         """Delete index files, which are rebuilt for every snapshot."""
@@ -229,7 +221,9 @@ class ColumnRows:
                 self._counts = self._counts.plus(deleted=len(deleted), updated=len(updated))
                 if len(deleted):
                     place.killed = place.killed.union(DeletionVector.of(deleted))
-                if len(updated):
+                if len(updated) and self._alone and not self._blob_fields:
+                    self._write_through(operation, place, updated)
+                elif len(updated):
                     place.changed.append((updated, self._values(operation, place, updated)))
                     if self._alone:
                         self._write_columns(place)
@@ -271,12 +265,31 @@ class ColumnRows:
         for found in living(place.rows(fields, rows), _NONE):
             at = found.find(wanted)
             if len(at):
-                chosen = found.rows.take(from_numpy(at, pa.int64()))
-                values = operation.update(chosen, operation.decide(chosen))
-                parts.append(Alignment(self._narrow, values.schema, fills_nulls=False).apply(values).batch)
+                parts.append(self._new_values(operation, found.rows, at))
         return pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
 
+    def _new_values(self, operation: Operation, rows: pa.RecordBatch, updated: Ints) -> pa.RecordBatch:
+        """The new values of the set columns for some rows of a batch."""
+        chosen = rows.take(from_numpy(updated, pa.int64()))
+        values = operation.update(chosen, operation.decide(chosen))
+        return Alignment(self._narrow, values.schema, fills_nulls=False).apply(values).batch
+
     # -- files ------------------------------------------------------------------------------------------------------
+
+    def _write_through(self, operation: Operation, place: _Range, updated: Ints) -> None:
+        """Write the set columns of a range, batch by batch, with new values at some positions."""
+        wanted, whole = DeletionVector.of(updated), len(updated) == place.columns.row_count
+        kept = [field.name for field in self._plain_fields]
+        names = operation.names | self._work.needs | frozenset([ROW_ID] if whole else kept)
+        fields = tuple(field for field in self._shown.fields if field.name in names)
+        with self._column_file(place) as writer:
+            for start, batch in place.rows(fields):
+                at = wanted.within(start, start + batch.num_rows) - start
+                new = self._new_values(operation, batch, at) if len(at) else None
+                if whole and new is not None:
+                    writer.write(new)
+                else:
+                    writer.write(_with_values(batch.select(kept), at, new))
 
     def _write_columns(self, place: _Range) -> None:
         """Write the set columns for all rows of a range."""
@@ -293,18 +306,23 @@ class ColumnRows:
 
     def _write_plain(self, place: _Range, positions: Ints, values: pa.Table) -> None:
         """Write the columns that are not stored separately."""
-        names = [field.name for field in self._plain_fields]
-        layout = whole_layout(self._schema, source=FileSource.APPEND, columns=names)
-        writer = NewFiles(place.files).begin(layout)
-        try:
+        with self._column_file(place) as writer:
             if len(positions) == place.columns.row_count:
                 for batch in values.to_batches():
                     writer.write(batch)
-            else:
-                for start, batch in place.rows(self._plain_fields):
-                    low, high = np.searchsorted(positions, [start, start + batch.num_rows]).tolist()
-                    new = values.slice(low, high - low)
-                    writer.write(_with_values(batch, positions[low:high] - start, new))
+                return
+            for start, batch in place.rows(self._plain_fields):
+                low, high = np.searchsorted(positions, [start, start + batch.num_rows]).tolist()
+                (new,) = values.slice(low, high - low).combine_chunks().to_batches() or [None]
+                writer.write(_with_values(batch, positions[low:high] - start, new))
+
+    @contextlib.contextmanager
+    def _column_file(self, place: _Range) -> Iterator[RollingWriter]:
+        """A new file with the set columns of all rows of a range that are not stored separately."""
+        names = [field.name for field in self._plain_fields]
+        writer = NewFiles(place.files).begin(whole_layout(self._schema, source=FileSource.APPEND, columns=names))
+        try:
+            yield writer
             (file,) = writer.close()
         except BaseException:
             writer.abort()
@@ -337,15 +355,26 @@ class ColumnRows:
         return BucketChanges(partition=bucket[0], bucket=bucket[1], total_buckets=total, written=edit)
 
 
-def _with_values(batch: pa.RecordBatch, places: Ints, values: pa.Table) -> pa.RecordBatch:
+def _require_no_index(index: Sequence[IndexEntry], fields: Sequence[Field]) -> None:
+    """Refuse columns whose index would return old values."""
+    ids = {one.global_index.field_id for one in index if one.global_index is not None}
+    found = [field.name for field in fields if field.id in ids]
+    if found:
+        raise UnsupportedError(
+            f"column {found[0]} has an index over row ids, which would return old values: drop the index first",
+            feature="global-index.column-update-action",
+        )
+
+
+def _with_values(batch: pa.RecordBatch, places: Ints, values: pa.RecordBatch | None) -> pa.RecordBatch:
     """The batch with the values of some rows replaced."""
-    if not len(places):
+    if values is None:
         return batch
     order = np.arange(batch.num_rows)
     order[places] = batch.num_rows + np.arange(len(places))
     index = from_numpy(order, pa.int64())
     columns = [
-        pa.chunked_array([old, *values.column(name).chunks], old.type).take(index).combine_chunks()
+        pa.chunked_array([old, values.column(name)], old.type).take(index).combine_chunks()
         for name, old in zip(batch.schema.names, batch.columns, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)

@@ -37,7 +37,7 @@ from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
+from paimon_py.spec.schema import DELETE, ROW_KIND_COLUMN, UPDATE_AFTER, TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.write.align import Alignment, kind_field
 from paimon_py.write.session import Writer
@@ -47,7 +47,6 @@ _KEYS_AT_ONCE = 65_536
 """The number of keys per lookup; their rows are held in memory."""
 _LATE_MAX = 4_000_000
 """The maximum number of keys of other commits per bucket that are compared with those of the data."""
-_UPDATE, _DELETE = 2, 3
 
 
 def upsert_keeping(
@@ -158,7 +157,7 @@ class KeepingUpsert:
         else:
             places, columns = self._lookups.found_at(self._snapshot, self._schema, asked, self._copied)
         exists = places[numbers] >= 0
-        deletes = np.zeros(len(numbers), np.bool_) if kinds is None else numpy_values(kinds) == _DELETE
+        deletes = np.zeros(len(numbers), np.bool_) if kinds is None else numpy_values(kinds) == DELETE
         self._count(numbers, exists, deletes)
         if self._ends_rows and deletes.any():
             exists = exists & ~_after_deletes(numbers, deletes)
@@ -169,7 +168,7 @@ class KeepingUpsert:
             picked = from_numpy(places[numbers[old]], pa.int64())
             copies = {field.name: column.take(picked) for field, column in zip(self._copied, columns, strict=True)}
             kept = {one.field.name: copies.get(one.field.name) for one in self._lacking}
-            writer.write_again(self._join(_take(rows, old), kept, _taken_kinds(kinds, old, _UPDATE)))
+            writer.write_again(self._join(_take(rows, old), kept, _taken_kinds(kinds, old, UPDATE_AFTER)))
         if len(new):
             added = _take(rows, new)
             self._require_whole(added)

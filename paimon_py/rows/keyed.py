@@ -39,12 +39,10 @@ from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import sequence_groups
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
+from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.write.align import kind_field
 from paimon_py.write.session import Writer
-
-_KINDS = {"+I": 0, "+U": 2, "-D": 3}
 
 _LATE_SHARE = 4
 """The share of late rows (one in this number) above which evaluating all rows again is cheaper than finding them."""
@@ -158,7 +156,7 @@ class KeyedRows:
         for batch in self._written.rows(bucket):
             found = late.find([batch.column(name) for name in keys.column_names]) >= 0
             kinds = batch.column(KIND_FIELD.name)
-            gone = int(np.count_nonzero(numpy_values(kinds)[found] == _KINDS["-D"]))
+            gone = int(np.count_nonzero(numpy_values(kinds)[found] == ROW_KINDS.index("-D")))
             counts = counts.plus(deleted=-gone, updated=gone - int(np.count_nonzero(found)))
             others = _take(batch, np.flatnonzero(~found))
             writer.write_rows(others.drop_columns([KIND_FIELD.name]), others.column(KIND_FIELD.name))
@@ -251,12 +249,13 @@ class KeyedRows:
 
     def _write(self, batch: pa.RecordBatch, kind: str, writer: Writer) -> None:
         """Write rows of one kind; if a column holds the kinds, deletes are marked in it."""
+        numbers = np.full(batch.num_rows, ROW_KINDS.index(kind), np.int8)
         if self._kind_field is None:
-            kinds = from_numpy(np.full(batch.num_rows, _KINDS[kind], np.int8), pa.int8())
+            kinds = from_numpy(numbers, pa.int8())
             batch = pa.RecordBatch.from_arrays([*batch.columns, kinds], names=[*batch.schema.names, ROW_KIND_COLUMN])
         elif kind == "-D":
             place = batch.schema.get_field_index(self._kind_field)
-            batch = batch.set_column(place, self._kind_field, texts_of(np.full(batch.num_rows, _KINDS[kind], np.int8)))
+            batch = batch.set_column(place, self._kind_field, texts_of(numbers))
         if kind == "+I":
             writer.write_arrow(batch)
         else:

@@ -12,7 +12,7 @@ from paimon_py.errors import CommitConflictError
 from paimon_py.metadata.history import Lost, SnapshotLog
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.row_ranges import holders
-from paimon_py.rows.by_row_id import RowValues
+from paimon_py.rows.row_values import RowValues
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 

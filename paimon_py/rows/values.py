@@ -22,8 +22,8 @@ from paimon_py.codec.columns import from_numpy
 from paimon_py.codec.python_values import python_array
 from paimon_py.codec.variant.arrays import of_encoded, of_value
 from paimon_py.errors import PaimonError, SchemaError, UsageError
-from paimon_py.expr.arrow import Filter, prepare
-from paimon_py.expr.bind import bind, predicate_of
+from paimon_py.expr.arrow import Filter
+from paimon_py.expr.bind import predicate_of
 from paimon_py.expr.calculate import calculate
 from paimon_py.expr.calculation import Calculation
 from paimon_py.expr.literal import Lit, is_na
@@ -32,6 +32,7 @@ from paimon_py.expr.split import columns_of
 from paimon_py.expr.sql import parse_column
 from paimon_py.rows.fractions import without_fractions
 from paimon_py.rows.text_values import column_meant, correct, is_path
+from paimon_py.rows.variant_parts import bind_with_parts, filter_of, part_reader, without_parts
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.write.convert import plan
@@ -105,13 +106,21 @@ class Scope(msgspec.Struct, frozen=True):
             kind = kind.field(step).type
         return kind
 
-    def column(self, path: tuple[str, ...]) -> tuple[tuple[str, ...], pa.DataType]:
-        """Resolve a column as the caller writes it: its name in `columns`, the fields inside it, and their type.
+    def reader(self, ref: Ref) -> ColumnReader:
+        """Resolve a column, a field inside it, or a part of a VARIANT, as the caller writes it.
 
-        Raises: as `path` and `arrow_type`.
+        Raises: as `path`, `arrow_type` and `part_reader`.
         """
-        found = self.path(path)
-        return found, self.arrow_type(found)
+        path = self.path(ref.path)
+        if ref.part is not None:
+            part, field = part_reader(Ref(path, part=ref.part), self._as_field(0, path[0]))
+            return ColumnReader(part, path[0], to_arrow_type(field.type))
+
+        def read(columns: Columns) -> pa.Array:
+            array = columns[path[0]]
+            return pc.struct_field(array, list(path[1:])) if len(path) > 1 else array
+
+        return ColumnReader(read, path[0], self.arrow_type(path))
 
     def mask(self, condition: Predicate) -> tuple[frozenset[str], Filter]:
         """The names that a condition uses, and a function for the mask of matching rows.
@@ -129,11 +138,12 @@ class Scope(msgspec.Struct, frozen=True):
         predicate = predicate_of(condition)
         moved = _rename(predicate, self.path)
         names = sorted(columns_of(moved))
-        bound = bind(moved, [self._as_field(number, name) for number, name in enumerate(names)])
+        bound = bind_with_parts(moved, [self._as_field(number, name) for number, name in enumerate(names)])
         own: Predicate = Constant(True)
         if all(self._side(name)[0] == TARGET for name in names):
-            own = bind(_rename(moved, lambda path: (self._side(path[0])[1], *path[1:])), self.target)
-        return Condition(frozenset(names), prepare(bound), own)
+            there = _rename(moved, lambda path: (self._side(path[0])[1], *path[1:]))
+            own = without_parts(bind_with_parts(there, self.target))
+        return Condition(frozenset(names), filter_of(bound), own)
 
     def target_columns(self, names: Iterable[str]) -> frozenset[str]:
         """The table's column names among some names in `columns`."""
@@ -186,6 +196,17 @@ class Scope(msgspec.Struct, frozen=True):
         return next(field for field in self.target if field.name == name)
 
 
+class ColumnReader(NamedTuple):
+    """How to take a column, a field inside it, or a part of it from `columns`.
+
+    `name`: the column, in `columns`. `type`: of what `read` returns.
+    """
+
+    read: Callable[[Columns], pa.Array]
+    name: str
+    type: pa.DataType
+
+
 class Condition(NamedTuple):
     """A condition over a scope's columns.
 
@@ -207,8 +228,13 @@ def _rename(predicate: Predicate, path: Callable[[tuple[str, ...]], tuple[str, .
     if isinstance(predicate, Constant):
         return predicate
     if isinstance(predicate, CompareColumns):
-        return CompareColumns(Ref(path(predicate.left.path)), predicate.operator, Ref(path(predicate.right.path)))
-    return msgspec.structs.replace(predicate, column=Ref(path(predicate.column.path)))
+        left, right = _with_path(predicate.left, path), _with_path(predicate.right, path)
+        return CompareColumns(left, predicate.operator, right)
+    return msgspec.structs.replace(predicate, column=_with_path(predicate.column, path))
+
+
+def _with_path(ref: Ref, path: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Ref:
+    return Ref(path(ref.path), part=ref.part)
 
 
 class Assignment(NamedTuple):
@@ -244,15 +270,14 @@ def assignments(fields: Sequence[Field], values: Mapping[str, object], scope: Sc
 def _assignment(field: Field, value: object, scope: Scope) -> Assignment:
     reference = _reference(field, value, scope)
     if reference is not None:
-        path = scope.path(reference)
-        step = _step(scope.arrow_type(path), field)
+        found = scope.reader(reference)
+        step = _step(found.type, field)
 
         def column(columns: Columns, rows: int) -> pa.Array:
             del rows
-            array = columns[path[0]]
-            return step(pc.struct_field(array, list(path[1:])) if len(path) > 1 else array)
+            return step(found.read(columns))
 
-        return Assignment(field, column, frozenset([path[0]]))
+        return Assignment(field, column, frozenset([found.name]))
     if isinstance(value, Calculation) or (isinstance(value, Lit) and isinstance(value.value, msgspec.Struct)):
         return _from_calculation(field, value, scope)
     if callable(value):
@@ -266,21 +291,21 @@ def _assignment(field: Field, value: object, scope: Scope) -> Assignment:
     return Assignment(field, literal, frozenset())
 
 
-def _reference(field: Field, value: object, scope: Scope) -> tuple[str, ...] | None:
-    """The path of a column as the caller writes it; None for any other value."""
+def _reference(field: Field, value: object, scope: Scope) -> Ref | None:
+    """The column that a value names; None for any other value."""
     if isinstance(value, Column):
-        return value.is_null().column.path
+        return value.is_null().column
     if not isinstance(value, str):
         return None
     side, dot, name = value.partition(".")
     sided = scope.is_merge and bool(dot) and side in (SOURCE, TARGET)
     if sided and scope.has(side, name):
-        return side, name
+        return Ref((side, name))
     meant = column_meant(value, scope.names)
     if meant is not None and not (sided and is_path(value)):
         raise UsageError(_mistaken(field, value, meant, scope))
     if sided:
-        return parse_column(value).path if "`" in name or '"' in name else (side, *name.split("."))
+        return Ref(parse_column(value).path if "`" in name or '"' in name else (side, *name.split(".")))
     return None
 
 

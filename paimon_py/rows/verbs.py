@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 
 import msgspec
@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from paimon_py.arguments import check_progress
 from paimon_py.commit.commit import committed_before
 from paimon_py.errors import UsageError
-from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
 from paimon_py.expr.predicate import Constant, Predicate, col
 from paimon_py.expr.split import columns_of
@@ -23,7 +22,7 @@ from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.rows.append import AppendRows
-from paimon_py.rows.by_row_id import RowValues, SetRows
+from paimon_py.rows.by_row_id import SetRows
 from paimon_py.rows.clauses import MergeClauses, clauses_of, join_keys
 from paimon_py.rows.column_rows import ColumnRows, ColumnWork
 from paimon_py.rows.decide import DeleteWhere, Operation, UpdateWhere
@@ -31,10 +30,12 @@ from paimon_py.rows.evaluation import Evaluate, Evaluated, Evaluation
 from paimon_py.rows.keyed import KeyedRows
 from paimon_py.rows.merging import MergeBlock
 from paimon_py.rows.result import RowsResult, of_earlier
+from paimon_py.rows.row_values import RowValues
 from paimon_py.rows.rules import check_assigned, check_deletable, check_updatable
 from paimon_py.rows.same_cells import require_same_cells
 from paimon_py.rows.source import Source
 from paimon_py.rows.values import Assignment, Scope, assignments
+from paimon_py.rows.variant_parts import bind_with_parts, filter_of, without_parts
 from paimon_py.scan.split import Split
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.options import Options
@@ -111,8 +112,8 @@ def delete_work(schema: TableSchema, where: Predicate | str) -> Work:
     """
     check_deletable(schema)
     predicate = _bind(schema, where, "delete")
-    operation = DeleteWhere(prepare(predicate), columns_of(predicate))
-    return Work(predicate, lambda: [operation], "DELETE")
+    operation = DeleteWhere(filter_of(predicate), columns_of(predicate))
+    return Work(without_parts(predicate), lambda: [operation], "DELETE")
 
 
 def update_work(schema: TableSchema, where: Predicate | str, values: Mapping[str, object]) -> Work:
@@ -128,8 +129,8 @@ def update_work(schema: TableSchema, where: Predicate | str, values: Mapping[str
     found = assignments(schema.fields, values, scope)
     predicate = _bind(schema, where, "update")
     sets, needs = columns_set(schema, [found], lambda names: names)
-    operation = UpdateWhere(prepare(predicate), columns_of(predicate), written_columns(schema, sets), found, scope)
-    return Work(predicate, lambda: [operation], "UPDATE", sets=sets, needs=needs)
+    operation = UpdateWhere(filter_of(predicate), columns_of(predicate), written_columns(schema, sets), found, scope)
+    return Work(without_parts(predicate), lambda: [operation], "UPDATE", sets=sets, needs=needs)
 
 
 @contextmanager
@@ -195,18 +196,18 @@ def update_rows(
     check_progress(progress)
     check_updatable(table.schema, "update_rows")
     read = None if snapshot_id is None else table.root.snapshots.get(snapshot_id)
-    given = RowValues.of(table.schema, with_blob_bytes(table, data))
-    check_assigned(table.schema, given.names, "update_rows")
-    predicate = bind(given.reach, with_row_ids(table.schema).fields)
-    work = Work(predicate, lambda: [SetRows(given)], "UPDATE", sets=given.names)
-    plain = evaluator(table, work, progress)
+    with closing(RowValues(table, with_blob_bytes(table, data))) as given:
+        check_assigned(table.schema, given.names, "update_rows")
+        predicate = bind(given.reach, with_row_ids(table.schema).fields)
+        work = Work(predicate, lambda: [SetRows(given)], "UPDATE", sets=given.names)
+        plain = evaluator(table, work, progress)
 
-    def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
-        if read is not None:
-            require_same_cells(table, given, read, snapshot)
-        return plain(snapshot, splits)
+        def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+            if read is not None:
+                require_same_cells(table, given, read, snapshot)
+            return plain(snapshot, splits)
 
-    return run(table, work, evaluate, label=label)
+        return run(table, work, evaluate, label=label)
 
 
 def upsert(
@@ -285,7 +286,7 @@ def reach(schema: TableSchema, source: Source, keys: Sequence[tuple[str, Field]]
 def _bind(schema: TableSchema, where: object, verb: str) -> Predicate:
     if where is None:
         raise UsageError(f'{verb} needs a condition such as col("a") > 3; "true" takes all rows')
-    return bind(predicate_of(where), with_row_ids(schema).fields)
+    return bind_with_parts(predicate_of(where), with_row_ids(schema).fields)
 
 
 def _ends(values: pa.Array) -> pa.Array:

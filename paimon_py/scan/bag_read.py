@@ -30,13 +30,13 @@ from paimon_py.scan.request import Request
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, texts_of
 from paimon_py.scan.split import Compared, Split
 from paimon_py.spec.options import Options
+from paimon_py.spec.schema import DELETE, INSERT
 
 _STATE = pa.field("_STATE", pa.int8(), nullable=False)
 _HASH = pa.field("_HASH", pa.uint64(), nullable=False)
 _MEMORY_MAX = 256 << 20
 _BITS = 5
 _BATCH_ROWS = 65_536
-_INSERT, _DELETE = np.int8(0), np.int8(3)
 
 
 def read_bag_difference(
@@ -147,7 +147,7 @@ def _difference(batches: Sequence[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBa
     for start in range(0, len(picked), _BATCH_ROWS):
         some = picked[start : start + _BATCH_ROWS]
         found = rows.take(from_numpy(some, pa.int64())).combine_chunks().to_batches()[0]
-        yield found, np.where(states[some] == 1, _INSERT, _DELETE)
+        yield found, np.where(states[some] == 1, INSERT, DELETE)
 
 
 def _groups(values: Sequence[pa.Array], hashes: Words, order: Ints) -> Ints:

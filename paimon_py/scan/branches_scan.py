@@ -131,8 +131,7 @@ def require_alike(table: OpenTable, other: TableRoot, other_schema: TableSchema)
     if mine != others or table.schema.partition_keys != other_schema.partition_keys:
         raise UsageError(
             f"{table.root.path} cannot be read from the branches {table.root.branch!r} and {other.branch!r}, whose"
-            " columns or"
-            f" partitions differ: {mine}, {list(table.schema.partition_keys)} and {others},"
+            f" columns or partitions differ: {mine}, {list(table.schema.partition_keys)} and {others},"
             f" {list(other_schema.partition_keys)}; alter one of them"
         )
 

@@ -106,16 +106,17 @@ class ChainScan(BranchesScan):
                 pushed, skipped = planned.pushed, skipped.plus(planned.skipped)
                 if scan is self:
                     given = planner.partitions()
-        return Planned((*splits, *self._merged_splits(snapshot, delta)), pushed, skipped)
+        return Planned((*splits, *self._merged_splits(snapshot, delta, given)), pushed, skipped)
 
-    def _merged_splits(self, snapshot: Scan, delta: Scan) -> list[Split]:
+    def _merged_splits(self, snapshot: Scan, delta: Scan, own: pa.Array | None) -> list[Split]:
+        """The splits of partitions of the delta branch alone. `own`: the partitions of this branch."""
         deltas = _files_of(delta)
         if deltas is None:
             return []
-        own, snapshots, request = _files_of(self), _files_of(snapshot), self._table_request
+        snapshots, request = _files_of(snapshot), self._table_request
         anchors = [] if snapshots is None else snapshots.partitions
         chosen = chosen_partitions(request.schema, request.predicate, deltas.partitions)
-        given = frozenset([*anchors, *([] if own is None else own.partitions)])
+        given = frozenset([*anchors, *([] if own is None else own.to_pylist())])
         wanted = [partition for partition in deltas.partitions if partition in chosen and partition not in given]
         links = links_of(snapshot._table_schema, anchors, deltas.partitions, wanted)
         splits = plan_links(links, snapshots, deltas, request, packing_of(request.schema))

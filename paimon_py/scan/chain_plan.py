@@ -159,7 +159,6 @@ def links_of(
         between = [one for one in changes[own[:group]] if where[one] <= own]
         if begin is not None:
             between = [one for one in between if where[one] > where[begin]]
-        if begin is not None:
             _require_times(times, [texts[one][group:] for one in (begin, *between)])
         found.append(Link(partition, begin, tuple(between)))
     return found
@@ -190,7 +189,7 @@ def _require_times(times: PartitionTime, values: Sequence[tuple[str | None, ...]
     for number, (value, time) in enumerate(zip(values, found, strict=True)):
         before = found[number - 1] if number else None
         if time is None or (before is not None and before >= time):
-            why = "is no time" if time is None else "has another place in time than in the order of values"
+            why = "is not a time" if time is None else "has another place in time than in the order of values"
             raise UnsupportedError(f"the partition {value} of a chain {why}", feature=CHAIN_TABLE)
 
 

@@ -67,14 +67,16 @@ def _section(
     """The merged rows. Runs are in the order of the chain, which decides between rows that are otherwise as new."""
     request = merged.request
     order, engine = merge_order(request.schema), unlooked_engine_of(request.schema)
-    parts_and_runs = [(part, run) for part in parts for run in oldest_first(map(SortedRun, part.sections[0].runs))]
-    runs = [run for _, run in parts_and_runs]
+    runs_of = [oldest_first(map(SortedRun, part.sections[0].runs)) for part in parts]
+    runs = [run for own in runs_of for run in own]
     fields = merge_fields(request.schema, request.read_fields, runs, order, engine)
     deletes = any(run.may_delete for run in runs) or any(part.deletions for part in parts)
     fields = fields if KIND_FIELD in fields or not deletes else (*fields, KIND_FIELD)
     readers = [PartReader(branches[part.branch].root, branches[part.branch].by_key, part, meter) for part in parts]
     sources = [
-        _source(readers[parts.index(part)], branches[part.branch], run, fields, values) for part, run in parts_and_runs
+        _source(reader, branches[part.branch], run, fields, values)
+        for part, reader, own in zip(parts, readers, runs_of, strict=True)
+        for run in own
     ]
     if len(runs) == 1 and not deletes:
         yield from sources[0].open(RAW_BATCH_ROWS)

@@ -29,12 +29,11 @@ from paimon_py.scan.request import Request, keep, keys_only
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds, texts_of
 from paimon_py.scan.split import Compared, Split
 from paimon_py.scan.windows import read_plan
-from paimon_py.spec.schema import ROW_KIND_COLUMN
+from paimon_py.spec.schema import DELETE, INSERT, ROW_KIND_COLUMN, UPDATE_AFTER, UPDATE_BEFORE
 
 _Tell = Literal["net", "old", "new", "stored"]
 ReadRun = Callable[[Request, Split], Iterator[pa.RecordBatch]]
 
-_INSERT, _UPDATE_BEFORE, _UPDATE_AFTER, _DELETE = np.arange(4, dtype=np.int8)
 _STATE = "_STATE"
 _STATE_FIELD = pa.field(_STATE, pa.int8(), nullable=False)
 _ALIVE = text_array(["+I", "+U"])
@@ -128,12 +127,12 @@ class _Difference(msgspec.Struct, frozen=True):
             shown = np.where(changed & ~gone, newest, -1)
             kinds = combine_chunks(columns[ROW_KIND_COLUMN]).take(from_numpy(shown, pa.int64(), shown >= 0))
             return Merged(newest, {ROW_KIND_COLUMN: kinds})
-        kind = np.where(gone, _DELETE, _INSERT)
-        kind[both] = _UPDATE_AFTER
+        kind = np.where(gone, DELETE, INSERT)
+        kind[both] = UPDATE_AFTER
         rows = newest
         if self.tell == "old":
             rows = groups.oldest_rows
-            kind[both] = _UPDATE_BEFORE
+            kind[both] = UPDATE_BEFORE
             there: Mask = gone.copy()
             there[both] = True
             changed &= there

@@ -236,14 +236,14 @@ class SnapshotPlanner:
         schema = self.schema
         self._total += len(entries)
         entries = self._drop(entries, entries.bucket != POSTPONE_BUCKET, "uncompacted")
-        if self._bucket is not None:
-            entries = self._drop(entries, entries.bucket == self._bucket, "choice")
         prune.check_entries(entries, schema, self.root.schemas.get)
         if skips_level_zero(schema, every_level=self._every_level):
             entries = self._drop(entries, entries.level > 0, "uncompacted")
         if self._files is not None:
             entries = self._drop(entries, prune.choice_mask(entries, self._files), "choice")
         self._visible.append(entries.distinct("partition").values)
+        if self._bucket is not None:
+            entries = self._drop(entries, entries.bucket == self._bucket, "choice")
         if self._without is not None and len(entries):
             codes, values = entries.distinct("partition")
             given = numpy_values(pc.is_in(values, value_set=self._without))

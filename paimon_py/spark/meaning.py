@@ -183,7 +183,7 @@ class _Reader:
 
     def _value(self, value: object, kind: DataType | None) -> object:
         if isinstance(value, Column):
-            return Column(self._path(value.is_null().column.path))
+            return self._column(value)
         is_instant = isinstance(kind, Atomic) and kind.root is Root.TIMESTAMP_LTZ
         if isinstance(value, str):
             sided = self._side_text(value)
@@ -222,7 +222,7 @@ class _Reader:
             ]
             return Case(tuple(branches), self._calculation(value.otherwise, is_instant))
         if isinstance(value, Column):
-            return Column(self._path(value.is_null().column.path))
+            return self._column(value)
         return self._literal(value) if is_instant and not isinstance(value, str) else value
 
     def _side_text(self, text: str) -> str | None:
@@ -246,17 +246,17 @@ class _Reader:
             return predicate
         if isinstance(predicate, CompareColumns):
             return self._pair(predicate)
-        column = Ref(self._path(predicate.column.path))
+        column = self._ref(predicate.column)
         if isinstance(predicate, (IsNull, IsTrue, TextMatch)):
             return msgspec.structs.replace(predicate, column=column)
-        kind = self._kind(column.path)
+        kind = self._kind_of(column)
         if isinstance(predicate, In):
             return self._in(predicate, column, kind)
         return self._compare(column, kind, predicate.operator, predicate.literal)
 
     def _pair(self, pair: CompareColumns) -> Predicate:
-        left, right = Ref(self._path(pair.left.path)), Ref(self._path(pair.right.path))
-        kinds = [self._kind(each.path) for each in (left, right)]
+        left, right = self._ref(pair.left), self._ref(pair.right)
+        kinds = [self._kind_of(each) for each in (left, right)]
         plain = CompareColumns(left, pair.operator, right)
         if not any(isinstance(kind, Atomic) and kind.root in (Root.FLOAT, Root.DOUBLE) for kind in kinds):
             return plain
@@ -329,6 +329,18 @@ class _Reader:
         )
 
     # -- columns ------------------------------------------------------------------------------------------------------
+
+    def _ref(self, ref: Ref) -> Ref:
+        """A column, or a part of a VARIANT, with the actual name of the column."""
+        return Ref(self._path(ref.path), part=ref.part)
+
+    def _kind_of(self, ref: Ref) -> DataType | None:
+        return self._kind(ref.path) if ref.part is None else ref.part.type
+
+    def _column(self, value: Column) -> Column:
+        ref = value.is_null().column
+        column = Column(self._path(ref.path))
+        return column if ref.part is None else column.variant(ref.part.path, ref.part.type, or_null=ref.part.or_null)
 
     def _path(self, path: tuple[str, ...]) -> tuple[str, ...]:
         """A path with the actual names of the columns; unchanged if there is no such column, and refused later."""

@@ -24,8 +24,6 @@ IDLE: Mapping[str, str] = {
     PARTITIONED: _METASTORE,
     "metastore.tag-to-partition": _METASTORE,
     "visibility-callback.enabled": "commits do not wait until rows are visible",
-    "commit.force-compact": "commits do not compact more than the other options say",
-    "commit.strict-mode.last-safe-snapshot": "commits are not refused for it",
     "commit.discard-duplicate-files": "files that the table has already are not left out of a commit",
     "manifest-sort.enabled": "manifests are not sorted",
     "manifest.delete-file-drop-stats": "DELETE entries keep their statistics",

@@ -26,6 +26,7 @@ LEVEL = "_LEVEL"
 ROW_KIND_COLUMN = "_row_kind"
 ROW_KINDS = ("+I", "-U", "+U", "-D")
 """The kinds of rows; `_VALUE_KIND` stores an index into this list."""
+INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(len(ROW_KINDS))
 
 
 class TableSchema(msgspec.Struct, frozen=True, kw_only=True):

@@ -50,9 +50,7 @@ def check_readable(schema: TableSchema) -> None:
     Raises:
         UnsupportedError: the message names the first such feature.
     """
-    for feature, name in _used_features(schema):
-        if not feature.readable:
-            raise _refusal("read", name, feature)
+    _require(schema, "read", lambda feature: feature.readable)
 
 
 def check_scannable(schema: TableSchema) -> None:
@@ -61,9 +59,7 @@ def check_scannable(schema: TableSchema) -> None:
     Raises:
         UnsupportedError: the message names the first such feature.
     """
-    for feature, name in _used_features(schema):
-        if not (feature.readable or feature.scannable):
-            raise _refusal("read", name, feature)
+    _require(schema, "read", lambda feature: feature.readable or feature.scannable)
 
 
 def check_writable(schema: TableSchema) -> None:
@@ -72,9 +68,7 @@ def check_writable(schema: TableSchema) -> None:
     Raises:
         UnsupportedError: the message names the first such feature.
     """
-    for feature, name in _used_features(schema):
-        if not feature.writable:
-            raise _refusal("write", name, feature)
+    _require(schema, "write", lambda feature: feature.writable)
 
 
 def check_compactable(schema: TableSchema) -> None:
@@ -83,9 +77,7 @@ def check_compactable(schema: TableSchema) -> None:
     Raises:
         UnsupportedError: the message names the first such feature.
     """
-    for feature, name in _used_features(schema):
-        if not (feature.writable or feature.compactable):
-            raise _refusal("compact", name, feature)
+    _require(schema, "compact", lambda feature: feature.writable or feature.compactable)
 
 
 def check_taggable(schema: TableSchema) -> None:
@@ -112,6 +104,12 @@ def check_same_features(before: TableSchema, after: TableSchema) -> None:
     for feature, name in _used_features(after):
         if not feature.readable and name not in known:
             raise _refusal("alter", name, feature)
+
+
+def _require(schema: TableSchema, verb: str, permits: Callable[[Feature], bool]) -> None:
+    for feature, name in _used_features(schema):
+        if not permits(feature):
+            raise _refusal(verb, name, feature)
 
 
 def _used_features(schema: TableSchema) -> Iterator[tuple[Feature, str]]:

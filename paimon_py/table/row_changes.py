@@ -10,7 +10,7 @@ from paimon_py.executors.executor import Executor, require_executor
 from paimon_py.expr.predicate import Predicate
 from paimon_py.progress import Progress
 from paimon_py.rows.result import RowsResult
-from paimon_py.spec.commit_label import NO_LABEL, CommitLabel
+from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.table.verbs import TableVerbs, at_table_door, commits
 
 
@@ -81,7 +81,9 @@ class TableRows(TableVerbs):
                 set these columns of these rows, or of rows in one file with them. None: other commits are ignored.
             user, identifier, progress: as in `delete`.
 
-        Cost: the data are in memory; the old values of the columns are read for all rows of the ranges.
+        Cost: 8 bytes of memory per row of the data; their values take up to a fourth of `write-buffer-size`, at most
+            64 MB, and the rest is sorted on local disk. The old values of the columns are read for all rows of the
+            ranges.
         Raises: as `update`, and UsageError for ids that no row has, and for tables without this option; with
             `snapshot_id` CommitConflictError as described, SnapshotExpiredError and SnapshotNotFoundError.
         """
@@ -93,8 +95,9 @@ class TableRows(TableVerbs):
         )
 
     def backfill(
-        self, values: Mapping[str, object], *, where: Predicate | str | None = None, progress: Progress | None = None
-    ) -> RowsResult:
+        self, values: Mapping[str, object], *, where: Predicate | str | None = None, user: str | None = None,
+        identifier: int | None = None, progress: Progress | None = None,
+    ) -> RowsResult:  # fmt: skip
         """Fill columns that are NULL from other columns, for tables with `data-evolution.enabled`.
 
         Rows in which one of the columns has a value are not changed, so repeating an interrupted call continues it.
@@ -104,6 +107,9 @@ class TableRows(TableVerbs):
         Args:
             values: as in `update`.
             where: fill only these rows.
+            user, identifier: as in `delete`. The last commit has the identifier; with one, commits before it have a
+                generated user, so that an interrupted call can be repeated. If the last range changes nothing, no
+                commit has the identifier, and a repeated call looks for NULL again.
             progress: as in `delete`.
 
         Returns: the sum; `snapshot_ids` are all commits, `before` is the state before the first.
@@ -111,7 +117,8 @@ class TableRows(TableVerbs):
         """
         from paimon_py.rows.backfill import backfill
 
-        return self._once(NO_LABEL, lambda: backfill(self._open_table, values, where, progress))
+        label = CommitLabel(user, identifier)
+        return self._once(label, lambda: backfill(self._open_table, values, where, label, progress))
 
     @commits
     def upsert(

@@ -21,7 +21,7 @@ from paimon_py.spec.blobs import BlobPlace, blob_place
 from paimon_py.spec.default_values import parse_default
 from paimon_py.spec.engine_rules import refused_retracts
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
+from paimon_py.spec.schema import DELETE, ROW_KIND_COLUMN, ROW_KINDS, UPDATE_BEFORE, TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.write.convert import plan_part, require_values
@@ -60,9 +60,9 @@ def kind_rules(schema: TableSchema) -> KindRules:
     options = Options(schema.options)
     dropped: tuple[int, ...] = ()
     if options.get_bool("ignore-delete"):
-        dropped = (1, 3)
+        dropped = (UPDATE_BEFORE, DELETE)
     elif options.get_bool("ignore-update-before"):
-        dropped = (1,)
+        dropped = (UPDATE_BEFORE,)
     return KindRules(True, kind_field(schema), dropped, refused_retracts(options))
 
 

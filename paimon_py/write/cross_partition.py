@@ -21,6 +21,7 @@ from paimon_py.lsm.key_places import KeyPlaces
 from paimon_py.lsm.key_runs import Run, group_keys, keys_of
 from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.open_table import OpenTable
+from paimon_py.spec.schema import DELETE
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.write.bucket_assigner import AssignerSettings, with_limits
 from paimon_py.write.cross_partition_moves import (
@@ -37,7 +38,6 @@ from paimon_py.write.routing import Routing
 
 _INDEX_SHARE = 16
 _MERGE_COPIES = 4
-_DELETE = 3
 
 
 class LiveKeys(NamedTuple):
@@ -238,5 +238,5 @@ def _base(writer: str, snapshot: Snapshot | None) -> KeyBase:
 
 def _with_deletes(kinds: pa.Array | None, deletes: Mask) -> pa.Array:
     numbers = np.zeros(len(deletes), np.int8) if kinds is None else numpy_values(kinds).copy()
-    numbers[deletes] = _DELETE
+    numbers[deletes] = DELETE
     return from_numpy(numbers, pa.int8())

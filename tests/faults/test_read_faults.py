@@ -6,15 +6,20 @@ what the table remembers of manifests and schemas.
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from faults.compaction_support import WAREHOUSE, State, batch, built, table_on
 from faults.operations import KINDS, NEW, OPERATIONS, prepared
-from unit.commit.support import below
+from unit.commit.support import Clock, Ids, below
 
-from paimon_py import AddColumn, StorageError, Table
+from paimon_py import AddColumn, Catalog, StorageError, Table
+from paimon_py.env import Env, SerialPool
+from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.fault_store import for_each_fault
+from paimon_py.testing.store_spill import StoreSpill
 
 KEYED = ("keyed", "eager", "keyed vectors", "sums", "dynamic", "dynamic vectors", "postponed sums", "moving", "moving vectors")
 ASKED = ((1, 1), (1, 2), (1, 50), (2, 2), (2, 4), (3, 1), (9, 9))
@@ -68,6 +73,7 @@ def explained(table: Table) -> str:
     return str(table.scan(where="v = 5").explain())
 
 
+CHAINED = "/w/db.db/t"
 READS = {"first rows": first_rows, "some rows": some_rows, "few rows": few_rows, "count": counted, "explain": explained}
 FEWER = [pytest.param(37, id="few"), pytest.param(1, marks=pytest.mark.full, id="all")]
 SHARES = [pytest.param(5, id="few"), pytest.param(1, marks=pytest.mark.full, id="all")]
@@ -116,3 +122,46 @@ def test_a_lookup_that_fails_while_the_table_changes_is_right_when_asked_again(k
 def test_a_scan_that_fails_says_so_and_the_next_one_is_right(kind, read, every):
     wanted = READS[read](table_on(built(KINDS[kind])[0], "me"))
     assert fail_everywhere(kind, READS[read], wanted, every) > 2
+
+
+def chain() -> MemoryStore:
+    """A chain table of Java."""
+    store = MemoryStore()
+    with tarfile.open(Path(__file__).parents[1] / "golden" / "corpus" / "chain-daily" / "warehouse.tar.gz") as archive:
+        for member in archive:
+            if member.isfile():
+                store.put(f"{CHAINED}/{member.name.partition('/db.db/t/')[2]}", archive.extractfile(member).read())
+    return store
+
+
+@pytest.mark.parametrize("every", [pytest.param(13, id="few"), pytest.param(1, marks=pytest.mark.full, id="all")])
+@pytest.mark.parametrize("read", ["rows", "one partition", "count", "first rows"])
+def test_a_scan_of_a_chain_that_fails_says_so_and_the_next_one_is_right(read, every):
+    asked = {
+        "rows": lambda table: table.scan().to_arrow().sort_by([("dt", "ascending"), ("k", "ascending")]).to_pylist(),
+        "one partition": lambda table: table.scan(where="dt = '20250811'").to_arrow().sort_by("k").to_pylist(),
+        "count": lambda table: table.scan().count(),
+        "first rows": lambda table: table.scan(order_by=["dt", "k"], limit=3).to_arrow().to_pylist(),
+    }[read]
+
+    def opened(store) -> Table:
+        env = Env(Clock(), Ids("me"), SerialPool(), StoreSpill(MemoryStore()))
+        return Catalog(store, CHAINED.rpartition("/db.db/")[0], env=env).table("db.t")
+
+    wanted = asked(opened(chain()))
+    assert wanted
+    tables: list[Table] = []
+
+    def run(store):
+        tables[:] = []
+        tables.append(opened(store))
+        return asked(tables[0])
+
+    def check(store, outcome):
+        assert outcome.error is not None or outcome.result == wanted
+        assert outcome.error is None or outcome.crashed or isinstance(outcome.error, StorageError)
+        table = tables[0] if tables and not outcome.crashed else opened(store)
+        assert asked(table) == wanted, "another answer after the failure"
+
+    share = lambda call, mode: (call + len(mode)) % every == 0  # noqa: E731
+    assert for_each_fault(chain, run, check, modes=("before", "lost", "die"), share=share) > 2

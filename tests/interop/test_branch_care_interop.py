@@ -199,3 +199,18 @@ def test_partitions_that_a_branch_lacks(version, java, tmp_path):
         with contextlib.suppress(NotFoundError):  # the branch alone may have the partition
             pair.table().drop_partitions([{"p": "a"}])
         pair.agree()
+
+
+def test_buckets_of_partitions_that_a_branch_lacks(java, tmp_path):
+    """Java looks for partitions in the asked bucket alone, and takes other buckets of a partition from the other branch."""
+    pair = Pair(java("2.0.0"), tmp_path)
+    pair.create(Kind(COLUMNS, ["p", "k"], ["p"], {"bucket": "2"}), "j")
+    pair.step("branch", action="create", name="b")
+    pair.step("alter", changes=[["set", "scan.fallback-branch", "b"]])
+    pair.our_write([{"k": 1, "p": "a"}])
+    Branch(pair, "b").our_write([{"k": k, "p": p} for p in "ab" for k in range(10, 20)])
+    whole, buckets = pair.agree(), [{"scan.bucket": str(bucket)} for bucket in (0, 1)]
+    ours, theirs = ([row for one in buckets for row in read(options=one)] for read in (pair.our_rows, pair.java_rows))
+    assert sorted(map(str, ours)) == sorted(map(str, whole))
+    mixed = [row for row in theirs if row not in whole]
+    assert mixed and all(row[1] == "a" for row in mixed)

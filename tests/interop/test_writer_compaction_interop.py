@@ -10,7 +10,7 @@ import itertools
 import random
 
 import pytest
-from pair import TURNS, Kind, play, same_histories
+from pair import TURNS, Kind, Pair, play, same_histories
 from values import difference
 
 from paimon_py.compaction.levels import level_runs
@@ -149,6 +149,21 @@ QUICK = (
     "small commits", "one writer, many commits", "an overwrite, then commits", "buckets without key", "no buckets",
     "first row", "deletion vectors", "deletion vectors, one writer",
 )  # fmt: skip
+
+
+def test_our_commits_contain_what_java_waits_for_with_force_compact(java, tmp_path):
+    """Java writes without waiting, so that only the option makes it wait."""
+    script = [(verb, rows, {"wait": False}) for verb, rows in small(7)]
+    for kind in ("small commits", "buckets without key"):
+        made = CASES[kind][0]
+        made = Kind(made.columns, made.primary_key, options={**made.options, "commit.force-compact": "true"})
+        pairs = {turn: Pair(java("2.0.0"), tmp_path / kind, turn) for turn in "oj"}
+        for turn, pair in pairs.items():
+            pair.create(made, turn)
+            for _, rows, extra in script:
+                pair.act(("write", rows, *([extra] if turn == "j" else [])), turn)
+        ours, theirs = (files(pair) for pair in pairs.values())
+        assert ours == theirs and "COMPACT" in kinds_of(theirs)
 
 
 @pytest.mark.java

@@ -14,7 +14,7 @@ from paimon_py import Catalog, PaimonWarning, SetOption, Table
 
 SCHEMA = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.string())])
 ROWS = pa.table({"k": [1, 2], "v": ["x", "y"]}, schema=SCHEMA)
-IDLE = {"metastore.partitioned-table": "true", "commit.force-compact": "true"}
+IDLE = {"metastore.partitioned-table": "true", "manifest-sort.enabled": "true"}
 
 WRITES = {
     "write_arrow": lambda table, _: table.write_arrow(ROWS),
@@ -47,7 +47,7 @@ def test_a_new_table_is_warned_of_by_name_in_warnings_and_in_the_log(catalog, ca
     assert len(caught) == 1 and caught[0].filename == __file__
     assert message.startswith(f"{table.location}: paimon_py does nothing yet for these options: ")
     assert "metastore.partitioned-table = 'true': no metastore is told" in message
-    assert "commit.force-compact = 'true': commits do not compact more" in message
+    assert "manifest-sort.enabled = 'true': manifests are not sorted" in message
     assert [(record.name, record.getMessage()) for record in caplog.records] == [("paimon_py", message)]
 
 
@@ -71,7 +71,7 @@ def test_a_table_that_is_opened_warns_when_it_is_written_and_not_when_it_is_read
     changes = changes_of(table)
     again = Table.open(table.location, QUICK, env=env())
     assert again.scan().to_arrow().num_rows == again.lookup([(1,), (2,)]).num_rows == 2
-    with pytest.warns(PaimonWarning, match="metastore.partitioned-table = 'true'.*; commit.force-compact"):
+    with pytest.warns(PaimonWarning, match="metastore.partitioned-table = 'true'.*; manifest-sort.enabled"):
         WRITES[verb](again, changes)
     WRITES[verb](again, changes)
 
@@ -100,7 +100,7 @@ def test_a_table_object_that_travelled_warns_for_itself(table):
 
 
 def test_defaults_of_a_catalog_count_as_options(tmp_path):
-    catalog = Catalog.open(tmp_path, {**QUICK, "table-default.commit.force-compact": "true"}, env=env())
+    catalog = Catalog.open(tmp_path, {**QUICK, "table-default.manifest-sort.enabled": "true"}, env=env())
     catalog.create_database("d")
-    with pytest.warns(PaimonWarning, match="commit.force-compact = 'true'"):
+    with pytest.warns(PaimonWarning, match="manifest-sort.enabled = 'true'"):
         catalog.create_table("d.t", SCHEMA)

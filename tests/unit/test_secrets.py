@@ -316,7 +316,7 @@ def test_options_of_a_table_that_nobody_knows_are_hidden_in_texts_and_pickles(tm
     assert MARK not in str(warned[0].message)
     catalog.create_database("d")
     options = {"jdbc.password": "sesame", "header.Authorization": "sesame", "s3.secret-key": "sesame", "bucket": "2",
-               "parquet.encryption.key": "sesame", "parquet.block.size": "1048576", "commit.force-compact": "true"}  # fmt: skip
+               "parquet.encryption.key": "sesame", "parquet.block.size": "1048576", "manifest-sort.enabled": "true"}  # fmt: skip
     with caplog.at_level(logging.DEBUG), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         table = catalog.create_table("d.t", KEYED, primary_key=["p", "k"], options=options)
@@ -333,7 +333,7 @@ def test_options_of_a_table_that_nobody_knows_are_hidden_in_texts_and_pickles(tm
     again = pickle.loads(pickle.dumps(table))
     assert again.options["jdbc.password"] == "***" and again.options["bucket"] == "2"
     assert again.options["parquet.block.size"] == "1048576"
-    with pytest.warns(PaimonWarning, match="commit.force-compact"):
+    with pytest.warns(PaimonWarning, match="manifest-sort.enabled"):
         assert again.write_arrow(ROWS).snapshot_id == 2 and again.scan().count() == 2
     assert again.alter(SetOption("num-levels", "5")).options["jdbc.password"] == "sesame"
 

@@ -17,9 +17,7 @@ from paimon_py.lsm.aggregates.base import ADD, RETRACT, SET, Actions, Aggregator
 from paimon_py.lsm.groups import Groups, Merged
 from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.spec.aggregate_rules import column_function
-from paimon_py.spec.schema import VALUE_KIND, TableSchema
-
-DELETE = 3
+from paimon_py.spec.schema import DELETE, VALUE_KIND, TableSchema
 
 
 class Aggregation:

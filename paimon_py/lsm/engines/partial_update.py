@@ -25,10 +25,9 @@ from paimon_py.lsm.order import comparable
 from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.lsm.versions import Versions
 from paimon_py.spec.engine_rules import NO_RETRACTS, SequenceGroup
-from paimon_py.spec.schema import LEVEL, SEQUENCE_NUMBER, VALUE_KIND
+from paimon_py.spec.schema import DELETE, INSERT, LEVEL, SEQUENCE_NUMBER, VALUE_KIND
 
 _SYSTEM = frozenset((SEQUENCE_NUMBER, VALUE_KIND, LEVEL))
-_INSERT, _DELETE = 0, 3
 _NUMBER_BITS = 63
 
 
@@ -140,7 +139,7 @@ class _Merge:
         settings = self._settings
         if self._retracts is None or self._kinds is None:
             return None
-        deletes = self._kinds == _DELETE
+        deletes = self._kinds == DELETE
         if settings.retracts is Retracts.GROUPS and deletes.any():
             orders = [self._order(group) for group in settings.removing]
             deletes = _removals(deletes, self._versions.begins, orders)
@@ -290,7 +289,7 @@ class _Merge:
         if self._removes is not None:
             gone |= self._removes[versions.ends - 1]
         column = self._columns[VALUE_KIND]
-        merged = np.where(gone, _DELETE, _INSERT).astype(np.int8)
+        merged = np.where(gone, DELETE, INSERT).astype(np.int8)
         kinds = versions.spread_items(numpy_values(combine_chunks(column))[groups.newest_rows], merged)
         return pa.Array.from_buffers(pa.int8(), len(kinds), [None, pa.py_buffer(np.ascontiguousarray(kinds))])
 

@@ -97,7 +97,7 @@ ROWS: tuple[Row, ...] = (
     ("num-sorted-run.stop-trigger", INT, None,
      "Sorted runs at which writers wait for compaction; default is the trigger + 3."),
     ("num-levels", INT, None, "Levels of the merge tree; default is the compaction trigger + 1."),
-    ("commit.force-compact", BOOL, "false", "Compact before every commit."),
+    ("commit.force-compact", BOOL, "false", "Commits wait for the compactions that their rows started."),
     ("write.sequence-number-init-mode", "scan|snapshot", "scan",
      "Where a writer learns the next sequence number: from file metadata or from the snapshot."),
     ("commit.timeout", TIME, None, "Time after which a commit stops retrying."),

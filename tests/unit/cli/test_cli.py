@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paimon_py import Catalog, Table
+from paimon_py import Catalog, Schema, Table, variant
 from paimon_py.cli.app import commands, main
 from paimon_py.cli.talk import progress
 
@@ -266,6 +266,29 @@ def test_a_table_is_made_what_a_branch_is(run, place, monkeypatch):
 def test_files_are_listed(run, place):
     found = as_json(run, "files", place)
     assert [(one["bucket"], one["level"], one["record_count"]) for one in found].count((0, 0, 2)) == 2 and len(found) == 4
+
+
+def test_row_ids_variants_and_blobs_are_shown(run, tmp_path):
+    catalog = Catalog.open(tmp_path / "new")
+    catalog.create_database("d")
+    table = catalog.create_table(
+        "d.m", Schema({"id": "INT", "v": "VARIANT", "image": "BLOB"}),
+        options={"row-tracking.enabled": "true", "data-evolution.enabled": "true"},
+    )  # fmt: skip
+    table.write_arrow([{"id": 1, "v": variant('{"a": [1, "x"]}'), "image": b"\x01" * 100}, {"id": 2, "v": None, "image": b"\x02"}])
+    table.update_rows(pa.table({"_ROW_ID": [1], "id": pa.array([20], pa.int32())}))
+    found = as_json(run, "files", table.location)
+    assert [(one["file_format"], one["first_row_id"], one["write_cols"]) for one in found] == [
+        ("parquet", 0, ["id", "v"]), ("blob", 0, ["image"]), ("parquet", 0, ["id"]),
+    ]  # fmt: skip
+    rows = as_json(run, "head", table.location, "-c", "_ROW_ID,_SEQUENCE_NUMBER,id,v,image")
+    assert rows == [
+        {"_ROW_ID": 0, "_SEQUENCE_NUMBER": 2, "id": 1, "v": '{"a":[1,"x"]}', "image": "01" * 100},
+        {"_ROW_ID": 1, "_SEQUENCE_NUMBER": 2, "id": 20, "v": None, "image": "02"},
+    ]
+    drawn = good(run, "head", table.location)
+    assert '{"a":[1,"x"]}' in drawn and f"{'01' * 16}… (100 bytes)" in drawn and "NULL" in drawn
+    assert '"{""a"":[1,""x""]}"' in good(run, "head", table.location, "--format", "csv")
 
 
 def test_orphans_are_shown_and_deleted_when_somebody_says_so(run, place, monkeypatch):

@@ -367,6 +367,32 @@ def test_a_backfill_that_ended_early_goes_on(tmp_path, monkeypatch):
     assert all(row["y"] == row["v"] for row in by_id(table).values())
 
 
+def test_a_backfill_with_a_number_is_carried_out_once_and_goes_on_before(tmp_path, monkeypatch):
+    monkeypatch.setattr(backfill_module, "COMMIT_BYTES", 1)
+    table = made(tmp_path, ())
+    for start in (0, 10, 20):
+        table.write_arrow(rows(10, start))
+    table.alter(AddColumn("y", "BIGINT"))
+    table = reopened(table)
+    before = table.snapshot().id
+
+    def failing(old):
+        if table.refresh().snapshot().id > before:
+            raise RuntimeError("the model server is gone")
+        return old["v"]
+
+    with pytest.raises(RuntimeError):
+        table.backfill({"y": failing}, user="job", identifier=3)
+    result = table.backfill({"y": col("v")}, user="job", identifier=3)
+    assert result.updated == 20 and all(row["y"] == row["v"] for row in by_id(table).values())
+    labels = [(one.commit_user, one.commit_identifier) for one in table.snapshots() if one.id > before]
+    assert labels[-1] == ("job", 3) and all(user != "job" for user, _ in labels[:-1]) and len(labels) == 3
+    table.write_arrow(pa.table({"k": [99], "v": [99], "p": ["a"]}))
+    assert table.backfill({"y": col("v")}, user="job", identifier=3).already_committed
+    assert by_id(table)[30]["y"] is None
+    assert table.backfill({"y": col("v")}, user="other").updated == 1 and table.snapshot().commit_user == "other"
+
+
 def test_a_backfill_of_nothing_writes_nothing(tmp_path):
     table = made(tmp_path)
     assert table.backfill({"s": "x"}).snapshot_id is None

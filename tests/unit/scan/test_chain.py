@@ -69,7 +69,7 @@ def test_partitions_without_a_place_in_the_chain_are_refused():
         linked(DAILY, [], [None, "20250101"])
     with pytest.raises(UnsupportedError, match="another place in time"):
         linked({**DAILY, "partition.timestamp-formatter": "ddMMyyyy"}, ["01092024"], ["05082024"])
-    with pytest.raises(UnsupportedError, match="is no time"):
+    with pytest.raises(UnsupportedError, match="is not a time"):
         linked(DAILY, ["20250101"], ["first"])
     for options in ({**DAILY, "chain-table.chain-partition-keys": "v"}, {**DAILY, "partition.timestamp-pattern": "$day"}):
         with pytest.raises(OptionError):

@@ -100,6 +100,22 @@ def test_splits_travel_and_say_of_which_branch_they_are():
     assert explained.analysis.rows_returned == 2 and explained.file_count == 2
 
 
+@pytest.mark.parametrize("option", [FALLBACK, PRIMARY])
+def test_the_buckets_of_a_partition_come_from_the_same_branch(option):
+    table, branch = with_branch(option, bucket="3")
+    first, second = (table, branch) if option == FALLBACK else (branch, table)
+    first.write_arrow(rows(a=[1], c=range(20)))
+    second.write_arrow(rows(a=range(10, 30), b=range(30, 50)))
+    whole = pairs(table.scan())
+    assert {pair for pair in whole if pair[1] == "a"} == {(1, "a")}
+    buckets = [{"scan.bucket": str(bucket)} for bucket in range(3)]
+    for asked in ({}, {"where": col("k") > 12}):
+        parts = [pairs(table.scan(options=bucket, **asked)) for bucket in buckets]
+        assert sorted(pair for part in parts for pair in part) == pairs(table.scan(**asked))
+    ordered = [pair for bucket in buckets for pair in pairs(table.scan(options=bucket, order_by="k", limit=9))]
+    assert set(ordered) <= set(whole)
+
+
 def test_a_partition_whose_rows_are_all_deleted_is_still_of_the_branch():
     table, branch = with_branch()
     table.write_arrow(rows(a=[1]))

@@ -27,6 +27,7 @@ BUILT = {
 """Found or refused by names that are put together."""
 
 DECIDED = {
+    "commit.force-compact": "commits wait for the compactions that they start in any case, as Java's do with it",
     "dynamic-partition-overwrite": "the argument `overwrite` decides",
     "postpone.batch-write-fixed-bucket": "rows wait for Table.compact, see docs/buckets.md",
     "metadata.stats-dense-store": "dense in any case, which every reader knows",
@@ -77,7 +78,7 @@ def test_an_option_that_is_acted_on_is_not_idle():
 
 @pytest.mark.parametrize(("name", "text"), [
     ("snapshot.time-retained", "60 min"), ("snapshot.num-retained.min", "10"), ("snapshot.num-retained.max", "2147483647"),
-    ("snapshot.expire.execution-mode", "SYNC"), ("commit.force-compact", "False"), ("manifest-sort.enabled", "false"),
+    ("snapshot.expire.execution-mode", "SYNC"), ("manifest-sort.enabled", "false"),
 ])  # fmt: skip
 def test_defaults_however_they_are_written_are_not_idle(name, text):
     assert is_default(name, text)
@@ -85,10 +86,10 @@ def test_defaults_however_they_are_written_are_not_idle(name, text):
 
 
 def test_idle_options_come_with_what_does_not_happen():
-    options = {"metastore.partitioned-table": "true", "bucket": "2", "commit.force-compact": "true", "strange": "x"}
+    options = {"metastore.partitioned-table": "true", "bucket": "2", "manifest-sort.enabled": "true", "strange": "x"}
     assert idle_options(options) == {
         "metastore.partitioned-table": "no metastore is told",
-        "commit.force-compact": "commits do not compact more than the other options say",
+        "manifest-sort.enabled": "manifests are not sorted",
     }
     for wrong in ("1 fortnight", 5):
         with pytest.raises(OptionError, match="scan.plan-auto-tag-for-read.time-retained"):
