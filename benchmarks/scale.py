@@ -71,7 +71,7 @@ def grown(step: str, way: str, handle: Handle, work: bytes, tasks: int) -> Growt
     for factor in FACTORS:
         items = [bytes(bytearray(work)) for _ in range(tasks * factor)]
         within = way == "function"
-        data = cloudpickle.dumps(handing._Within(items, handle) if within else handing._Beside(handle))
+        data = cloudpickle.dumps(handing._InlineWork(items, handle) if within else handing._RowWork(handle))
         sizes.append(len(data) + (0 if within else len(work)))
         found = []
         for _ in range(5):

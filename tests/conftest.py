@@ -7,6 +7,7 @@ names files or tests gets all of what was named.
 
 from __future__ import annotations
 
+import gc
 import random
 from collections import defaultdict
 from datetime import datetime, timezone
@@ -54,6 +55,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out.update({item.nodeid for item in grid} - {item.nodeid for item in taken})
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
     items[:] = [item for item in items if item.nodeid not in left_out]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let the garbage collector look at what tests make, and not at twenty thousand tests, each time it runs."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:

@@ -50,7 +50,7 @@ each new table, and what is not an option of a catalog is handed to the [store](
 with the right one.
 """
 OF_REFUSED = {
-    "chain-table.": "chain tables",
+    "chain-table.streaming.": "streams of chain tables",
     "variant.shredding.adaptive.": "inference that files carry on",
     "blob-compaction.": "compaction of `.blob` files",
     "blob-write-null": "writing references to BLOBs",
@@ -78,6 +78,8 @@ OF_REFUSED = {
 """Parts of Java that paimon_py refuses, or does nothing for, by how the names of their options begin."""
 _POSTPONED = "no effect: postponed rows get their buckets in `compact()`"
 OTHERWISE = {
+    "chain-table.split.key-range-enabled": "no effect: splits are always cut by key range",
+    "chain-table.enabled": "followed by `scan`, for the latest state; everything else is refused",
     "blob-field": "no effect: columns of type BLOB lie in files of their own in any case",
     "dynamic-partition-overwrite": "no effect: the call says which partitions an overwrite replaces",
     "metadata.stats-dense-store": "no effect: statistics are always stored densely, as by default",
@@ -150,7 +152,7 @@ def statuses(package: Path) -> dict[str, str]:
 def _said(option: Option, code: str) -> list[str]:
     refused = _refused(option)
     if refused is not None:
-        return [refused]
+        return [OTHERWISE.get(option.name, refused)]
     if option.name in IDLE:
         return [f"no effect, warned of: {IDLE[option.name]}"]
     if option.name in OTHERWISE:

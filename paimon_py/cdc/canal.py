@@ -63,7 +63,7 @@ def decode_parts(event: Event) -> Decoded:
     if declared is None:
         return Change(database, table, text_columns(rows), keys, rows, origin)
     types = as_object(declared, "'mysqlType'")
-    columns = tuple(_column(name, text) for name, text in types.items())
+    columns = tuple(_column(name, text if isinstance(text, str) else repr(text)) for name, text in types.items())
     check_names(rows, columns)
     return Change(database, table, columns, keys, rows, origin)
 
@@ -90,14 +90,14 @@ def _rows(kind: Any, data: list[dict[str, Any]], root: dict[str, Any], keys: tup
 
 
 @functools.lru_cache(maxsize=4096)
-def _column(name: str, text: Any) -> SourceColumn:
+def _column(name: str, text: str) -> SourceColumn:
     """The column for a MySQL type, such as `decimal(10,2) unsigned`.
 
     An unsupported type produces a column that is refused.
     """
-    match = _TYPE.fullmatch(text) if isinstance(text, str) else None
+    match = _TYPE.fullmatch(text)
     if match is None:
-        return SourceColumn(name, STRING, "string", refused=f"column {name!r} does not have a MySQL type: {text!r}")
+        return SourceColumn(name, STRING, "string", refused=f"column {name!r} does not have a MySQL type: {text}")
     base, inner, unsigned = match[1].lower(), match[2], "unsigned" in match[3].lower()
     base = base.removesuffix(" precision")
     if base in ("enum", "set"):

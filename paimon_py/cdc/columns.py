@@ -54,6 +54,8 @@ def build(column: SourceColumn, raw: Sequence[Any]) -> pa.Array:
     if column.encoding in _WHOLE:
         _require(values, {int})
         _require_of_day(values, column.encoding)
+        if column.encoding == "unsigned int64":
+            _require_positive(values)
         return pa.array(values, _WHOLE[column.encoding]).cast(arrow)
     if column.encoding in ("micros of day", "clock text"):
         _require(values, {int})
@@ -84,6 +86,15 @@ def _require_of_day(values: Sequence[Any], encoding: str) -> None:
     end = _DAYS.get(encoding)
     if end is not None and any(value is not None and not 0 <= value < end for value in values):
         raise ValueError("a TIME is within one day")
+
+
+def _require_positive(values: Sequence[Any]) -> None:
+    """Refuse what Debezium makes of an unsigned number beyond 63 bits: it arrives as a negative one."""
+    if any(value is not None and value < 0 for value in values):
+        raise ValueError(
+            "an unsigned number is not negative: the connector cut it to 64 bits with a sign; "
+            "bigint.unsigned.handling.mode=precise keeps it"
+        )
 
 
 def _require_lengths(made: pa.Array, length: int) -> None:
@@ -279,6 +290,6 @@ _VALUES: dict[str, Callable[[Any, SourceColumn], Any]] = {
 }  # fmt: skip
 _DAYS = {"millis of day": 86_400_000, "micros of day": 86_400_000_000}
 _WHOLE = {
-    "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(), "days": pa.int32(),
-    "millis of day": pa.int32(), "millis": pa.int64(), "micros": pa.int64(), "nanos": pa.int64(),
+    "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(), "unsigned int64": pa.int64(),
+    "days": pa.int32(), "millis of day": pa.int32(), "millis": pa.int64(), "micros": pa.int64(), "nanos": pa.int64(),
 }  # fmt: skip

@@ -277,8 +277,17 @@ def _source_column(name: str, field: dict[str, Any]) -> SourceColumn:
         return _decimal_column(name, field)
     if logical == "io.debezium.data.Bits":
         return SourceColumn(name, Atomic(Root.BINARY, length=max(1, (_parameter(field, "length") + 7) // 8)), "bits")
+    if plain == "int64" and logical is None and _is_unsigned(field):
+        return SourceColumn(name, Atomic(Root.BIGINT), "unsigned int64")
     encoding, data_type = _NAMED.get(logical, _PLAIN[plain]) if isinstance(logical, str) else _PLAIN[plain]
     return SourceColumn(name, data_type, encoding)
+
+
+def _is_unsigned(field: dict[str, Any]) -> bool:
+    """Whether the connector tells the type of the source (`datatype.propagate.source.type`), and it is unsigned."""
+    parameters = field.get("parameters")
+    declared = parameters.get("__debezium.source.column.type") if isinstance(parameters, dict) else None
+    return isinstance(declared, str) and "UNSIGNED" in declared.upper()
 
 
 def _decimal_column(name: str, field: dict[str, Any]) -> SourceColumn:

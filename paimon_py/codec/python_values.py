@@ -110,7 +110,17 @@ def _floating(value: object, kind: pa.DataType) -> object:
         raise ValueError(f"{value} is out of range")
     if isinstance(value, Integral) and int(np.float32(number) if pa.types.is_float32(kind) else number) != value:
         raise ValueError(f"{value} has more digits than the column keeps")
+    if isinstance(value, Decimal) and value.is_finite():
+        _require_digits(value, number, kind)
     return number
+
+
+def _require_digits(value: Decimal, number: float, kind: pa.DataType) -> None:
+    """Refuse a decimal with more digits than the float shows, such as 0.12345678901234567890 for a DOUBLE."""
+    shown = str(np.float32(number)) if pa.types.is_float32(kind) else repr(number)
+    exact = float(np.float32(number)) if pa.types.is_float32(kind) else number
+    if value not in (Decimal(shown), Decimal(exact)):
+        raise ValueError(f"{value} has more digits than the column keeps: it would become {shown}")
 
 
 def _decimal(value: object, _: pa.DataType) -> object:

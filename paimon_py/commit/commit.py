@@ -36,7 +36,7 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.options import Options
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot, SnapshotId
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot, SnapshotId, StepSnapshotId
 from paimon_py.spec.users import StepNumber
 
 __all__ = [
@@ -309,12 +309,13 @@ def _author(root: TableRoot, options: Options, changes: Changes, request: Commit
     marks = [mark for mark in (request.watermark, changes.watermark) if mark is not None]
     user = request.label.user or batch_user(changes) or root.env.ids.uuid()
     prefix = options.find_str("commit.user-prefix")
+    identifier = request.label.identifier
     return Author(
         user=f"{prefix}_{user}" if prefix and not request.label.user else user,
-        identifier=BATCH_COMMIT_IDENTIFIER if request.label.identifier is None else int(request.label.identifier),
+        identifier=BATCH_COMMIT_IDENTIFIER if identifier is None else int(identifier),
         watermark=max(marks, default=None),
         properties=request.properties,
         operation=request.operation,
         same_rows=request.same_rows,
-        source=request.label.identifier.source if isinstance(request.label.identifier, StepNumber) else None,
+        source=identifier.source if isinstance(identifier, (StepNumber, StepSnapshotId)) else None,
     )

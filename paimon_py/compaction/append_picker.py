@@ -1,4 +1,4 @@
-"""Which small files of an append table to join into larger ones. Pure.
+"""Selects the small files of an append table to join into larger ones. Pure.
 
 Source: format.md §13.4; Java 2.0 `BucketedAppendCompactManager` (fixed buckets), `AppendCompactCoordinator` (no
 buckets).
@@ -25,11 +25,11 @@ class AppendSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The options of an append table that decide what is compacted. Sizes in bytes.
 
     Attributes:
-        target_bytes: size that files should have.
-        small_bytes: files below this are small.
-        file_count_min: how many small files must pile up.
-        open_file_bytes: what opening a file costs, in bytes.
-        dead_ratio: share of dead rows above which a file is rewritten.
+        target_bytes: target size of a file.
+        small_bytes: files below this size are small.
+        file_count_min: the number of small files that must accumulate.
+        open_file_bytes: the cost of opening a file, expressed in bytes.
+        dead_ratio: share of deleted rows above which a file is rewritten.
         looks_at_deletions: the table has deletion vectors.
         rewrite_all: a full compaction rewrites every file.
     """
@@ -58,28 +58,28 @@ class AppendSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeadCounts(msgspec.Struct, frozen=True):
-    """Deletion vectors of some files: dead rows by file (None: unknown), and the index file that says so."""
+    """Deletion vectors of some files: the deleted rows by file (None: unknown), and the index file of each vector."""
 
     counts: Mapping[str, int | None] = {}
     index_files: Mapping[str, str] = {}
 
 
 def bucket_tasks(files: Sequence[DataFile], settings: AppendSettings, dead: DeadCounts, *, full: bool) -> list[Files]:
-    """Groups of neighbouring files of a fixed bucket; the order in which rows were written stays.
+    """Groups of neighbouring files of a fixed bucket; rows keep the order in which they were written.
 
-    A full compaction joins everything after the large files at the beginning, if most files are small. Any other goes
-    on as Java's writer does: it joins `file_count_min` files that follow each other and together are not far above the
-    target, and takes the result for the next file as long as it is small.
+    A full compaction joins everything after the large files at the beginning, if most files are small. Any other
+    compaction works like Java's writer: it joins `file_count_min` consecutive files whose total size is not far above
+    the target, and continues with the result as the next file while it is small.
     """
     ordered = sorted(files, key=age)
     if full:
-        chosen = _all_of(ordered, settings, dead)
+        chosen = _full_group(ordered, settings, dead)
         return [chosen] if chosen else []
     return [group for group in _windows(ordered, settings) if len(group) > 1]
 
 
 def next_window(files: Sequence[DataFile], settings: AppendSettings) -> Files:
-    """The one group of neighbouring files that a writer of a fixed bucket joins next; none if too few are small."""
+    """The next group of neighbouring files that a writer of a fixed bucket joins; empty if too few are small."""
     window: deque[DataFile] = deque()
     size = 0
     for file in sorted(files, key=age):
@@ -93,10 +93,10 @@ def next_window(files: Sequence[DataFile], settings: AppendSettings) -> Files:
 
 
 def unaware_tasks(files: Sequence[DataFile], settings: AppendSettings, dead: DeadCounts, *, full: bool) -> list[Files]:
-    """Groups of small files of a partition without buckets, packed by size; order does not matter there.
+    """Groups of small files of a partition without buckets, packed by size; the order of files does not matter.
 
-    What is left over is too little to be worth it, unless the compaction is full. Files with many dead rows go
-    together with all files of the same index file.
+    Leftover files are too few to be worth a compaction, unless it is full. A file with many deleted rows is grouped
+    with all files of the same index file.
     """
     rest = [file for file in files if file.size_bytes < settings.small_bytes or _is_dead(file, settings, dead)]
     groups: list[Files] = []
@@ -117,7 +117,7 @@ def unaware_tasks(files: Sequence[DataFile], settings: AppendSettings, dead: Dea
 
 
 def _fill_bins(groups: Sequence[Sequence[DataFile]], settings: AppendSettings) -> tuple[list[Files], Files]:
-    """Bins of more than one file that reach twice the target, and what did not fill one."""
+    """Bins of more than one file that reach twice the target size, and the files left over."""
     bins: list[Files] = []
     current: list[DataFile] = []
     size = 0
@@ -130,7 +130,7 @@ def _fill_bins(groups: Sequence[Sequence[DataFile]], settings: AppendSettings) -
     return bins, tuple(current)
 
 
-def _all_of(files: list[DataFile], settings: AppendSettings, dead: DeadCounts) -> Files | None:
+def _full_group(files: list[DataFile], settings: AppendSettings, dead: DeadCounts) -> Files | None:
     chosen = tuple(files)
     if settings.rewrite_all:
         return chosen
@@ -143,7 +143,7 @@ def _all_of(files: list[DataFile], settings: AppendSettings, dead: DeadCounts) -
 
 
 def _windows(files: Sequence[DataFile], settings: AppendSettings) -> list[Files]:
-    """Neighbours that are joined, step by step until nothing more is."""
+    """Groups of neighbouring files, joined step by step until no more can be joined."""
     waiting = deque(_Joined([file], file.size_bytes) for file in files)
     done: list[_Joined] = []
     window: deque[_Joined] = deque()
@@ -168,7 +168,7 @@ def _windows(files: Sequence[DataFile], settings: AppendSettings) -> list[Files]
 
 
 class _Joined(NamedTuple):
-    """Neighbours that count as one file, with the size that is expected of it."""
+    """Neighbouring files that count as one file, with its expected size."""
 
     files: list[DataFile]
     size_bytes: int
@@ -182,5 +182,5 @@ def _is_dead(file: DataFile, settings: AppendSettings, dead: DeadCounts) -> bool
 
 
 def age(file: DataFile) -> tuple[int, int, int, str]:
-    """What orders files as their rows were written."""
+    """The sort key that orders files as their rows were written."""
     return file.min_sequence, file.max_sequence, file.creation_time_millis or 0, file.name

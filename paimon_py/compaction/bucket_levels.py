@@ -1,4 +1,4 @@
-"""One bucket as its writer sees it: the files that are alive and its own, and what compactions made of them.
+"""One bucket as seen by its writer: the live files, the writer's own files, and the results of compactions.
 
 Source: Java `MergeTreeWriter.updateCompactResult`, `AppendOnlyWriter`, `Levels`.
 """
@@ -36,7 +36,7 @@ from paimon_py.spec.snapshot import Base
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the options of a table say about compactions by its writers."""
+    """The settings of a table for compactions by its writers."""
 
     schema: TableSchema
     picker: PickerSettings
@@ -46,7 +46,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, schema: TableSchema) -> Rules:
-        """The rules of a table."""
+        """The settings in a table's options."""
         options = Options(schema.options)
         return cls(
             schema=schema,
@@ -57,7 +57,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def may_pick(self, run_count: int) -> bool:
-        """Whether a bucket with so many runs or files could need a compaction; its files are not looked at."""
+        """Whether a bucket with `run_count` runs or files could need a compaction; its files are not examined."""
         if not self.schema.primary_keys:
             return run_count >= self.append.file_count_min
         picker = self.picker
@@ -65,7 +65,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Obsolete(msgspec.Struct, frozen=True):
-    """Files that were made for a compaction and replaced by the next one, before anybody else knew them."""
+    """Files that one compaction created and the next one replaced, before they were handed over."""
 
     files: tuple[DataFile, ...] = ()
     index: Index = ()
@@ -102,27 +102,27 @@ class BucketLevels:
 
     @property
     def writers_wait(self) -> bool:
-        """Whether there are so many runs that a compaction has to come before more is written."""
+        """Whether the bucket has so many runs that it must be compacted before more is written."""
         return bool(self._rules.schema.primary_keys) and writers_wait(self._runs(), self._rules.picker)
 
     def began_with(self, name: str) -> bool:
-        """Whether a file is one of the snapshot's, and none of the writer's own."""
+        """Whether a file belongs to the snapshot, and was not created by the writer."""
         return name in self._found
 
     def add(self, files: Iterable[DataFile]) -> None:
-        """New files of the writer; those known already change nothing."""
+        """Add new files of the writer; known files are ignored."""
         for file in files:
             if file.name not in self._before:
                 self._files.setdefault(file.name, file)
 
     def state(self, moment: Moment) -> PickerState:
-        """What a picker knows that begins here."""
+        """The initial state of a picker on the current files."""
         return PickerState.of(list(self._files.values()), self._rules.picker, moment.zone_offset_millis)
 
     def next_task(
         self, state: PickerState, moment: Moment, *, full: bool = False
     ) -> tuple[CompactionTask | None, PickerState]:
-        """The next compaction, if one is due, and what the picker remembers."""
+        """The next compaction, if one is due, and the new state of the picker."""
         if not self._rules.schema.primary_keys:
             files = self._append_pick(full)
             return (self._task(files) if files else None), state
@@ -149,7 +149,7 @@ class BucketLevels:
         return task, state
 
     def apply(self, done: BucketChanges, deletions: BucketDeletions) -> Obsolete:
-        """Take over what a compaction did; `deletions` hold after it. Returns what nobody needs any more."""
+        """Apply the result of a compaction; `deletions` are valid after it. Returns the files no longer needed."""
         kept = {file.name for file in done.compacted.added}
         obsolete = []
         for file in done.compacted.deleted:
@@ -167,7 +167,7 @@ class BucketLevels:
         return Obsolete(tuple(obsolete), index)
 
     def changes(self, written: Edit) -> BucketChanges:
-        """What to commit, with the new files of the writer."""
+        """The changes to commit, including the new files of the writer."""
         partition, bucket, total_buckets = self._place
         changes = BucketChanges(partition=partition, bucket=bucket, total_buckets=total_buckets, written=written)
         if not self._before and not self._after:

@@ -1,7 +1,7 @@
-"""Which files of an append table to rewrite in clustering order. Pure but for looking up schemas.
+"""Selects the files of an append table to rewrite in clustering order. Pure except for schema lookups.
 
-Incremental clustering uses the levels of an LSM tree: new files are level 0, each a run of its own; what was sorted
-together is one run of a higher level, and the sizes of runs decide what is sorted next.
+Incremental clustering uses the levels of an LSM tree: each new file is a run of level 0, files that were sorted
+together form one run of a higher level, and the sizes of the runs decide which are sorted next.
 
 Source: Java `IncrementalClusterManager`, `IncrementalClusterStrategy`, `BucketedAppendClusterManager`.
 """
@@ -21,12 +21,12 @@ from paimon_py.spec.schema import TableSchema
 
 
 class ClusterPlan(msgspec.Struct, frozen=True):
-    """A clustering, and what to take.
+    """A clustering, and the rules that select its files.
 
     Attributes:
-        clustering: the order that rows get.
-        levels: how runs are picked; None: every file is taken, and the new ones are of level 0.
-        columns: the clustering columns by schema id, for files that may be clustered by others.
+        clustering: the new order of the rows.
+        levels: how runs are picked; None: every file is selected, and new files are on level 0.
+        columns: the clustering columns by schema id, since older files may be clustered by other columns.
     """
 
     clustering: Clustering
@@ -41,10 +41,10 @@ class ClusterPlan(msgspec.Struct, frozen=True):
         files: Iterable[DataFile],
         schema_of: Callable[[int], TableSchema],
     ) -> ClusterPlan | None:
-        """What a caller asks for, or else what the table's options say; None: nothing.
+        """The requested clustering, by default that of the table's options; None: no clustering.
 
         Raises:
-            OptionError, UsageError, UnsupportedError: the options have no sense.
+            OptionError, UsageError, UnsupportedError: the options are invalid.
         """
         if asked is not None:
             return cls(asked)
@@ -63,7 +63,7 @@ class ClusterPlan(msgspec.Struct, frozen=True):
         return cls(table_clustering(schema), levels, columns)
 
     def choice(self, files: tuple[DataFile, ...], *, full: bool) -> Compact | None:
-        """The files of a bucket to sort together, and the level of the new ones."""
+        """The files of a bucket to sort together, and the level of the new files."""
         if not files:
             return None
         if self.levels is None:

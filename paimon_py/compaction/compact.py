@@ -1,4 +1,4 @@
-"""Compacting a table in one call: plan, run the tasks, commit; work that lost to a faster commit is planned again.
+"""Compacts a table in one call: plan, run the tasks, commit; work that lost to a faster commit is planned again.
 
 Source: Java `CompactAction`, `CompactProcedure`.
 """
@@ -34,7 +34,7 @@ from paimon_py.storage.store import FileMissingError
 
 
 class Overtaken(msgspec.Struct, frozen=True):
-    """A compaction that others made pointless, and how."""
+    """A compaction that concurrent changes made obsolete, and the reason."""
 
     partition: bytes
     bucket: int
@@ -42,7 +42,7 @@ class Overtaken(msgspec.Struct, frozen=True):
 
 
 class CompactionResult(Serializable, frozen=True, kw_only=True):
-    """What came of a compaction task: the changes of its bucket, or what others did first."""
+    """The result of a compaction task: the changes of its bucket, or why it is obsolete."""
 
     kind: ClassVar[str] = "compacted"
     edition: ClassVar[int] = 1
@@ -54,7 +54,7 @@ class CompactionResult(Serializable, frozen=True, kw_only=True):
 
 
 def _compact_bucket(job: Job[CompactionTask, CompactionResult], task: CompactionTask) -> CompactionResult:
-    """Run a compaction task; one that came from elsewhere has to be one that the table asks for.
+    """Run a compaction task; a task from another process is validated first.
 
     Raises: as `check_task` and `run_task`
     """
@@ -87,7 +87,7 @@ COMPACT = TaskKind(
 
 
 Choose = Callable[[Sequence[CompactionTask]], Sequence[CompactionTask]]
-"""Chooses tasks of a plan; the others are left for a later call."""
+"""Selects tasks of a plan; the others are left for a later call."""
 
 
 class Compactor:
@@ -103,7 +103,7 @@ class Compactor:
         executor: Executor | None = None,
         choose: Choose | None = None,
     ) -> None:
-        """`executor`: who runs the tasks; None: this process. `choose`: which tasks of a plan; None: all."""
+        """`executor`: runs the tasks; None: this process. `choose`: selects tasks of a plan; None: all of them."""
         self._table = table
         self._root = table.root
         self._schema = table.schema
@@ -114,7 +114,7 @@ class Compactor:
         self._choose = choose
 
     def run(self, progress: Progress | None) -> CommitResult:
-        """Compact; a bucket whose files others replaced meanwhile is planned again once, then left as it is.
+        """Compact; a bucket whose files others replaced in the meantime is planned again once, then left unchanged.
 
         Raises:
             CommitUnknownError: nothing was deleted. Any other error: no file is left behind, nothing was published.
@@ -127,7 +127,7 @@ class Compactor:
         return join_results(first, self._round(again, progress, attempt=2))
 
     def tasks(self) -> list[CompactionTask]:
-        """What there is to do. A snapshot that expires while it is looked at is passed over if there is a later one."""
+        """The tasks to run. If the snapshot expires during planning, a later one is used, if there is one."""
         seen: Snapshot | None = None
         while True:
             latest = self._root.snapshots.latest()
@@ -167,7 +167,7 @@ class Compactor:
 
 
 def changes_of(root: TableRoot, tasks: Sequence[CompactionTask], buckets: Sequence[BucketChanges]) -> Changes:
-    """What came of some tasks of one plan, ready to be committed."""
+    """The results of some tasks of one plan, ready to be committed."""
     return Changes(
         branch=root.branch,
         schema_id=tasks[0].schema_id,
@@ -177,7 +177,7 @@ def changes_of(root: TableRoot, tasks: Sequence[CompactionTask], buckets: Sequen
 
 
 class _Dropped(msgspec.Struct, frozen=True):
-    """What could not be compacted, for a result."""
+    """The buckets that could not be compacted, for a result."""
 
     reason: str | None = None
     buckets: tuple[Bucket, ...] = ()

@@ -1,7 +1,7 @@
-"""Giving old files the file indexes that a table's options ask for: metadata changes, rows stay where they are.
+"""Adds the file indexes of a table's options to old files: only metadata changes, rows are not rewritten.
 
-Source: Java `FileIndexProcessor`, `RewriteFileIndexProcedure`. Unlike them, an index that a file has is kept as it is:
-only missing ones are made, and those go that nothing asks for any more.
+Source: Java `FileIndexProcessor`, `RewriteFileIndexProcedure`. Unlike in Java, existing indexes of a file are kept:
+only missing ones are built, and those no longer in the options are removed.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import new_file
 
 ROUNDS = 20
-"""How often files are looked at anew because they have expired."""
+"""How often the files are listed again because they have expired."""
 
 
 def rewrite_indexes(table: OpenTable, chosen: PartitionChoice | None) -> CommitResult:
     """Add missing indexes to the live files of a table and commit that; no snapshot if nothing is missing.
 
-    A bucket of which others replace files meanwhile is left as it is; the result says so.
+    A bucket whose files others replace in the meantime is left unchanged and reported in the result.
 
-    Cost: the indexed columns of files without some index are read once.
+    Cost: reads the indexed columns of files with a missing index once.
     Raises:
-        CommitUnknownError: nothing was deleted. After any other error no new file is left behind, as far as the store
-            lets.
+        CommitUnknownError: nothing was deleted. After any other error no new file is left behind, if the store can
+            still delete files.
     """
 
     request = CommitRequest(label=CommitLabel(table.root.env.ids.uuid()), is_new=True)
@@ -60,7 +60,7 @@ def rewrite_indexes(table: OpenTable, chosen: PartitionChoice | None) -> CommitR
 
 
 class _Rewrite:
-    """One round."""
+    """One attempt to add the missing indexes."""
 
     def __init__(self, table: OpenTable) -> None:
         self._root = table.root
@@ -71,7 +71,7 @@ class _Rewrite:
         self._made: dict[Bucket, list[str]] = {}
 
     def run(self, snapshot: Snapshot, chosen: PartitionChoice | None, request: CommitRequest) -> CommitResult:
-        """Rewrite what the partitions lack, and commit that."""
+        """Build the missing indexes of the partitions, and commit them."""
         with discarding_on_failure(self.discard):
             changes = self.changes(snapshot, chosen)
             if changes is not None and self._returns(snapshot, changes):
@@ -81,7 +81,7 @@ class _Rewrite:
         return result
 
     def _commit(self, changes: Changes, request: CommitRequest) -> CommitResult:
-        """What came of the changes: all buckets are dropped if none fits."""
+        """The result of committing the changes: all buckets are dropped if none can be committed."""
         try:
             return commit(self._files, changes, request)
         except CommitConflictError as error:
@@ -89,16 +89,16 @@ class _Rewrite:
             return CommitResult(dropped_compaction=str(error), dropped_buckets=buckets)
 
     def _returns(self, snapshot: Snapshot, changes: Changes) -> bool:
-        """Whether a file would have the entry again that it had before some index was made for it.
+        """Whether a file would get back an entry that it had before an index was built for it.
 
-        Readers fold entries in any order and would take such a file for deleted; merged manifests know no earlier
+        Readers fold entries in any order and would consider such a file deleted; merged manifests contain no earlier
         entry.
         """
         part = compact_part(changes.buckets)
         return State(self._files, snapshot, SnapshotLog(self._root)).returning(part) is not None
 
     def changes(self, snapshot: Snapshot, chosen: PartitionChoice | None) -> Changes | None:
-        """What to commit; None if there is nothing to do."""
+        """The changes to commit; None if there are none."""
         root = self._root
         entries = root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen)).entries()
         deletions = bucket_deletions(OpenTable(root, self._schema), snapshot)
@@ -120,14 +120,14 @@ class _Rewrite:
         )
 
     def discard(self, buckets: Collection[Bucket] | None = None) -> None:
-        """Delete the index files that were made for these buckets, or all."""
+        """Delete the new index files of these buckets, or of all buckets."""
         for bucket, paths in self._made.items():
             for path in paths if buckets is None or bucket in buckets else ():
                 with contextlib.suppress(StorageError):
                     self._root.files.delete(path)
 
     def _build_indexes(self, entry: ManifestEntry) -> DataFile:
-        """The file with all indexes that are asked for."""
+        """The file with all indexes of the table's options."""
         files, file = self._files.bucket(entry.partition, entry.bucket), entry.file
         wanted = self._wanted_of(file, files.schema_of(file))
         if not wanted and not has_index(file):
@@ -146,7 +146,7 @@ class _Rewrite:
         return file if kept == had else self._place(files, file, kept)
 
     def _wanted_of(self, file: DataFile, written: TableSchema) -> list[IndexColumn]:
-        """The indexes under the names that their columns had when a file was written; those that it can have."""
+        """The indexes that a file can have, under the column names of its schema."""
         ids = {field.name: field.id for field in self._schema.fields}
         names = written.names if file.write_columns is None else file.write_columns
         old = {field.id: field for field in written.fields if field.name in names}
@@ -159,9 +159,9 @@ class _Rewrite:
         return found
 
     def _place(self, files: BucketFiles, file: DataFile, indexes: Indexes) -> DataFile:
-        """The file with these indexes, in its entry or in a new file beside it.
+        """The file with these indexes, in its manifest entry or in a new index file.
 
-        The new file has a name of its own: others may be doing the same.
+        The new index file gets a unique name, since other processes may be doing the same.
         """
         others = tuple(name for name in file.extra_files if not name.endswith(INDEX_SUFFIX))
         data = encode(indexes) if indexes else None
@@ -178,7 +178,7 @@ class _Rewrite:
 
 
 def _make_indexes(files: BucketFiles, file: DataFile, missing: list[IndexColumn]) -> Indexes:
-    """Indexes of the rows of a file, in the columns that the file has."""
+    """Build indexes over the rows of a file, in the columns that the file has."""
     names = {index.column for index in missing}
     fields = tuple(field for field in files.schema_of(file).fields if field.name in names)
     writer = FileIndexWriter(fields, missing)
@@ -192,7 +192,7 @@ def _bucket_changes(
     pairs: list[tuple[DataFile, DataFile]],
     deletions: Mapping[Bucket, BucketDeletions],
 ) -> BucketChanges:
-    """Old entries for new ones; deletion vectors stay, and must still be the same when this is committed."""
+    """Replace old entries by new ones; the deletion vectors stay, and must be unchanged at the commit."""
     partition, bucket, total_buckets = place
     index = deletions[partition, bucket].index if (partition, bucket) in deletions else ()
     return BucketChanges(

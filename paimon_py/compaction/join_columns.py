@@ -1,4 +1,4 @@
-"""Joining files that hold columns of the same rows, and of rows that follow one another, into one file.
+"""Joins files that contain columns of the same rows, and of consecutive row ids, into one file.
 
 Source: format.md §24; Java `DataEvolutionCompactTask`.
 """
@@ -24,7 +24,7 @@ from paimon_py.spec.types import Field
 
 
 class JoinedColumns:
-    """Rows of some files, by their ids; those that are dead stay, so that no id changes."""
+    """The rows of several files, by row id; deleted rows stay, so that no id changes."""
 
     def __init__(self, place: BucketFiles, files: Sequence[DataFile], schema: TableSchema) -> None:
         """`place`: the bucket of the files; `schema`: of the rows."""
@@ -36,11 +36,11 @@ class JoinedColumns:
     def write(
         self, writer: RollingWriter, dead: Mapping[str, DeletionVector], tally: ProgressShare
     ) -> tuple[DataFile, DeletionVector]:
-        """The file with all rows, and which of them are dead.
+        """Write a file with all rows; returns it and its deletion vector.
 
         Args:
-            writer: of files of any size.
-            dead: rows that are dead, by the name of the oldest file of their range.
+            writer: writes files of any size.
+            dead: deletion vectors, by the name of the oldest file of each row range.
         """
         first = first_of(self._files[0])
         positions = [np.empty(0, np.int64)]

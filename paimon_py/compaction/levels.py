@@ -1,4 +1,4 @@
-"""The tree of one bucket: level 0, where every file is a run of its own, and one run per higher level.
+"""The LSM tree of one bucket: level 0, where each file is its own run, and one run per higher level.
 
 Source: format.md §13.1; Java `Levels`, `LevelSortedRun`.
 """
@@ -13,7 +13,7 @@ from paimon_py.spec.data_file import DataFile
 
 
 class LevelRun(msgspec.Struct, frozen=True):
-    """A sorted run and the level it lies on; the files of a higher level stand in key order."""
+    """A sorted run and its level; the files of a higher level are in key order."""
 
     level: int
     files: tuple[DataFile, ...]
@@ -25,9 +25,9 @@ class LevelRun(msgspec.Struct, frozen=True):
 
 
 def level_runs(files: Iterable[DataFile]) -> tuple[LevelRun, ...]:
-    """The runs of a bucket, newest first: the files of level 0, then every level that is not empty.
+    """The runs of a bucket, newest first: the files of level 0, then each non-empty level.
 
-    Files of higher levels keep the order in which they are given.
+    Files of higher levels keep the given order.
     """
     levels: dict[int, list[DataFile]] = {}
     for file in files:

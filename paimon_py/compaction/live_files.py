@@ -10,10 +10,10 @@ from paimon_py.spec.snapshot import Snapshot
 
 
 class LiveFiles:
-    """The live files of a snapshot, or of the latest one if that has expired before anybody asked for them.
+    """The live files of a snapshot, or of the latest one if it expired before they were first read.
 
     Attributes:
-        snapshot: the one whose files these are, once they were asked for; None: an empty table.
+        snapshot: the snapshot of the files, once they were read; None: an empty table.
     """
 
     def __init__(self, root: TableRoot, snapshot: Snapshot | None) -> None:
@@ -23,7 +23,7 @@ class LiveFiles:
         self._places: dict[bytes, dict[int, Ints]] | None = None
 
     def columns(self) -> EntryColumns:
-        """The entries of the live files. Cost: the first time, and after `free`, the manifests of the snapshot."""
+        """The entries of the live files. Cost: reads the manifests on the first call, and after `free`."""
         while self._columns is None:
             try:
                 self._columns = self._read()
@@ -35,7 +35,7 @@ class LiveFiles:
         return self._columns
 
     def places(self, partition: bytes) -> dict[int, Ints]:
-        """The positions among the entries of those of each bucket of a partition."""
+        """The positions in `columns()` of the entries of a partition, by bucket."""
         columns = self.columns()
         if self._places is None:
             self._places = {}
@@ -44,7 +44,7 @@ class LiveFiles:
         return self._places.get(partition, {})
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self._columns = self._places = None
 
     def _read(self) -> EntryColumns:

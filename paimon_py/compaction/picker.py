@@ -1,6 +1,6 @@
-"""What to compact in one bucket: universal compaction as a function of its sorted runs.
+"""Selects what to compact in one bucket: universal compaction as a function of its sorted runs.
 
-Nothing here touches files or clocks: time and hour come in, the choice and the next state come out.
+The module uses neither files nor clocks: time and hour are arguments, the choice and the next state are results.
 
 Source: format.md §13.2; Java 2.0 `UniversalCompaction`, `EarlyFullCompaction`, `ForceUpLevel0Compaction`,
 `OffPeakHours`, `CompactStrategy`, `MergeTreeCompactManager`, `MergeTreeCompactManagerFactory`. (Java's branch after 2.0
@@ -33,7 +33,7 @@ class Wait(msgspec.Struct, frozen=True):
 class Compact(msgspec.Struct, frozen=True):
     """Compact these files, in the order of their runs, to a level.
 
-    `rewrite_all`: they lie on that level already and each is rewritten by itself.
+    `rewrite_all`: the files are already on that level, and each is rewritten separately.
     """
 
     files: tuple[DataFile, ...]
@@ -45,7 +45,7 @@ Choice = Wait | Compact
 
 
 class OffPeak(msgspec.Struct, frozen=True):
-    """Hours of the day, from `start` to before `end` and perhaps over midnight, in which runs may be larger."""
+    """Hours of the day, from `start` to before `end`, possibly across midnight, in which runs may be larger."""
 
     start: int
     end: int
@@ -63,15 +63,15 @@ class PickerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         level_count: levels of the tree; buckets with files on higher levels have more.
-        compaction_trigger: runs from which on sizes are looked at; more runs are compacted in any case.
+        compaction_trigger: the number of runs from which sizes are compared; more runs are always compacted.
         stop_trigger: with more runs than this, writers wait for compaction.
-        max_size_amplification: percent of the last run that all others may have.
-        size_ratio: percent by which a run may be larger than those before it together.
-        off_peak: None if there are no such hours.
+        max_size_amplification: the maximum total size of all other runs, in percent of the last run.
+        size_ratio: percent by which a run may be larger than the total of the runs before it.
+        off_peak: None if there are no off-peak hours.
         full_interval, total_size, incremental_size: triggers of early full compactions.
-        up_level_0: level 0 never stays; `up_level_0_interval` is None at every try, n at every n-th.
+        up_level_0: level 0 is always compacted; at every attempt, or every n-th if `up_level_0_interval` is n.
         deletion_vectors, keep_deletes, rewrite_all: the table has deletion vectors; is a chain table, which keeps
-            deletes; rewrites every file of a full compaction.
+            deletes; rewrites every file in a full compaction.
     """
 
     level_count: int = 6
@@ -94,7 +94,7 @@ class PickerSettings(msgspec.Struct, frozen=True, kw_only=True):
         """The settings of a table with a primary key.
 
         Raises:
-            OptionError: an option has no sense, such as a trigger below 1.
+            OptionError: an option is invalid, such as a trigger below 1.
         """
         trigger = _at_least("num-sorted-run.compaction-trigger", options, 1)
         stop = options.find_int("num-sorted-run.stop-trigger")
@@ -116,27 +116,27 @@ class PickerSettings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def top_level(self, runs: Runs) -> int:
-        """The highest level of a bucket: where full compactions go."""
+        """The highest level of a bucket: the output level of full compactions."""
         return max([self.level_count - 1, *(run.level for run in runs)])
 
     @property
     def compacts_early(self) -> bool:
-        """Whether there is a trigger of early full compactions."""
+        """Whether the table has a trigger of early full compactions."""
         triggers = (self.full_interval_millis, self.total_size_bytes, self.incremental_size_bytes)
         return any(trigger is not None for trigger in triggers)
 
 
 class PickerState(msgspec.Struct, frozen=True):
-    """What a picker remembers between two picks: the last full compaction, and tries since level 0 was forced up."""
+    """The state of a picker between two picks: the last full compaction, and attempts since level 0 was forced up."""
 
     last_full_millis: int | None = None
     tries: int = 0
 
     @classmethod
     def of(cls, files: Sequence[DataFile], settings: PickerSettings, zone_offset_millis: int = 0) -> PickerState:
-        """The state of a picker that starts on the files of a bucket: their top level tells the last full compaction.
+        """The initial state on the files of a bucket, whose top level dates from the last full compaction.
 
-        `zone_offset_millis`: local time minus UTC; files have the local time of their creation.
+        `zone_offset_millis`: local time minus UTC, since files contain the local time of their creation.
         """
         times = [file.creation_time_millis for file in files if file.level == settings.level_count - 1]
         known = [time - zone_offset_millis for time in times if time is not None]
@@ -145,18 +145,18 @@ class PickerState(msgspec.Struct, frozen=True):
 
 
 def compacts_by_lookup(schema: TableSchema) -> bool:
-    """Whether compactions of level 0 look keys up in the levels above their output."""
+    """Whether compactions of level 0 look up keys in the levels above their output."""
     return bool(schema.primary_keys) and needs_lookup(Options(schema.options))
 
 
 def forces_level_0(options: Options) -> bool:
-    """Whether level 0 is compacted even if no trigger asks for it."""
+    """Whether level 0 is compacted even if no trigger is reached."""
     return needs_lookup(options) or options.get_bool("compaction.force-up-level-0")
 
 
 def full_compaction_interval(options: Options) -> int | None:
-    """After how many hand-overs a writer compacts fully; None for never. Only that makes the changelog of
-    `full-compaction`.
+    """The number of hand-overs after which a writer runs a full compaction; None for never. With the changelog
+    producer `full-compaction` only these compactions write a changelog.
 
     Source: Java `StoreSinkWrite`.
     """
@@ -185,10 +185,10 @@ def pick_full(
     expired: Container[str] = _NO_FILES,
     force: bool | None = None,
 ) -> Choice:
-    """A compaction of everything.
+    """A full compaction.
 
-    A bucket that has only its top level needs it just for files with a deletion vector (`deleted`) or with expired
-    rows (`expired`), or for all with `force`, which is `compaction.force-rewrite-all-files` if not given.
+    If a bucket has only its top level, only files with a deletion vector (`deleted`) or with expired rows (`expired`)
+    are rewritten, or all files with `force`, which defaults to `compaction.force-rewrite-all-files`.
     """
     if not runs:
         return Wait()
@@ -202,9 +202,9 @@ def pick_full(
 
 
 def drop_deletes(output_level: int, runs: Runs, settings: PickerSettings) -> bool:
-    """Whether rows of kind −U and −D end in a compaction to a level: nothing older lies above it.
+    """Whether a compaction to a level drops rows of kind −U and −D: there are no older rows above it.
 
-    With deletion vectors they always end, because the vectors delete what is older.
+    With deletion vectors they are always dropped, because the vectors delete the older rows.
     """
     if settings.keep_deletes or output_level == 0:
         return False
@@ -212,12 +212,12 @@ def drop_deletes(output_level: int, runs: Runs, settings: PickerSettings) -> boo
 
 
 def writers_wait(runs: Runs, settings: PickerSettings) -> bool:
-    """Whether a bucket has so many runs that its writer must let a compaction end before it flushes."""
+    """Whether a bucket has so many runs that its writer must wait for a compaction before it flushes."""
     return len(runs) > settings.stop_trigger
 
 
 class _Picker:
-    """One pick. `last_full` is set when it turns out to take everything."""
+    """One pick. `last_full` is set if the pick contains all files."""
 
     def __init__(self, runs: Runs, settings: PickerSettings, now_millis: int, hour: int) -> None:
         self.runs = runs
@@ -247,7 +247,7 @@ class _Picker:
         return choice, after
 
     def _early(self, state: PickerState) -> Compact | None:
-        """Everything, because of the time or the sizes."""
+        """An early full compaction, triggered by time or by sizes."""
         if len(self.runs) == 1:
             return None
         interval, total = self.settings.full_interval_millis, self.settings.total_size_bytes
@@ -264,7 +264,7 @@ class _Picker:
         return sum(size for run, size in zip(self.runs, self.sizes, strict=True) if run.level != self.top) > limit
 
     def _universal(self) -> Compact | None:
-        """What the sizes or the number of runs ask for."""
+        """The compaction that the sizes or the number of runs require."""
         # Examples with trigger 5, amplification 200 %, ratio 1 %; sizes of the runs, newest first, @ level above 0:
         #   10 300 900 1000@4 1000@5    all others are 2210 > 200 % of 1000: compact everything to level 5
         #   10 10 10 50@4 1000@5        10 >= 10, 20 >= 10, but 30 < 50: compact three runs to level 3, just below 50@4
@@ -284,7 +284,7 @@ class _Picker:
         return None
 
     def _level_0(self) -> Compact | None:
-        """All of level 0, and what the sizes add to it; level 1 must come along, or the output would be level 0."""
+        """All of level 0, and the runs that the sizes add; level 1 is included, or the output would be level 0."""
         count = sum(run.level == 0 for run in self.runs)
         if not count:
             return None
@@ -293,7 +293,7 @@ class _Picker:
         return self._prefix(self._extend(count))
 
     def _extend(self, count: int) -> int:
-        """How many runs to take, from `count` on: each next one that is not much larger than those before it."""
+        """The number of runs to compact: extends `count` by each next run not much larger than those before it."""
         size = sum(self.sizes[:count])
         for following in self.sizes[count:]:
             if float(size) * self.percent / 100.0 < float(following):
@@ -303,7 +303,7 @@ class _Picker:
         return count
 
     def _prefix(self, count: int) -> Compact:
-        """The first runs and, if they would stay on level 0, those up to the first that does not lie there."""
+        """The first runs and, if the output would stay on level 0, those up to the first run above level 0."""
         rest = self.runs[count:]
         output = max(0, rest[0].level - 1) if rest else self.top
         if output == 0:

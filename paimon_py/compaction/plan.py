@@ -1,4 +1,4 @@
-"""What to compact in a table: from the live files of a snapshot to independent tasks.
+"""Plans the compaction of a table: from the live files of a snapshot to independent tasks.
 
 Source: format.md §13.2, §13.4; Java `MergeTreeCompactManager`.
 """
@@ -47,7 +47,7 @@ _MINUTE_MILLIS = 60_000
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """A time at which compactions are planned: epoch milliseconds, and by how much local time is ahead of UTC."""
+    """A time at which compactions are planned: epoch milliseconds, and the offset of local time from UTC."""
 
     now_millis: int
     zone_offset_millis: int = 0
@@ -59,7 +59,7 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class _Bucket(msgspec.Struct, frozen=True):
-    """The live files of one bucket; in keyed tables ordered by their smallest key."""
+    """The live files of one bucket; in tables with a primary key ordered by their smallest key."""
 
     partition: bytes
     bucket: int
@@ -74,17 +74,17 @@ def plan_compaction(
     chosen: PartitionChoice | None,
     clustering: Clustering | None = None,
 ) -> list[CompactionTask]:
-    """What to compact of the latest snapshot, at most a task per bucket of a keyed table.
+    """The compaction tasks of the latest snapshot, at most one per bucket of a table with a primary key.
 
     Args:
         chosen: plan for these partitions only.
-        clustering: sort all rows of every partition or bucket, instead of what the table's options say.
+        clustering: sort all rows of every partition or bucket, instead of using the table's options.
 
     Cost: reads the manifests; a few µs per live file.
     Raises:
         CorruptionError: broken metadata.
         CommitConflictError: there are files of a later schema, whose rows would lose values.
-        UnsupportedError: rows whose columns lie in several files would be sorted.
+        UnsupportedError: rows whose columns are in several files would be sorted.
     """
     snapshot = table.root.latest()
     if snapshot is None:
@@ -110,7 +110,7 @@ def plan_compaction(
 
 
 def moment_of(clock: Clock) -> Moment:
-    """Now."""
+    """The current time."""
     now, local = clock.millis(), clock.local_millis()
     return Moment(now, round((local - now) / _MINUTE_MILLIS) * _MINUTE_MILLIS)
 
@@ -129,8 +129,8 @@ def tasks_of(
     """The tasks for live files and their deletion vectors. Pure.
 
     Args:
-        expired: names of the files with rows that ended by age.
-        clusters: how an append table is sorted, if it is.
+        expired: names of the files with expired rows.
+        clusters: the clustering of an append table, if there is one.
     """
     planner = _Planner(schema, snapshot, full, moment, deletions or {}, expired)
     if clusters is not None:
@@ -151,7 +151,7 @@ def _buckets(schema: TableSchema, entries: Iterable[ManifestEntry]) -> list[_Buc
 
 
 class _Planner:
-    """Plans bucket after bucket."""
+    """Plans one bucket at a time."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class _Planner:
         ]
 
     def _choice(self, bucket: _Bucket, runs: tuple[LevelRun, ...]) -> Compact | None:
-        """What to compact. Java picks twice, when it is asked and when it commits: a gentle lookup counts both."""
+        """The files to compact. Java picks twice, on request and at the commit; a gentle lookup counts both picks."""
         if self._full:
             full = pick_full(runs, self._picker, deleted=self._deletions_of(bucket).places, expired=self._expired)
             return full if isinstance(full, Compact) else None
@@ -219,7 +219,7 @@ class _Planner:
         return [_with_own_deletions(self._task(bucket, files)) for files in groups]
 
     def _range_tasks(self, bucket: _Bucket) -> list[CompactionTask]:
-        """Tasks that join neighbouring rows; those whose deletion vectors lie in one index file are one task."""
+        """Tasks that join neighbouring rows; files whose deletion vectors share an index file form one task."""
         places = {
             part.data_file: entry.name
             for entry in self._deletions_of(bucket).index for part in entry.deletion_vectors or ()
@@ -243,7 +243,7 @@ class _Planner:
         ]
 
     def cluster_tasks(self, bucket: _Bucket, clusters: ClusterPlan) -> list[CompactionTask]:
-        """What of a bucket is sorted, all of it together."""
+        """The task that sorts files of a bucket together, if there is one."""
         choice = clusters.choice(bucket.files, full=self._full)
         if choice is None:
             return []
@@ -268,7 +268,7 @@ class _Planner:
 
 
 def _with_own_deletions(task: CompactionTask) -> CompactionTask:
-    """The task with no more than the index files that concern its files, so that tasks do not share any."""
+    """The task with only the index files of its own files, so that tasks share none."""
     names = {file.name for file in task.files}
     own = [{part.data_file for part in entry.deletion_vectors or ()} for entry in task.index]
     index = tuple(entry for entry, held in zip(task.index, own, strict=True) if held & names)

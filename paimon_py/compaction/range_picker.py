@@ -1,10 +1,10 @@
-"""Which files of a table with `data-evolution.enabled` to join. Pure.
+"""Selects the files of a table with `data-evolution.enabled` to join. Pure.
 
-The files of the same rows become one file, together with those of neighbouring rows as long as the result is not large.
-Row ids stay, so that only ranges that touch are joined.
+The files of the same rows become one file, together with those of neighbouring rows while the result is not large.
+Row ids stay the same, so that only adjacent ranges are joined.
 
     rows      0 – 9      10 – 14    20 – 29
-    files     f1 c1 c2   f2         f3 c3      c1, c2, c3 hold some columns
+    files     f1 c1 c2   f2         f3 c3      c1, c2, c3 contain some columns
     one chain            another one
     joined    f1 c1 c2 f2 → 0 – 14; f3 c3 → 20 – 29, if two files are enough
 
@@ -22,7 +22,7 @@ from paimon_py.spec.data_file import DataFile
 
 
 def ranges_of(files: Iterable[DataFile]) -> list[Files]:
-    """The files of the same rows, oldest first, in the order of ids."""
+    """The files of each row range, oldest first; ranges in the order of row ids."""
     found: dict[tuple[int, int], list[DataFile]] = {}
     for file in sorted(files, key=lambda file: (file.max_sequence, file.name)):
         found.setdefault((first_of(file), file.row_count), []).append(file)
@@ -30,11 +30,10 @@ def ranges_of(files: Iterable[DataFile]) -> list[Files]:
 
 
 def range_bins(files: Sequence[DataFile], settings: AppendSettings, *, full: bool) -> list[Files]:
-    """Groups of files, each of which becomes one file, in the order of ids.
+    """Groups of files, each of which becomes one file, in the order of row ids.
 
-    BLOBs stay in their files.
-
-    So many files must be in a group as `compaction.min.file-num` says; a full compaction takes any that are several.
+    BLOBs stay in their files. A group must have at least `compaction.min.file-num` files; a full compaction joins any
+    group of more than one file.
 
     Raises: CorruptionError for ranges of rows that overlap without being the same.
     """
@@ -44,9 +43,9 @@ def range_bins(files: Sequence[DataFile], settings: AppendSettings, *, full: boo
 
 
 def first_of(file: DataFile) -> int:
-    """The id of the first row of a file of such a table.
+    """The id of the first row of a file.
 
-    Raises: CorruptionError if the entry of the file has none.
+    Raises: CorruptionError if the manifest entry of the file has no first row id.
     """
     if file.first_row_id is None:
         raise CorruptionError(f"data file {file.name} of a table with {DATA_EVOLUTION} has no first row id")

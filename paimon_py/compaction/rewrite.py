@@ -1,8 +1,7 @@
-"""Rewriting sorted runs: sections of runs in, files of one level out, in bounded memory.
+"""Rewrites sections of sorted runs as files of one level, in bounded memory.
 
-Sections follow each other in key order, so one rolling writer takes them all: small neighbours end up in one file.
-Where a section is a single run its rows pass as they are; where runs overlap they are merged in windows by the table's
-engine.
+Sections are in key order, so one rolling writer writes all of them, and small neighbours end up in one file. The rows
+of a section with a single run are copied; overlapping runs are merged in windows by the table's merge engine.
 
 Source: format.md §13.3; Java `MergeTreeCompactRewriter`, `MergeTreeReaders`.
 """
@@ -30,18 +29,18 @@ from paimon_py.spec.types import Field
 BATCH_ROWS = 65_536
 _LEAST_ROWS = 256
 _MANY_RUNS = 20
-"""Runs up to which windows keep their size; the readers of more runs take so much memory that windows shrink."""
+"""The number of runs above which windows shrink, because the readers of so many runs need much memory."""
 
 ReadFile = Callable[[DataFile, Sequence[Field], int], Iterator[pa.RecordBatch]]
-"""The rows of a data file that are alive, in file order: the wanted columns in the table's current schema (`_LEVEL` is
-that of the file), at most so many rows at a time."""
+"""Reads the live rows of a data file, in file order: the given columns in the table's current schema (`_LEVEL` is that
+of the file), in batches of at most the given number of rows."""
 
 
 class Merging(msgspec.Struct, frozen=True, kw_only=True):
     """How rows of one bucket become the rows of a compacted file.
 
-    `fields`: all columns of the table. `read`: opens a file. `drop_deletes`: rows of kind −U and −D end here.
-    `telling`: where the changes are told, if they are. `window`: the rows that are merged at once.
+    `fields`: all columns of the table. `read`: reads a file. `drop_deletes`: rows of kind −U and −D are dropped.
+    `emitter`: writes the changelog, if there is one. `window`: the rows that are merged at once.
     """
 
     order: MergeOrder
@@ -49,17 +48,17 @@ class Merging(msgspec.Struct, frozen=True, kw_only=True):
     fields: tuple[Field, ...]
     read: ReadFile
     drop_deletes: bool
-    telling: ChangelogEmitter | None = None
+    emitter: ChangelogEmitter | None = None
     window: MergeWindow = MergeWindow()
 
     @property
     def file_fields(self) -> tuple[Field, ...]:
-        """The columns that go from file to file: the system columns, then the table's."""
+        """The columns to copy: the system columns, then those of the table."""
         return (SEQUENCE_FIELD, KIND_FIELD, *self.fields)
 
 
 RowsOf = Callable[[Sequence[SortedRun], Merging], Iterator[pa.RecordBatch]]
-"""The rows that one section leaves: the columns `file_fields`, ordered by key, each key at most once."""
+"""The output rows of one section: the columns `file_fields`, ordered by key, each key at most once."""
 
 
 def rewrite(
@@ -68,13 +67,13 @@ def rewrite(
     """Write the rows of sections, which are given in key order, as files that do not overlap.
 
     Args:
-        rows: what a section leaves, if not its `merged_rows`.
+        rows: the output rows of a section; by default `merged_rows`.
 
     Cost: every input is read once and every result written once; two merge windows and one row group in memory, and
         the reader of every run of a section.
     Raises:
-        CorruptionError: an input is damaged, or its keys do not grow.
-        StorageError: the store failed; `files.abort()` deletes what was begun.
+        CorruptionError: an input is damaged, or its keys are not in ascending order.
+        StorageError: the store failed; `files.abort()` deletes the new files.
     """
     for section in sections:
         for batch in (rows or merged_rows)(section, merging):
@@ -83,7 +82,7 @@ def rewrite(
 
 
 def merged_rows(section: Sequence[SortedRun], merging: Merging) -> Iterator[pa.RecordBatch]:
-    """The rows that one section leaves.
+    """The output rows of one section.
 
     Shapes: out — `merging.file_fields`, ordered by key, each key at most once.
     """
@@ -91,8 +90,8 @@ def merged_rows(section: Sequence[SortedRun], merging: Merging) -> Iterator[pa.R
         yield from _single(section[0], merging)
         return
     fields, engine = merging.file_fields, merging.engine
-    if merging.telling is not None:
-        engine = ChangelogEngine(engine, merging.telling)
+    if merging.emitter is not None:
+        engine = ChangelogEngine(engine, merging.emitter)
     columns = tuple(field.name for field in fields)
     if LEVEL_FIELD.name in engine.inputs(frozenset()):
         fields = (*fields, LEVEL_FIELD)
@@ -108,25 +107,25 @@ def merged_rows(section: Sequence[SortedRun], merging: Merging) -> Iterator[pa.R
     yield from merge(sources, plan)
 
 
-def tell_alone(file: DataFile, merging: Merging) -> None:
-    """Tell what the rows of a file change that stays as it is and meets no other."""
+def emit_unmerged(file: DataFile, merging: Merging) -> None:
+    """Emit the changes of a file that is moved unchanged and overlaps no other file."""
     for _ in _single(SortedRun((file,)), merging):
         pass
 
 
-def guessed_row_bytes(file: SortedRun, columns: int) -> int:
-    """A guess at the memory of one row, from what it takes compressed."""
+def estimate_row_bytes(file: SortedRun, columns: int) -> int:
+    """An estimate of the memory of one row, from its compressed size."""
     return max(16, 3 * file.size_bytes // max(1, file.row_count)) + 8 * columns
 
 
 def _single(run: SortedRun, merging: Merging) -> Iterator[pa.RecordBatch]:
     fields = merging.file_fields
-    batch_rows = min(BATCH_ROWS, max(_LEAST_ROWS, merging.window.size_bytes // guessed_row_bytes(run, len(fields))))
+    batch_rows = min(BATCH_ROWS, max(_LEAST_ROWS, merging.window.size_bytes // estimate_row_bytes(run, len(fields))))
     drops = merging.drop_deletes and run.may_delete
     for file in run.files:
         for batch in merging.read(file, fields, batch_rows):
-            if merging.telling is not None:
-                merging.telling.alone(batch, file.level)
+            if merging.emitter is not None:
+                merging.emitter.emit_unmerged(batch, file.level)
             yield additions(batch) if drops else batch
 
 
@@ -134,7 +133,7 @@ def _source(run: SortedRun, merging: Merging, fields: Sequence[Field]) -> RunSou
     return RunSource(
         run.files[0].name,
         run.row_count,
-        guessed_row_bytes(run, len(fields)),
+        estimate_row_bytes(run, len(fields)),
         lambda batch_rows: _rows(run, merging, fields, batch_rows),
     )
 

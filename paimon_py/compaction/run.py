@@ -1,6 +1,6 @@
-"""Carrying out a compaction task: files of one bucket in, what to commit out. Runs in any process.
+"""Runs a compaction task: reads files of one bucket, returns the changes to commit. Runs in any process.
 
-Nothing that is written here is visible before its changes are committed; whatever fails, the files it made are deleted.
+The new files are not visible before the changes are committed; if anything fails, they are deleted.
 
 Source: format.md §13.3, §13.4; Java `MergeTreeCompactTask`, `BaseAppendFileStoreWrite.compactRewrite`.
 """
@@ -19,7 +19,7 @@ from paimon_py.commit.deletion_index import renew
 from paimon_py.compaction.by_lookup import Bounds, LevelsAbove, LookupRules
 from paimon_py.compaction.changelog import ChangelogEmitter
 from paimon_py.compaction.join_columns import JoinedColumns
-from paimon_py.compaction.rewrite import Merging, merged_rows, rewrite, tell_alone
+from paimon_py.compaction.rewrite import Merging, emit_unmerged, merged_rows, rewrite
 from paimon_py.compaction.steps import Rewrite, StepSettings, Upgrade, steps_of
 from paimon_py.compaction.task import CompactionTask
 from paimon_py.errors import StorageError, UsageError
@@ -53,31 +53,31 @@ from paimon_py.spec.types import Field
 
 def run_task(
     table: OpenTable, task: CompactionTask, *,
-    tells: bool = True, tally: ProgressCounter | None = None,
+    emits_changelog: bool = True, tally: ProgressCounter | None = None,
 ) -> BucketChanges:
-    """Do what a task says.
+    """Run a compaction task.
 
     Args:
-        table: under the schema of the id that the task names.
-        tells: write the changelog that the table asks for; overwrites carry none.
-        tally: counts two steps of each row: that it is read and, where rows are sorted, that it is written.
+        table: under the schema with the id in the task.
+        emits_changelog: write the changelog of the table's options; overwrites write none.
+        tally: counts two steps for each row: reading it and, if rows are sorted, writing it.
 
-    Cost: reads every file that is not merely moved, once; memory does not depend on their size.
+    Cost: reads every file that is not merely moved, once; memory does not depend on the file sizes.
     Raises:
-        CorruptionError: a file is damaged. StorageError: the store failed. Both leave no file behind, as far as the
-            store lets.
+        CorruptionError: a file is damaged. StorageError: the store failed. Both leave no new file behind, if the store
+            can still delete files.
         UsageError: the task is of another schema.
     """
     if task.schema_id != table.schema.id:
         raise UsageError(f"the task was planned under schema {task.schema_id}, not {table.schema.id}; plan it again")
     began = table.root.env.clock.elapsed() if table.root.env.observers else 0.0
-    work = _Work(table, task, tells=tells, tally=tally or ProgressCounter(None, 0, "rows"))
+    work = _Work(table, task, emits_changelog=emits_changelog, tally=tally or ProgressCounter(None, 0, "rows"))
     try:
         if task.joins:
             before, after = work.compact_columns()
         else:
             before, after = work.compact_keyed() if table.schema.primary_keys else work.compact_append()
-        index = work.renew_index(before, after)
+        index = work.write_deletions(before, after)
         changelog = work.finish_changelog()
         work.end()
     except BaseException:
@@ -106,13 +106,15 @@ def run_task(
 
 
 Compacted = tuple[tuple[DataFile, ...], tuple[DataFile, ...]]
-"""The files that go, and those that come."""
+"""The files that a compaction replaces, and the new ones."""
 
 
 class _Work:
-    """One task being carried out."""
+    """One running task."""
 
-    def __init__(self, table: OpenTable, task: CompactionTask, *, tells: bool, tally: ProgressCounter) -> None:
+    def __init__(
+        self, table: OpenTable, task: CompactionTask, *, emits_changelog: bool, tally: ProgressCounter
+    ) -> None:
         self._table = table
         self._root = table.root
         self._schema = table.schema
@@ -127,11 +129,11 @@ class _Work:
         self._stored = with_row_ids(table.schema)
         self._layout = file_layout(self._stored, level=written_level, source=FileSource.COMPACT)
         self._new_files = NewFiles(self._files)
-        self._begun: list[RollingWriter] = []
+        self._writers: list[RollingWriter] = []
         self._dead = read_deletions(table.root.files, task.deletions)
         self._found: Mapping[str, DeletionVector] = {}
-        self._settings = StepSettings.of(table.schema, tells=tells)
-        self._rules = LookupRules.of(table.schema, tells=self._settings.tells)
+        self._settings = StepSettings.of(table.schema, emits_changelog=emits_changelog)
+        self._rules = LookupRules.of(table.schema, emits_changelog=self._settings.emits_changelog)
         self._changelog: RollingWriter | None = None
         self._stamps = ConstantColumns.of(table.schema)
         self._expiry = RecordExpiry.of(table.schema, table.root.env.clock.millis())
@@ -142,7 +144,7 @@ class _Work:
         return self._files.directory
 
     def compact_keyed(self) -> Compacted:
-        """Move what can be moved and merge the rest."""
+        """Move the files that can be moved, and merge the others."""
         task = self._task
         merging = Merging(
             order=merge_order(self._schema),
@@ -156,12 +158,13 @@ class _Work:
         before: list[DataFile] = []
         after: list[DataFile] = []
         for step in self._steps():
-            merging = msgspec.structs.replace(merging, telling=self._telling() if step.tells else None)
+            emitter = self._changelog_emitter() if step.emits_changelog else None
+            merging = msgspec.structs.replace(merging, emitter=emitter)
             if isinstance(step, Upgrade):
                 if step.lookup:
                     lookup.look_up(step.file, merging)
-                elif step.tells:
-                    tell_alone(step.file, merging)
+                elif step.emits_changelog:
+                    emit_unmerged(step.file, merging)
                 before.append(step.file)
                 after.append(msgspec.structs.replace(step.file, level=task.output_level))
                 continue
@@ -173,17 +176,17 @@ class _Work:
         return tuple(before), tuple(after)
 
     def finish_changelog(self) -> tuple[DataFile, ...]:
-        """The files with what the compaction changed."""
+        """Close the changelog; returns its files."""
         return () if self._changelog is None else self._changelog.close()
 
-    def renew_index(self, before: Sequence[DataFile], after: Sequence[DataFile]) -> tuple[IndexEntry, ...]:
-        """The bucket's deletion vectors from now on."""
+    def write_deletions(self, before: Sequence[DataFile], after: Sequence[DataFile]) -> tuple[IndexEntry, ...]:
+        """Write the bucket's deletion vectors as they are after the compaction."""
         task, writer = self._task, DeletionWriter(self._files)
         gone = {file.name for file in before} - {file.name for file in after}
         return renew(task.index, self._dead, gone, self._found, writer, keyed=bool(self._schema.primary_keys))
 
     def compact_append(self) -> Compacted:
-        """Write the rows of all files one after the other, in the order given, or sorted if the task says so."""
+        """Write the rows of all files one after the other, in the given order, or sorted if the task has an order."""
         task = self._task
         writer = self._open(task.files[0].min_sequence)
         if task.clustering is None:
@@ -202,7 +205,7 @@ class _Work:
         return task.files, tuple(msgspec.structs.replace(file, level=task.output_level) for file in made)
 
     def compact_columns(self) -> Compacted:
-        """Join the columns of all rows of each range, dead rows too, and neighbouring ranges with one another."""
+        """Join the columns of all rows of each range, including deleted rows, and join neighbouring ranges."""
         rest, after = list(self._task.files), []
         moved: dict[str, DeletionVector] = {}
         for count in self._task.joins:
@@ -216,22 +219,22 @@ class _Work:
 
     def _open_columns(self) -> RollingWriter:
         layout = whole_layout(self._schema, source=FileSource.COMPACT)
-        self._begun.append(self._new_files.begin(layout))
-        return self._begun[-1]
+        self._writers.append(self._new_files.begin(layout))
+        return self._writers[-1]
 
     def _append_rows(self) -> Iterator[pa.RecordBatch]:
         for file in self._task.files:
             yield from self._read(file, self._stored.fields, BATCH_ROWS)
 
     def end(self) -> None:
-        """Count the rows that need not be read."""
+        """Count the rows that were not read as done."""
         self._reading.end()
         self._writing.end()
 
     def discard(self) -> None:
-        """Delete what was written; the error that led here matters more than one of this."""
+        """Delete the new files; the original error matters more than one that occurs here."""
         with contextlib.suppress(StorageError):
-            abort_all(self._begun)
+            abort_all(self._writers)
 
     def _steps(self) -> Sequence[Upgrade | Rewrite]:
         types = [field.type for field in self._schema.key_fields]
@@ -242,15 +245,15 @@ class _Work:
         return steps_of(self._task, lows, highs, settings=self._settings, expired=expired)
 
     def _open(self, first_sequence: int = 0) -> RollingWriter:
-        self._begun.append(self._new_files.begin(self._layout, first_sequence))
-        return self._begun[-1]
+        self._writers.append(self._new_files.begin(self._layout, first_sequence))
+        return self._writers[-1]
 
-    def _telling(self) -> ChangelogEmitter:
-        """One writer takes the changes of all steps, which come in key order."""
+    def _changelog_emitter(self) -> ChangelogEmitter:
+        """The emitter of all steps: one writer, since the steps are in key order."""
         if self._changelog is None:
             layout = changelog_layout(self._schema, level=self._task.output_level)
             self._changelog = self._new_files.begin(layout)
-            self._begun.append(self._changelog)
+            self._writers.append(self._changelog)
         rules = ChangeRules.of(self._schema)
         return ChangelogEmitter(rules=rules, top=self._task.output_level, write=self._changelog.write)
 
@@ -271,7 +274,7 @@ class _Work:
         pieces = reader.positions(batch_rows=batch_rows, predicate=predicate)
         batches = with_positions(pieces, self._dead.get(file.name))
         batches = self._stamps.complete(file, (*fields, POSITION_FIELD), batches)
-        # A row that has ended must still be marked where it is replaced, or its key would have two live rows; and it
-        # goes on standing before later rows of a first-row table until a compaction drops it, as in Java.
+        # An expired row must still be marked when it is replaced, or its key would have two live rows; and in a
+        # first-row table it precedes later rows until a compaction drops it, as in Java.
         stays = self._rules.marks or self._rules.first_wins
         return batches if self._expiry is None or stays else self._expiry.alive(batches)

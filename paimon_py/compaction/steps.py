@@ -1,4 +1,4 @@
-"""What a compaction does with each of its files: move it to the output level as it is, or rewrite it with others.
+"""Decides for each file of a compaction: move it to the output level unchanged, or rewrite it with others.
 
 Source: format.md §13.3; Java 2.0 `MergeTreeCompactTask`, `FileRewriteCompactTask`, and the upgrade strategy of
 `LookupMergeTreeCompactRewriter`.
@@ -25,32 +25,32 @@ _KEYED_TARGET_BYTES = 128 << 20
 
 
 class Upgrade(msgspec.Struct, frozen=True):
-    """Move a file to the output level; its bytes stay.
+    """Move a file to the output level; its bytes are unchanged.
 
     `lookup`: in a table that compacts by lookup, its keys must still be looked up in the levels above the output, to
-    mark the rows that they replace. `tells`: what its rows change goes into the changelog.
+    mark the rows that they replace. `emits_changelog`: the changes of its rows are written to the changelog.
     """
 
     file: DataFile
     lookup: bool = False
-    tells: bool = False
+    emits_changelog: bool = False
 
 
 class Rewrite(msgspec.Struct, frozen=True, kw_only=True):
     """Merge sections, in key order, into new files of the output level.
 
     Attributes:
-        sections: each the runs that overlap, oldest first; keys of sections ascend and do not touch.
-        drop_deletes: rows of kind −U and −D end here.
-        lookup: in a table that compacts by lookup, level 0 takes part: its keys are looked up in the levels above the
-            output.
-        tells: what its rows change goes into the changelog.
+        sections: groups of overlapping runs, oldest first; sections are in key order and do not overlap.
+        drop_deletes: rows of kind −U and −D are dropped.
+        lookup: in a table that compacts by lookup, the sections contain level 0, whose keys are looked up in the levels
+            above the output.
+        emits_changelog: the changes of its rows are written to the changelog.
     """
 
     sections: tuple[Section, ...]
     drop_deletes: bool
     lookup: bool = False
-    tells: bool = False
+    emits_changelog: bool = False
 
     @property
     def files(self) -> tuple[DataFile, ...]:
@@ -66,14 +66,14 @@ class StepSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         small_file_bytes: smaller files are rewritten with their neighbours.
-        level_count: levels of the tree by the table's options.
-        rewrite_all: no file is just moved.
-        keep_deletes: deletes never end (chain tables).
-        lookup: compactions of level 0 look keys up in higher levels.
-        tells: compactions write a changelog: those of level 0 where they look keys up, else full ones.
+        level_count: levels of the tree in the table's options.
+        rewrite_all: no file is merely moved.
+        keep_deletes: deletes are never dropped (chain tables).
+        lookup: compactions of level 0 look up keys in higher levels.
+        emits_changelog: compactions write a changelog: those of level 0 if they look up keys, otherwise full ones.
         deletion_vectors: the table has deletion vectors.
-        newest_row_wins: rows of an older file change nothing (deduplicate without sequence fields).
-        format, level_formats: the file format, and that of levels which have their own.
+        newest_row_wins: rows of an older file have no effect (deduplicate without sequence fields).
+        format, level_formats: the default file format, and the formats of specific levels.
     """
 
     small_file_bytes: int
@@ -81,15 +81,15 @@ class StepSettings(msgspec.Struct, frozen=True, kw_only=True):
     rewrite_all: bool = False
     keep_deletes: bool = False
     lookup: bool = False
-    tells: bool = False
+    emits_changelog: bool = False
     deletion_vectors: bool = False
     newest_row_wins: bool = True
     format: str = "parquet"
     level_formats: Mapping[str, str] = {}
 
     @classmethod
-    def of(cls, schema: TableSchema, *, tells: bool = True) -> StepSettings:
-        """The settings of a table with a primary key. `tells`: whether compactions write the changelog it asks for."""
+    def of(cls, schema: TableSchema, *, emits_changelog: bool = True) -> StepSettings:
+        """The settings of a table with a primary key. `emits_changelog`: write the changelog of the table's options."""
         options = Options(schema.options)
         producer = options.get_enum("changelog-producer")
         target = options.find_size("target-file-size")
@@ -102,7 +102,7 @@ class StepSettings(msgspec.Struct, frozen=True, kw_only=True):
             rewrite_all=picker.rewrite_all,
             keep_deletes=picker.keep_deletes,
             lookup=compacts_by_lookup(schema) and producer != "full-compaction",
-            tells=tells and producer in ("lookup", "full-compaction"),
+            emits_changelog=emits_changelog and producer in ("lookup", "full-compaction"),
             deletion_vectors=picker.deletion_vectors,
             newest_row_wins=options.get_enum("merge-engine") == "deduplicate"
             and not options.get_list("sequence.field"),
@@ -125,7 +125,7 @@ def steps_of(
 ) -> tuple[Step, ...]:
     """The steps of a compaction, in key order; a file in no step stays as it is.
 
-    Shapes: int64 ranks of the smallest and the largest key of each of `task.files` (`key_ranks`).
+    Shapes: int64 ranks of the smallest and the largest key of each file in `task.files` (`key_ranks`).
 
     Args:
         expired: names of files with rows older than `record-level.expire-time`.
@@ -165,10 +165,10 @@ class _Plan:
         levels = [file.level for file in (*task.files, *task.higher_files)]
         nothing_above = task.drop_deletes or settings.keep_deletes
         self.to_top = nothing_above and task.output_level == max(settings.level_count - 1, *levels)
-        self.tells_all = settings.tells and not settings.lookup and self.to_top
+        self.emits_all = settings.emits_changelog and not settings.lookup and self.to_top
 
     def flush(self, pending: list[Section]) -> None:
-        """Rewrite the sections collected; one file alone would only be copied, so it moves instead."""
+        """Rewrite the collected sections; a single file is moved instead, since it would only be copied."""
         match pending:
             case []:
                 pass
@@ -190,7 +190,7 @@ class _Plan:
         elif file.level == 0 and self.settings.lookup:
             self._upgrade_by_lookup(file)
         else:
-            self.steps.append(Upgrade(file, tells=self.tells_all))
+            self.steps.append(Upgrade(file, emits_changelog=self.emits_all))
 
     def _upgrade_by_lookup(self, file: DataFile) -> None:
         settings, output = self.settings, self.task.output_level
@@ -200,12 +200,12 @@ class _Plan:
         if other_format or must_drop or not is_final:
             self._rewrite([_alone(file)], drop_deletes=settings.deletion_vectors)
         else:
-            self.steps.append(Upgrade(file, lookup=True, tells=settings.tells))
+            self.steps.append(Upgrade(file, lookup=True, emits_changelog=settings.emits_changelog))
 
     def _rewrite(self, sections: list[Section], drop_deletes: bool) -> None:
-        step = Rewrite(sections=tuple(sections), drop_deletes=drop_deletes, tells=self.tells_all)
+        step = Rewrite(sections=tuple(sections), drop_deletes=drop_deletes, emits_changelog=self.emits_all)
         if self.settings.lookup and self.task.output_level and any(file.level == 0 for file in step.files):
-            step = msgspec.structs.replace(step, lookup=True, tells=self.settings.tells)
+            step = msgspec.structs.replace(step, lookup=True, emits_changelog=self.settings.emits_changelog)
         self.steps.append(step)
 
 

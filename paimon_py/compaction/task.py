@@ -1,4 +1,4 @@
-"""A compaction of one bucket as a value: what to merge into what. It can be carried out in any process.
+"""A compaction of one bucket as a value: the files to merge and their output. Any process can run it.
 
 Source: format.md §13.2, §13.3; Java `CompactUnit`, `MergeTreeCompactTask`, `AppendCompactTask`.
 """
@@ -17,26 +17,26 @@ from paimon_py.spec.snapshot import Base
 
 
 class CompactionTask(Serializable, frozen=True, kw_only=True):
-    """Files of one bucket to be replaced by fewer.
+    """Files of one bucket to be replaced by fewer files.
 
-    `bytes(task)` travels to another process, `CompactionTask.from_bytes` brings it back.
+    Send `bytes(task)` to another process, and restore it there with `CompactionTask.from_bytes`.
 
     Attributes:
         base: the snapshot that the task was planned on.
-        schema_id: schema that the new files are written with.
+        schema_id: the schema of the new files.
         partition: serialized BinaryRow.
         bucket, total_buckets: as in the files' manifest entries.
-        files: what to compact, with keys and statistics; in append tables in the order in which rows were written.
+        files: the files to compact, with keys and statistics; in append tables in the order the rows were written.
         output_level: level of the new files; 0 in append tables that do not cluster incrementally.
-        drop_deletes: rows of kind −U and −D end here.
-        rewrite_all: every file is rewritten by itself, even one that could just move (to drop dead or expired rows).
+        drop_deletes: rows of kind −U and −D are dropped.
+        rewrite_all: every file is rewritten separately, even one that could be moved, to drop deleted or expired rows.
         higher_files: files of the levels above `output_level`, in which keys of level 0 are looked up; only in tables
             that compact by lookup.
         deletions: all deletion vectors of the bucket, by file name.
         index: the index entries that hold these deletion vectors.
-        clustering: the order of the rows of the new files in an append table; None: as they are.
-        joins: where files may hold some columns of the same rows, how many of `files`, in order, each new file takes
-            the place of.
+        clustering: the order of the rows of the new files in an append table; None: unchanged.
+        joins: if files may contain some columns of the same rows, how many of `files`, in order, each new file
+            replaces.
     """
 
     kind: ClassVar[str] = "compaction"

@@ -1,4 +1,4 @@
-"""How many compactions run at the same time: as many as their memory allows."""
+"""Limits the number of concurrent compactions by their memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DECODED_FACTOR = 3
 
 
 def compaction_budget(size_bytes: Callable[[Any], int]) -> Budget:
-    """Room for two compactions of any size, or for more small ones. `size_bytes`: of the files of one."""
+    """A budget for two compactions of any size, or for more small ones. `size_bytes`: the size of one's files."""
 
     def cost(work: object) -> int:
         return min(_DECODED_FACTOR * size_bytes(work), _MOST_OF_ONE)

@@ -1,4 +1,4 @@
-"""Compaction by a writer, of the buckets it writes to: the files of a snapshot and its own, one pick per hand-over.
+"""Compaction by a writer in the buckets it writes to: files of a snapshot and its own, one pick per hand-over.
 
 Source: Java `MergeTreeWriter.prepareCommit`, `AbstractFileStoreWrite`, `GlobalFullCompactionSinkWrite`.
 """
@@ -32,9 +32,10 @@ from paimon_py.storage.store import FileMissingError
 class WriterCompaction:
     """Compacts the buckets of one writer before it hands over its changes.
 
-    A bucket is left alone while files that the writer handed over earlier are neither in the table nor known to have
-    been: a compaction must not pass over older rows that may still come. And until the next hand-over, when files of it
-    are gone because others compacted them and expiry deleted them since, or are of a later schema than the writer's.
+    A bucket is skipped while files that the writer handed over earlier are not in the table and are not known to have
+    been: a compaction must not bypass older rows that may still be committed. It is skipped until the next hand-over if
+    its files were deleted because others compacted them and they expired, or if they have a later schema than the
+    writer's.
     """
 
     def __init__(
@@ -46,15 +47,15 @@ class WriterCompaction:
         replaces: bool = False,
         tells: bool = True,
     ) -> None:
-        """`live`: what the writer began with. A writer that `replaces` the table's content looks at its own files
-        only. `tells`: compactions write the changelog that the table asks for."""
+        """`live`: the files the writer started from. A writer that `replaces` the table's content compacts only its
+        own files. `tells`: compactions write the changelog of the table's options."""
         self._root = table.root
         self._schema = table.schema
         self._files = table
         self._rules = Rules.of(table.schema)
         self._total_buckets = total_buckets
         self._replaces = replaces
-        self._tells = tells
+        self._emits_changelog = tells
         self._base: _Base | None = _Base(table, live)
         self._began = Base(0)
         self._levels: dict[Bucket, BucketLevels] = {}
@@ -66,10 +67,10 @@ class WriterCompaction:
         self._hand_overs = 0
 
     def relieve(self, key: Bucket, files: Iterable[DataFile]) -> None:
-        """Compact a bucket that has more runs than writers may pile up, in the middle of a load.
+        """Compact a bucket that has more runs than a writer may accumulate, during a load.
 
         Args:
-            files: all files that the writer has for the bucket.
+            files: all files of the writer in the bucket.
         """
         files = tuple(files)
         if not self._schema.primary_keys or self._current().run_count(key) + len(files) <= self._stop_trigger:
@@ -84,9 +85,9 @@ class WriterCompaction:
                 self._compact(key, levels, task)
 
     def finish(self, written: Mapping[Bucket, Edit], before: ProgressCounter) -> list[BucketChanges]:
-        """Compact what is due and return what to commit; `written` holds all new files, by bucket.
+        """Compact the buckets that need it and return the changes to commit; `written`: all new files, by bucket.
 
-        The rows of compactions are counted after what came `before`.
+        The progress of the compacted rows is counted after that of `before`.
 
         Raises:
             StorageError: the store failed; call `abort`. CorruptionError: a file is damaged.
@@ -112,7 +113,7 @@ class WriterCompaction:
         return [changes for changes in found if not changes.is_empty]
 
     def forget(self, changes: Iterable[BucketChanges]) -> None:
-        """Changes that were handed over will never be committed: their files are gone."""
+        """Forget changes that were handed over but will never be committed, since their files were deleted."""
         for bucket in changes:
             pending = self._unsettled.get((bucket.partition, bucket.bucket))
             if pending is not None:
@@ -121,7 +122,7 @@ class WriterCompaction:
                     del self._unsettled[(bucket.partition, bucket.bucket)]
 
     def abort(self) -> None:
-        """Delete what compactions made that was not handed over; as much as the store lets."""
+        """Delete the files of compactions that were not handed over, if the store can still delete files."""
         levels, self._levels = self._levels, {}
         for one in levels.values():
             self._delete(one)
@@ -142,14 +143,14 @@ class WriterCompaction:
         return levels
 
     def _may_pick(self, key: Bucket, count: int) -> bool:
-        """Whether a bucket with so many new files could need a compaction; often the last known count says no."""
+        """Whether a bucket with `count` new files could need a compaction; often the last known count rules it out."""
         known = self._run_counts.get(key) if self._base is None else None
         if known is not None and not self._rules.may_pick(known + count):
             return False
         return self._rules.may_pick(self._current().run_count(key) + count)
 
     def _open(self, key: Bucket) -> BucketLevels | None:
-        """The levels of a bucket; None while the fate of older files of this writer is not known."""
+        """The levels of a bucket; None while it is unknown whether older files of this writer were committed."""
         levels = self._levels.get(key)
         if levels is None and key not in self._given_up:
             base = self._current()
@@ -166,7 +167,7 @@ class WriterCompaction:
         return levels
 
     def _current(self) -> _Base:
-        """The snapshot to start from: after a hand-over the latest one."""
+        """The snapshot to start from; after a hand-over the latest one."""
         if self._base is None:
             snapshot = None if self._replaces else self._root.snapshots.latest()
             self._base = _Base(self._files, LiveFiles(self._root, snapshot))
@@ -175,9 +176,9 @@ class WriterCompaction:
         return self._base
 
     def _settle(self, base: _Base) -> None:
-        """Forget the files handed over earlier that are in the table, or were, or can never come.
+        """Forget files handed over earlier that are or were in the table, or can no longer be committed.
 
-        Cost: a stat for each of which no snapshot tells.
+        Cost: one stat for each file that no snapshot mentions.
         """
         for key, pending in list(self._unsettled.items()):
             pending.leave_out(base.added_since(pending.since))
@@ -189,7 +190,7 @@ class WriterCompaction:
                 del self._unsettled[key]
 
     def _pick(self, key: Bucket, levels: BucketLevels, *, full: bool) -> CompactionTask | None:
-        """What is due in a bucket."""
+        """The next compaction of a bucket, if one is due."""
         moment = moment_of(self._root.env.clock)
         state = self._states.get(key) or levels.state(moment)
         task, self._states[key] = levels.next_task(state, moment, full=full)
@@ -204,11 +205,11 @@ class WriterCompaction:
     def _compact(
         self, key: Bucket, levels: BucketLevels, task: CompactionTask, tally: ProgressCounter | None = None
     ) -> None:
-        """One pick, carried out."""
+        """Run one compaction."""
         from paimon_py.compaction.run import run_task
 
         try:
-            done = run_task(self._files, task, tells=self._tells, tally=tally)
+            done = run_task(self._files, task, emits_changelog=self._emits_changelog, tally=tally)
         except FileMissingError as error:
             if not levels.began_with(str(error.path).rpartition("/")[2]):
                 raise
@@ -223,7 +224,7 @@ class WriterCompaction:
         self._files.delete_index(obsolete.index)
 
     def _delete(self, levels: BucketLevels) -> None:
-        """Delete what compactions made of a bucket."""
+        """Delete the files that compactions created in a bucket."""
         delete_compaction(self._files, levels.changes(Edit()))
 
     def _changes(self, key: Bucket, written: Edit) -> BucketChanges:
@@ -251,7 +252,7 @@ class WriterCompaction:
 
 
 class _Unsettled:
-    """Files that were handed over, by name, and the snapshot before which none of them was in the table."""
+    """Files that were handed over, by name, and a snapshot before which none of them was in the table."""
 
     def __init__(self, since: Base) -> None:
         self.since = since
@@ -263,7 +264,7 @@ class _Unsettled:
 
 
 class _Base:
-    """The live files of one snapshot by bucket, asked for when they are needed."""
+    """The live files of one snapshot by bucket, read when they are needed."""
 
     def __init__(
         self,
@@ -281,12 +282,12 @@ class _Base:
 
     @property
     def base(self) -> Base:
-        """Which one it is."""
+        """The snapshot as a base of changes."""
         self._live.columns()
         return Base.of(self._live.snapshot)
 
     def added_since(self, earlier: Base) -> set[str]:
-        """Names of the files added after a snapshot up to this one, as far as that can be said."""
+        """The names of the files added after a snapshot up to this one, as far as they are known."""
         if earlier not in self._added:
             history = SnapshotLog(self._root).after(earlier, self._live.snapshot)
             names = history if isinstance(history, Lost) else history.added_names()
@@ -294,7 +295,7 @@ class _Base:
         return self._added[earlier]
 
     def run_count(self, key: Bucket) -> int:
-        """Sorted runs of a bucket, or files of an append table."""
+        """The number of sorted runs of a bucket, or of files in an append table."""
         columns = self._entries(key)
         if columns is None:
             return 0
@@ -309,7 +310,7 @@ class _Base:
         return set() if columns is None else set(columns.names().to_pylist())
 
     def levels(self, rules: Rules, key: Bucket, total_buckets: int) -> BucketLevels | None:
-        """A bucket's levels; None if it has files of a later schema than the writer knows."""
+        """The levels of a bucket; None if it has files of a later schema than the writer's."""
         columns = self._entries(key)
         files = [] if columns is None else [entry.file for entry in columns.entries()]
         if is_narrower(self._table, files) is not None:

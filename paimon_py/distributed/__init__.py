@@ -1,16 +1,16 @@
-"""What adapters of engines call besides executors: rows that an engine moves, streams that it reads batch by batch.
+"""The interface for engine adapters besides executors: rows that an engine moves, and streams that it reads in batches.
 
-An executor runs the tasks of a verb; here are the verbs whose rows an engine has in its own processes. Each verb is cut
-into a *part*, a value that is pickled once and runs in every process, and what the parts give goes to the process that
+An executor runs the tasks of a verb; the verbs here take rows that an engine holds in its own processes. Each verb has
+a *part*, a value that is pickled once and runs in every process; the results of the parts go to the process that
 commits once:
 
-- `DistributedWrite`, `WritePart`: rows are written where they are, or where `RowRouting` sends them;
+- `DistributedWrite`, `WritePart`: rows are written in place, or by the process to which `RowRouting` sends them;
 - `DistributedMerge`, `MergePart`: rows of a source are merged, each bucket by one process;
-- `LookupPart`: rows are found by their keys;
-- `StreamBatches`: a stream as offsets and splits, for engines with checkpoints of their own.
+- `LookupPart`: rows are looked up by their keys;
+- `StreamBatches`: a stream as offsets and splits, for engines with their own checkpoints.
 
-The rest serves a connector: options in one mapping (`group_options`), a table that a write makes (`create_table_at`),
-types and conditions of the engine beside those of a table.
+The other functions are for connectors: options in one mapping (`group_options`), a table created by a write
+(`create_table_at`), and conversions between types and conditions of the engine and those of a table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much a batch of a stream reads. Pure.
+"""Limits of the batches of a stream. Pure.
 
 Source: Java `PaimonReadLimitGuard`.
 """
@@ -11,7 +11,7 @@ from paimon_py.scan.split import Split
 
 
 class Size(msgspec.Struct, frozen=True):
-    """How much some splits hold."""
+    """The total size of some splits."""
 
     files: int = 0
     bytes: int = 0
@@ -23,10 +23,10 @@ class Size(msgspec.Struct, frozen=True):
 
 
 class BatchLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What options allow of one batch; None for any number.
+    """The limits of one batch; None: no limit.
 
-    A batch takes splits until one of the numbers is reached, so that there is always at least one. `least` rows are
-    waited for, but for no longer than `delay_millis` after the last batch.
+    A batch takes splits until one of the limits is reached, and at least one split. It waits until there are `least`
+    rows, but no longer than `delay_millis` after the last batch.
     """
 
     files: int | None = None
@@ -36,10 +36,10 @@ class BatchLimits(msgspec.Struct, frozen=True, kw_only=True):
     delay_millis: int | None = None
 
     def is_full(self, size: Size) -> bool:
-        """Whether a batch that holds so much takes no more."""
+        """Whether a batch of this size takes no more splits."""
         pairs = ((self.files, size.files), (self.bytes, size.bytes), (self.rows, size.rows))
         return any(most is not None and held >= most for most, held in pairs)
 
     def is_enough(self, size: Size, waited_millis: int) -> bool:
-        """Whether so much is worth a batch, after so long a time."""
+        """Whether a batch of this size may start after this wait."""
         return self.least is None or size.rows >= self.least or waited_millis > (self.delay_millis or 0)

@@ -1,4 +1,4 @@
-"""Which columns of an engine a table takes as they are, and casts for the others."""
+"""Decides which columns of an engine a table accepts without a cast, and casts the others."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from paimon_py.write.steps import Refusal
 
 
 def takes_type(field: Field, given: pa.DataType) -> bool:
-    """Whether a column takes values of an Arrow type; each value is looked at when it is written."""
+    """Whether a column accepts values of an Arrow type; each value is checked when it is written."""
     return not isinstance(plan(given, field.type, place_of(field.name)), Refusal)
 
 
 def cast_values(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Cast values to another type as Paimon does where the type of a column changed.
+    """Cast values to another type as Paimon does after a change of a column's type.
 
     Raises:
         SchemaError: a value is invalid in the target type.

@@ -1,4 +1,4 @@
-"""One commit of what other processes wrote, as bytes that came back from them."""
+"""Commits, in one process, the changes that other processes wrote and sent back as bytes."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from paimon_py.table.writing import discard
 
 
 def commit_of(table: Table, label: CommitLabel) -> CommitResult | None:
-    """The commit that a user made under a number before; None if there is none. Raises: as `committed_before`"""
+    """The earlier commit with the user and identifier of a label, or None. Raises: as `committed_before`"""
     return committed_before(table._open_table, label)
 
 
 def discard_changes(table: Table, written: Iterable[Changes | bytes]) -> None:
-    """Delete the files of changes that nobody will commit, whose writers are gone."""
+    """Delete the files of changes that will not be committed, and whose writers no longer exist."""
     for one in written:
         discard(table._open_table, Changes.from_bytes(one) if isinstance(one, bytes) else one)
 
 
 def run_once(table: Table, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
-    """Carry a verb out, unless its number was committed before; and then the care that the table asks for."""
+    """Run a verb unless its identifier was committed before, and then the automatic maintenance of the table."""
     done = verbs.once(table._open_table, label, verb)
     if done.already_committed:
         return observed_again(table._open_table, done)

@@ -1,4 +1,4 @@
-"""Conditions of scans and streams as the session of an engine means them."""
+"""Conditions of scans and streams, interpreted by the session of an engine."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from paimon_py.stream.step import Step
 
 
 def with_meaning(scan: Scan, meaning: Callable[[Predicate, Sequence[Field]], Predicate]) -> Scan:
-    """A scan whose condition `meaning` has read anew for the columns that the condition may name."""
+    """The scan with its condition reinterpreted by `meaning`, given the columns that the condition may use."""
     return scan._read_as(meaning)
 
 
 def condition_of(step: Step) -> tuple[Predicate | None, Sequence[Field]]:
-    """The condition that chose the rows of a step, and the columns that it may name."""
+    """The condition that selected the rows of a step, and the columns that it may use."""
     return step._reading._where, step._reading._table_schema.fields

@@ -1,4 +1,4 @@
-"""Lookups by primary key of rows that other processes have, all of them in one snapshot."""
+"""Lookups by primary key in several processes, all in one snapshot."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from paimon_py.table.table import Table
 
 
 class LookupPart:
-    """Runs in another process: keys in, columns of the rows that have them out. Can be pickled.
+    """Runs in another process: takes keys, returns columns of the rows with these keys. Can be pickled.
 
-    All processes read the snapshot that was the latest when this was made, and remember what they read of its files.
+    All processes read the snapshot that was the latest when the part was created, and cache what they read of its
+    files.
     """
 
     def __init__(self, table: Table, columns: Sequence[str]) -> None:
@@ -25,7 +26,7 @@ class LookupPart:
         self._lookups = Lookups(table._root)
 
     def __call__(self, keys: pa.Table) -> pa.Table:
-        """The columns for each of the keys, in their order; NULL where no row has the key, or where it is NULL."""
+        """The columns for each key, in the order of `keys`; NULL if no row has the key, or if the key is NULL."""
         known = np.logical_and.reduce([validity_mask(combine(column)) for column in keys.columns])
         if self._snapshot is None:
             known = np.zeros(keys.num_rows, bool)

@@ -1,4 +1,4 @@
-"""Merges of rows that other processes have: each merges its share, and one commit has all of them."""
+"""Merges of rows that several processes hold: each merges its share, and one commit contains all of them."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from paimon_py.spec.snapshot import Snapshot
 from paimon_py.table.table import Table
 
 Gather = Callable[["MergePart", Sequence[Split]], list[bytes]]
-"""Runs a part in each process that has rows of the source, or splits to look at; gives the bytes of all results."""
+"""Runs a part in each process that has rows of the source or splits to read; returns the bytes of all results."""
 
 
 class DistributedMerge:
-    """A merge of rows that several processes have: each merges its share, and one commit has all of them.
+    """A merge of rows that several processes hold: each merges its share, and one commit contains all of them.
 
     Args:
-        verb: of the adapter, for errors.
+        verb: the name of the adapter's function, for errors.
         target: the columns of the source.
         on, clauses: as in `Table.merge`.
 
     Attributes:
-        keys: the column of the source for each column of the table that rows are found by.
+        keys: the column of the source for each column of the table by which rows are matched.
 
     Raises: UnsupportedError where files of the same rows must come from one process.
     """
@@ -48,15 +48,15 @@ class DistributedMerge:
         self.keys = {key: field.name for key, field in join_keys(table.schema, on)}
 
     def parts(self, wanted: int) -> int:
-        """How many processes merge, at most `wanted`: each bucket is merged by the process that has the rows of the
-        source that belong to the bucket. One merges all where these are not known.
+        """The number of processes that merge, at most `wanted`: each bucket is merged by the process with the source
+        rows of that bucket. If the buckets of source rows are not known, one process merges all.
         """
         schema = self._table.schema
         is_routed = bucket_mode(schema) is BucketMode.FIXED and set(self.keys.values()) == set(schema.primary_keys)
         return writers_of(schema, wanted) if is_routed else 1
 
     def run(self, label: CommitLabel, gather: Gather) -> RowsResult:
-        """Merge and commit; if others were faster, all is done anew.
+        """Merge and commit; if a concurrent commit conflicts, the whole merge is repeated.
 
         Raises: as `Table.merge`
         """
@@ -71,12 +71,12 @@ class DistributedMerge:
             return verbs.run(table, work._replace(predicate=None), evaluate, label=label)
 
     def discard(self, done: Iterable[bytes]) -> None:
-        """Delete what parts wrote whose merge failed."""
+        """Delete the files that parts wrote for a failed merge."""
         discard_changes(self._table, [RowTaskResult.from_bytes(one).changes for one in done])
 
 
 class MergePart:
-    """Runs in another process: rows of the source and splits in, what was written for them out. Can be pickled."""
+    """Runs in another process: takes source rows and splits, returns what was written. Can be pickled."""
 
     def __init__(
         self, table: Table, snapshot: Snapshot | None, target: pa.Schema, on: object, clauses: MergeClauses
@@ -92,7 +92,7 @@ class MergePart:
 
         Args:
             found: rows of the source.
-            work: the splits by their places; all of them when the last rows were taken.
+            work: the splits by their positions; complete once all rows have been taken.
         """
         first = next(found, None)
         by_source = self.clauses.by_source_update is not None or self.clauses.by_source_delete is not None

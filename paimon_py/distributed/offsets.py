@@ -1,4 +1,4 @@
-"""Places in a stream of batches, as an engine keeps them in its checkpoints. Pure.
+"""Offsets in a stream of batches, which an engine keeps in its checkpoints. Pure.
 
 Source: Java `PaimonSourceOffset` (which has other names).
 """
@@ -20,17 +20,17 @@ _ALL = "all"
 
 
 class Offset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was read of a table: everything up to a snapshot, and some splits of what comes next.
+    """The part of a table that was read: everything up to a snapshot, and some splits of the next step.
 
     Attributes:
-        edition: of this form.
+        edition: the version of this format.
         began: where the stream began: a position; `all:5`, with all rows of snapshot 5; `all`, with all rows of the
-            first snapshot that there will be; None where that is not known any more. An engine asks for the beginning
-            again when the first batch is run again: what the end of that batch says counts.
-        after: the position after the last step that was read as a whole, None if the stream is still at its beginning.
-        taken: how many splits were read of the step after that.
+            first snapshot to be committed; None if it is no longer known. An engine asks for the beginning again when
+            it repeats the first batch: then the value at the end of that batch counts.
+        after: the position after the last step that was read completely, None if the stream is still at its beginning.
+        taken: the number of splits read of the step after that.
         step: the snapshot of that step.
-        mark: what tells whether the splits are still cut the same way.
+        mark: a checksum that shows whether the step still has the same splits.
     """
 
     edition: int = _EDITION
@@ -42,12 +42,12 @@ class Offset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def of(cls, value: Mapping[str, Any], restart: str) -> Offset:
-        """The offset that an engine gives back.
+        """The offset in JSON from an engine.
 
         Args:
             restart: how a query starts again without its checkpoint, for errors.
 
-        Raises: UsageError for what is none, such as an offset of Java's connector.
+        Raises: UsageError for a value that is not an offset, such as one of Java's connector.
         """
         try:
             found = msgspec.convert(dict(value), cls)
@@ -58,39 +58,39 @@ class Offset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return found
 
     def as_json(self) -> dict[str, Any]:
-        """The offset as values of JSON."""
+        """The offset as JSON values."""
         return {"edition": self.edition, **msgspec.to_builtins(self)}
 
     @property
     def position(self) -> Position | None:
-        """The snapshot up to which everything was read, None while that is still some beginning with all rows."""
+        """The snapshot up to which everything was read; None while the stream still begins with all rows."""
         text = self.after if self.after is not None else self.began
         return None if text is None or text.startswith(_ALL) else parse_position(text)
 
     @property
     def whole(self) -> int | None:
-        """The snapshot of which all rows are read first."""
+        """The snapshot whose rows are all read first."""
         text = self.began or ""
         return int(text[len(_ALL) + 1 :]) if self.after is None and text.startswith(f"{_ALL}:") else None
 
     @property
     def waits(self) -> bool:
-        """Whether the stream begins with all rows of a table that had none."""
+        """Whether the stream waits for the first snapshot of a table, to begin with all its rows."""
         return self.began == _ALL and self.after is None
 
     @property
     def is_beginning(self) -> bool:
-        """Whether nothing was read."""
+        """Whether nothing has been read yet."""
         return self.after is None and not self.taken
 
 
 def all_of(snapshot_id: int | None) -> Offset:
-    """The beginning with all rows of a snapshot, or of the first one that there will be."""
+    """The offset of a stream that begins with all rows of a snapshot; None: of the first one to be committed."""
     return Offset(began=_ALL if snapshot_id is None else f"{_ALL}:{snapshot_id}")
 
 
 def mark_of(splits: Sequence[Split]) -> int:
-    """A sum over the files of some splits."""
+    """A checksum over the files of some splits."""
     found = 0
     for split in splits:
         for file in split.files:

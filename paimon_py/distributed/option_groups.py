@@ -1,4 +1,4 @@
-"""Options that an engine's connector gets in one mapping, sorted by what they are for. Pure.
+"""Groups the options that an engine's connector gets in one mapping by their purpose. Pure.
 
 Source: Java `CatalogOptions`, `CoreOptions`.
 """
@@ -32,13 +32,13 @@ _OF_STORES = _by_lower(
 
 
 class OptionGroups(msgspec.Struct, frozen=True, kw_only=True):
-    """What options ask for.
+    """Options grouped by purpose.
 
     Attributes:
-        own: those of the connector, by their names.
+        own: options of the connector.
         catalog: options of the catalog.
         store: options of the store.
-        table: options of the table, for this read or write alone.
+        table: options of the table, for this read or write only.
     """
 
     own: dict[str, str]
@@ -48,15 +48,15 @@ class OptionGroups(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def group_options(options: Mapping[str, str], own: Collection[str], elsewhere: Mapping[str, str]) -> OptionGroups:
-    """Sort options, whose names may be in any case.
+    """Group options; the case of names is ignored.
 
     Args:
         own: the names of the connector's own options.
         elsewhere: options that the connector cannot take, and what to do instead.
 
     Raises:
-        OptionError: an option that nobody knows; names the one that was probably meant.
-        UnsupportedError: an option that paimon_py does nothing for yet.
+        OptionError: an unknown option; the error suggests the option that was probably meant.
+        UnsupportedError: an option that has no effect in paimon_py yet.
     """
     owned = _by_lower(own)
     found = OptionGroups(own={}, catalog={}, store={}, table={})
@@ -78,7 +78,7 @@ def group_options(options: Mapping[str, str], own: Collection[str], elsewhere: M
             raise _unknown(given, {**owned, **_CATALOG, **_OF_TABLES})
     idle = idle_options(found.table)
     if idle:
-        raise UnsupportedError(f"options that do nothing yet are given: {idle}", feature=next(iter(idle)))
+        raise UnsupportedError(f"these options have no effect yet: {idle}", feature=next(iter(idle)))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Which process writes a row: all rows of a partition and bucket come to one, as Java's writers share them out.
+"""Assigns rows to processes: all rows of a partition and bucket go to one process, as with Java's writers.
 
 Source: Java `ChannelComputer`, `RowAssignerChannelComputer`.
 """
@@ -24,10 +24,10 @@ _OPTIONS = ("bucket", "dynamic-bucket")
 
 
 def writers_of(schema: TableSchema, wanted: int) -> int:
-    """How many processes write rows that were sent to them: `wanted`, but no more than there can be buckets; 0 where
-    rows need not be sent anywhere.
+    """The number of processes to which rows are sent: `wanted`, but at most the number of buckets; 0 if rows need not
+    be sent.
 
-    Rows whose keys move between partitions are written by one process, since a writer has to know where all keys are.
+    Cross-partition upserts use one process, since the writer must know the partition of every key.
     """
     mode = bucket_mode(schema)
     if mode in (BucketMode.NONE, BucketMode.POSTPONED):
@@ -40,7 +40,7 @@ def writers_of(schema: TableSchema, wanted: int) -> int:
 
 
 class BucketRouting:
-    """The number of the process that writes each partition and bucket. Can be pickled."""
+    """Assigns each partition and bucket to the number of the process that writes it. Can be pickled."""
 
     def __init__(self, schema: TableSchema, processes: int) -> None:
         keys = {*schema.partition_keys, *schema.primary_keys, *schema.bucket_keys}
@@ -51,7 +51,7 @@ class BucketRouting:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that determine the bucket of a row."""
+        """The columns that determine the partition and bucket of a row."""
         return self._schema.names
 
     def of_bucket(self, partition: bytes, bucket: int) -> int:
@@ -78,11 +78,11 @@ class BucketRouting:
 
 
 class RowRouting:
-    """Runs in any process: rows in, the number of the process that writes each out. Can be pickled.
+    """Runs in any process: returns for each row the number of the process that writes it. Can be pickled.
 
     Args:
-        target: the columns of the rows by the names and types that the table knows them by; of those that the table has
-            not, the types matter alone.
+        target: the columns of the rows with their names and types in the table; of columns that the table does not
+            have, only the types are used.
     """
 
     def __init__(self, schema: TableSchema, target: pa.Schema, processes: int) -> None:
@@ -98,5 +98,5 @@ class RowRouting:
 
 
 def _loose(field: Field) -> Field:
-    """A column that may be NULL: whoever takes the row says whether that is right."""
+    """The column as nullable: the writer of the row checks for NULL."""
     return msgspec.structs.replace(field, type=msgspec.structs.replace(field.type, nullable=True), default=None)

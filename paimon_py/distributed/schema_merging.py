@@ -1,4 +1,4 @@
-"""Which schema changes the option `write.merge-schema` asks of a table. Pure.
+"""Determines the schema changes for the option `write.merge-schema`. Pure.
 
 Source: Java `SchemaMergingUtils`, main of August 2026.
 """
@@ -21,18 +21,18 @@ Named = tuple[str, DataType]
 
 
 class SchemaMerging(msgspec.Struct, frozen=True):
-    """How types change where columns are added: not at all; to wider ones; or to any that values can be cast to."""
+    """How the types of existing columns may change: not at all; to wider ones; or to any that values can be cast to."""
 
     widens: bool = False
     casts: bool = False
 
 
 def merge_columns(fields: Sequence[Field], given: Sequence[Named], how: SchemaMerging) -> list[Change]:
-    """The changes after which a table with these fields has all columns that are given.
+    """The changes after which a table with these fields has all given columns.
 
-    Columns that are not given stay. New ones may be NULL, and come last.
+    Columns that are not given stay. New ones are nullable, and come last.
 
-    Raises: SchemaError that lists the columns whose types cannot be united.
+    Raises: SchemaError that lists the columns whose types cannot be merged.
     """
     problems: dict[str, str] = {}
     found = list(_merge((), {field.name: field.type for field in fields}, given, how, problems))
@@ -64,7 +64,7 @@ def _merge(
 def _widen(
     place: tuple[str, ...], old: DataType, kind: DataType, how: SchemaMerging
 ) -> UpdateColumnType | str | None:
-    """The change that makes a type hold the values of another one as well, None for none, or why there is none."""
+    """The change that lets a column contain values of another type too; None: no change; a string: why it cannot."""
     if with_nullability(kind, old.nullable) == old:
         return None
     wide = wider(old, kind)

@@ -1,7 +1,7 @@
-"""Rows that one writer has to place, from several processes: they wait in files, as postponed ones do.
+"""Stages rows of several processes in files, like postponed rows, for one writer that assigns them to buckets.
 
-Where a writer has to know all keys (dynamic buckets, keys that move between partitions) and rows cannot be sent to it,
-processes write their rows as they come, and the one that commits puts them into their buckets, process by process.
+If a writer has to know all keys (dynamic buckets, cross-partition upserts) and rows cannot be sent to it, each process
+writes its rows to staging files, and the committing process assigns them to buckets, process by process.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from paimon_py.write.session import Writer
 
 
 def is_staged(table: Table) -> bool:
-    """Whether rows of several processes have to wait for one writer."""
+    """Whether rows of several processes must be staged for one writer."""
     return bucket_mode(table.schema) in (BucketMode.DYNAMIC, BucketMode.CROSS_PARTITION)
 
 
 def stage(table: Table) -> Table:
-    """The table as processes write rows to it that wait."""
+    """The table with the options for writing staged rows."""
     options = {**table.schema.options, "bucket": str(POSTPONE_BUCKET)}
     return Table(table._root, msgspec.structs.replace(table.schema, options=options), table.name)
 
@@ -37,7 +37,7 @@ def stage(table: Table) -> Table:
 def writing(
     table: Table, overwrite: Mapping[str, object] | str | None, share: tuple[int, int] | None = None
 ) -> Iterator[Writer]:
-    """A writer, for as long as the block lasts; of one partition if that is what is replaced."""
+    """A writer for the duration of the block; limited to one partition if the overwrite replaces only that one."""
     with table.writer(overwrite=overwrite is not None, share=share) as writer:
         if overwrite and isinstance(overwrite, Mapping):
             writer.restrict(overwrite)
@@ -45,7 +45,7 @@ def writing(
 
 
 def place_rows(table: Table, written: Sequence[Changes], overwrite: Mapping[str, object] | str | None) -> Changes:
-    """What becomes of rows that wait: written anew, in the order of their processes.
+    """Rewrite staged rows into their buckets, in the order of their processes.
 
     Cost: all rows are read and written by this process.
     Raises: CommitConflictError for rows of another schema.
@@ -54,7 +54,7 @@ def place_rows(table: Table, written: Sequence[Changes], overwrite: Mapping[str,
         for changes in written:
             if changes.schema_id != table.schema.id:
                 raise CommitConflictError(
-                    f"the schema of {table.name} changed while rows were written: write them again",
+                    f"the schema of {table.name} changed while the rows were written: write them again",
                     table=table._root.path,
                 )
             _replay(table, changes, writer)

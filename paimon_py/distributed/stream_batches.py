@@ -1,7 +1,7 @@
 """A stream in batches, for engines that keep offsets in checkpoints: offsets -> splits.
 
-All that a batch reads is said by its two offsets, so that a batch can be run again in another process: each is planned
-anew from the table, by `Table.stream`.
+The two offsets of a batch determine everything that it reads, so that a batch can be repeated in another process: each
+is planned again from the table, by `Table.stream`.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ _STARTS = (
 
 
 class SplitBatch(NamedTuple):
-    """The splits of a batch, and the offset after them."""
+    """The splits of a batch, and the offset after the batch."""
 
     splits: list[Split]
     end: Offset
 
 
 class StreamBatches:
-    """A table as one query follows it, batch by batch. What was planned last is kept, since engines ask twice.
+    """The batches of a query that follows a table. The last plan is cached, since engines ask for it twice.
 
     Args:
         source: the table, or a system table that shows its changes.
-        where: the rows that are read; None: all.
-        options: of the table, for this query alone.
+        where: the condition on the rows to read; None: all rows.
+        options: options of the table, for this query only.
         restart: how a query starts again without its checkpoint, for errors.
 
-    Raises: UsageError for a table that nobody can follow.
+    Raises: UsageError for a table that cannot be followed.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class StreamBatches:
         restart: str,
     ) -> None:  # fmt: skip
         if isinstance(source, MadeTable):
-            raise UsageError(f"{source.name} cannot be followed: read it as a batch")
+            raise UsageError(f"{source.name} cannot be read as a stream: read it as a batch")
         self._root = source._root
         self._schema = source._schema
         self._source = _without_consumer(source)
@@ -70,7 +70,7 @@ class StreamBatches:
         self._options = options
         self._restart = restart
         self.columns: Sequence[str] | None = None
-        """Columns of the table that are read, None: all. Their kinds come with them."""
+        """The columns of the table to read, None: all. Row kinds are always included."""
         stored = Options({**self._schema.options, **options})
         name = stored.find_str("consumer-id")
         self._consumer = None if name is None else check_name("consumer", name)
@@ -81,15 +81,15 @@ class StreamBatches:
 
     @property
     def reading(self) -> Reading:
-        """What reads the splits, in any process."""
+        """The object that reads splits, in any process."""
         return self._stream(from_="earliest")._reading
 
     def beginning(self) -> Offset:
-        """Where a new query begins: looked up once.
+        """The offset at which a new query begins; determined once.
 
         Raises:
-            UsageError: no such beginning, or one that only batch reads have.
-            SnapshotExpiredError, SnapshotNotFoundError: there is no such state (any more).
+            UsageError: an invalid start, or one that is only for batch reads.
+            SnapshotExpiredError, SnapshotNotFoundError: the state of the start does not exist, or no longer exists.
         """
         if self._begun is not None:
             return self._begun
@@ -107,14 +107,14 @@ class StreamBatches:
         return begun
 
     def now(self) -> int:
-        """The number of the latest snapshot, 0 for none."""
+        """The id of the latest snapshot, 0 for none."""
         return self._root.snapshots.latest_id() or 0
 
     def latest(self) -> Offset:
-        """The offset after all that there is, for an engine that does not say where a batch begins.
+        """The offset after the latest snapshot, for an engine that does not pass the start of a batch.
 
-        The offset says where a new query would begin, as this may be one. If there is no such place, a query that goes
-        on needs none, and a new one is told when it asks.
+        The offset contains the start of a new query, since the query may be new. If that start is not available, a
+        continued query does not need it, and a new query gets the error when it asks for its beginning.
         """
         began = None
         with contextlib.suppress(SnapshotNotFoundError):
@@ -122,12 +122,12 @@ class StreamBatches:
         return Offset(began=began, after=str(Position(Base.of(self._root.latest()), table_of(self._root))))
 
     def following(self, start: Offset, limits: BatchLimits, until: int | None = None) -> SplitBatch:
-        """What comes after an offset, as far as the limits allow.
+        """The next batch after an offset, within the limits.
 
         Args:
-            until: the last snapshot that counts.
+            until: the last snapshot to read.
 
-        Cost: a plan for each snapshot. Holds the splits of one batch.
+        Cost: a plan for each snapshot. Keeps the splits of one batch in memory.
         Raises: SnapshotExpiredError, which says what to do
         """
         with self._advice():
@@ -140,9 +140,9 @@ class StreamBatches:
         return batch
 
     def between(self, start: Offset, end: Offset) -> list[Split]:
-        """The splits between two offsets, the same ones whenever they are asked for.
+        """The splits between two offsets, the same ones on every call.
 
-        Raises: SnapshotExpiredError, which says what to do; UsageError for splits that are cut in another way now.
+        Raises: SnapshotExpiredError, which says what to do; UsageError if the splits are no longer the same.
         """
         if self._kept is not None and self._kept[0] == start and self._kept[1].end == end:
             return self._kept[1].splits
@@ -154,7 +154,7 @@ class StreamBatches:
             return self._between(start, end) if start != end else []
 
     def acknowledge(self, end: Offset) -> None:
-        """Let the consumer, if there is one, stand before what comes after an offset."""
+        """Move the consumer, if there is one, to an offset: everything before it has been read."""
         if self._consumer is None or end.waits:
             return
         position = end.position
@@ -165,21 +165,21 @@ class StreamBatches:
 
     @contextlib.contextmanager
     def _advice(self) -> Iterator[None]:
-        """Say what to do where a query wants rows that are gone."""
+        """Add advice to errors of a query whose next rows have expired."""
         try:
             yield
         except (SnapshotExpiredError, SnapshotNotFoundError) as error:
             raise SnapshotExpiredError(
-                f"{error}. The checkpoint of the query is older than what the table keeps, and rows in between may be"
-                f" lost to it: {self._restart}, with scan.mode=latest-full for all rows, or scan.mode=from-snapshot and"
-                " scan.snapshot-id for those that are left; the option consumer-id keeps what the query has still to"
-                " read", path=error.path, snapshot_id=error.snapshot_id,
+                f"{error}. The checkpoint of the query is older than the snapshots that the table keeps, and the query"
+                f" may miss rows in between: {self._restart}, with scan.mode=latest-full for all rows, or"
+                " scan.mode=from-snapshot and scan.snapshot-id for those that are left; the option consumer-id keeps"
+                " snapshots that the query has not read", path=error.path, snapshot_id=error.snapshot_id,
             ) from error  # fmt: skip
 
-    # -- how it is found ----------------------------------------------------------------------------------------------
+    # -- planning -----------------------------------------------------------------------------------------------------
 
     def _decide_start(self, start: Offset) -> Offset:
-        """A beginning with all rows of an empty table, once there are some."""
+        """The actual start of a stream that waits for the first snapshot, once there is one."""
         if not start.waits:
             return start
         snapshot = whole(self._root, Full(), End())
@@ -244,23 +244,23 @@ class StreamBatches:
 
 
     def _check(self, step: Step, at: Offset) -> list[Split]:
-        """The splits of a step of which an offset took some.
+        """The splits of a step of which an offset covers some.
 
-        Raises: UsageError where they are not the same any more.
+        Raises: UsageError if they are no longer the same.
         """
         there = step.splits()
         if not at.taken:
             return there
         if step.snapshot_id != at.step or at.taken > len(there) or mark_of(there[: at.taken]) != at.mark:
             raise UsageError(
-                f"the checkpoint says that {at.taken} splits of snapshot {at.step} were read, and they are cut in"
-                f" another way now: give the options that the query had, or {self._restart}"
+                f"the checkpoint says that {at.taken} splits of snapshot {at.step} were read, but the snapshot now has"
+                f" other splits: give the options that the query had, or {self._restart}"
             )
         return there
 
 
 def _without_consumer(source: Table | SystemTable) -> Table | SystemTable:
-    """The table without a consumer in its options: what a query has read is what Spark says."""
+    """The table without a consumer in its options: Spark's checkpoint determines what a query has read."""
     kept = {name: text for name, text in source._schema.options.items() if name not in _STARTS}
     schema = msgspec.structs.replace(source._schema, options=kept)
     if isinstance(source, Table):
@@ -269,7 +269,7 @@ def _without_consumer(source: Table | SystemTable) -> Table | SystemTable:
 
 
 def _require_same(at: Offset, end: Offset) -> None:
-    """Raises: SnapshotExpiredError if another snapshot has the number of the one with which a batch ended."""
+    """Raises: SnapshotExpiredError if another snapshot now has the id of the one with which a batch ended."""
     here, there = at.position, end.position
     if here is not None and there is not None and here.base.id == there.base.id and here != there:
         raise _expired_error("the table", end)
@@ -277,5 +277,5 @@ def _require_same(at: Offset, end: Offset) -> None:
 
 def _expired_error(path: str, end: Offset) -> SnapshotExpiredError:
     number = end.step if end.taken or end.position is None else end.position.base.id
-    message = f"snapshot {number} of {path}, with which a batch of the query ends, is gone: the table was rolled back"
+    message = f"snapshot {number} of {path}, the end of a batch of the query, no longer exists: it was rolled back"
     return SnapshotExpiredError(message, snapshot_id=number)

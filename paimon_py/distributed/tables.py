@@ -1,4 +1,4 @@
-"""Tables as an engine's connector has them: made at a path, and with options for one read or write."""
+"""Tables for an engine's connector: created at a path, and with options for one read or write."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from paimon_py.table.table import Table
 def create_table_at(
     path: str, columns: Schema | pa.Schema | Iterable[object], options: Mapping[str, str], store: Mapping[str, str]
 ) -> None:
-    """Make a table in a directory, without a catalog; of several creators one succeeds, and the others find its table.
+    """Create a table in a directory, without a catalog; of several creators one succeeds, the others find its table.
 
     Args:
         columns: as in `Catalog.create_table`.
-        options: of the table; its keys are among them.
+        options: options of the table, including its keys.
         store: options of the store.
 
-    Raises: AlreadyExistsError if what is left of another table is there; as `Catalog.create_table`.
+    Raises: AlreadyExistsError if the directory contains remains of another table; as `Catalog.create_table`.
     """
     used = env_of(None)
     opened, location = open_renewed(path, store, used)
     root = TableRoot(opened, location, used, store)
     schema = first_schema(as_schema(columns), TableSpec(options=options), used.clock.millis())
     if any(opened.list(directory) for directory in (snapshot_directory(location), branch_directory(location))):
-        raise AlreadyExistsError(f"{location} holds the remains of another table: delete them, or name another place")
+        raise AlreadyExistsError(f"{location} contains remains of another table: delete them, or give another path")
     check_new(schema, root)
     root.schemas.add(schema)
 
@@ -43,7 +43,7 @@ def create_table_at(
 def with_options(table: Table, options: Mapping[str, str]) -> Table:
     """The table with other options, which are not stored.
 
-    Raises: OptionError for an option that the data have fixed.
+    Raises: OptionError for an option that cannot change once there are data.
     """
     for name, text in options.items():
         check_dynamic(table.schema, name, text)

@@ -1,4 +1,4 @@
-"""Writes of rows that other processes have: each writes its share, and one commit has all of them."""
+"""Writes of rows that several processes hold: each writes its share, and one commit contains all of them."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from paimon_py.write.align import Alignment
 from paimon_py.write.session import Writer
 
 Overwrite = Union[Mapping[str, object], str, None]
-"""What a write replaces, as in `Table.write_arrow`."""
+"""The part of the table that a write replaces, as in `Table.write_arrow`."""
 
 
 class DistributedWrite:
-    """A write of rows that several processes have.
+    """A write of rows that several processes hold.
 
     Args:
         overwrite: as in `Table.write_arrow`.
-        sends: whether the engine sends rows to the process that writes their bucket. Where it does not, and one writer
-            has to know all keys (dynamic buckets, keys that move between partitions), rows wait in files for the
-            process that commits.
+        sends: whether the engine sends rows to the process that writes their bucket. If it does not, and one writer
+            has to know all keys (dynamic buckets, cross-partition upserts), rows are staged in files for the process
+            that commits.
     """
 
     def __init__(self, table: Table, overwrite: Overwrite = None, *, sends: bool = True) -> None:
@@ -42,20 +42,20 @@ class DistributedWrite:
         self._is_staged = not sends and is_staged(table)
 
     def check(self) -> None:
-        """Refuse what no rows can change. Raises: UsageError, UnsupportedError"""
+        """Check everything that does not depend on the rows. Raises: UsageError, UnsupportedError"""
         check_writable(self._table.schema)
         overwrite_of(self._table.schema, self._overwrite)
 
     def writers(self, wanted: int) -> int:
-        """How many processes write rows that are sent to them, at most `wanted`; 0: rows are sent nowhere."""
+        """The number of processes to which rows are sent, at most `wanted`; 0: rows are not sent."""
         return writers_of(self._table.schema, wanted)
 
     def part(self, target: pa.Schema, writers: int = 0) -> WritePart:
-        """What each process runs.
+        """The part that each process runs.
 
         Args:
             target: the columns of the rows.
-            writers: how many processes rows are sent to, by `RowRouting`; 0: rows are sent nowhere.
+            writers: the number of processes to which `RowRouting` sends rows; 0: rows are not sent.
 
         Raises: SchemaError that lists the columns that do not fit.
         """
@@ -64,7 +64,7 @@ class DistributedWrite:
         return WritePart(table, target, self._overwrite, writers)
 
     def commit(self, written: Sequence[Changes | bytes], label: CommitLabel) -> CommitResult:
-        """Commit what all processes wrote, once; the files go if the commit certainly failed.
+        """Commit the changes of all processes, once; their files are deleted if the commit certainly failed.
 
         Raises: as `Table.commit`; CommitConflictError for staged rows of another schema.
         """
@@ -75,7 +75,7 @@ class DistributedWrite:
             )
 
     def discard(self, written: Iterable[Changes | bytes]) -> None:
-        """Delete what processes wrote that nobody will commit."""
+        """Delete the files of changes that will not be committed."""
         discard_changes(self._table, written)
 
     def _changes(self, written: Sequence[Changes | bytes]) -> Changes:
@@ -92,11 +92,11 @@ class DistributedWrite:
 
 
 class WritePart:
-    """Runs in another process: rows in, the bytes of what was written out. Can be pickled.
+    """Runs in another process: takes rows, returns its changes as bytes. Can be pickled.
 
     Attributes:
         target: the columns of the rows.
-        writers: how many processes rows were sent to, 0 if none were.
+        writers: the number of processes to which rows were sent, 0 if they were not sent.
     """
 
     def __init__(self, table: Table, target: pa.Schema, overwrite: Overwrite, writers: int) -> None:
@@ -107,11 +107,11 @@ class WritePart:
 
     @property
     def has_shares(self) -> bool:
-        """Whether several processes fill dynamic buckets, so that each has to know which of them are its own."""
+        """Whether several processes write dynamic buckets, so that each has to know its own buckets."""
         return self.writers > 1 and bucket_mode(self._table.schema) is BucketMode.DYNAMIC
 
     def __call__(self, rows: Iterable[tuple[int | None, pa.RecordBatch]]) -> Iterator[bytes]:
-        """Write rows, each batch with the number that `RowRouting` gave its rows; None is allowed if none were sent."""
+        """Write batches of rows, each with the number that `RowRouting` assigned; None if rows are not sent."""
         with contextlib.ExitStack() as used:
             writers: dict[int | None, Writer] = {}
             for number, batch in rows:

@@ -1,4 +1,4 @@
-"""Problems of a table, present or developing: facts are gathered once (`gather`), findings are pure functions of facts.
+"""Finds present and developing problems of a table: gathers facts once (`gather`); findings are pure functions of them.
 
-Nothing here writes, deletes or mends; a finding names the call that does.
+Nothing here writes, deletes or repairs; a finding names the call that does.
 """

@@ -1,4 +1,4 @@
-"""The files of a snapshot, counted by bucket."""
+"""Counts the files of a snapshot by bucket."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SUMS = ("file_count", "level0_count", "record_count", "delete_count", "file_siz
 
 
 def count_buckets(entries: EntryColumns, index: list[IndexEntry], files: OpenTable, *, is_keyed: bool) -> pa.Table:
-    """One row for each bucket that has files, as `Facts.buckets` says.
+    """One row for each bucket that has files; see `Facts.buckets`.
 
     Cost: some columns of all files in memory.
     """
@@ -44,7 +44,7 @@ def count_buckets(entries: EntryColumns, index: list[IndexEntry], files: OpenTab
 
 
 def _file_rows(entries: EntryColumns) -> pa.Table:
-    """One row a file. `run`: the level, and a number below 0 for each file of level 0, which is a run of its own."""
+    """One row per file. `run`: the level; for files of level 0, each its own run, a unique negative number."""
     level = entries.level
     return pa.table(
         {
@@ -62,7 +62,7 @@ def _file_rows(entries: EntryColumns) -> pa.Table:
 
 
 def _count_single_keys(entries: EntryColumns, is_keyed: bool) -> pa.Table:
-    """How many files of a bucket hold nothing but one key, which is the same in all of them."""
+    """The number of files in each bucket that contain a single key, the same in all of them."""
     keys, last = entries.array("min_key", pa.binary()), entries.array("max_key", pa.binary())
     alone: Mask = np.asarray(pc.equal(keys, last).to_numpy(zero_copy_only=False), np.bool_) & is_keyed
     rows = pa.table({"partition": entries.partitions(), "bucket": entries.bucket, "key": keys}).filter(pa.array(alone))

@@ -1,4 +1,4 @@
-"""Findings from facts: one pure function a check."""
+"""Derives findings from facts: one pure function per check."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from paimon_py.spec.options import Options
 Check = Callable[[Facts], Iterator[Finding]]
 
 EXAMPLES = 10
-"""The most places that a finding names."""
+"""The maximum number of places in a finding."""
 CLOCK_MILLIS = 60_000
-"""Clocks may differ by this."""
+"""The tolerated difference between clocks."""
 SKEW = 4
-"""A bucket with so many times the rows of the others is skewed."""
+"""A bucket with this many times the mean number of rows is skewed."""
 COMPACT = "table.compact()"
-_ANEW = "table.write_arrow(table.scan().to_arrow(), overwrite={}), which makes the index anew"
+_ANEW = "table.write_arrow(table.scan().to_arrow(), overwrite={}), which rebuilds the index"
 
 
 def examine(facts: Facts) -> list[Finding]:
-    """All findings, the worst first."""
+    """All findings, the most severe first."""
     found = [finding for check in CHECKS for finding in _findings(check, facts)]
     once = dict.fromkeys(found)
     return sorted(once, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 def _findings(check: Check, facts: Facts) -> list[Finding]:
-    """What a check finds; an option that has no sense for the check is a finding, too."""
+    """The findings of a check; an option that is invalid for the check is a finding, too."""
     try:
         return list(check(facts))
     except OptionError as error:
@@ -46,52 +46,52 @@ def _findings(check: Check, facts: Facts) -> list[Finding]:
 
 
 def missing_files(facts: Facts) -> Iterator[Finding]:
-    """Check that all files are there."""
+    """Check that all files exist."""
     paths = [one.path for one in facts.broken if one.damage is None]
     if paths:
         yield Finding(
             code="missing-files", severity=PROBLEM, figure=len(paths), places=tuple(paths[:EXAMPLES]),
-            message=f"{_many(len(paths), 'file')} of the latest snapshot {_are(len(paths))} not there",
+            message=f"{_many(len(paths), 'file')} of the latest snapshot {_are(len(paths))} missing",
             mend="table.rollback_to(a snapshot or tag that can be read), or write the rows again",
         )  # fmt: skip
 
 
 def damaged_files(facts: Facts) -> Iterator[Finding]:
-    """Check that files are what metadata say."""
+    """Check that files match the metadata."""
     found = [f"{one.path}: {one.damage}" for one in facts.broken if one.damage is not None]
     if found:
         yield Finding(
             code="damaged-files", severity=PROBLEM, figure=len(found), places=tuple(found[:EXAMPLES]),
-            message=f"{_many(len(found), 'file')} cannot be read, or {_are(len(found))} not what metadata say",
+            message=f"{_many(len(found), 'file')} cannot be read, or {_do(len(found))} not match the metadata",
             mend="table.rollback_to(a snapshot or tag that can be read), or write the rows again",
         )  # fmt: skip
 
 
 def repeated_keys(facts: Facts) -> Iterator[Finding]:
-    """Check that no file holds a key twice, which only a deep look tells."""
+    """Check that no file contains a key twice, which only a deep check detects."""
     if facts.repeated:
         count = len(facts.repeated)
         yield Finding(
             code="repeated-keys", severity=PROBLEM, figure=count, places=facts.repeated[:EXAMPLES],
-            message=f"a key is twice in the same file, in {_many(count, 'file')}, and readers return both rows",
+            message=f"{_many(count, 'file')} with the same key twice: readers return both rows",
             mend="table.write_arrow(table.scan().to_reader(), overwrite={}), which keeps the later row",
         )  # fmt: skip
 
 
 def unmarked_rows(facts: Facts) -> Iterator[Finding]:
-    """Check that deletion vectors cover the sorted runs that were there before them."""
+    """Check that deletion vectors cover the sorted runs that existed before deletion vectors were enabled."""
     if facts.unmarked:
         count = len(facts.unmarked)
         yield Finding(
             code="unmarked-rows", severity=PROBLEM, figure=count, places=facts.unmarked[:EXAMPLES],
             option="deletion-vectors.enabled", mend="table.compact(full=True)",
-            message=f"deletion vectors were switched on over several sorted runs of {_many(count, 'bucket')}: "
-            "readers may return older rows of a key beside the newest",
+            message=f"deletion vectors were enabled over several sorted runs of {_many(count, 'bucket')}: "
+            "readers may return older rows of a key in addition to the newest",
         )  # fmt: skip
 
 
 def small_files(facts: Facts) -> Iterator[Finding]:
-    """Check that append tables have no more small files than a compaction leaves."""
+    """Check that append tables have no small files that a compaction would merge."""
     worst = _worst(facts.waiting, "file_count", 1)
     if len(worst):
         count = pc.sum(worst["file_count"]).as_py()
@@ -103,20 +103,20 @@ def small_files(facts: Facts) -> Iterator[Finding]:
 
 
 def level_0(facts: Facts) -> Iterator[Finding]:
-    """Check that level 0 does not pile up beyond what writers wait for."""
+    """Check that level 0 has no more files than the limit at which writers wait."""
     limit = RunLimits.of(Options(facts.options)).stop
     worst = _worst(facts.buckets, "level0_count", limit + 1)
     if len(worst) and facts.is_keyed:
         most = _first(worst, "level0_count")
         yield Finding(
             code="level-0-pile-up", severity=WARNING, figure=most, option="num-sorted-run.stop-trigger", mend=COMPACT,
-            message=f"up to {most:,} files lie on level 0 of {_buckets(worst)}; {limit} should be the most",
+            message=f"up to {most:,} files on level 0 of {_buckets(worst)}; there should be at most {limit}",
             places=_places(worst, "level0_count", "files on level 0"),
         )  # fmt: skip
 
 
 def read_amplification(facts: Facts) -> Iterator[Finding]:
-    """Check how many sorted runs a reader merges in a bucket, on average over the rows."""
+    """Check how many sorted runs a reader merges in a bucket, averaged over the rows."""
     limits = RunLimits.of(Options(facts.options))
     rows = pc.sum(facts.buckets["record_count"]).as_py() or 0
     if not facts.is_keyed or not rows:
@@ -127,13 +127,13 @@ def read_amplification(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             code="read-amplification", severity=WARNING, figure=round(mean, 1), mend=COMPACT,
             option="num-sorted-run.compaction-trigger",
-            message=f"readers merge {mean:.1f} sorted runs for a row; compactions begin at {limits.trigger}",
+            message=f"readers merge {mean:.1f} sorted runs per row; compactions begin at {limits.trigger}",
             places=_places(worst, "run_count", "sorted runs"),
         )  # fmt: skip
 
 
 def skewed_buckets(facts: Facts) -> Iterator[Finding]:
-    """Check that no bucket has far more rows than the others of its partition, once one fills a file of full size."""
+    """Check that no bucket has far more rows than the others of its partition, if it fills at least one full file."""
     target = Options(facts.options).find_size("target-file-size") or (128 << 20)
     partitions = facts.buckets.group_by("partition", use_threads=False).aggregate(
         [("record_count", "sum"), ("total_buckets", "max")]
@@ -152,21 +152,21 @@ def skewed_buckets(facts: Facts) -> Iterator[Finding]:
         most = _first(worst, "share")
         yield Finding(
             code="skewed-buckets", severity=WARNING, figure=round(most, 1), option="bucket-key",
-            message=f"rows are skewed: {_buckets(worst)} with up to {most:.1f} times the rows of the mean",
+            message=f"rows are skewed: {_buckets(worst)} with up to {most:.1f} times the mean number of rows",
             mend="table.rescale(another number of buckets), or a table with another bucket-key",
             places=tuple(f"{_label(row)}: {row['share']:.1f} times" for row in worst.slice(0, EXAMPLES).to_pylist()),
         )  # fmt: skip
 
 
 def skewed_keys(facts: Facts) -> Iterator[Finding]:
-    """Check that no key is written alone again and again."""
+    """Check that no key is repeatedly written in files of its own."""
     limit = RunLimits.of(Options(facts.options)).stop
     worst = _worst(facts.buckets, "repeated_count", limit + 1)
     if len(worst) and facts.is_keyed:
         most = _first(worst, "repeated_count")
         yield Finding(
             code="skewed-keys", severity=NOTE, figure=most, option="write-buffer-size", mend=COMPACT,
-            message=f"up to {most:,} files of {_buckets(worst)} hold one key alone, the same: gather rows per commit",
+            message=f"up to {most:,} files of {_buckets(worst)} contain only the same key: commit more rows at a time",
             places=_places(worst, "repeated_count", "files of one key"),
         )  # fmt: skip
 
@@ -183,7 +183,7 @@ def grown_manifests(facts: Facts) -> Iterator[Finding]:
     if found.size_bytes > settings.full_compaction_bytes and dead > facts.live_files:
         yield Finding(
             code="dead-entries", severity=WARNING, figure=dead, option="manifest.full-compaction-threshold-size",
-            message=f"{dead:,} of {found.entries:,} entries in manifests speak of files that are gone",
+            message=f"{dead:,} of {found.entries:,} entries in manifests refer to deleted files",
             mend="table.compact_manifests()",
         )  # fmt: skip
 
@@ -194,13 +194,13 @@ def old_snapshots(facts: Facts) -> Iterator[Finding]:
     if facts.expirable > limit:
         yield Finding(
             code="old-snapshots", severity=WARNING, figure=facts.expirable, option="snapshot.num-retained.max",
-            message=f"{facts.expirable:,} of {_many(facts.snapshot_count, 'snapshot')} may expire and have not",
+            message=f"{facts.expirable:,} of {_many(facts.snapshot_count, 'snapshot')} could have expired",
             mend="table.expire_snapshots()",
         )  # fmt: skip
 
 
 def much_held(facts: Facts) -> Iterator[Finding]:
-    """Check that the past does not hold more bytes than the latest snapshot."""
+    """Check that old snapshots and tags do not keep more bytes than the latest snapshot has."""
     target = Options(facts.options).find_size("target-file-size") or (128 << 20)
     held = [one for one in facts.holders if one.held_bytes > max(facts.live_bytes, target)]
     for kind, option, mend in (
@@ -212,14 +212,14 @@ def much_held(facts: Facts) -> Iterator[Finding]:
             most = found[0].held_bytes
             yield Finding(
                 code=f"{kind}s-hold-much", severity=WARNING, figure=most, option=option, mend=mend,
-                message=f"{kind} {found[0].name} holds {most:,} bytes beside the latest snapshot, which has "
+                message=f"{kind} {found[0].name} keeps {most:,} bytes in addition to the latest snapshot, which has "
                 f"{facts.live_bytes:,}",
                 places=tuple(f"{kind} {one.name}: {one.held_bytes:,} bytes" for one in found[:EXAMPLES]),
             )  # fmt: skip
 
 
 def idle_consumers(facts: Facts) -> Iterator[Finding]:
-    """Check that no consumer keeps more snapshots than the options ask for."""
+    """Check that no consumer keeps more snapshots than the options retain."""
     least = Options(facts.options).get_int("snapshot.num-retained.min")
     found = sorted((one for one in facts.followers if one.behind > least), key=lambda one: -one.behind)
     if found and facts.expirable:
@@ -232,20 +232,20 @@ def idle_consumers(facts: Facts) -> Iterator[Finding]:
 
 
 def orphans(facts: Facts) -> Iterator[Finding]:
-    """Check for files that nothing names."""
+    """Check for files that nothing references."""
     if facts.orphans is not None and facts.orphans.files:
         found = facts.orphans
         yield Finding(
             code="orphans", severity=NOTE, figure=found.files, mend="table.remove_orphans(dry_run=False)",
-            message=f"nothing names {_many(found.files, 'file')} of {found.size_bytes:,} bytes in all",
+            message=f"{_many(found.files, 'orphan file')} of {found.size_bytes:,} bytes in total",
             places=found.examples[:EXAMPLES],
         )  # fmt: skip
 
 
 def hash_index(facts: Facts) -> Iterator[Finding]:
-    """Check that the hash index of each dynamic bucket knows all keys, and not many more.
+    """Check that the hash index of each dynamic bucket contains all keys, and not many more.
 
-    A sorted run holds each key once; n hashes of 32 bits have about n²/2³³ in common with others.
+    A sorted run contains each key once; n hashes of 32 bits have about n²/2³³ collisions.
     """
     if not facts.is_dynamic:
         return
@@ -258,7 +258,7 @@ def hash_index(facts: Facts) -> Iterator[Finding]:
             code="hash-index-lacks-keys", severity=PROBLEM, figure=pc.sum(worst["lacking"]).as_py(),
             option="dynamic-bucket.target-row-num",
             message=f"the hash index of {_buckets(worst)} lacks keys of the bucket: new versions may go to another "
-            "bucket, and a key be there twice",
+            "bucket, so that a key exists twice",
             mend=_ANEW,
             places=_places(worst, "lacking", "keys at least"),
         )  # fmt: skip
@@ -268,7 +268,7 @@ def hash_index(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             code="hash-index-stale", severity=NOTE, figure=pc.sum(worst["stale"]).as_py(),
             option="dynamic-bucket.target-row-num",
-            message=f"the hash index of {_buckets(worst)} knows keys that are gone, and lets a bucket count as full",
+            message=f"the hash index of {_buckets(worst)} contains deleted keys, so that a bucket counts as full",
             mend=_ANEW,
             places=_places(worst, "stale", "hashes"),
         )  # fmt: skip
@@ -282,9 +282,9 @@ def clocks(facts: Facts) -> Iterator[Finding]:
     ahead = [(one.snapshot_id, one.millis - (one.stored_millis or 0)) for one in stored]
     future = [(one.snapshot_id, one.millis - facts.now_millis) for one in facts.commits]
     for found, said in (
-        (back, "says an earlier time than the one before: clocks of committers disagree"),
-        (ahead, "says a later time than the store of its file: the committer's clock is ahead"),
-        (future, "says a time that is still to come: the committer's clock is ahead of this machine's"),
+        (back, "has an earlier time than the one before: clocks of committers disagree"),
+        (ahead, "has a later time than its file in the store: the committer's clock is ahead"),
+        (future, "has a time in the future: the committer's clock is ahead of this machine's"),
     ):
         off = sorted((one for one in found if one[1] > CLOCK_MILLIS), key=lambda one: -one[1])
         if off:
@@ -302,11 +302,11 @@ CHECKS: tuple[Check, ...] = (
     skewed_buckets, skewed_keys, grown_manifests, old_snapshots, much_held, idle_consumers, orphans, hash_index, clocks,
     contradicting_options, *HISTORY_CHECKS, right_iceberg, fresh_iceberg, whole_iceberg,
 )  # fmt: skip
-"""All checks, in the order in which findings of the same severity come."""
+"""All checks, in the order of findings with the same severity."""
 
 
 def _half_of_all(facts: Facts) -> float:
-    """How much is skewed: where few buckets cannot have four times the mean, one that has nearly all rows."""
+    """The limit for skew: if there are too few buckets for four times the mean, one bucket with nearly all rows."""
     most = pc.max(facts.buckets["total_buckets"]).as_py() or 0
     return float(SKEW) if most > SKEW else 0.9 * most
 
@@ -337,3 +337,7 @@ def _many(count: int, noun: str) -> str:
 
 def _are(count: int) -> str:
     return "is" if count == 1 else "are"
+
+
+def _do(count: int) -> str:
+    return "does" if count == 1 else "do"

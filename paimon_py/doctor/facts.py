@@ -1,4 +1,4 @@
-"""What a doctor knows of a table: plain values, gathered once."""
+"""The facts about a table: plain values, gathered once."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from paimon_py.iceberg.state import IcebergState
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """A file that cannot be what metadata say. `damage`: what is wrong with the file, None if the file is missing."""
+    """A file that does not match the metadata. `damage`: the problem with the file, None if the file is missing."""
 
     path: str
     damage: str | None = None
 
 
 class Commit(msgspec.Struct, frozen=True):
-    """When a snapshot was committed: as the committer's clock says, and as the store's does, if that one tells."""
+    """The commit time of a snapshot: by the committer's clock, and by the store's, if it reports one."""
 
     snapshot_id: int
     millis: int
@@ -26,7 +26,7 @@ class Commit(msgspec.Struct, frozen=True):
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """What keeps files that the latest snapshot does not need. `kind`: snapshot or tag."""
+    """A state that keeps files not needed by the latest snapshot. `kind`: snapshot or tag."""
 
     kind: str
     name: str
@@ -34,7 +34,7 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class Following(msgspec.Struct, frozen=True):
-    """A consumer, and how many snapshots it is behind."""
+    """A consumer, and the number of snapshots it is behind."""
 
     name: str
     behind: int
@@ -50,7 +50,7 @@ class ManifestFacts(msgspec.Struct, frozen=True):
 
 
 class OrphanFacts(msgspec.Struct, frozen=True):
-    """Files that nothing names and that are old enough to go, and users that may be forgotten."""
+    """Orphan files that are old enough to be deleted, and users that may be forgotten."""
 
     files: int = 0
     size_bytes: int = 0
@@ -59,21 +59,21 @@ class OrphanFacts(msgspec.Struct, frozen=True):
 
 
 class Astray(msgspec.Struct, frozen=True):
-    """A consumer that has read a snapshot which is not in the history, and the id of that one."""
+    """A consumer that has read a snapshot which is not in the history, and the id of that snapshot."""
 
     name: str
     read_id: int
 
 
 class HistoryFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the history is whole, and who stands in it.
+    """The completeness of the history, and the consumers that are not on it.
 
     Attributes:
-        runs: the first and last id of snapshots without a gap, ascending.
-        seams: ids of snapshots that were built on another one than the one before.
-        cut: the call that finishes a rollback or fast-forward; None if there is none.
-        half_branches: names of branches that are half made or half deleted.
-        astray: consumers that have read what is not in the history.
+        runs: the first and last id of each sequence of snapshots without a gap, ascending.
+        seams: ids of snapshots whose parent is not the snapshot with the preceding id.
+        cut: the call that finishes an unfinished rollback or fast-forward; None if there is none.
+        half_branches: names of branches that were created or deleted only partly.
+        astray: consumers that have read snapshots which are not in the history.
     """
 
     runs: tuple[tuple[int, int], ...] = ()
@@ -84,28 +84,28 @@ class HistoryFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that checks look at.
+    """The input of all checks.
 
     Attributes:
-        options: of the table, as stored, but for those in `senseless`.
-        senseless: options whose values have no sense, and why.
+        options: options of the table, as stored, except those in `senseless`.
+        senseless: options with invalid values, and why.
         is_keyed, is_partitioned: the table has a primary key, partitions.
         is_dynamic: the table has dynamic buckets, each with a hash index.
         now_millis: the time of this machine.
         live_files, live_bytes: data files of the latest snapshot.
-        buckets: one row a bucket: `partition`, `bucket`, `file_count`, `level0_count`, `run_count`,
-            `repeated_count` (files that hold nothing but one key, which is the same), `record_count`, `largest_run`
+        buckets: one row per bucket: `partition`, `bucket`, `file_count`, `level0_count`, `run_count`,
+            `repeated_count` (files that contain a single key, the same in all of them), `record_count`, `largest_run`
             (rows of the largest sorted run), `delete_count`, `file_size_in_bytes`, `hash_count` (null without a hash
             index), `total_buckets`.
-        waiting: of an append table, what a compaction would merge now: `partition`, `bucket`, `file_count`.
-        broken: files that the latest snapshot needs and that are missing or damaged, metadata among them.
-        repeated: data files that hold a key twice, if the keys of all files were read.
-        unmarked: buckets whose sorted runs were written before deletion vectors were switched on, as directories.
-        snapshot_count, expirable: how many snapshots are left, and how many of them may go.
-        commits: of the newest snapshots, ascending.
+        waiting: of an append table, the files that a compaction would merge now: `partition`, `bucket`, `file_count`.
+        broken: missing or damaged files of the latest snapshot, including metadata.
+        repeated: data files that contain a key twice, if the keys of all files were read.
+        unmarked: buckets whose sorted runs were written before deletion vectors were enabled, as directories.
+        snapshot_count, expirable: the number of snapshots, and how many of them may expire.
+        commits: commit times of the newest snapshots, ascending.
         holders: the oldest snapshot and the tags.
-        history: whether it is whole, and who stands in it.
-        iceberg: where its Iceberg metadata stand; None if it writes none, or is a branch.
+        history: the completeness of the history, and the consumers that are not on it.
+        iceberg: the state of its Iceberg metadata; None if it writes none, or is a branch.
     """
 
     options: Mapping[str, str]

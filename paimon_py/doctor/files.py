@@ -1,4 +1,4 @@
-"""Whether the files of a snapshot are there and whole."""
+"""Checks that the files of a snapshot exist and are undamaged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
 
 Expected = tuple[str, int | None]
-"""The path of a file and its size; None: any size."""
+"""The path of a file and its expected size; None: any size."""
 
 
 def broken_files(
@@ -30,13 +30,13 @@ def broken_files(
     *,
     deep: bool,
 ) -> Iterator[Broken]:
-    """The files of a snapshot that are missing, have another size than metadata say, or (`deep`) cannot be read.
+    """The files of a snapshot that are missing, differ in size from the metadata, or (`deep`) cannot be read.
 
     Args:
-        repeated: takes the paths of files that hold a key twice, if `deep`.
-        progress: told of data files.
+        repeated: receives the paths of files that contain a key twice, if `deep`.
+        progress: called for data files.
 
-    Cost: a list for each directory; `deep` also reads the key, or the first column of the table, of all files.
+    Cost: one list per directory; `deep` also reads the key, or the first column of the table, of all files.
     """
     tally = ProgressCounter(progress, len(entries), "files", steps=2 if deep else 1)
     yield from _missing(files, [(files.index_path(entry), entry.size_bytes) for entry in index])
@@ -71,7 +71,7 @@ def _missing(files: OpenTable, expected: Iterable[Expected]) -> Iterator[Broken]
             if found is None:
                 yield Broken(path)
             elif size is not None and found != size:
-                yield Broken(path, f"it has {found:,} bytes, metadata say {size:,}")
+                yield Broken(path, f"it has {found:,} bytes, but {size:,} in the metadata")
 
 
 def _unreadable(
@@ -91,7 +91,7 @@ def _unreadable(
 
 
 def _repeats_key(bucket: BucketFiles, file: DataFile, fields: Sequence[Field]) -> bool:
-    """Whether a row of a file has the key of the row before it; all of the file is read."""
+    """Whether a row of a file has the key of the row before it; reads the whole file."""
     repeats, last = False, None
     for _, batch in bucket.reader(file, fields).positions():
         columns = batch.columns

@@ -1,4 +1,4 @@
-"""One thing that a doctor found, as a value."""
+"""One finding about a table, as a value."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from paimon_py.html import AsPage
 
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
 SEVERITIES = (PROBLEM, WARNING, NOTE)
-"""Rows are or will be wrong or unreadable; it gets worse or costs much; worth knowing."""
+"""Rows are or will be wrong or unreadable; it is costly or gets worse; worth knowing."""
 
 
 def bucket_label(partition: str, bucket: int) -> str:
-    """A bucket as findings name it; `partition`: its directory below the table, "" without partition keys."""
+    """The label of a bucket in findings; `partition`: its directory below the table, "" without partition keys."""
     return "/".join(part for part in (partition, f"bucket-{bucket}") if part)
 
 
 class Finding(AsPage, msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong with a table, or gets worse.
+    """A present or developing problem of a table.
 
     Attributes:
         code: a stable name, such as "small-files", for programs.
-        severity: "problem" (rows cannot be read, or may become wrong), "warning" (costs much, or gets worse) or "note".
+        severity: "problem" (rows cannot be read, or may become wrong), "warning" (costly, or getting worse) or "note".
         message: what was found, in one sentence.
         figure: the number behind the finding, None if there is none.
-        option: the table option that decides about the matter, None if there is none.
-        mend: the call that mends the matter.
+        option: the table option that controls it, None if there is none.
+        mend: the call that repairs it.
         places: the worst examples: files, buckets, tags, …
     """
 

@@ -1,4 +1,4 @@
-"""The facts of a table, gathered once; nothing is changed."""
+"""Gathers the facts about a table once; nothing is changed."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from paimon_py.spec.visibility import clusters_keys
 from paimon_py.storage.store import FileMissingError
 
 NEWEST = 100
-"""Snapshots whose times are looked at."""
+"""The number of snapshots whose times are checked."""
 _NO_LIMIT = 2**31 - 1
 
 
 def gather(table: OpenTable, *, deep: bool, progress: Progress | None = None) -> Facts:
-    """Look at everything once; what cannot be read becomes a fact.
+    """Gather all facts once; what cannot be read becomes a fact, too.
 
     Cost: as `Table.doctor`
     Raises: SnapshotExpiredError, UnsupportedError, StorageError
@@ -58,7 +58,7 @@ def gather(table: OpenTable, *, deep: bool, progress: Progress | None = None) ->
     repeated = list[str]()
     broken += broken_files(table, live, index, repeated, progress, deep=deep)
     if broken and latest is not None and table.root.snapshots.find(latest.id) is None:
-        message = f"snapshot {latest.id} of {table.root.path} expired while its files were looked at: look again"
+        message = f"snapshot {latest.id} of {table.root.path} expired while its files were checked: call doctor() again"
         raise SnapshotExpiredError(message, snapshot_id=latest.id)
     commits = _commits(table.root, progress)
     holders = _holders(table.root, latest, live, broken, progress)
@@ -80,7 +80,7 @@ def gather(table: OpenTable, *, deep: bool, progress: Progress | None = None) ->
 
 
 def _with_sense(schema: TableSchema) -> tuple[TableSchema, Mapping[str, str]]:
-    """The schema without options whose values have no sense, and why by name of each of these."""
+    """The schema without options that have invalid values; and these options, with the reason for each."""
     senseless: dict[str, str] = {}
     for name, text in schema.options.items():
         try:
@@ -92,7 +92,7 @@ def _with_sense(schema: TableSchema) -> tuple[TableSchema, Mapping[str, str]]:
 
 
 def _buckets_without_vectors(table: OpenTable, live: EntryColumns) -> tuple[str, ...]:
-    """Buckets with several sorted runs, some of them from before deletion vectors were switched on."""
+    """Buckets with several sorted runs, some of them from before deletion vectors were enabled."""
     name = "deletion-vectors.enabled"
     if not table.schema.primary_keys or not table.options.get_bool(name) or not len(live):
         return ()
@@ -117,7 +117,7 @@ def _index(root: TableRoot, latest: Snapshot | None) -> list[IndexEntry]:
 
 
 def _waiting(table: OpenTable, broken: list[Broken]) -> pa.Table:
-    """How many files `compact` would merge now in each bucket of an append table; none of one with a primary key."""
+    """The number of files that `compact` would merge in each bucket of an append table; empty with a primary key."""
     counts: dict[tuple[bytes, int], int] = {}
     if not table.schema.primary_keys:
         try:
@@ -135,11 +135,11 @@ def _waiting(table: OpenTable, broken: list[Broken]) -> pa.Table:
 
 
 def manifest_facts(root: TableRoot, latest: Snapshot | None, options: Options) -> ManifestFacts:
-    """The manifests of a snapshot; none where their lists cannot be read."""
+    """The manifests of a snapshot; none if their lists cannot be read."""
     try:
         found = [] if latest is None else root.manifests.base_and_delta(latest)
     except (CorruptionError, FileMissingError, NotFoundError):
-        return ManifestFacts()  # named among the broken files, since `live_entries` begins with these lists
+        return ManifestFacts()  # already among the broken files, since `live_entries` begins with these lists
     half = ManifestSettings.of(options).target_file_size_bytes // 2
     return ManifestFacts(
         count=len(found),
@@ -162,14 +162,14 @@ def _commits(root: TableRoot, progress: Progress | None) -> tuple[Commit, ...]:
 
 
 def _expirable(table: OpenTable, latest: Snapshot | None) -> int:
-    """How many snapshots may go by the table's options, if nothing but their number and age counts."""
+    """The number of snapshots that may expire by the table's options, considering only their number and age."""
     earliest = table.root.snapshots.earliest_id()
     if latest is None or earliest is None:
         return 0
     try:
         retention = retention_of(table.schema.options, table.root.env.clock.millis(), "snapshot", limit=_NO_LIMIT)
     except UsageError:
-        return 0  # options that contradict each other: a finding of their own
+        return 0  # contradicting options are a separate finding
 
     def time_of(number: int) -> int | None:
         snapshot = table.root.snapshots.find(number)
@@ -181,7 +181,7 @@ def _expirable(table: OpenTable, latest: Snapshot | None) -> int:
 def _holders(
     root: TableRoot, latest: Snapshot | None, live: EntryColumns, broken: list[Broken], progress: Progress | None
 ) -> tuple[Holder, ...]:
-    """What the oldest snapshot and each tag keep beside the latest snapshot."""
+    """The files that the oldest snapshot and each tag keep in addition to the latest snapshot."""
     earliest = root.snapshots.earliest_id()
     names, found = live.names(), []
     kept = [("tag", tag.name, tag.snapshot) for tag in root.tags.list()]
@@ -202,7 +202,7 @@ def _holders(
 
 
 def _orphans(root: TableRoot, broken: list[Broken], progress: Progress | None) -> OrphanFacts | None:
-    """What nothing names; None if something that may name files cannot be read."""
+    """The orphan files; None if something that may reference files cannot be read."""
     try:
         found = remove_orphans(root, limit_of(root.env.clock, None), dry_run=True, progress=progress)
     except CorruptionError as error:
@@ -212,7 +212,7 @@ def _orphans(root: TableRoot, broken: list[Broken], progress: Progress | None) -
 
 
 def _iceberg(table: OpenTable, broken: list[Broken]) -> IcebergState | None:
-    """Where the Iceberg metadata stand; None where the table itself cannot be read."""
+    """The state of the Iceberg metadata; None if the table itself cannot be read."""
     if table.root.branch != MAIN_BRANCH or not writes_iceberg(table.schema) or broken:
         return None
     return iceberg_state(table)

@@ -1,4 +1,4 @@
-"""What a doctor knows of the history of a table, and how it is gathered; nothing is changed."""
+"""Gathers the facts about the history of a table; nothing is changed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.snapshot import Base
 
 NEWEST = 100
-"""Snapshots whose parents are looked at."""
+"""The number of snapshots whose parents are checked."""
 
 
 def gather_history(root: TableRoot, broken: list[Broken]) -> HistoryFacts:
-    """Look at the history of a branch: whether it is whole, and who stands in it.
+    """Check the history of a branch: its completeness, and consumers that are not on it.
 
-    Cost: some lists, a get for each of the newest snapshots, and three for each consumer.
+    Cost: some lists, one get for each of the newest snapshots, and three for each consumer.
     """
     ids = root.snapshots.ids()
     found = HistoryFacts(
@@ -50,7 +50,7 @@ def _half_branches(root: TableRoot) -> tuple[str, ...]:
 
 
 def _astray(root: TableRoot, ids: list[int]) -> tuple[Astray, ...]:
-    """The consumers that have read a snapshot which is not in the history any more."""
+    """The consumers that have read a snapshot which is no longer in the history."""
     last = ids[-1] if ids else 0
     found = []
     for consumer in root.consumers.all():
@@ -61,7 +61,7 @@ def _astray(root: TableRoot, ids: list[int]) -> tuple[Astray, ...]:
 
 
 def _is_gone(root: TableRoot, read: Base) -> bool:
-    """Whether another snapshot has the place of one; where none has, the next one may know."""
+    """Whether a snapshot was replaced by another with its id; if none has the id, the next snapshot may show it."""
     there = root.snapshots.find(read.id) or root.changelogs.find(read.id)
     if there is not None:
         return not read.is_of(there)

@@ -1,4 +1,4 @@
-"""Findings of the Iceberg metadata of a table: differences between the table and what Iceberg readers see. Pure."""
+"""Findings about the Iceberg metadata of a table: differences between the table and what Iceberg readers see. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def right_iceberg(facts: Facts) -> Iterator[Finding]:
     if state is not None and state.problems:
         yield Finding(
             code="iceberg-metadata-wrong", severity=PROBLEM, figure=len(state.problems), option=STORAGE, mend=_PUBLISH,
-            message="Iceberg readers see nothing, or something else than the table: the metadata are broken, missing,"
-            " of another writer or of a history that was rolled back, or their catalog shows another snapshot",
+            message="Iceberg readers see nothing, or not the rows of the table: the metadata are broken, missing, from"
+            " another writer or from a history that was rolled back, or their catalog shows another snapshot",
             places=state.problems,
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Options of a table that contradict each other, or have no effect beside others. Pure."""
+"""Finds options of a table that contradict each other, or have no effect with others. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paimon_py.spec.options import Options
 
 
 def contradicting_options(facts: Facts) -> Iterator[Finding]:
-    """Check that options go with each other."""
+    """Check that options do not contradict each other."""
     options = Options(facts.options)
     for name, why in facts.senseless.items():
         yield senseless_option(name, why)
@@ -20,7 +20,7 @@ def contradicting_options(facts: Facts) -> Iterator[Finding]:
 
 
 def senseless_option(name: str, why: str) -> Finding:
-    """The finding of an option whose value has no sense."""
+    """The finding for an option with an invalid value."""
     return _finding(name, why, f"table.alter(RemoveOption({name!r}))", PROBLEM)
 
 
@@ -47,7 +47,7 @@ def _retention(options: Options) -> Iterator[Finding]:
     stop = options.find_int(name)
     if stop is not None and stop < trigger:
         yield _finding(
-            name, f"{name} = {stop} is less than num-sorted-run.compaction-trigger = {trigger}, which counts instead",
+            name, f"{name} = {stop} is less than num-sorted-run.compaction-trigger = {trigger}, which is used instead",
             f"table.alter(SetOption({name!r}, '{trigger + 3}'))",
         )  # fmt: skip
 
@@ -59,13 +59,13 @@ def _write_only(options: Options, facts: Facts) -> Iterator[Finding]:
     if producer in ("lookup", "full-compaction"):
         yield _finding(
             "write-only",
-            f"writers do not compact, and changelog-producer = {producer} tells changes by compactions alone",
-            "table.compact(full=True) by a job of its own, regularly", WARNING,
+            f"writers do not compact, and with changelog-producer = {producer} only compactions report changes",
+            "table.compact(full=True) in a separate job, regularly", WARNING,
         )  # fmt: skip
     if facts.is_keyed and options.get_bool("deletion-vectors.enabled"):
         yield _finding(
-            "write-only", "writers do not compact, and with deletion-vectors.enabled rows are seen after that alone",
-            "table.compact() by a job of its own, regularly", WARNING,
+            "write-only", "writers do not compact, and with deletion-vectors.enabled rows are visible only afterwards",
+            "table.compact() in a separate job, regularly", WARNING,
         )  # fmt: skip
     if options.find_int("full-compaction.delta-commits") is not None:
         yield _finding(

@@ -14,8 +14,8 @@ class RunLimits(msgspec.Struct, frozen=True):
     """Sorted runs of a bucket.
 
     Attributes:
-        trigger: more runs than this slow readers down, and compactions begin at it.
-        stop: more files on level 0 than this are a pile-up; writers that compact wait then.
+        trigger: more runs than this slow down readers, and compactions begin at this number.
+        stop: with more files on level 0 than this, compaction has fallen behind; writers that compact then wait.
     """
 
     trigger: int
@@ -23,23 +23,23 @@ class RunLimits(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, options: Options) -> RunLimits:
-        """The limits that a table asks for.
+        """The limits in the options of a table.
 
-        Raises: OptionError if an option has a bad text.
+        Raises: OptionError if an option is invalid.
         """
         settings = PickerSettings.of(options)
         return cls(settings.compaction_trigger, settings.stop_trigger)
 
     @classmethod
     def of_any(cls, options: Options) -> RunLimits:
-        """The limits that a table asks for, or those of all tables where its options cannot be read."""
+        """The limits in the options of a table, or the default limits if its options cannot be read."""
         try:
             return cls.of(options)
         except OptionError:
             return cls(PickerSettings().compaction_trigger, PickerSettings().stop_trigger)
 
     def is_piled_up(self, level0_files: int) -> bool:
-        """Whether compaction falls behind in a bucket with so many files on level 0."""
+        """Whether compaction has fallen behind in a bucket with `level0_files` files on level 0."""
         return level0_files > self.stop
 
     def is_amplified(self, runs: float) -> bool:
@@ -48,5 +48,5 @@ class RunLimits(msgspec.Struct, frozen=True):
 
 
 def has_many_manifests(small: int, settings: ManifestSettings) -> bool:
-    """Whether there are more small manifests than commits leave."""
+    """Whether there are more small manifests than commits normally leave."""
     return small > settings.merge_min_count

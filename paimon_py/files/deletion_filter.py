@@ -13,12 +13,15 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from paimon_py.codec.bitmaps import positions_of
-from paimon_py.codec.columns import Ints, from_numpy
+from paimon_py.codec.columns import Ints, from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import CorruptionError
 from paimon_py.formats.base import empty_rows
 from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.schema import VALUE_KIND
 from paimon_py.spec.types import Atomic, Field, Root
+
+_DELETE = 3
 
 POSITION = "_POSITION"
 """Name of the column with positions in a file; never stored."""
@@ -59,6 +62,20 @@ def alive(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector | N
             batch = _without(batch, dead.within(position, position + batch.num_rows) - position)
         if batch.num_rows:
             yield batch
+
+
+def dead_as_deletes(
+    pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector
+) -> Iterator[pa.RecordBatch]:
+    """All rows, the dead ones with the kind −D. Shapes: batches with `_VALUE_KIND`."""
+    for position, batch in pieces:
+        rows = dead.within(position, position + batch.num_rows) - position
+        if len(rows):
+            at = batch.schema.get_field_index(VALUE_KIND)
+            kinds = numpy_values(batch.column(at)).copy()
+            kinds[rows] = _DELETE
+            batch = batch.set_column(at, batch.schema.field(at), from_numpy(kinds, pa.int8()))
+        yield batch
 
 
 def with_positions(

@@ -13,7 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_py.codec.columns import from_numpy, nulls_or_none, numpy_values, validity_bitmap, validity_mask
+from paimon_py.codec.columns import (
+    child_range,
+    from_numpy,
+    is_list_view,
+    nulls_or_none,
+    numpy_values,
+    validity_bitmap,
+    validity_mask,
+)
 from paimon_py.codec.vectors import lists_as_vectors, vectors_as_lists
 from paimon_py.spec.types import (
     ArrayType,
@@ -44,6 +52,8 @@ def reshape(array: pa.Array, kind: DataType, target: pa.DataType, leaf: Leaf) ->
     Cost: shares the buffers of unchanged leaves; rebuilds list offsets and validity of slices.
     Raises: ValueError if the layout cannot represent the type.
     """
+    if isinstance(array.type, pa.BaseExtensionType):
+        return reshape(array.storage, kind, target, leaf)
     if isinstance(kind, (Atomic, VariantParts)):
         return leaf(array, kind, target)
     if pa.types.is_null(array.type):
@@ -146,7 +156,11 @@ def _reshape_row(array: pa.Array, kind: RowType, target: pa.DataType, leaf: Leaf
 
 def _reshape_list(array: pa.Array, target: pa.DataType, convert: Callable[[pa.Array], pa.Array]) -> pa.Array:
     kind = array.type
-    if pa.types.is_large_list(kind):
+    if pa.types.is_fixed_size_list(kind):
+        array = vectors_as_lists(array)
+    elif is_list_view(kind):
+        array = _views_as_lists(array)
+    elif pa.types.is_large_list(kind):
         array = array.cast(pa.list_(kind.value_field))
     elif not (pa.types.is_list(kind) or pa.types.is_map(kind)):
         raise ValueError(f"{target} cannot be read from {kind}")
@@ -159,6 +173,18 @@ def _reshape_list(array: pa.Array, target: pa.DataType, convert: Callable[[pa.Ar
     bitmap, nulls = validity_bitmap(nulls_or_none(array))
     shifted = pa.py_buffer(offsets - np.int32(first) if first else offsets)
     return pa.Array.from_buffers(target, len(array), [bitmap, shifted], null_count=nulls, children=[child])
+
+
+def _views_as_lists(array: pa.Array) -> pa.Array:
+    """List views as lists. (Arrow's own cast makes lists that end outside of their offsets.)"""
+    sizes, places, _, _ = child_range(array)
+    assert places is not None, "the items of views are in any order"
+    offsets = np.zeros(len(array) + 1, np.int32)
+    np.cumsum(sizes, out=offsets[1:])
+    bitmap, nulls = validity_bitmap(nulls_or_none(array))
+    child = array.values.take(from_numpy(places, pa.int64()))
+    kind, buffers = pa.list_(array.type.value_field), [bitmap, pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(kind, len(array), buffers, null_count=nulls, children=[child])
 
 
 def _reshape_vector(array: pa.Array, kind: VectorType, target: pa.DataType, leaf: Leaf) -> pa.Array:

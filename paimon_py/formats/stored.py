@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 import numpy as np
 import pyarrow as pa
 
+from paimon_py.codec.columns import is_list_view
 from paimon_py.codec.variant.form import METADATA, TYPED, VALUE, is_bytes
 from paimon_py.errors import CorruptionError
 from paimon_py.formats.base import ReadSettings
@@ -70,7 +71,9 @@ def check_stored(stored: pa.DataType, kind: DataType, stamps: Stamps) -> None:
 
     Raises: ValueError if values would be misread.
     """
-    if isinstance(kind, VariantParts):
+    if isinstance(stored, pa.BaseExtensionType):
+        check_stored(stored.storage_type, kind, stamps)
+    elif isinstance(kind, VariantParts):
         if not is_stored_variant(stored):
             raise ValueError(f"a VARIANT stored as {stored}")
     elif isinstance(kind, Atomic):
@@ -78,11 +81,11 @@ def check_stored(stored: pa.DataType, kind: DataType, stamps: Stamps) -> None:
     elif isinstance(kind, RowType):
         _check_row(stored, kind, stamps)
     elif isinstance(kind, ArrayType):
-        if not (pa.types.is_list(stored) or pa.types.is_large_list(stored)):
+        if not (_is_list(stored) or pa.types.is_fixed_size_list(stored)):
             raise ValueError(f"an ARRAY stored as {stored}")
         check_stored(stored.value_type, kind.element, stamps)
     elif isinstance(kind, VectorType):
-        if not (pa.types.is_list(stored) or pa.types.is_large_list(stored) or _is_vector(stored, kind)):
+        if not (_is_list(stored) or _is_vector(stored, kind)):
             raise ValueError(f"a VECTOR of {kind.length} stored as {stored}")
         check_stored(stored.value_type, kind.element, stamps)
     else:
@@ -132,6 +135,10 @@ def _entries(stored: pa.DataType) -> tuple[pa.DataType, pa.DataType]:
     if pair is stored or not pa.types.is_struct(pair) or pair.num_fields != 2:
         raise ValueError(f"a MAP stored as {stored}")
     return pair.field(0).type, pair.field(1).type
+
+
+def _is_list(stored: pa.DataType) -> bool:
+    return bool(pa.types.is_list(stored) or pa.types.is_large_list(stored) or is_list_view(stored))
 
 
 def _is_vector(stored: pa.DataType, kind: VectorType) -> bool:

@@ -30,7 +30,6 @@ from paimon_py.storage.store import FileMissingError, Store
 HINT = "version-hint.text"
 RETIRE_MARK = "retire-pending"
 _VERSION = re.compile(r"v([0-9]{1,19})\.metadata\.json")
-_OWN = re.compile(r"snap-.+\.avro|.+-m[0-9]+\.avro|.+\.puffin|v[0-9]{1,19}\.metadata\.json")
 _ENTRY_BYTES = 400
 """About what an entry takes in a manifest, beside its path and bounds."""
 
@@ -137,12 +136,6 @@ class IcebergDirectory:
         for name in names:
             with suppress(StorageError):
                 self.store.delete(self._own(name))
-
-    def clear(self) -> None:
-        """Delete all that a dropped table of the same name left here. Files that are not Iceberg metadata stay."""
-        for name in self.list_names():
-            if name in (HINT, RETIRE_MARK) or _OWN.fullmatch(name):
-                self.store.delete(join(self.path, name))
 
 
 def version_numbers(names: Iterable[str]) -> list[int]:

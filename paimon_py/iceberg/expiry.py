@@ -27,3 +27,12 @@ def find_expired(
 def old_versions(versions: Sequence[int], number: int, options: IcebergOptions) -> list[int]:
     """The metadata files that go when version `number` is published."""
     return [one for one in versions if one < number - options.previous_max] if options.deletes_old else []
+
+
+def fallen_versions(versions: Sequence[int], number: int, options: IcebergOptions) -> list[int]:
+    """The versions that no longer protect what they name when version `number` is published.
+
+    Those that are not deleted fell out of the ones that protect one by one; what the older ones named went then.
+    """
+    fallen = [one for one in versions if one < number - options.previous_max]
+    return fallen if options.deletes_old else fallen[-1:]

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from paimon_py.errors import CorruptionError
 from paimon_py.iceberg.directory import IcebergDirectory, version_numbers
 from paimon_py.iceberg.metadata import IcebergVersion
-from paimon_py.spec.snapshot import Snapshot
 
 
 class FoundVersions:
@@ -21,11 +20,11 @@ class FoundVersions:
         numbers: of the versions, ascending.
     """
 
-    def __init__(self, directory: IcebergDirectory, *, empty: bool = False) -> None:
-        """`empty`: nothing is there, and nothing has to be listed. Cost: one list."""
+    def __init__(self, directory: IcebergDirectory) -> None:
+        """Cost: one list."""
         self._directory = directory
         self._read: dict[int, IcebergVersion | None] = {}
-        self.names: list[str] = [] if empty else directory.list_names()
+        self.names: list[str] = directory.list_names()
         self.numbers = version_numbers(self.names)
 
     def get(self, number: int) -> IcebergVersion | None:
@@ -39,16 +38,6 @@ class FoundVersions:
                 self._read[number] = None
         return self._read[number]
 
-    def add(self, version: IcebergVersion) -> None:
-        """Take note of a version that was written."""
-        self._read[version.number] = version
-        self.numbers = sorted({*self.numbers, version.number})
-
-    def holds(self, snapshot: Snapshot) -> bool:
-        """Whether there is a version that was made for a snapshot."""
-        version = self.get(snapshot.id)
-        return version is not None and version.is_of(snapshot)
-
     def newest(self) -> IcebergVersion | None:
         """The newest version that can be read."""
         return next((version for number in reversed(self.numbers) if (version := self.get(number)) is not None), None)
@@ -56,11 +45,6 @@ class FoundVersions:
     def first_row_id(self) -> int:
         """The first row id that no version has given."""
         return max((version.next_row_id or 0 for version in self._all(self.numbers)), default=0)
-
-    def lists(self, above: int = 0) -> list[str]:
-        """The manifest lists that versions above one name."""
-        versions = self._all(number for number in self.numbers if number > above)
-        return [one["manifest-list"] for version in versions for one in version.snapshots]
 
     def _all(self, numbers: Iterable[int]) -> list[IcebergVersion]:
         return [version for number in numbers if (version := self.get(number)) is not None]

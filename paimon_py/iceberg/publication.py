@@ -8,32 +8,39 @@ The order of writing: manifests, list, version, hint, the catalog of Iceberg if 
 Readers see the old or the new snapshot. If the catalog cannot be updated, nothing is deleted, since its readers still
 need it.
 
+Publishers of one table work at the same time. Each makes its version from the one before, which it makes too if it is
+missing; versions are created exclusively, and the slower publisher goes on from what is there. Only the publisher of
+the latest snapshot moves readers and deletes. A publisher that is not the latest one any more, afterwards, lets readers
+find the newest version again.
+
 Source: docs/format.md §25.8, §25.9; Java 2.1 `IcebergCommitCallback`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from paimon_py.errors import CorruptionError, PaimonError
+from paimon_py.iceberg.bases import BaseFinder, VersionBase
 from paimon_py.iceberg.catalogs.catalog import CatalogedVersion
 from paimon_py.iceberg.catalogs.open import open_catalog
-from paimon_py.iceberg.directory import RETIRE_MARK, IcebergDirectory, named_files, version_numbers
-from paimon_py.iceberg.expiry import find_expired, old_versions
+from paimon_py.iceberg.cleanup import VersionCleanup
+from paimon_py.iceberg.directory import IcebergDirectory
+from paimon_py.iceberg.expiry import find_expired
 from paimon_py.iceberg.found_versions import FoundVersions
+from paimon_py.iceberg.history import TableHistory
 from paimon_py.iceberg.metadata import IcebergSnapshot, IcebergVersion, refs_of, stands_for
 from paimon_py.iceberg.versions import VersionMaker, WholeVersion
 from paimon_py.metadata.open_table import OpenTable
-from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.iceberg import iceberg_directory, iceberg_options
 from paimon_py.spec.snapshot import Snapshot, Tag
 from paimon_py.storage.store import FileMissingError
 
-_CATCH_UP_MAX = 100
-"""The most versions that are made because they are missing, one after the other, for tables with keys."""
+_ATTEMPTS = 10
+"""How often a publication looks again because others changed the versions."""
 
 
 class PublishedVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,22 +77,37 @@ class IcebergPublisher:
         """The error that kept the last version from the Iceberg catalog; None if it was published there."""
 
         self._said: tuple[str, ...] = ()
+        self._history = TableHistory(table.root, self.directory)
+        self._bases = BaseFinder(table, self._options, self._restore)
+        self._cleanup = VersionCleanup(self.directory, table.schema, self._options, self._history)
 
     # -- the verbs -----------------------------------------------------------------------------------------------------
 
     def publish(self, snapshot: Snapshot) -> PublishedVersion:
-        """Make the version of a snapshot that was committed, if it is not there.
+        """Make the version of a snapshot that was committed, if neither it nor a later one is there.
+
+        Another publisher may be faster at any step; then this one looks again and goes on from what is there.
 
         Raises: SnapshotExpiredError, CorruptionError, UnsupportedError, StorageError
         """
-        found = FoundVersions(self.directory)
-        if snapshot.id == 1 and not found.holds(snapshot):
-            self.directory.clear()
-            found = FoundVersions(self.directory, empty=True)
-        return self._publish(found, snapshot, is_last=not _is_followed(self._root, snapshot))
+        for is_last_attempt in (*[False] * _ATTEMPTS, True):
+            found = FoundVersions(self.directory)
+            newer = self._history.newest(found, above=snapshot.id)
+            if newer is not None:
+                return self._result(newer.number, "there")
+            there = found.get(snapshot.id)
+            if there is not None and there.is_of(snapshot) and there.lies_at(self._root.path):
+                self._finish(found, snapshot, there)
+                return self._result(snapshot.id, "there")
+            done = self._publish(found, snapshot, may_begin=is_last_attempt)
+            if done is not None:
+                return done
+        raise AssertionError("the last attempt makes the version anew")
 
     def publish_anew(self, snapshot: Snapshot) -> PublishedVersion:
         """Make the version of the latest snapshot from what the table says, whatever is there; readers keep the uuid.
+
+        The files of a version of this snapshot that was there stay, for its readers, until orphans are removed.
 
         Raises: as `publish`
         """
@@ -94,25 +116,33 @@ class IcebergPublisher:
         uuid = self._root.env.ids.uuid() if newest is None else newest.uuid
         whole = WholeVersion(uuid=uuid, first_row_id=found.first_row_id(), top_levels=True)
         maker = self._maker(snapshot)
-        value = self._make(maker, lambda: maker.whole(whole))
-        self._put(maker, snapshot, value, replace=True)
-        self._finish(found, snapshot, value, found.lists())
-        return self._result(snapshot, "anew")
+        value = self._whole(maker, whole)
+        version = self._replace(IcebergVersion(snapshot.id, value), maker.writer.discard)
+        self._finish(found, snapshot, version)
+        return self._result(snapshot.id, "anew")
 
     def tags_changed(self) -> tuple[str, ...]:
         """Write the refs of the newest version again, in place; what users should know.
 
+        A version that another publisher is about to write is written now: that publisher may have read the tags before.
+
         Raises: CorruptionError, StorageError
         """
-        latest = self._root.snapshots.latest()
-        version = None if latest is None else self.directory.version(latest.id)
-        if latest is None or version is None or not version.is_of(latest):
-            return ()
-        refs = refs_of(version.snapshots, latest.id, self._root.tags.list())
-        value = {**version.value, "refs": refs}
-        if refs != version.value.get("refs"):
-            self.directory.put_version(latest.id, value, replace=True)
-        self._update_catalog(latest.id, value)
+        for _ in range(_ATTEMPTS):
+            latest = self._root.snapshots.latest()
+            if latest is None:
+                break
+            version = self.directory.version(latest.id)
+            if version is None or not version.is_of(latest):
+                if not self._history.shows_number(latest.id - 1):
+                    break
+                self.publish(latest)
+                continue
+            refs = refs_of(version.snapshots, latest.id, self._root.tags.list())
+            if refs != version.value.get("refs"):
+                version = self._replace(IcebergVersion(latest.id, {**version.value, "refs": refs}))
+            self._update_catalog(version, latest)
+            break
         said, self._said = self._said, ()
         return said
 
@@ -124,128 +154,112 @@ class IcebergPublisher:
 
         Raises: as `publish`
         """
-        latest = self._root.snapshots.latest()
-        if latest is None:
-            return None
-        found = FoundVersions(self.directory)
-        there = found.get(latest.id)
-        is_here = there is not None and there.is_of(latest) and there.lies_at(self._root.path)
-        if there is not None and is_here and there.current and self._is_whole(there.current):
-            self._finish(found, latest, there.value, found.lists(above=latest.id))
-            self.tags_changed()
-            return self._result(latest, "there")
-        value = self._restore(found, latest)
-        if value is None:
-            return self._anew(found, latest, is_last=True)
-        self.directory.put_version(latest.id, value, replace=True)
-        self._finish(found, latest, value, found.lists())
-        return self._result(latest, "restored")
+        done: PublishedVersion | None = None
+        for _ in range(_ATTEMPTS):
+            latest = self._root.snapshots.latest()
+            if latest is None:
+                return None
+            found = FoundVersions(self.directory)
+            there = found.get(latest.id)
+            is_here = there is not None and there.is_of(latest) and there.lies_at(self._root.path)
+            made: Literal["there", "restored"] = "there" if is_here else "restored"
+            if there is not None and is_here and there.current and self._is_whole(there.current):
+                version: IcebergVersion | None = self._without_gone(found, latest, there)
+            else:
+                version, made = self._restore(found, latest), "restored"
+            if version is None:
+                done = self._publish(found, latest, may_begin=True)
+            else:
+                if there is None or version.value != there.value:
+                    version = self._replace(version)
+                self._finish(found, latest, version)
+                done = self._result(latest.id, made)
+            if self._history.is_latest(latest):
+                break
+        return done
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    def _publish(self, found: FoundVersions, snapshot: Snapshot, *, is_last: bool) -> PublishedVersion:
-        there = found.get(snapshot.id)
-        if there is not None and there.is_of(snapshot) and there.lies_at(self._root.path):
-            if is_last:
-                self._finish(found, snapshot, there.value, found.lists(above=snapshot.id))
-            return self._result(snapshot, "there")
-        is_taken = snapshot.id in found.numbers
-        notes = _notes_on(there, self.directory.version_path(snapshot.id)) if is_taken else ()
-        base = self._base(found, snapshot)
-        maker = self._maker(snapshot)
-        if base is not None and maker.knows_schemas_of(base[0]):
-            version, before = base
-            gone = find_expired(version.snapshots, snapshot.id, self._root.env.clock.millis(), self._options)
-            count = len(gone) if is_last else 0
-            value = self._next(maker, version, before, count)
-            if value is not None:
-                self._put(maker, snapshot, value, replace=is_taken)
-                if is_last:
-                    oldest, above = [one["manifest-list"] for one in gone], found.lists(above=snapshot.id)
-                    self._finish(found, snapshot, value, oldest + above, are_oldest=not above)
-                return self._result(snapshot, "next", notes)
-        return self._anew(found, snapshot, is_last=is_last, notes=notes)
+    def _publish(self, found: FoundVersions, snapshot: Snapshot, *, may_begin: bool) -> PublishedVersion | None:
+        """Make the version of a snapshot from the one before, or anew; None: others changed the versions meanwhile."""
+        base = self._bases.find(found, snapshot)
+        version = None if base is None else self._follow(found, base, snapshot)
+        if version is None:
+            if not may_begin and FoundVersions(self.directory).numbers != found.numbers:
+                return None
+            return self._begin(found, snapshot)
+        there = found.get(snapshot.id) if snapshot.id in found.numbers else None
+        notes = _notes_on(there, self.directory.version_path(snapshot.id))
+        self._finish(found, snapshot, version, replaced=there)
+        return self._result(snapshot.id, "next", notes)
 
-    def _anew(
-        self, found: FoundVersions, snapshot: Snapshot, *, is_last: bool, notes: tuple[str, ...] = ()
-    ) -> PublishedVersion:
+    def _follow(self, found: FoundVersions, base: VersionBase, snapshot: Snapshot) -> IcebergVersion | None:
+        """The version of a snapshot, written after those that are missing before it; None: the base cannot be used."""
+        version, before = base.version, base.snapshot
+        if version is not None and before is not None and base.is_restored:
+            version = self._replace(version)
+        for one in (*base.missing, snapshot):
+            maker = self._maker(one)
+            if version is None or before is None:
+                value: dict[str, Any] | None = self._whole(maker, WholeVersion(uuid=self._root.env.ids.uuid()))
+            else:
+                value = self._next(maker, version, before) if maker.knows_schemas_of(version) else None
+            version = None if value is None else self._put(maker, one, value, replace=one.id in found.numbers)
+            if version is None or not self._bases.continues(version, one):
+                return None
+            before = one
+        return version
+
+    def _begin(self, found: FoundVersions, snapshot: Snapshot) -> PublishedVersion:
         """Make a version from what the table says. Readers keep the uuid where the version goes on from another one."""
         is_taken = snapshot.id in found.numbers
+        there = found.get(snapshot.id) if is_taken else None
         newest = found.newest() if is_taken or found.get(snapshot.id - 1) is not None else None
-        keeps = newest is not None and newest.format_version == self._options.format_version
+        keeps = newest is not None and newest.format_version == self._options.format_version and snapshot.id > 1
         uuid = newest.uuid if newest is not None and keeps else self._root.env.ids.uuid()
-        maker, whole = self._maker(snapshot), WholeVersion(uuid=uuid, first_row_id=found.first_row_id())
-        value = self._make(maker, lambda: maker.whole(whole))
-        self._put(maker, snapshot, value, replace=is_taken)
-        if is_last:
-            self._finish(found, snapshot, value, found.lists())
-        return self._result(snapshot, "anew", notes)
+        first_row_id = found.first_row_id() if snapshot.id > 1 else 0
+        maker, whole = self._maker(snapshot), WholeVersion(uuid=uuid, first_row_id=first_row_id)
+        value = self._whole(maker, whole)
+        version = self._put(maker, snapshot, value, replace=is_taken)
+        if version is not None:
+            is_stale = there is not None and not there.is_of(snapshot)
+            self._finish(found, snapshot, version, replaced=there if is_stale else None)
+        return self._result(snapshot.id, "anew", _notes_on(there, self.directory.version_path(snapshot.id)))
 
-    def _next(self, maker: VersionMaker, base: IcebergVersion, before: Snapshot, count: int) -> dict[str, Any] | None:
+    def _next(self, maker: VersionMaker, base: IcebergVersion, before: Snapshot) -> dict[str, Any] | None:
         """The version that goes on from a base; None where the files of the base are broken or gone."""
+        now = self._root.env.clock.millis()
+        gone = find_expired(base.snapshots, maker.snapshot.id, now, self._options)
         try:
-            return self._make(maker, lambda: maker.on(base, before, count))
-        except (CorruptionError, FileMissingError) as error:
-            if not str(error.path or "").startswith(self.directory.path):
+            return maker.on(base, before, len(gone))
+        except PaimonError as error:
+            maker.writer.discard()
+            is_broken = isinstance(error, (CorruptionError, FileMissingError))
+            if not is_broken or not str(error.path or "").startswith(self.directory.path):
                 raise
             return None
 
-    def _base(self, found: FoundVersions, snapshot: Snapshot) -> tuple[IcebergVersion, Snapshot] | None:
-        """The version of the snapshot before, and that snapshot, if it can be gone on from."""
-        if snapshot.id == 1:
-            return None
-        before = self._root.snapshots.find(snapshot.id - 1)
-        if before is None or snapshot.follows(before) is False:
-            return None
-        version = found.get(before.id)
-        if version is not None and self._continues(version, before):
-            return version, before
-        catches_up = bool(self._schema.primary_keys) or self._options.catalog is not None
-        return self._caught_up(found, before) if catches_up and version is None else None
-
-    def _caught_up(self, found: FoundVersions, last: Snapshot) -> tuple[IcebergVersion, Snapshot] | None:
-        """The version of a snapshot whose publication was left out, made now from those before, one after the other.
-
-        Made from nothing, the version would lack the rows of a table with keys that have to be merged; and a catalog
-        could not go on from what it has.
-        """
-        start = max((number for number in found.numbers if number < last.id), default=0)
-        if not start or last.id - start > _CATCH_UP_MAX:
-            return None
-        before, version = self._root.snapshots.find(start), found.get(start)
-        if before is None or version is None or not self._continues(version, before):
-            return None
-        for number in range(start + 1, last.id + 1):
-            snapshot = self._root.snapshots.find(number)
-            if snapshot is None or snapshot.follows(before) is False:
-                return None
-            maker = self._maker(snapshot)
-            value = self._next(maker, version, before, 0) if maker.knows_schemas_of(version) else None
-            if value is None:
-                return None
-            self._put(maker, snapshot, value, replace=False)
-            before, version = snapshot, IcebergVersion(number, value)
-            found.add(version)
-        return version, before
-
-    def _continues(self, version: IcebergVersion, before: Snapshot) -> bool:
-        """Whether a version is of a snapshot, and of the format that is written now."""
-        same = version.format_version == self._options.format_version and version.lies_at(self._root.path)
-        return same and version.is_of(before) and (version.format_version < 3 or version.next_row_id is not None)
-
-    def _restore(self, found: FoundVersions, latest: Snapshot) -> dict[str, Any] | None:
+    def _restore(self, found: FoundVersions, snapshot: Snapshot) -> IcebergVersion | None:
         """The version of a snapshot, from the newest version that still holds it; None if none does, or files went."""
         for number in reversed(found.numbers):
             version = found.get(number)
-            there = None if version is None else version.find(latest.id)
-            if version is None or there is None or not stands_for(there, latest):
+            there = None if version is None else version.find(snapshot.id)
+            if version is None or there is None or not stands_for(there, snapshot):
                 continue
             if version.format_version != self._options.format_version or not version.lies_at(self._root.path):
                 continue
-            if not self._is_whole(there):
-                continue
-            return _cut(version, latest, self._table, self._root.tags.list())
+            if self._is_whole(there):
+                value = _cut(version, snapshot, self._table, self._root.tags.list(), found.names)
+                return IcebergVersion(snapshot.id, value)
         return None
+
+    def _without_gone(self, found: FoundVersions, snapshot: Snapshot, there: IcebergVersion) -> IcebergVersion:
+        """A version that is there, with the tags of now and without the snapshots whose files are gone."""
+        names, tags = {one["manifest-list"].rpartition("/")[2] for one in there.snapshots}, self._root.tags.list()
+        if not names.issubset(found.names):
+            return IcebergVersion(there.number, _cut(there, snapshot, self._table, tags, found.names))
+        refs = refs_of(there.snapshots, snapshot.id, tags)
+        return there if refs == there.value.get("refs") else IcebergVersion(there.number, {**there.value, "refs": refs})
 
     def _is_whole(self, snapshot: IcebergSnapshot) -> bool:
         """Whether the list and the manifests of a snapshot can be read."""
@@ -261,93 +275,113 @@ class IcebergPublisher:
     def _maker(self, snapshot: Snapshot) -> VersionMaker:
         return VersionMaker(self._root, self.directory, self._schema, self._options, snapshot)
 
-    def _make(self, maker: VersionMaker, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What is made; what was written for it goes if that fails."""
+    def _whole(self, maker: VersionMaker, how: WholeVersion) -> dict[str, Any]:
+        """A version made from what the table says; what was written for it goes if that fails."""
         try:
-            return make()
+            return maker.whole(how)
         except PaimonError:
             maker.writer.discard()
             raise
 
-    def _put(self, maker: VersionMaker, snapshot: Snapshot, value: dict[str, Any], *, replace: bool) -> None:
-        """Write a version. Where another publication of the same snapshot was faster, or the version certainly was not
-        written, the files that it names go.
+    def _put(
+        self, maker: VersionMaker, snapshot: Snapshot, value: dict[str, Any], *, replace: bool
+    ) -> IcebergVersion | None:
+        """Write a version; the one that is there then. None: another one was there, and is gone again.
+
+        Where another publication of the same snapshot was faster, or the version certainly was not written, the files
+        that it names go.
 
         Raises: StorageError
         """
-        number = snapshot.id
-        if self.directory.put_version(number, value, replace=replace, discard=maker.writer.discard):
-            return
-        there = self.directory.version(number)
-        if there is not None and there.is_of(snapshot):
-            maker.writer.discard()
-        else:
-            self.directory.put_version(number, value, replace=True, discard=maker.writer.discard)
+        made = IcebergVersion(snapshot.id, value)
+        if not replace:
+            if self.directory.put_version(snapshot.id, value, replace=False, discard=maker.writer.discard):
+                return made
+            there = self.directory.version(snapshot.id)
+            if there is None or there.is_of(snapshot):
+                maker.writer.discard()
+                return there
+        return self._replace(made, maker.writer.discard)
 
-    def _finish(
-        self, found: FoundVersions, snapshot: Snapshot, value: Any, dropped: Sequence[str], *, are_oldest: bool = False
-    ) -> None:
-        """Let readers find the version, then delete what is old: versions, and the files that lists name which went.
-
-        Where the next snapshot is there already, its publication does the latter.
+    def _replace(self, version: IcebergVersion, discard: Callable[[], None] | None = None) -> IcebergVersion:
+        """Write a version, whatever is there, and once more if tags changed meanwhile: others may have written those.
 
         Args:
-            are_oldest: the lists that went are those of the oldest snapshots, so that what they share with others they
-                share with the first that stays.
+            discard: called before a failure is raised, if the version certainly was not written.
+
+        Raises: StorageError
         """
+        for _ in range(_ATTEMPTS):
+            self.directory.put_version(version.number, version.value, replace=True, discard=discard)
+            refs = refs_of(version.snapshots, version.number, self._root.tags.list())
+            if refs == version.value.get("refs"):
+                break
+            version, discard = IcebergVersion(version.number, {**version.value, "refs": refs}), None
+        return version
+
+    def _finish(
+        self, found: FoundVersions, snapshot: Snapshot, version: IcebergVersion,
+        replaced: IcebergVersion | None = None,
+    ) -> None:  # fmt: skip
+        """Let readers find a version if it is of the latest snapshot, then delete what it replaces.
+
+        Args:
+            found: what was there before.
+            replaced: see `VersionCleanup.delete_old`.
+        """
+        if not self._history.is_latest(snapshot):
+            self._catch_up_with_others(snapshot)
+            return
         self.directory.put_hint(snapshot.id)
-        is_updated = self._update_catalog(snapshot.id, value)
-        if _is_followed(self._root, snapshot):  # who publishes the next one may have moved hint and catalog before
-            newest = max(version_numbers(self.directory.list_names()), default=snapshot.id)
-            self.directory.put_hint(newest)
-            version = self.directory.version(newest) if newest > snapshot.id else None
-            if version is not None:
-                self._update_catalog(newest, version.value)
+        is_updated = self._update_catalog(version, snapshot)
+        if not self._history.is_latest(snapshot):
+            self._catch_up_with_others(snapshot)
             return
         if not is_updated:
             return
-        for number in reversed(found.numbers):  # readers go on from the hint to the versions above
-            if number > snapshot.id:
-                self.directory.delete_version(number)
-        names = [f"v{number}.metadata.json" for number in old_versions(found.numbers, snapshot.id, self._options)]
-        lists = [one["manifest-list"] for one in value["snapshots"]]
-        gone = sorted(set(dropped) - set(lists))
-        if gone:
-            vectors = self._options.shows_vectors
-            beside = lists[:1] if are_oldest else lists
-            kept = named_files(self.directory, beside, self._schema, vectors=vectors)
-            old = named_files(self.directory, gone, self._schema, vectors=vectors, ignores_broken=True)
-            names += sorted(old - kept)
-        if RETIRE_MARK in found.names:
-            names.append(RETIRE_MARK)
-        self.directory.delete(names)
+        moved = self._cleanup.delete_above(found, snapshot.id)
+        self._cleanup.delete_old(found, version, replaced)
+        if moved and not self._history.is_latest(snapshot):
+            self._catch_up_with_others(snapshot)
+
+    def _catch_up_with_others(self, snapshot: Snapshot) -> None:
+        """Let readers find the newest version, after others committed or rolled the table back in the meantime."""
+        if not self._history.has_snapshot(snapshot):
+            self.follow_move()
+            return
+        shown: int | None = None
+        while True:
+            found = FoundVersions(self.directory)
+            newest = self._history.newest(found)
+            if newest is None or newest.number == shown:
+                return
+            shown = newest.number
+            latest = self._root.snapshots.find(shown)
+            if latest is not None:
+                self.directory.put_hint(shown)
+                self._update_catalog(newest, latest)
 
     def _result(
-        self, snapshot: Snapshot, made: Literal["next", "anew", "restored", "there"], notes: tuple[str, ...] = ()
+        self, number: int, made: Literal["next", "anew", "restored", "there"], notes: tuple[str, ...] = ()
     ) -> PublishedVersion:
-        path = self.directory.version_path(snapshot.id)
         said, self._said = self._said, ()
-        return PublishedVersion(version=snapshot.id, path=path, made=made, notes=notes + said)
+        return PublishedVersion(
+            version=number, path=self.directory.version_path(number), made=made, notes=notes + said
+        )
 
-    def _update_catalog(self, number: int, value: Mapping[str, Any]) -> bool:
+    def _update_catalog(self, version: IcebergVersion, snapshot: Snapshot) -> bool:
         """Let readers of the catalog see a version. False if that failed: `catalog_error` says why."""
         self.catalog_error = None
+        number = version.number
         try:
             catalog = open_catalog(self._table)
             if catalog is not None:
-                before = self.directory.version_path(number - 1)
-                shown = CatalogedVersion(IcebergVersion(number, value), self.directory.version_path(number), before)
-                self._said += catalog.publish(shown, self._is_there)
+                shown = CatalogedVersion(version, snapshot, self.directory.version_path(number))
+                self._said += catalog.publish(shown, self._history)
         except PaimonError as error:
             self.catalog_error = error
             return False
         return True
-
-    def _is_there(self, one: IcebergSnapshot) -> bool:
-        """Whether the table has the Paimon snapshot that an Iceberg snapshot was made for."""
-        snapshot = self._root.snapshots.find(int(one["snapshot-id"]))
-        return snapshot is not None and stands_for(one, snapshot)
-
 
 def _notes_on(there: IcebergVersion | None, path: str) -> tuple[str, ...]:
     """What to say of a version that is not of the snapshot with its number."""
@@ -359,13 +393,15 @@ def _notes_on(there: IcebergVersion | None, path: str) -> tuple[str, ...]:
     )
 
 
-def _is_followed(root: TableRoot, snapshot: Snapshot) -> bool:
-    return root.snapshots.find(snapshot.id + 1) is not None
-
-
-def _cut(version: IcebergVersion, latest: Snapshot, table: OpenTable, tags: Sequence[Tag]) -> dict[str, Any]:
-    """A version without the snapshots after one."""
-    kept = [one for one in version.snapshots if one["snapshot-id"] <= latest.id]
+def _cut(
+    version: IcebergVersion, latest: Snapshot, table: OpenTable, tags: Sequence[Tag], names: Container[str]
+) -> dict[str, Any]:
+    """A version without the snapshots after one, and those whose lists are not among the names of files."""
+    kept = [
+        one
+        for one in version.snapshots
+        if one["snapshot-id"] <= latest.id and one["manifest-list"].rpartition("/")[2] in names
+    ]
     schemas = [one for one in version.schemas if one["schema-id"] <= table.schema.id]
     log = [{"snapshot-id": one["snapshot-id"], "timestamp-ms": one["timestamp-ms"]} for one in kept]
     return {

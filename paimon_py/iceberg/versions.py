@@ -50,7 +50,10 @@ class WholeVersion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VersionMaker:
-    """Makes the value of the version of one Paimon snapshot; writes what the value names, not the version itself."""
+    """Makes the value of the version of one Paimon snapshot; writes what the value names, not the version itself.
+
+    `.snapshot` is the Paimon snapshot.
+    """
 
     def __init__(
         self, root: TableRoot, directory: IcebergDirectory, schema: TableSchema, options: IcebergOptions,
@@ -61,7 +64,7 @@ class VersionMaker:
         self._directory = directory
         self._schema = schema
         self._options = options
-        self._snapshot = snapshot
+        self.snapshot = snapshot
         self._shown = ShownFiles(OpenTable(root, schema), options)
         self.writer = MetadataWriter(directory, schema, options, snapshot.id, root.env.ids)
 
@@ -70,8 +73,8 @@ class VersionMaker:
 
         Raises: SnapshotExpiredError, CorruptionError, StorageError
         """
-        number = self._snapshot.id
-        files = self._shown.whole(self._snapshot, top_levels=how.top_levels)
+        number = self.snapshot.id
+        files = self._shown.whole(self.snapshot, top_levels=how.top_levels)
         manifests = self.writer.manifests([IcebergEntry.new(file, number) for file in files], DATA)
         touched = {file.partition for file in files}
         changed = ChangedManifests(
@@ -94,10 +97,10 @@ class VersionMaker:
         current = base.current
         assert current is not None
         listed = self._directory.manifests(current["manifest-list"])
-        change = ManifestChange(self._directory, self.writer, self._schema, self._options, self._snapshot.id)
-        changes = self._shown.changes(self._snapshot)
+        change = ManifestChange(self._directory, self.writer, self._schema, self._options, self.snapshot.id)
+        changes = self._shown.changes(self.snapshot)
         changed = change.run([one for one in listed if one.content == DATA], changes)
-        if self._shown.vectors_changed(before, self._snapshot):
+        if self._shown.vectors_changed(before, self.snapshot):
             vectors = self._vectors(None)
         else:
             vectors = [one for one in listed if one.content == DELETES]
@@ -121,7 +124,7 @@ class VersionMaker:
 
     def _vectors(self, paths: Sequence[str] | None) -> list[IcebergManifest]:
         """New manifests of all deletion vectors, copied into a new file that readers understand."""
-        found = self._shown.vectors(self._snapshot, paths)
+        found = self._shown.vectors(self.snapshot, paths)
         if not found:
             return []
         path, size_bytes, offsets = self.writer.vectors([blob for blob, _ in found])
@@ -129,7 +132,7 @@ class VersionMaker:
             msgspec.structs.replace(file, path=path, size_bytes=size_bytes, offset=offset, length=len(blob.data))
             for (blob, file), offset in zip(found, offsets, strict=True)
         ]
-        return self.writer.manifests([IcebergEntry.new(file, self._snapshot.id) for file in files], DELETES)
+        return self.writer.manifests([IcebergEntry.new(file, self.snapshot.id) for file in files], DELETES)
 
     def _assign_row_ids(self, manifests: list[IcebergManifest], first: int) -> tuple[list[IcebergManifest], int]:
         if self._options.format_version < LINEAGE_VERSION:
@@ -140,7 +143,7 @@ class VersionMaker:
         self, manifests: Sequence[IcebergManifest], changed: ChangedManifests, before: IcebergSnapshot | None,
         row_ids: tuple[int, int],
     ) -> dict[str, Any]:  # fmt: skip
-        snapshot = self._snapshot
+        snapshot = self.snapshot
         parent = snapshot.id - 1 if snapshot.id > 1 else None
         value: dict[str, Any] = {"sequence-number": snapshot.id, "snapshot-id": snapshot.id}
         if parent is not None:
@@ -178,24 +181,24 @@ class VersionMaker:
             "total-position-deletes": sum(one.live_rows for one in deletes),
             "total-equality-deletes": 0,
         }
-        is_compaction = self._snapshot.commit_kind is CommitKind.COMPACT
+        is_compaction = self.snapshot.commit_kind is CommitKind.COMPACT
         operation = "append" if not changed.rewrote else ("replace" if is_compaction else "overwrite")
-        given = self._snapshot.properties or {}
+        given = self.snapshot.properties or {}
         return {
             "operation": operation, **{name: str(number) for name, number in numbers.items()}, **given,
-            IDENTITY: identity_of(self._snapshot),
+            IDENTITY: identity_of(self.snapshot),
         }  # fmt: skip
 
     def _metadata(
         self, uuid: str, schemas: Sequence[Mapping[str, Any]], snapshots: Sequence[IcebergSnapshot], free: int,
         last_column: int,
     ) -> dict[str, Any]:  # fmt: skip
-        number = self._snapshot.id
+        number = self.snapshot.id
         return metadata_value(MetadataParts(
             uuid=uuid, location=self._root.path, format_version=self._options.format_version, schema=self._schema,
             schemas=schemas, last_column_id=max(last_column, last_column_id(self._all_schemas())),
             snapshots=snapshots, current=number,
-            updated_millis=max(self._root.env.clock.millis(), self._snapshot.time_millis),
+            updated_millis=max(self._root.env.clock.millis(), self.snapshot.time_millis),
             refs=refs_of(snapshots, number, self._root.tags.list()), next_row_id=free,
         ))  # fmt: skip
 

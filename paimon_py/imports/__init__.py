@@ -1,5 +1,5 @@
-"""Files of other systems brought into tables: by reference, where they stay and are only read, or as copies.
+"""Imports files of other systems into tables: by reference, where they stay in place and are only read, or as copies.
 
-`source_files` lists and looks into files, `columns` finds the columns of a table and what does not fit, `ledger` keeps
-what was brought, `verb` does it, `result` is what a caller gets.
+`source_files` lists and inspects files, `columns` determines the columns of a table and the files that do not fit,
+`ledger` records the imported files, `verb` runs an import, `result` is what a caller gets.
 """

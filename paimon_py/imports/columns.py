@@ -1,4 +1,4 @@
-"""The columns of a table that files are brought into, and which files do not fit. Pure but for casts of texts."""
+"""Matches files with the columns of the table to import into. Pure except for casts of strings."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from paimon_py.spec.type_text import parse_type, sql_type, with_nullability
 from paimon_py.spec.types import STRING, DataType, Field
 
 PartitionBy = Sequence[str] | Mapping[str, object] | None
-"""Names of partition keys, perhaps with their types; None takes what the names of directories say."""
+"""Names of partition keys, optionally with their types; None uses the names of the directories."""
 
 
 class Layout(msgspec.Struct, frozen=True):
     """The columns of files, and the partition keys with their types.
 
     Attributes:
-        fields: columns that lie in files.
+        fields: columns stored in the files.
         keys: partition keys, whose values are in the names of directories.
     """
 
@@ -38,9 +38,9 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 def layout_of(files: Sequence[SourceFile], by: PartitionBy, required: Container[str] = ()) -> Layout:
-    """The columns of a new table: each that a file has, in the type of the first such file.
+    """The columns of a new table: all columns of the files, each with its type in the first file that has it.
 
-    All may be NULL but for those that are `required`, its primary key.
+    All are nullable except those that are `required`, its primary key.
 
     Raises: UsageError for partition keys that the directories do not have.
     """
@@ -64,9 +64,9 @@ def layout_of(files: Sequence[SourceFile], by: PartitionBy, required: Container[
 
 
 def layout_in(schema: TableSchema, files: Sequence[SourceFile], by: PartitionBy) -> Layout:
-    """The columns of a table that is there.
+    """The columns of an existing table.
 
-    Raises: UsageError if its partition keys are others than those of the directories.
+    Raises: UsageError if its partition keys differ from those of the directories.
     """
     given, found = _given_keys(by), _keys_of(files)
     wanted = tuple(schema.partition_keys)
@@ -96,7 +96,7 @@ def _keys_of(files: Sequence[SourceFile]) -> tuple[str, ...]:
 
 
 def misfits_of(files: Iterable[SourceFile], layout: Layout, *, by_reference: bool) -> list[UnfitFile]:
-    """Files that cannot be brought, each with its first reason."""
+    """The files that cannot be imported, each with the first reason."""
     found = ((file, _misfit(file, layout, by_reference=by_reference)) for file in files)
     return [UnfitFile(file.path, reason) for file, reason in found if reason is not None]
 
@@ -117,9 +117,9 @@ def _misfit(file: SourceFile, layout: Layout, *, by_reference: bool) -> str | No
     may_be_null = {field.name: field.type.nullable and by_reference for field in file.fields}
     for field in layout.fields:
         if not field.type.nullable and may_be_null.get(field.name, True):
-            return f"column {field.name!r} is NOT NULL in the table, and nothing says so of the file"
+            return f"column {field.name!r} is NOT NULL in the table, but not in the file"
         if field.type.nullable and by_reference and field.name in file.strict:
-            return f"column {field.name!r} is NOT NULL in the file, and not in the table"
+            return f"column {field.name!r} is NOT NULL in the file, but not in the table"
     try:
         partition_of(file, layout)
     except SchemaError as error:
@@ -133,15 +133,15 @@ def _same(one: DataType, other: DataType) -> bool:
 
 
 def partition_values(file: SourceFile, layout: Layout) -> list[pa.Array]:
-    """The values of the partition keys, one slot each.
+    """The values of the partition keys, each as an array of one element.
 
-    Raises: SchemaError for a text that its key cannot hold.
+    Raises: SchemaError for a string that is not a value of its key.
     """
     found = []
     for field, (_, text) in zip(layout.keys, file.partition, strict=True):
         kind = to_arrow_type(field.type)
         if text is None and not field.type.nullable:
-            message = f"partition key {field.name!r} is NOT NULL, and the directory says NULL"
+            message = f"partition key {field.name!r} is NOT NULL, but NULL in the name of the directory"
             raise SchemaError(message, fields=(field.name,))
         try:
             found.append(pa.array([text], pa.string()).cast(kind))

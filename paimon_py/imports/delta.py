@@ -31,7 +31,7 @@ def open_delta(source: object, version: int | None, storage_options: Mapping[str
         if not isinstance(source, deltalake.DeltaTable):
             table = deltalake.DeltaTable(str(source), version=version, storage_options=dict(storage_options) or None)
         elif version is not None:
-            raise UsageError("version= is for a path: a DeltaTable has one of its own")
+            raise UsageError("version= is for a path: a DeltaTable already has a version")
         return _foreign_table(table)
     except (deltalake.exceptions.DeltaError, OSError) as error:
         raise foreign_failure("the Delta", error) from error
@@ -67,7 +67,7 @@ def _absolute(url: str, path: str) -> str:
 
 
 def _plain(url: str) -> str:
-    """A URL as metadata of our tables write it."""
+    """A URL in the form used in our metadata."""
     return url_of(unquote(url[len("file://") :])) if url.startswith("file://") else url
 
 

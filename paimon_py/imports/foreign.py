@@ -1,4 +1,4 @@
-"""A snapshot of a Delta or Iceberg table brought into a table: its files where they lie, or its rows."""
+"""Imports a snapshot of a Delta or Iceberg table: by reference to its files, or by copying its rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from paimon_py.errors import PaimonError, UnsupportedError, UsageError
 from paimon_py.imports.columns import Layout, misfits_of
 from paimon_py.imports.ledger import Ledger, Settled
 from paimon_py.imports.result import ImportResult, UnfitFile
-from paimon_py.imports.source_files import Partition, SourceFile, looked_at, place_of, url_of
+from paimon_py.imports.source_files import Partition, SourceFile, inspect_file, place_of, url_of
 from paimon_py.imports.verb import TablesOfCatalog, check_source, check_table, commit_files, find_table
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.progress import Progress
@@ -34,10 +34,10 @@ class ForeignFile(msgspec.Struct, frozen=True, kw_only=True):
     """A data file of a table of another format.
 
     Attributes:
-        url: where it lies.
-        size_bytes: how large it is.
-        partition: values of the partition keys, as texts.
-        only_copied: why its rows have to be written anew; None if the file may be fit.
+        url: its location.
+        size_bytes: its size.
+        partition: values of the partition keys, as strings.
+        only_copied: why its rows can only be copied; None if the file may be suitable for a reference.
     """
 
     url: str
@@ -52,14 +52,14 @@ class ForeignTable(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         format: Delta or Iceberg.
         url: the directory of the table.
-        version: which snapshot.
+        version: the version or snapshot id.
         columns: names and types.
-        ids: the ids that its files must give the columns, where the format has such.
+        ids: the column ids that its files must have, if the format has column ids.
         partition_keys: columns whose values the table keeps for each file.
-        files: those that hold rows.
-        rows: all rows of the snapshot, as a stream; rows that were deleted are none of them.
-        row_count: how many these are, None if nobody knows.
-        only_copied: why its rows have to be written anew; None if its files may be fit.
+        files: the data files.
+        rows: all rows of the snapshot, as a stream, without deleted rows.
+        row_count: the number of these rows, None if it is unknown.
+        only_copied: why its rows can only be copied; None if its files may be suitable for references.
     """
 
     format: str
@@ -75,7 +75,7 @@ class ForeignTable(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def source(self) -> str:
-        """What the ledger calls the table."""
+        """The name of the table in the ledger."""
         return f"{self.format} {self.url} "
 
 
@@ -83,10 +83,10 @@ class ForeignRequest(msgspec.Struct, frozen=True, kw_only=True):
     """How a table is imported; see `Catalog.import_delta`.
 
     Attributes:
-        copy: True: rows are written anew; False: never; None: where files cannot stay where they are.
-        dry_run: nothing is done.
-        primary_key, table_options: of a new table.
-        options: of the store of the source.
+        copy: True: rows are copied; False: never; None: only if the files cannot be referenced.
+        dry_run: nothing is changed.
+        primary_key, table_options: settings of a new table.
+        options: options of the store of the source.
     """
 
     copy: bool | None = None
@@ -100,7 +100,7 @@ def import_table(
     catalog: TablesOfCatalog, name: str, foreign: ForeignTable, asked: ForeignRequest, env: Env,
     progress: Progress | None,
 ) -> ImportResult:  # fmt: skip
-    """Bring a snapshot into a table, which is made if it is not there. See `Catalog.import_delta`."""
+    """Import a snapshot into a table, which is created if it does not exist. See `Catalog.import_delta`."""
     table = find_table(catalog, name)
     fields = tuple(table._newest.fields) if table is not None else _fields(foreign, asked.primary_key)
     keys = foreign.partition_keys if table is None else tuple(table._newest.partition_keys)
@@ -120,7 +120,7 @@ def import_table(
         raise UnsupportedError(message, feature="copy=False")
     if before and not is_known and not by_reference:
         raise UsageError(
-            f"{name} holds an earlier version of {foreign.url}, and this one has to be written anew: import it into"
+            f"{name} contains an earlier version of {foreign.url}, and this version can only be copied: import it into"
             " another table"
         )
     found = ImportResult(
@@ -146,7 +146,7 @@ def import_table(
 
 
 def _fields(foreign: ForeignTable, required: Sequence[str]) -> tuple[Field, ...]:
-    """The columns of a new table; NOT NULL of the source counts where its files say it, too."""
+    """The columns of a new table; NOT NULL in the source is kept if its files declare it, too."""
     says_null = foreign.ids is not None
     columns = Schema(from_arrow_schema(foreign.columns)).fields
     return tuple(
@@ -173,9 +173,9 @@ def _version(foreign: ForeignTable) -> str:
 
 
 def _new_files(foreign: ForeignTable, before: Set[str]) -> tuple[list[ForeignFile], bool]:
-    """Files that no earlier import brought, and whether this very version was brought.
+    """Files that no earlier import contains, and whether exactly this version was imported before.
 
-    Raises: UsageError if the source no longer has files that were brought, whose rows it holds otherwise now.
+    Raises: UsageError if the source no longer has files that were imported, since their rows are now in other files.
     """
     if _version(foreign) in before:
         return [], True
@@ -196,7 +196,7 @@ def _as_references(
     catalog: TablesOfCatalog, foreign: ForeignTable, files: Sequence[ForeignFile], layout: Layout,
     asked: ForeignRequest, env: Env, table: Table | None,
 ) -> tuple[list[SourceFile], str | None]:  # fmt: skip
-    """The files as files of the table, or why that cannot be."""
+    """The files as files of the table, or why they cannot be referenced."""
     reason = foreign.only_copied or ("the table gets a primary key" if asked.primary_key else None)
     reason = reason or next((file.only_copied for file in foreign.files if file.only_copied is not None), None)
     if reason is not None:
@@ -218,9 +218,9 @@ def _as_references(
 
 def _inspect(file: ForeignFile, foreign: ForeignTable, options: Mapping[str, str]) -> SourceFile | UnfitFile:
     if not file.url.startswith(f"{foreign.url}/"):
-        return UnfitFile(file.url, f"it lies outside of {foreign.url}")
+        return UnfitFile(file.url, f"it is outside of {foreign.url}")
     store, place = open_store(file.url, options)
-    found = looked_at(LoadedFile(place, store, file.size_bytes), None, file.partition)
+    found = inspect_file(LoadedFile(place, store, file.size_bytes), None, file.partition)
     if isinstance(found, UnfitFile):
         return found
     wrong = [
@@ -247,5 +247,5 @@ def _copy(table: Table, foreign: ForeignTable, settled: Settled) -> CommitResult
 
 
 def foreign_failure(form: str, error: Exception) -> PaimonError:
-    """An error of a package that reads tables of another format, as one of ours."""
+    """The error of a package that reads tables of another format, as a PaimonError."""
     return UsageError(f"{form} table cannot be read: {type(error).__name__}: {error}")

@@ -94,5 +94,5 @@ def _text(value: object, kind: object) -> str | None:
 
 
 def _without_ids(schema: pa.Schema) -> pa.Schema:
-    """The schema without what Arrow writes into Parquet files."""
+    """The schema without the metadata that Arrow writes into Parquet files."""
     return pa.schema([pa.field(field.name, field.type, field.nullable) for field in schema])

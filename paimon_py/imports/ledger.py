@@ -1,7 +1,8 @@
-"""Which files imports brought into a table: a small file for each import, in the directory `import` of the table.
+"""Records the files of all imports into a table: one small file per import, in the directory `import` of the table.
 
-A file is written before the commit, under the number of the commit, and marked after it. So a later import knows after
-every crash whether the files of an earlier one are in the table, also if these were compacted or overwritten there.
+The file is written before the commit, under the identifier of the commit, and marked after it. So after any crash a
+later import can tell whether the files of an earlier one were committed, even if they were compacted or overwritten
+since.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Import(msgspec.Struct, frozen=True, kw_only=True):
     """One import.
 
     Attributes:
-        number: of its commit, among those of `USER`.
+        number: the identifier of its commit by `USER`.
         source: the directory.
         files: URLs of the files.
         done: whether the commit is known to have happened.
@@ -42,17 +43,17 @@ class Import(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> CommitLabel:
-        """Who commits, under which number."""
+        """The user and identifier of the commit."""
         return CommitLabel(USER, self.number)
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
-    """What a table knows of its imports when the next one begins.
+    """The earlier imports of a table when the next one begins.
 
     Attributes:
-        urls: of all files that were brought.
-        number: of the next import.
-        base: a state of the table; an import that was committed after it may be none of these.
+        urls: URLs of all imported files.
+        number: the identifier of the next import.
+        base: a state of the table; imports committed after it may be missing here.
     """
 
     urls: frozenset[str] = frozenset()
@@ -60,10 +61,10 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
     base: Base = Base.of(None)
 
     def require_alone(self, state: State) -> Conflict | None:
-        """A conflict if another import was committed since, or nobody can say. Cost: a get for each snapshot since."""
+        """A conflict if another import was committed since, or may have been. Cost: one get per snapshot since."""
         history = state.chronicle.after(self.base, state.latest)
         if isinstance(history, Lost) or any(snapshot.commit_user == USER for snapshot in history.snapshots):
-            return Conflict("another import into the table was committed meanwhile; call again, it brings what is left")
+            return Conflict("another import was committed in the meantime; call again to import the remaining files")
         return None
 
 
@@ -76,16 +77,16 @@ class Ledger:
         self._directory = join(table.root.path, DIRECTORY)
 
     def imports(self) -> list[Import]:
-        """All imports, in their order. Cost: a list, and a get each."""
+        """All imports, in order. Cost: one list, and one get per import."""
         names = [status.name for status in self._root.store.list(self._directory) if not status.is_directory]
         numbers = sorted(int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdecimal())
         return [self._read(number) for number in numbers]
 
     def settle(self) -> Settled:
-        """What was brought before. Imports that were interrupted are marked where their commit is in the table, and
-        else forgotten.
+        """The earlier imports. Interrupted imports are marked as done if their commit is in the table, and otherwise
+        forgotten.
 
-        Cost: a list, and a get for each import.
+        Cost: one list, and one get per import.
         """
         base = Base.of(self._root.latest())
         found: set[str] = set()
@@ -101,19 +102,19 @@ class Ledger:
         return Settled(urls=frozenset(found), number=last + 1, base=base)
 
     def begin(self, settled: Settled, source: str, files: Iterable[str]) -> Import:
-        """Write down what will be committed.
+        """Record the files that will be committed.
 
-        Raises: CommitConflictError if another import began meanwhile.
+        Raises: CommitConflictError if another import began in the meantime.
         """
         made = Import(number=settled.number, source=source, files=tuple(files))
         if not self._root.store.put_new(self._path(made.number), msgspec.json.encode(made), within=self._root.path):
             raise CommitConflictError(
-                f"another import into {self._root.path} is at work; call again when it has ended", path=self._root.path
+                f"another import into {self._root.path} is running; call again when it has ended", path=self._root.path
             )
         return made
 
     def mark(self, made: Import) -> None:
-        """Note that an import was committed."""
+        """Mark an import as committed."""
         data = msgspec.json.encode(msgspec.structs.replace(made, done=True))
         self._root.store.put(self._path(made.number), data, within=self._root.path)
 

@@ -1,4 +1,4 @@
-"""What an import did, or would do."""
+"""The result of an import, or of a dry run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from paimon_py.spec.types import Field
 
 
 class UnfitFile(msgspec.Struct, frozen=True):
-    """A file that cannot be brought the way that was asked for.
+    """A file that cannot be imported in the requested way.
 
     Attributes:
         path: the file.
-        reason: what does not fit.
+        reason: why it does not fit.
     """
 
     path: str
@@ -20,21 +20,21 @@ class UnfitFile(msgspec.Struct, frozen=True):
 
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What an import brought, or would bring if it was a dry run.
+    """The result of an import; in a dry run, what it would do.
 
     Attributes:
         table: name of the table.
-        is_new: whether the table was made by the call, or would be.
-        dry_run: whether nothing was done.
-        by_reference: whether the files stay where they are.
-        files, rows, size_bytes: what is brought, with what it holds.
-        partitions: how many partitions these are.
-        known_files: files that an earlier call brought.
+        is_new: whether the call created the table, or would create it.
+        dry_run: whether it was a dry run, which changes nothing.
+        by_reference: whether the files stay in place.
+        files, rows, size_bytes: the number of imported files, their rows and their size.
+        partitions: the number of partitions of these files.
+        known_files: the number of files that an earlier call imported.
         columns: the columns of the table.
-        partition_keys: those of them whose values are in the names of directories.
-        misfits: files that do not fit; without a dry run there are none, since they are refused.
-        snapshot_id: the snapshot that holds the files, None if there was nothing to bring.
-        copied_because: why the rows of a table of another format are written anew where nobody asked for it.
+        partition_keys: the columns whose values are in the names of directories.
+        misfits: files that do not fit; always empty without a dry run, where they raise an error.
+        snapshot_id: the snapshot with the files, None if there was nothing to import.
+        copied_because: why the rows of a table of another format were copied although `copy` was not given.
     """
 
     table: str

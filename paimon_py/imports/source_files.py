@@ -1,4 +1,4 @@
-"""Parquet, ORC and Avro files in a directory: where they lie, how many rows they have, of which columns.
+"""Lists Parquet, ORC and Avro files in a directory, with their numbers of rows and columns.
 
 Directories may be named `key=value`, as Hive names partitions. Values are unquoted, `__HIVE_DEFAULT_PARTITION__` is
 NULL.
@@ -37,22 +37,22 @@ _AVRO = {
 
 
 Partition = tuple[tuple[str, str | None], ...]
-"""Keys and texts of their values, None for NULL."""
+"""Partition keys and their values as strings, None for NULL."""
 
 
 class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that may be brought.
+    """A file that may be imported.
 
     Attributes:
-        path, store: where it lies.
-        url: the same, as metadata of a table name it.
-        format: what it is.
-        size_bytes, row_count: how large it is.
-        fields: its columns, in the types that Paimon has for them.
-        partition: keys and texts that its directories say, None for NULL.
-        only_copied: why it cannot stay where it is; None if it can.
-        holds_keys: whether it may hold the partition keys, too, with the same values.
-        strict: columns that have no NULL and say so in a way that a table has to say, too.
+        path, store: its location.
+        url: its location as in the metadata of a table.
+        format: its file format.
+        size_bytes, row_count: its size and number of rows.
+        fields: its columns, with Paimon types.
+        partition: partition keys and values from the names of its directories, None for NULL.
+        only_copied: why it cannot be referenced; None if it can.
+        holds_keys: whether it may also contain the partition keys, with the same values.
+        strict: columns stored in a form that requires NOT NULL in the table.
     """
 
     path: str
@@ -68,7 +68,7 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
     strict: tuple[str, ...] = ()
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows in some of the columns of the file.
+        """The rows of the file, with the given columns.
 
         Raises: CorruptionError for a damaged file.
         """
@@ -88,22 +88,22 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def url_of(path: str) -> str:
-    """A path of a store as metadata of tables name it: a URL, `file:` before the path of a local file."""
+    """A path of a store in the form used in metadata: a URL, with `file:` before the path of a local file."""
     return path if "://" in path else f"file:{path}"
 
 
 def find_sources(
     source: str, form: str | None, options: Mapping[str, str], env: Env
 ) -> tuple[list[SourceFile], list[UnfitFile]]:
-    """The files in a directory, with what their footers say; and those that cannot be read.
+    """The files in a directory, with the contents of their footers; and the files that cannot be read.
 
-    Cost: a list for each directory, and a footer of each file, several at a time; Avro files are read as a whole.
+    Cost: one list per directory, and the footer of each file, several at a time; Avro files are read completely.
     """
     root = place_of(source, options)[1]
     files = find_files(source, options)
     found: list[SourceFile] = []
     wrong: list[UnfitFile] = []
-    for each in env.io.map(lambda file: looked_at(file, form, parts_of(file.path, root)), files):
+    for each in env.io.map(lambda file: inspect_file(file, form, parts_of(file.path, root)), files):
         (found if isinstance(each, SourceFile) else wrong).append(each)  # type: ignore[arg-type]
     return found, wrong
 
@@ -114,21 +114,21 @@ def place_of(source: str, options: Mapping[str, str]) -> tuple[Store, str]:
     Raises: UsageError for a pattern.
     """
     if _MAGIC & {*source}:
-        raise UsageError(f"import_files takes a directory or a file, and no pattern such as {source!r}")
+        raise UsageError(f"import_files takes a directory or a file, not a pattern such as {source!r}")
     store, place = open_store(source, options)
     return store, place.rstrip("/")
 
 
 def parts_of(path: str, root: str) -> Partition:
-    """What the names of the directories between a root and a file say."""
+    """The partition in the names of the directories between a root and a file."""
     return tuple(_part(text) for text in path.removeprefix(root).split("/")[1:-1] if "=" in text)
 
 
-def looked_at(file: LoadedFile, form: str | None, partition: Partition) -> SourceFile | UnfitFile:
-    """What the footer of a file says. Cost: a footer; Avro files are read as a whole."""
+def inspect_file(file: LoadedFile, form: str | None, partition: Partition) -> SourceFile | UnfitFile:
+    """Inspect a file. Cost: reads its footer; Avro files are read completely."""
     name = form or file.path.rpartition(".")[2].lower()
     if name not in FORMATS:
-        return UnfitFile(file.path, "its name does not say what it is: give format=, 'parquet', 'orc' or 'avro'")
+        return UnfitFile(file.path, "its name does not show its format: give format=, 'parquet', 'orc' or 'avro'")
     try:
         with file.store.open_read(file.path) as source, decoding(file.path):
             row_count, fields, only_copied = _READERS[name](source)
@@ -147,7 +147,7 @@ def _part(text: str) -> tuple[str, str | None]:
 
 
 Content = tuple[int, list[Field], str | None]
-"""Rows, columns, and why a file can only be copied."""
+"""The number of rows, the columns, and why a file can only be copied."""
 
 
 def _parquet(source: BinaryIO) -> Content:
@@ -157,14 +157,14 @@ def _parquet(source: BinaryIO) -> Content:
     for at in range(len(found.schema)):
         column = found.schema.column(at)
         if column.physical_type == "INT64" and "nanoseconds" in str(column.logical_type).lower():
-            only = f"column {column.path!r} holds nanoseconds as INT64, which Java does not read"
+            only = f"column {column.path!r} contains nanoseconds as INT64, which Java does not read"
     return metadata.num_rows, _fields(found.schema_arrow), only
 
 
 def _strict(source: BinaryIO) -> tuple[str, ...]:
-    """Columns without levels in files with ids of columns and no schema of Arrow, as Iceberg's Java writes them.
+    """Columns without definition levels in files with column ids and without Arrow schema, as Iceberg's Java writes.
 
-    A nullable column of a table that lies so is damage in files of Paimon (`formats/parquet/format.py`).
+    In files of Paimon a nullable column stored in this form is damaged (`formats/parquet/format.py`).
     """
     source.seek(0)
     found = pq.ParquetFile(source)
@@ -179,7 +179,7 @@ def _orc(source: BinaryIO) -> Content:
     found = pyarrow.orc.ORCFile(source)
     fields = _fields(found.schema)
     local = [field.name for field in fields if isinstance(field.type, Atomic) and field.type.root is Root.TIMESTAMP_LTZ]
-    only = f"column {local[0]!r} holds instants, which Paimon keeps otherwise in ORC" if local else None
+    only = f"column {local[0]!r} contains instants, which Paimon stores differently in ORC" if local else None
     return found.nrows, fields, only
 
 
@@ -189,7 +189,7 @@ def _avro(source: BinaryIO) -> Content:
     blocks = fastavro().block_reader(source)
     schema: Any = blocks.writer_schema
     if not isinstance(schema, dict) or schema.get("type") != "record":
-        raise SchemaError("it holds no records")
+        raise SchemaError("it does not contain records")
     fields = [Field(id=at, name=part["name"], type=_avro_type(part)) for at, part in enumerate(schema["fields"])]
     late = [part["name"] for part in schema["fields"] if isinstance(part["type"], list) and part["type"][0] != "null"]
     only = f"column {late[0]!r} is a union that does not begin with null, which Java does not read" if late else None
@@ -209,7 +209,7 @@ def _avro_type(part: Mapping[str, Any]) -> DataType:
     if logical == "decimal" and plain == "bytes" and isinstance(inner, dict):
         return Atomic(Root.DECIMAL, precision=inner["precision"], scale=inner.get("scale", 0))
     if logical is not None or not isinstance(plain, str) or plain not in _AVRO:
-        raise SchemaError(f"column {part['name']!r} is {kind!r}, which import_files does not know in Avro")
+        raise SchemaError(f"column {part['name']!r} is {kind!r}, which import_files does not support in Avro")
     root = _AVRO[plain]
     return Atomic(root, length=MAX_LENGTH) if root in (Root.VARCHAR, Root.VARBINARY) else Atomic(root)
 
@@ -230,7 +230,7 @@ def _fields(schema: pa.Schema) -> list[Field]:
 
 
 def _field_id(part: pa.Field) -> int:
-    """The id that Iceberg gives a column, -1 where the file has none."""
+    """The Iceberg id of a column, -1 if the file has none."""
     return int((part.metadata or {}).get(b"PARQUET:field_id", b"-1"))
 
 
@@ -243,7 +243,7 @@ def _is_known(kind: pa.DataType) -> bool:
 
 
 def check_format(form: object) -> str | None:
-    """Raises: UsageError for anything but a format whose files can be brought, or None."""
+    """Raises: UsageError for anything but None or a format whose files can be imported."""
     if form is not None and form not in FORMATS:
         raise UsageError(f"format is one of {', '.join(map(repr, FORMATS))}, not {form!r}")
     return form

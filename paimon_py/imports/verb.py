@@ -1,4 +1,4 @@
-"""Bring the files of a directory into a table, by reference or as copies, each once."""
+"""Imports the files of a directory into a table, by reference or as copies, each file once."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ _SHOWN = 5
 
 
 class ImportRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be imported, and how; see `Catalog.import_files`.
+    """What to import, and how; see `Catalog.import_files`.
 
     Attributes:
         source: a directory or file.
-        format: what the files are; None: their names say.
-        partition_by: keys, perhaps with types; None: directories say.
-        copy: rows are written anew; else files stay where they are.
-        dry_run: nothing is done.
-        primary_key, table_options: of a new table.
-        options: of the store of the source.
+        format: the file format; None: determined by the file names.
+        partition_by: keys, optionally with types; None: determined by the names of directories.
+        copy: rows are copied; otherwise the files stay in place.
+        dry_run: nothing is changed.
+        primary_key, table_options: settings of a new table.
+        options: options of the store of the source.
     """
 
     source: str
@@ -70,11 +70,11 @@ class ImportRequest(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_format(self.format)
         if not self.source:
-            raise UsageError("import_files takes a directory, '' is none")
+            raise UsageError("import_files takes a directory, not ''")
 
 
 class TablesOfCatalog(Protocol):
-    """Opens and makes tables."""
+    """Opens and creates tables."""
 
     @property
     def warehouse(self) -> str:
@@ -87,7 +87,7 @@ class TablesOfCatalog(Protocol):
         self, name: str, schema: Schema, *, primary_key: NameList, partition_by: NameList, options: Mapping[str, str],
         exist_ok: bool,
     ) -> Table:  # fmt: skip
-        """Make a table."""
+        """Create a table."""
 
 
 def import_files(
@@ -167,37 +167,37 @@ def _create(catalog: TablesOfCatalog, name: str, layout: Layout, asked: ImportRe
 
 
 def check_source(url: str, place: str, warehouse: str, table: Table | None) -> None:
-    """Refuse directories in which files of others would go with a table or database.
+    """Refuse directories where dropping a table or database would delete the source files.
 
     Raises: UsageError
     """
     if "," in url or shown_url(url) != url:
-        raise UsageError(f"{shown_url(url)!r} cannot be named in a table: it has a comma, a user or a query; copy=True")
+        raise UsageError(f"{shown_url(url)!r} cannot be referenced: it has a comma, a user or a query; use copy=True")
     below = place.removeprefix(warehouse.rstrip("/") + "/")
     if below != place and below.partition("/")[0].endswith(DATABASE_SUFFIX):
         raise UsageError(
-            f"{place} lies in a database of the warehouse, whose drop would delete it: copy=True writes the rows anew"
+            f"{place} is in a database of the warehouse, whose drop would delete it: copy=True copies the rows"
         )
     own = () if table is None else declared_roots(table.options.get(PATHS))
     for root in own:
         if f"{root}/".startswith(f"{url}/") or f"{url}/".startswith(f"{root}/"):
-            raise UsageError(f"{url} and {root}, where new files go ({PATHS}), must be apart; or copy=True")
+            raise UsageError(f"{url} and {root}, where new files are written ({PATHS}), must not overlap; or copy=True")
 
 
 def check_table(schema: TableSchema) -> None:
-    """Raises: UnsupportedError for a table that takes no files of others."""
+    """Raises: UnsupportedError for a table that cannot reference foreign files."""
     options = Options(schema.options)
     tracked = [name for name in _UNSUITED if options.get_bool(name)]
     if schema.primary_keys or bucket_mode(schema) is not BucketMode.NONE or tracked:
         what = "a primary key" if schema.primary_keys else tracked[0] if tracked else "buckets"
         raise UnsupportedError(
-            f"files of others are not files of a table with {what}: copy=True writes their rows",
+            f"a table with {what} cannot reference foreign files: copy=True copies their rows",
             feature="import by reference",
         )
 
 
 def _live(table: Table | None) -> set[str]:
-    """URLs of the files outside that the latest snapshot names."""
+    """URLs of the external files of the latest snapshot."""
     latest = None if table is None else table._root.latest()
     if table is None or latest is None or not referenced_paths(table._newest.options):
         return set()
@@ -211,7 +211,7 @@ def commit_files(
 ) -> CommitResult:  # fmt: skip
     """Commit files.
 
-    `source`: the directory, and what was brought before. `version`: what of a table of another format is brought.
+    `source`: the directory, and the earlier imports. `version`: the imported version of a table of another format.
     """
     url, settled = source
     if not is_copy:
@@ -233,7 +233,7 @@ def commit_files(
 
 
 def _with_external_path(table: Table, url: str) -> Table:
-    """The table with a directory in which files may be referenced, and are never deleted."""
+    """The table with an external directory whose files may be referenced, and are never deleted."""
     there = referenced_paths(table._newest.options)
     if url not in there:
         table.alter(SetOption(REFERENCED, ",".join((*there, url))))
@@ -278,7 +278,7 @@ def _stream(file: SourceFile, layout: Layout) -> pa.RecordBatchReader:
 
 
 def _references(table: OpenTable, files: Sequence[SourceFile], layout: Layout, tally: ProgressCounter) -> Changes:
-    """Changes that name files where they are; nothing is written."""
+    """Changes that reference files in place; nothing is written."""
     now = table.root.env.clock.local_millis()
     types = [field.type for field in table.schema.fields]
     unknown = stats_of([ColumnBounds() for _ in types], types, [StatsMode("none") for _ in types])
@@ -301,6 +301,6 @@ def _references(table: OpenTable, files: Sequence[SourceFile], layout: Layout, t
 
 
 def reference_name(url: str, form: str) -> str:
-    """The name under which a table knows a file of others: the same in each import, and of no other file."""
+    """The name of a foreign file in a table: unique, and the same in each import."""
     digits = hashlib.sha256(url.encode()).hexdigest()
     return f"data-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}-0.{form}"

@@ -1,5 +1,5 @@
-"""SQL over the tables of a catalog, carried out by DuckDB.
+"""Runs SQL over the tables of a catalog with DuckDB.
 
-`time_travel` rewrites states of tables, `statement` finds the tables of a query, `session` is one DuckDB that reads
-them, `query` is what a caller holds.
+`time_travel` rewrites time travel clauses, `statement` finds the tables of a query, `session` is a DuckDB connection
+that reads them, `query` is the object that a caller gets.
 """

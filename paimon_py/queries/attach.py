@@ -1,4 +1,4 @@
-"""Tables of a catalog as views of a DuckDB connection of the caller's own."""
+"""Attaches tables of a catalog to the caller's DuckDB connection, as views."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def attach_tables(connection: duckdb.DuckDBPyConnection, tables: Iterable[tuple[str, str, Table]]) -> list[str]:
-    """Make each table a view `database.table`; databases become schemas. A view that is there is replaced.
+    """Create a view `database.table` for each table; databases become schemas. Existing views are replaced.
 
     Args:
-        tables: database, name, and the table.
+        tables: for each table, its database, its name and the table itself.
 
     Returns: the names of the views.
     """
@@ -32,7 +32,7 @@ def attach_tables(connection: duckdb.DuckDBPyConnection, tables: Iterable[tuple[
 
 
 def check_connection(given: Any) -> None:
-    """Make sure that a caller gives a connection.
+    """Check that the argument is a DuckDB connection.
 
     Raises: UsageError
     """
@@ -41,12 +41,12 @@ def check_connection(given: Any) -> None:
 
 
 def check_names(names: Sequence[str] | None) -> None:
-    """Make sure that databases are a list of names, or nothing.
+    """Check that databases are a list of names, or None.
 
     Raises: UsageError
     """
     if names is not None and (isinstance(names, str) or not all(isinstance(name, str) for name in names)):
-        raise UsageError(f"databases is a list of names, such as ['shop'], not {names!r}")
+        raise UsageError(f"databases must be a list of names, such as ['shop'], not {names!r}")
 
 
 def _quote(name: str) -> str:

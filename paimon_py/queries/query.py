@@ -1,4 +1,4 @@
-"""A query over tables of a catalog, read when rows are asked for."""
+"""A query over tables of a catalog, which runs when its rows are requested."""
 
 from __future__ import annotations
 
@@ -25,22 +25,21 @@ class TableOpener(Protocol):
     """Opens the tables of a catalog."""
 
     def table(self, name: str) -> Any:
-        """A table by its full name; system tables and branches, too."""
+        """Open a table, a system table or a branch by its full name."""
 
 
 @with_location(lambda query: query._place)
 class SqlQuery:
-    """The rows that a SQL query gives. Nothing is read before rows are asked for, and each call reads anew.
+    """The result of a SQL query. Nothing is read before rows are requested, and each call runs the query again.
 
-    All calls read the same states of the tables: those that were the latest when the query was made, or those that it
-    names.
+    All calls read the same states of the tables: the latest when the query was created, or those that it specifies.
     """
 
     def __init__(
         self, text: str, tables: Sequence[tuple[NamedTable, Rows]], *, parameters: Parameters, database: str | None,
         settings: Mapping[str, str], spill: str, place: str,
     ) -> None:  # fmt: skip
-        """`Catalog.sql` makes it."""
+        """Created by `Catalog.sql`."""
         self._text, self._tables, self._parameters, self._database = text, tables, parameters, database
         self._settings, self._spill, self._place = settings, spill, place
         with self._session() as session:
@@ -48,19 +47,19 @@ class SqlQuery:
 
     @property
     def schema(self) -> pa.Schema:
-        """Names and types of the columns, as DuckDB gives them."""
+        """Names and types of the columns, as DuckDB reports them."""
         return self._schema
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream; what is not asked for any more is not read.
+        """The rows as a stream; rows after the last one requested are not read.
 
-        Cost: in memory what DuckDB takes for sorting and grouping (its setting `memory_limit`; the rest is spilled)
+        Cost: the memory that DuckDB uses for sorting and grouping (its setting `memory_limit`; the rest is spilled)
             and a few batches of each table.
 
         Raises:
-            UsageError: a value that a cast or function of the query refuses.
-            ResourceError: memory and room to spill ran out.
-            PaimonError: as reading a table does; the last three while the stream is read.
+            UsageError: a cast or function of the query rejects a value.
+            ResourceError: memory and space to spill ran out.
+            PaimonError: as for reading a table. All three may also be raised while the stream is read.
         """
         return pa.RecordBatchReader.from_batches(self._schema, self._rows())
 
@@ -92,7 +91,7 @@ class SqlQuery:
         return rows
 
     def explain(self) -> str:
-        """How DuckDB carries the query out, with the columns and conditions that go into each scan."""
+        """DuckDB's plan for the query, with the columns and conditions pushed down into each scan."""
         with self._session() as session:
             return session.explain(self._text, self._parameters)
 
@@ -125,9 +124,9 @@ def open_query(
     catalog: TableOpener, text: str, *, parameters: Parameters, database: str | None, settings: Mapping[str, str],
     spill: str, place: str,
 ) -> SqlQuery:  # fmt: skip
-    """A query over the tables of a catalog, with the states of its tables looked up.
+    """Open a query over the tables of a catalog, and look up the states of its tables.
 
-    Cost: a plan's metadata for each table that the query names: its schema and its latest snapshot.
+    Cost: reads the schema and the latest snapshot of each table in the query.
 
     Raises: as `Catalog.sql`
     """
@@ -144,7 +143,7 @@ def open_query(
 
 
 def _rows_of(table: Any, named: NamedTable) -> Rows:
-    """The scan of a table; of the latest snapshot if the query names no state."""
+    """The scan of a table; of the latest snapshot if the query specifies no state."""
     options = {} if named.limit is None else {"limit": named.limit}
     if named.state is not None:
         found: Rows = table.scan(**_travel(named.state), **options)
@@ -171,4 +170,4 @@ def check_parameters(given: object) -> Parameters:
         return dict(given)
     if isinstance(given, (list, tuple)):
         return list(given)
-    raise UsageError(f'parameters are a list of values for ? or a mapping for $name, not {given!r}')
+    raise UsageError(f'parameters must be a list of values for ? or a mapping for $name, not {given!r}')

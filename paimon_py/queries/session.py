@@ -1,4 +1,4 @@
-"""One DuckDB in memory that reads tables of a catalog and nothing else: no files and no variables of Python."""
+"""An in-memory DuckDB connection that can read only tables of a catalog: no files and no Python variables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Parameters = Sequence[object] | Mapping[str, object] | None
 """Values of `?`, `$1` or `$name` in a query."""
 
 RELEASE = (2, 0)
-"""The first release of DuckDB whose queries with parameters are streams."""
+"""The first release of DuckDB that streams queries with parameters."""
 _BATCH_ROWS = 65_536
 _SETTING = re.compile(r"[A-Za-z_]\w*")
 _LOCKED = (
@@ -60,9 +60,9 @@ class Session:
     """A connection, closed at the end of a `with`. One thread at a time uses it."""
 
     def __init__(self, settings: Mapping[str, str], spill: str) -> None:
-        """`settings`: of DuckDB, by name; `spill`: a directory that DuckDB makes when memory is full, and removes.
+        """`settings`: DuckDB settings; `spill`: a directory that DuckDB creates when memory is full, and removes.
 
-        Raises: UsageError for settings that DuckDB does not take; UnsupportedError as `driver`.
+        Raises: UsageError for settings that DuckDB rejects; UnsupportedError as `driver`.
         """
         self._driver = driver()
         self.connection: duckdb.DuckDBPyConnection = self._driver.connect(":memory:")
@@ -71,7 +71,7 @@ class Session:
         with self.translate_errors("settings"):
             for name, value in {"temp_directory": spill, **settings}.items():
                 if not _SETTING.fullmatch(name) or not isinstance(value, (str, int, bool)):
-                    raise UsageError(f"settings of DuckDB are names and texts, not {name!r}: {value!r}")
+                    raise UsageError(f"settings of DuckDB must be names and strings, not {name!r}: {value!r}")
                 self._run(f"SET {name} = {_literal(str(value))}")
             for statement in _LOCKED:
                 self._run(statement)
@@ -85,40 +85,40 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End what still runs."""
+        """Close the connection and cancel running queries."""
         self.connection.close()
 
     def parse(self, query: str) -> dict[str, Any]:
-        """The syntax tree of a query, as DuckDB writes it in JSON.
+        """The syntax tree of a query, in DuckDB's JSON form.
 
-        Raises: UsageError for what is not SQL, UnsupportedError for statements that do not only read.
+        Raises: UsageError if it is not SQL, UnsupportedError for statements that do more than read.
         """
         with self.translate_errors("sql"):
             for statement in self.connection.extract_statements(query):
                 kind = statement.type.name.upper()
                 if kind != "SELECT":
                     way = f"; {_WAYS[kind]}" if kind in _WAYS else ""
-                    raise UnsupportedError(f"sql reads and does nothing else, {kind} is refused{way}", feature=kind)
+                    raise UnsupportedError(f"sql only reads tables, {kind} is refused{way}", feature=kind)
             tree: dict[str, Any] = json.loads(self._ask("SELECT json_serialize_sql(?)", [query]))
             if tree.get("error"):
                 raise UsageError(f"sql: {tree.get('error_message')}")
         return tree
 
     def unparse(self, tree: Mapping[str, Any]) -> str:
-        """The text of a syntax tree."""
+        """The SQL text of a syntax tree."""
         with self.translate_errors("sql"):
             return str(self._ask("SELECT json_deserialize_sql(?)", [json.dumps(tree)]))
 
     def add(self, database: str, view: str, rows: Rows) -> None:
-        """Make rows a view; they are read as often as a query does.
+        """Create a view over rows, which are read each time a query reads the view.
 
-        Raises: UnsupportedError for columns that DuckDB cannot tell apart.
+        Raises: UnsupportedError for columns that DuckDB cannot distinguish.
         """
         names = [name.lower() for name in rows.schema.names]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise UnsupportedError(
-                f"sql cannot read {database}.{view}: DuckDB compares names without their case, and it has several"
+                f"sql cannot read {database}.{view}: DuckDB ignores the case of names, and the table has several"
                 f" columns {twice[0]!r}", feature="names that differ in case",
             )  # fmt: skip
         self._count += 1
@@ -129,13 +129,13 @@ class Session:
             self._run(f"CREATE VIEW {_quote(database)}.{_quote(view)} AS SELECT * FROM {source}")
 
     def use(self, database: str) -> None:
-        """Look tables without a database up in this one."""
+        """Use this database for tables without one."""
         with self.translate_errors("sql"):
             self._run(f"CREATE SCHEMA IF NOT EXISTS {_quote(database)}")
             self.connection.execute(f"SET schema = {_literal(_quote(database))}").fetchall()
 
     def schema(self, query: str, parameters: Parameters) -> pa.Schema:
-        """Names and types of the columns that a query gives. Cost: no row is read."""
+        """Names and types of the result columns of a query. Cost: no row is read."""
         with self.translate_errors("sql"):
             relation = self.connection.sql(query, params=parameters)
             names = relation.columns
@@ -143,20 +143,20 @@ class Session:
         return pa.schema(list(zip(names, types, strict=True)))
 
     def explain(self, query: str, parameters: Parameters) -> str:
-        """How DuckDB carries a query out. Cost: no row is read."""
+        """DuckDB's plan for a query. Cost: no row is read."""
         with self.translate_errors("sql"):
             return "\n".join(row[1] for row in self.connection.execute(f"EXPLAIN {query}", parameters).fetchall())
 
     def batches(self, query: str, parameters: Parameters) -> Iterator[pa.RecordBatch]:
-        """The rows that a query gives, as they come."""
+        """The result rows of a query, as a stream."""
         with self.translate_errors("sql"):
             yield from self.connection.sql(query, params=parameters).to_arrow_reader(_BATCH_ROWS)
 
     @contextmanager
     def translate_errors(self, what: str) -> Iterator[None]:
-        """The door of DuckDB: what reading tables raised comes out as it was, errors of DuckDB become errors of ours.
+        """Re-raise errors from reading tables unchanged, and translate errors of DuckDB to PaimonErrors.
 
-        Raises: ResourceError where memory or room to spill ran out, UsageError for all else that DuckDB refuses.
+        Raises: ResourceError if memory or space to spill ran out, UsageError for all other errors of DuckDB.
         """
         try:
             yield
@@ -169,7 +169,7 @@ class Session:
             if isinstance(error, self._driver.OutOfMemoryException) or "Out of Memory Error" in text:
                 raise ResourceError(f"{what}: {text}") from error
             if isinstance(error, self._driver.PermissionException):
-                text += "; sql reads the tables of the catalog, and no files"
+                text += "; sql reads only the tables of the catalog, not files"
             raise UsageError(f"{what}: {text}") from error
 
     def _run(self, statement: str) -> None:
@@ -180,14 +180,14 @@ class Session:
 
 
 class _WatchedDataset(ScanDataset):
-    """A dataset that keeps what reading it raised: DuckDB passes on a text."""
+    """A dataset that records errors while it is read, since DuckDB passes on only their text."""
 
     def __init__(self, rows: Rows, failures: list[BaseException]) -> None:
         super().__init__(rows)
         self._failures = failures
 
     def scanner(self, *args: Any, **kwargs: Any) -> Any:
-        """Read some columns; what fails while reading is kept."""
+        """Read some columns; errors while reading are recorded."""
         try:
             return _WatchedScanner(super().scanner(*args, **kwargs), self._failures)
         except PaimonError as error:
@@ -196,7 +196,7 @@ class _WatchedDataset(ScanDataset):
 
 
 class _WatchedScanner:
-    """A scanner as DuckDB uses one."""
+    """The part of Arrow's scanner interface that DuckDB uses."""
 
     def __init__(self, scanner: ScanScanner, failures: list[BaseException]) -> None:
         self._scanner, self._failures = scanner, failures
@@ -223,5 +223,5 @@ def _literal(text: str) -> str:
 
 
 def _first_part(message: str) -> str:
-    """What DuckDB says, without the traces of Python that it repeats."""
+    """DuckDB's message, without the Python tracebacks that it repeats."""
     return message.partition(" Detail: Python exception")[0].strip()

@@ -1,4 +1,4 @@
-"""The tables that a query names, found in the syntax tree that DuckDB makes of it."""
+"""Finds the tables of a query in DuckDB's syntax tree."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.queries.time_travel import NamedState, split_name
 
 _RESERVED = frozenset({"memory", "temp", "system", "pg_catalog", "information_schema"})
-"""Names of catalogs and schemas of DuckDB: a database of these names could not be told from them."""
+"""Names of DuckDB's own catalogs and schemas: a database with such a name would be ambiguous."""
 _NARROWING = ("where_clause", "group_expressions", "group_sets", "having", "sample", "qualify")
-"""Parts of a query that need more rows than they give."""
+"""Parts of a query that read more rows than they return."""
 _PLAIN = frozenset({"STAR", "COLUMN_REF", "VALUE_CONSTANT"})
 
 
 class NamedTable(msgspec.Struct, frozen=True):
-    """A table as a query names it.
+    """A table in a query.
 
     Attributes:
-        database, table: its names; of system tables with `$`.
-        view: the name of the view that stands for it in its database.
-        state: the state that is read, None for the latest.
-        limit: the most rows of it that the query needs; None if all may count.
+        database, table: its names; for system tables with `$`.
+        view: the name of the view that represents it in its database.
+        state: the state to read, None for the latest.
+        limit: the maximum number of its rows that the query needs; None if it may need all.
     """
 
     database: str
@@ -40,15 +40,15 @@ class NamedTable(msgspec.Struct, frozen=True):
 
 
 def find_tables(tree: dict[str, Any], database: str | None) -> tuple[list[NamedTable], bool]:
-    """The tables of a statement, each once, and whether the tree was changed: names with states became plain names.
+    """The distinct tables of a statement, and whether the tree was changed: names with states became plain names.
 
     Args:
-        tree: what `json_serialize_sql` gives; changed in place.
-        database: where tables without a database are.
+        tree: the result of `json_serialize_sql`; changed in place.
+        database: the database of tables without one.
 
     Raises:
-        UsageError: a table without a database, or with more than that.
-        UnsupportedError: statements that show, names that differ in case alone.
+        UsageError: a table name without a database, or with more than two parts.
+        UnsupportedError: SHOW statements, or names that differ only in case.
     """
     statements = tree["statements"]
     if len(statements) != 1:
@@ -64,7 +64,7 @@ def find_tables(tree: dict[str, Any], database: str | None) -> tuple[list[NamedT
         key = f"{named.database}.{named.view}".lower()
         if found.setdefault(key, named) != named:
             raise UnsupportedError(
-                f"sql cannot tell {found[key].name!r} from {named.name!r}: DuckDB compares names without their case",
+                f"sql cannot distinguish {found[key].name!r} and {named.name!r}: DuckDB ignores the case of names",
                 feature="names that differ in case",
             )
     if len(found) == 1:
@@ -74,7 +74,7 @@ def find_tables(tree: dict[str, Any], database: str | None) -> tuple[list[NamedT
 
 
 def _references(node: Any, hidden: frozenset[str]) -> Iterator[dict[str, Any]]:
-    """Every mention of a table, but for names that a WITH clause gives; these hide tables of no database."""
+    """All references to tables, except to names of a WITH clause, which hide tables without a database."""
     if isinstance(node, list):
         for each in node:
             yield from _references(each, hidden)
@@ -111,7 +111,7 @@ def _named_table(reference: dict[str, Any], database: str | None) -> NamedTable:
         raise UsageError(f"a table is named database.table, got {table}; database= says where names without one are")
     if schema.lower() in _RESERVED:
         raise UnsupportedError(
-            f"sql cannot read tables of the database {schema!r}: DuckDB keeps the name for itself",
+            f"sql cannot read tables of the database {schema!r}: DuckDB reserves the name",
             feature="database name",
         )
     clause = reference.get("at_clause")
@@ -122,19 +122,19 @@ def _named_table(reference: dict[str, Any], database: str | None) -> NamedTable:
 
 
 def _state_of(clause: dict[str, Any], table: str) -> NamedState:
-    """The state that a clause `AT (VERSION => 3)` of DuckDB says."""
+    """The state in a DuckDB clause such as `AT (VERSION => 3)`."""
     literal = clause["expr"].get("literal") or {}
     unit, value = clause["unit"].upper(), literal.get("text")
     if unit not in ("VERSION", "TIMESTAMP") or value is None:
         raise UsageError(
-            f"the state of {table} is AT (VERSION => 3), AT (VERSION => 'tag') or AT (TIMESTAMP => '2024-01-31'),"
-            " with a plain value"
+            f"the state of {table} must be AT (VERSION => 3), AT (VERSION => 'tag') or AT (TIMESTAMP => '2024-01-31'),"
+            " with a literal"
         )
     return NamedState(unit, str(value), literal.get("kind") == "INTEGER")
 
 
 def _rename(reference: dict[str, Any], named: NamedTable) -> None:
-    """Put the view in the place of the table; columns are still found by the name of the table."""
+    """Replace the table by its view; columns can still be qualified by the name of the table."""
     reference["alias"] = reference["alias"] or named.table
     reference["table_name"], reference["at_clause"] = named.view, None
     if "qualified_name" in reference:
@@ -142,7 +142,7 @@ def _rename(reference: dict[str, Any], named: NamedTable) -> None:
 
 
 def _limit(node: dict[str, Any]) -> int | None:
-    """The most rows of its one table that a query needs: of `SELECT columns FROM t LIMIT n`, and of no other."""
+    """The maximum number of rows that a query needs; only for queries like `SELECT columns FROM t LIMIT n`."""
     source = node.get("from_table") or {}
     if node.get("type") != "SELECT_NODE" or source.get("type") != "BASE_TABLE" or source.get("sample"):
         return None

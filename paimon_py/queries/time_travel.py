@@ -1,6 +1,6 @@
-"""States of tables in SQL text: `t FOR VERSION AS OF 3` becomes a name that carries the state.
+"""Time travel in SQL text: `t FOR VERSION AS OF 3` becomes a table name that contains the state.
 
-DuckDB knows no such clause, so that the state travels inside of the table's name until the names are looked up.
+DuckDB has no such clause, so the state is encoded in the table's name until the names are resolved.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class NamedState(msgspec.Struct, frozen=True):
     """A state of a table: `VERSION` with the id of a snapshot or the name of a tag, or `TIMESTAMP` with a time.
 
     Attributes:
-        unit: what `value` is.
-        value: as it stands in the query.
-        is_number: whether the query has a number and no text.
+        unit: `VERSION` or `TIMESTAMP`.
+        value: the value in the query.
+        is_number: whether the value is a number and not a string.
     """
 
     unit: str
@@ -41,12 +41,12 @@ class NamedState(msgspec.Struct, frozen=True):
 
 
 def mark_name(name: str, state: NamedState) -> str:
-    """A name of a table that carries a state."""
+    """A table name with an encoded state."""
     return _MARK.join((name, state.unit, "1" if state.is_number else "", state.value))
 
 
 def split_name(name: str) -> tuple[str, NamedState | None]:
-    """The name of a table, and the state that it carries."""
+    """The plain name of a table, and the state encoded in it."""
     table, mark, rest = name.partition(_MARK)
     if not mark:
         return table, None
@@ -55,17 +55,17 @@ def split_name(name: str) -> tuple[str, NamedState | None]:
 
 
 def with_states_in_names(query: str) -> str:
-    """The query with each `t FOR VERSION AS OF …` and `t FOR TIMESTAMP AS OF …` inside the name of its table.
+    """The query with each `t FOR VERSION AS OF …` and `t FOR TIMESTAMP AS OF …` encoded in the name of its table.
 
-    `FOR` may be left out, as in Spark; an alias stands behind the clause.
+    `FOR` is optional, as in Spark; an alias follows the clause.
 
-    Raises: UsageError for a state that is neither a number nor text.
+    Raises: UsageError for a state that is neither a number nor a string.
     """
     if _MARK in query:
-        raise UsageError("a query holds no control characters")
+        raise UsageError("a query must not contain control characters")
     tokens = [(match.lastgroup if match.lastgroup != "tag" else "text", match[0]) for match in _TOKEN.finditer(query)]
     parts: list[str] = []
-    at, named = 0, -1  # the part that is the last name
+    at, named = 0, -1  # `named`: the token of the last name
     while at < len(tokens):
         kind, text = tokens[at]
         clause = _clause(tokens, at) if kind == "word" and named >= 0 else None
@@ -82,7 +82,7 @@ def with_states_in_names(query: str) -> str:
 
 
 def _clause(tokens: Sequence[tuple[str | None, str]], start: int) -> tuple[NamedState, int] | None:
-    """The state that a clause says which begins at a token, and the place behind it; None if none begins there."""
+    """The state in a clause that begins at a token, and the position after it; None if no clause begins there."""
     seen = [at for at in range(start, min(start + 24, len(tokens))) if tokens[at][0] != "space"]
     words = [tokens[at][1].lower() for at in seen[:4]]
     skipped = 1 if words[:1] == ["for"] else 0

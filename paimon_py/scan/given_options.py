@@ -14,7 +14,7 @@ from paimon_py.scan.incremental import INCREMENTAL
 from paimon_py.spec.blobs import AS_DESCRIPTOR
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.supported import check_readable
+from paimon_py.spec.supported import check_scannable
 
 _OF_SCANS = frozenset(("scan", *INCREMENTAL, "incremental-between-scan-mode", "incremental-between-tag-to-snapshot"))
 """What options of a single scan that choose a state or a span begin with; the others change the table's own."""
@@ -30,7 +30,7 @@ def with_options(schema: TableSchema, options: Mapping[str, str] | None) -> Tabl
     dynamic = {name: text for name, text in given.items() if name == _BUCKET or name.partition(".")[0] not in _OF_SCANS}
     found = msgspec.structs.replace(schema, options={**schema.options, **dynamic})
     if dynamic:
-        check_readable(found)
+        check_scannable(found)
     return found
 
 

@@ -20,7 +20,7 @@ from paimon_py.codec.binary_row import decode_at
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.codec.columns import Ints, Mask, distinct_integers, from_numpy
 from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
-from paimon_py.errors import UnsupportedError
+from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.expr.arrow import pinned_values
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds, may_match
@@ -248,7 +248,7 @@ def key_columns(entries: EntryColumns, rows: str, schema: TableSchema, schema_of
     """
     wanted = [field.type for field in schema.key_fields]
     ids = entries.schema_id
-    older = [number for number in distinct_integers(ids).tolist() if not _same_types(schema_of(number), wanted)]
+    older = [number for number in distinct_integers(ids).tolist() if not _same_key(schema_of(number), schema)]
     if not older:
         buffer, starts = entries.rows(rows)
         return decode_at(buffer, starts, wanted)
@@ -256,7 +256,7 @@ def key_columns(entries: EntryColumns, rows: str, schema: TableSchema, schema_of
     places = []
     for number in [None, *older]:
         picked = np.flatnonzero(~np.isin(ids, older) if number is None else ids == number)
-        types = wanted if number is None else [field.type for field in schema_of(number).key_fields]
+        types = wanted if number is None else _key_types(schema_of(number), schema)
         buffer, starts = entries.take(picked).rows(rows)
         columns = decode_at(buffer, starts, types)
         parts.append([cast(column, kind, to) for column, kind, to in zip(columns, types, wanted, strict=True)])
@@ -266,14 +266,28 @@ def key_columns(entries: EntryColumns, rows: str, schema: TableSchema, schema_of
     return [pa.concat_arrays(column).take(order) for column in zip(*parts, strict=True)]
 
 
+def _key_types(written: TableSchema, schema: TableSchema) -> list[DataType]:
+    """The types of the primary key in another version of the schema.
+
+    Raises: CorruptionError if the key had other columns, which no release allows: rows would be merged by another key.
+    """
+    if [field.id for field in written.key_fields] != [field.id for field in schema.key_fields]:
+        raise CorruptionError(
+            f"schema {written.id} has the primary key {list(written.primary_keys)}, and schema {schema.id} has "
+            f"{list(schema.primary_keys)}: the primary key of a table never changes"
+        )
+    return [field.type for field in written.key_fields]
+
+
 def _same_keys(schema: TableSchema, keys: Sequence[Field]) -> bool:
     """Whether the columns had the same types in another version of the schema."""
     types = {field.id: _bare(field.type) for field in schema.fields}
     return all(types.get(field.id) == _bare(field.type) for field in keys)
 
 
-def _same_types(schema: TableSchema, wanted: Sequence[DataType]) -> bool:
-    return [_bare(field.type) for field in schema.key_fields] == [_bare(kind) for kind in wanted]
+def _same_key(written: TableSchema, schema: TableSchema) -> bool:
+    one, other = ([(field.id, _bare(field.type)) for field in each.key_fields] for each in (written, schema))
+    return one == other
 
 
 def _bare(kind: DataType) -> tuple[object, ...]:

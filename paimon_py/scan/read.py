@@ -6,7 +6,7 @@ Source: format.md §17; Java `MergeFileSplitRead`, `RawFileSplitRead`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,7 +21,7 @@ from paimon_py.expr.arrow import Filter
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
 from paimon_py.files.constant_columns import ConstantColumns
-from paimon_py.files.deletion_filter import alive, check_fits, select_rows
+from paimon_py.files.deletion_filter import alive, check_fits, dead_as_deletes, select_rows
 from paimon_py.files.file_index import has_index
 from paimon_py.files.meter import Meter
 from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
@@ -194,16 +194,20 @@ class _SplitReader:
         if request.first_rows is not None:
             self._raw_rows = min(self._raw_rows, max(_FEW_ROWS, request.first_rows))
         self._beyond = request.beyond if split.since is None else None
+        self._shows_dead = False
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         if is_distant(self._root.path):
-            files = (file for section in self._split.sections for file in self._files_to_open(section))
-            self._ahead.foresee((file.external_path or self._files.path(file), file.size_bytes) for file in files)
+            self.fetch_ahead(file for section in self._split.sections for file in self._files_to_open(section))
         for section in self._split.sections:
             for batch in self._living(section):
                 if self._meter is not None:
                     self._meter.rows_merged += batch.num_rows
                 yield keep(batch, self._request.mask)
+
+    def fetch_ahead(self, files: Iterable[DataFile]) -> None:
+        """Say which files will be read, in this order, so that their parts can be fetched before they are needed."""
+        self._ahead.foresee((file.external_path or self._files.path(file), file.size_bytes) for file in files)
 
     def _files_to_open(self, section: Section) -> Sequence[DataFile]:
         """The files of a section that will be opened, unless an index or a limit makes that unnecessary."""
@@ -314,7 +318,10 @@ class _SplitReader:
                 batch_rows=batch_rows, predicate=asked.predicate, rows=asked.rows, meter=self._meter
             )
             dead = self._dead.get(file.name)
-            rows = alive(pieces, dead) if asked.rows is None else select_rows(pieces, asked.rows)
+            if self._shows_dead and dead is not None:
+                rows = dead_as_deletes(pieces, dead)
+            else:
+                rows = alive(pieces, dead) if asked.rows is None else select_rows(pieces, asked.rows)
             yield from self._stamps.complete(file, fields, rows)
 
     def _reader(self, file: DataFile, fields: Sequence[Field], *, by_page: bool = False) -> FileReader:
@@ -361,6 +368,31 @@ class _SplitReader:
         if since is not None:
             return self._root.missing_changes(since, last, error)
         return self._root.missing(Base(last), error)
+
+
+class PartReader:
+    """Reads the runs of a split with one section, for a merge with the runs of other partitions.
+
+    Rows that a deletion vector marks dead come as deletes: the row that replaced them may have been a delete, which no
+    file needs within the partition, but older partitions do.
+
+    Source: Java `ExposeDeletionKeyValueReader`.
+    """
+
+    def __init__(self, root: TableRoot, request: Request, part: Split, meter: Meter | None) -> None:
+        """`request`: its condition is on keys alone, since rows of other splits may have the same keys."""
+        self._reader = _SplitReader(root, request, part, meter)
+        self._reader._shows_dead = True
+        self._section = part.sections[0]
+        if is_distant(root.path):
+            self._reader.fetch_ahead(self._section.files)
+
+    def run(self, fields: Sequence[Field], files: Sequence[DataFile], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows of consecutive files in key order, deletes included; rows whose keys cannot match may be missing.
+
+        `fields`: with `_VALUE_KIND` if the part has deletion vectors.
+        """
+        return self._reader._run(self._section, fields, files, batch_rows)
 
 
 def _sorted_runs(section: Section) -> list[SortedRun]:

@@ -37,7 +37,7 @@ from paimon_py.scan.split_rows import SplitRows
 from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
 from paimon_py.spec.blobs import AS_DESCRIPTOR
 from paimon_py.spec.schema import ROW_ID, ROW_KIND_COLUMN, TableSchema
-from paimon_py.spec.supported import check_readable
+from paimon_py.spec.supported import check_scannable
 from paimon_py.spec.types import Field
 
 if TYPE_CHECKING:
@@ -207,6 +207,8 @@ class Scan(SplitRows[Split]):
             raise UsageError("a scan with order_by is read as a whole, by to_arrow() or to_reader()")
 
     def _require_own(self, split: Split) -> None:
+        if split.chained:
+            raise UsageError("the split merges branches of a chain table: read a split with the scan that made it")
         mine, others = (self._request.schema.id, self._root.branch), (split.schema_id, split.branch)
         if mine != others:
             raise UsageError(
@@ -276,7 +278,7 @@ class Scan(SplitRows[Split]):
         state = self._state if isinstance(self._extent, Travel) and not self._extent.is_latest else None
         if isinstance(state, FoundState) and state.snapshot is not None and state.snapshot.schema_id != schema.id:
             schema = like_given(self._root.schemas.get(state.snapshot.schema_id), self._table_schema)
-            check_readable(schema)
+            check_scannable(schema)
         return schema
 
     @lazy_property

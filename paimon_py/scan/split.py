@@ -72,14 +72,16 @@ class Split(Serializable, frozen=True, kw_only=True):
             file, with its kind in the column `_row_kind`. None: the rows are rows of the table.
         compared: the rows are the difference of two states; there are no sections.
         branch: the branch of the table that the rows belong to.
+        chained: rows of chain tables that are merged from several partitions and branches: sections, each as splits of
+            one partition of one branch; there are no other sections. Their rows get the values of `partition`.
     """
 
     kind: ClassVar[str] = "split"
-    edition: ClassVar[int] = 6
+    edition: ClassVar[int] = 7
     called: ClassVar[str] = "a split"
     again: ClassVar[str] = "plan the scan"
     inner: ClassVar[frozenset[str]] = frozenset(
-        ("compared", "dead_rows", "deletions", "only", "raw", "runs", "sections")
+        ("chained", "compared", "dead_rows", "deletions", "only", "raw", "runs", "sections")
     )
 
     snapshot_id: Count
@@ -92,10 +94,13 @@ class Split(Serializable, frozen=True, kw_only=True):
     since: Count | None = None
     compared: Compared | None = None
     branch: str = MAIN_BRANCH
+    chained: tuple[tuple[Split, ...], ...] = ()
 
     @property
     def runs(self) -> tuple[Split, ...]:
-        """The splits whose files are read: the compared ones, or the split itself."""
+        """The splits whose files are read: those that are compared or merged, or the split itself."""
+        if self.chained:
+            return tuple(part for parts in self.chained for part in parts)
         return (self,) if self.compared is None else (*self.compared.before, *self.compared.after)
 
     @property
@@ -122,7 +127,7 @@ class Split(Serializable, frozen=True, kw_only=True):
     @property
     def raw(self) -> bool:
         """Whether no merge is needed, so that `row_count` less the dead rows is exact."""
-        return self.compared is None and all(section.raw for section in self.sections)
+        return self.compared is None and not self.chained and all(section.raw for section in self.sections)
 
     def only(self, sections: Sequence[Section]) -> Split:
         """The split with some of its sections."""

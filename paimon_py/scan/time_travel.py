@@ -40,8 +40,6 @@ _HARMLESS = {
     "scan.bounded.watermark", "scan.fallback-branch", "scan.fallback-branch.read-fail-fast", "scan.primary-branch",
     "incremental-between-scan-mode", "incremental-between-tag-to-snapshot", "scan.bucket",
 }  # fmt: skip
-_DECISIVE = ("scan.fallback-snapshot-branch", "scan.fallback-delta-branch")
-"""Prefixes of stored options that would change what a batch read returns; other unknown ones serve streams."""
 _PLACES = {
     "scan.snapshot-id": "snapshot_id",
     "scan.tag-name": "tag",
@@ -111,7 +109,6 @@ def travel_of(
     }
     named = {name: value for name, value in given.items() if value is not None}
     options, stored = options or {}, stored or {}
-    _refuse(stored, _DECISIVE)
     chosen = _from_options(options, {**stored, **options}, placed=bool(named))
     if len(named) + (chosen is not None) > 1:
         names = ["timestamp" if name == "timestamp_millis" else name for name in named]

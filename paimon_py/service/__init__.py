@@ -1,7 +1,7 @@
-"""The maintenance runner: one process that looks after all tables of a warehouse, round after round.
+"""The maintenance runner: one process that maintains all tables of a warehouse, in rounds.
 
-`CareRunner(catalog, CareSettings(…)).run()` is what `paimon-py care` does. All of it are verbs of tables, which
-are safe beside writers, readers and other runners; nothing is kept outside the tables.
+`paimon-py care` runs `CareRunner(catalog, CareSettings(…)).run()`. It uses only methods of tables, which are safe with
+concurrent writers, readers and other runners; nothing is stored outside the tables.
 """
 
 from __future__ import annotations

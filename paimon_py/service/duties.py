@@ -1,4 +1,4 @@
-"""What is done for one table, step by step; each step is a verb that any process may repeat at any time."""
+"""The maintenance steps for one table; each step is a verb that any process may repeat at any time."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from paimon_py.table.table import Table
 
 
 class ByteBudget(msgspec.Struct):
-    """How many bytes compactions of a round may still read; None: any number. `is_fresh`: nothing was read yet."""
+    """The bytes that compactions of a round may still read; None: no limit. `is_fresh`: nothing was read yet."""
 
     left_bytes: int | None
     is_fresh: bool = True
 
     def take(self, tasks: Sequence[CompactionTask]) -> list[CompactionTask]:
-        """The first tasks that the budget has room for; at least one if nothing was read before."""
+        """The first tasks within the budget; at least one if nothing was read before."""
         chosen = []
         for task in tasks:
             size = task.size_bytes
@@ -40,7 +40,7 @@ class ByteBudget(msgspec.Struct):
         return chosen
 
     def spend(self, size_bytes: int) -> None:
-        """Note what is read."""
+        """Subtract bytes that are read."""
         self.is_fresh = False
         if self.left_bytes is not None:
             self.left_bytes = max(0, self.left_bytes - size_bytes)
@@ -52,7 +52,7 @@ class ByteBudget(msgspec.Struct):
 
 
 class MergedFiles(msgspec.Struct, frozen=True):
-    """Files and bytes that a compaction merged, and files that the budget left."""
+    """Files and bytes that a compaction merged, and the files left over because of the budget."""
 
     files: int
     size_bytes: int
@@ -60,10 +60,10 @@ class MergedFiles(msgspec.Struct, frozen=True):
 
 
 def compact_within(table: Table, backlog: MergedFiles, budget: ByteBudget, progress: Progress) -> MergedFiles:
-    """Compact what the budget has room for, the buckets with the most files first.
+    """Compact within the budget, the buckets with the most files first.
 
     Args:
-        backlog: what there is to compact, by the measures of the table.
+        backlog: the files to compact, according to the measures of the table.
 
     Raises: as `Table.compact`
     """
@@ -93,7 +93,7 @@ def compact_within(table: Table, backlog: MergedFiles, budget: ByteBudget, progr
 
 
 def merge_manifests(table: Table) -> None:
-    """Merge manifests where they have piled up more than commits leave."""
+    """Merge the manifests if there are more small ones than commits normally leave."""
     latest, schema = table._root.latest(), table._newest
     options = Options(schema.options)
     found, settings = manifest_facts(table._root, latest, options), ManifestSettings.of(options)
@@ -105,7 +105,7 @@ ExpiryStep = tuple[str, Callable[[], int]]
 
 
 def expiry_steps(table: Table, progress: Progress) -> list[ExpiryStep]:
-    """Everything that expires by the options of a table, and how many went by each step; the cheap steps first."""
+    """The expiry steps in the options of a table, each returning the number of expired items; cheap steps first."""
     options = Options(table._newest.options)
     steps: list[ExpiryStep] = []
     if options.find_duration("consumer.expiration-time") is not None:
@@ -121,7 +121,7 @@ def expiry_steps(table: Table, progress: Progress) -> list[ExpiryStep]:
 
 
 def _snapshots(table: Table, progress: Progress) -> int:
-    """Let snapshots expire until none may go: one call lets `snapshot.expire.limit` of them go."""
+    """Expire all snapshots that may expire: one call expires at most `snapshot.expire.limit` of them."""
     count = 0
     while gone := len(table.expire_snapshots(progress=progress).snapshot_ids):
         count += gone
@@ -129,6 +129,6 @@ def _snapshots(table: Table, progress: Progress) -> int:
 
 
 def delete_orphans(table: Table, older_than: timedelta, progress: Progress) -> int:
-    """Delete the orphans of a table; how many went."""
+    """Delete the orphan files of a table; returns their number."""
     found = table.remove_orphans(older_than=older_than, dry_run=False, progress=progress)
     return found.files - found.left_files

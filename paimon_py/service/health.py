@@ -1,4 +1,4 @@
-"""The health endpoint: whether a runner does its rounds, its numbers for Prometheus, and its last round as JSON."""
+"""The health endpoint: whether a runner completes its rounds, metrics for Prometheus, and the last round as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class HealthPage(msgspec.Struct, frozen=True):
-    """An answer: status, type and text."""
+    """A response: status, content type and text."""
 
     status: int
     content_type: str
@@ -24,7 +24,7 @@ class HealthPage(msgspec.Struct, frozen=True):
 
 
 def health_page(runner: CareRunner, path: str, now_millis: int) -> HealthPage:
-    """Answer one question: `/healthz` is 200 or 503, `/metrics` is for Prometheus, `/` is the state as JSON."""
+    """Respond to one request: `/healthz` is 200 or 503, `/metrics` is for Prometheus, `/` is the state as JSON."""
     state = runner.state
     if path == "/metrics":
         return HealthPage(200, "text/plain; version=0.0.4; charset=utf-8", runner.metrics.prometheus())
@@ -38,14 +38,14 @@ def health_page(runner: CareRunner, path: str, now_millis: int) -> HealthPage:
 
 
 class HealthServer:
-    """Answers GET requests about a runner, in threads of its own, until `close`."""
+    """Answers GET requests about a runner, in its own threads, until `close`."""
 
     def __init__(
         self, runner: CareRunner, host: str = "127.0.0.1", port: int = 0, *, clock: Clock, pool: Pool | None = None
     ) -> None:
-        """`port` 0: any that is free.
+        """`port` 0: any free port.
 
-        Raises: ResourceError if the port cannot be had.
+        Raises: ResourceError if the port is not available.
         """
 
         class _Answer(BaseHTTPRequestHandler):
@@ -61,21 +61,21 @@ class HealthServer:
                 self.wfile.write(data)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Nothing: probes come every few seconds."""
+                """Log nothing: probes come every few seconds."""
 
         try:
             self._server = ThreadingHTTPServer((host, port), _Answer)
         except OSError as error:
-            raise ResourceError(f"nobody can listen at {host}:{port}: {error}") from error
+            raise ResourceError(f"cannot listen at {host}:{port}: {error}") from error
         self._server.daemon_threads = True
         (pool or ThreadPool()).behind(self._server.serve_forever)
 
     @property
     def port(self) -> int:
-        """Where the server listens."""
+        """The port on which the server listens."""
         return int(self._server.server_address[1])
 
     def close(self) -> None:
-        """End: requests that are answered now are answered."""
+        """Stop the server after the current requests."""
         self._server.shutdown()
         self._server.server_close()

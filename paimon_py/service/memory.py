@@ -1,7 +1,7 @@
-"""Memory of a runner: how much it takes by default, and an allocator of Arrow that gives back what is free.
+"""Memory of a runner: its default limit, and an Arrow allocator that returns free memory to the system.
 
-Arrow chooses its allocator when it is loaded, by an environment variable, and for the whole process. So `paimon-py
-care` begins again with that variable; a runner inside another program leaves the allocator as it is.
+Arrow chooses its allocator from an environment variable when it is loaded, for the whole process. So `paimon-py care`
+restarts itself with that variable; a runner inside another program does not change the allocator.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import pyarrow as pa
 from paimon_py.memory import ReadText, memory_limit, read_text
 
 RUNNER_BYTES = 256 << 20
-"""What a runner takes on a machine whose process has no limit."""
+"""The memory of a runner if its process has no limit."""
 _ALLOCATOR = "ARROW_DEFAULT_MEMORY_POOL"
 
 Exec = Callable[[str, list[str], Mapping[str, str]], object]
 
 
 def runner_bytes(read: ReadText = read_text) -> int:
-    """The limit of the container, or what is enough for tables with files of the default size."""
+    """The memory limit of the container, or an amount that is enough for files of the default size."""
     return memory_limit(read) or RUNNER_BYTES
 
 
 def restart_frugally(environment: Mapping[str, str], begin: Exec = os.execve, system: str = os.name) -> None:
-    """Begin the process again with an allocator that gives free memory back early; return if it has one already.
+    """Restart the process with an allocator that returns free memory early; returns if it already has one.
 
-    Arrow's default (mimalloc) keeps what it once had: about 100 MB more at the peak of compactions. A user who sets
-    the variable chooses. On Windows a process that begins again is another one, so the allocator stays.
+    Arrow's default (mimalloc) keeps freed memory: about 100 MB more at the peak of compactions. If the user sets the
+    variable, it is not changed. On Windows a restarted process gets another id, so the allocator is not changed.
     """
     if _ALLOCATOR not in environment and system == "posix":
         begin(sys.executable, sys.orig_argv, {**environment, _ALLOCATOR: frugal_backend()})
@@ -46,7 +46,7 @@ def frugal_backend() -> str:
 
 
 def release_free_memory() -> None:
-    """Give memory that nothing uses back to the system, and let jemalloc do so from now on by itself."""
+    """Return unused memory to the system, and have jemalloc do so automatically from now on."""
     pool = pa.default_memory_pool()
     if pool.backend_name == "jemalloc":
         pa.jemalloc_set_decay_ms(0)

@@ -1,12 +1,13 @@
-"""Back-pressure: writers that leave compaction to a runner wait while it falls behind."""
+"""Back-pressure: writers that leave compaction to a runner wait if it falls behind."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from paimon_py.doctor.thresholds import RunLimits
-from paimon_py.errors import ResourceError, UsageError
+from paimon_py.errors import ResourceError
 from paimon_py.metrics.measures import measure_table
+from paimon_py.service.settings import check_duration
 from paimon_py.spec.options import Options
 from paimon_py.table.table import Table
 
@@ -16,21 +17,20 @@ def wait_for_compaction(
 ) -> timedelta:
     """Wait until no bucket of a table has more sorted runs than `num-sorted-run.stop-trigger`.
 
-    A writer of a `write-only` table calls it before each load, so that readers never have to merge many more runs than
-    that. Writers that compact by themselves, and tables without primary key, need no such wait.
+    Call it in a writer of a `write-only` table before each load, so that readers never have to merge many more runs
+    than that. Writers that compact, and tables without primary key, do not need to wait.
 
     Args:
-        every: time between two looks at the table.
+        every: time between two checks of the table.
 
-    Returns: how long it waited.
-    Cost: each look reads the manifests that are new.
+    Returns: the time it waited.
+    Cost: each check reads the new manifests.
     Raises:
         ResourceError: the table still had too many sorted runs after `timeout`.
         UsageError: a time is not a timedelta above 0.
     """
-    for name, value in (("timeout", timeout), ("every", every)):
-        if not isinstance(value, timedelta) or value <= timedelta(0):
-            raise UsageError(f"{name} is a timedelta above 0, such as timedelta(minutes=10), not {value!r}")
+    check_duration("timeout", timeout)
+    check_duration("every", every)
     clock, limit = table._root.env.clock, RunLimits.of(Options(table._newest.options)).stop
     start = clock.elapsed()
     while (runs := measure_table(table).sorted_runs_max) > limit:

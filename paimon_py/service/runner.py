@@ -1,4 +1,4 @@
-"""The runner: rounds over all tables, the most urgent ones first, within a budget, until somebody wants it to end."""
+"""The runner: rounds over all tables, the most urgent ones first, within a budget, until it is stopped."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from paimon_py.service.values import CareEntry, CareRound
 from paimon_py.table.table import Table
 
 _LOOK_SECONDS = 1.0
-"""How often a runner that waits looks whether it is to end."""
+"""How often a waiting runner checks whether it should stop."""
 
 
 class CareState(msgspec.Struct, frozen=True, kw_only=True):
-    """How a runner does.
+    """The state of a runner.
 
     Attributes:
-        began_millis: when the runner began, in epoch milliseconds.
-        rounds: rounds that ended.
-        last: the round that ended last.
-        last_end_millis: when that was.
-        failed_rounds: rounds since the last one in which the tables could be listed.
-        is_working: a round is under way.
+        began_millis: the start of the runner, in epoch milliseconds.
+        rounds: the number of completed rounds.
+        last: the last completed round.
+        last_end_millis: the end of that round.
+        failed_rounds: the number of rounds since the last one in which the tables could be listed.
+        is_working: a round is running.
     """
 
     began_millis: int
@@ -51,14 +51,14 @@ class CareState(msgspec.Struct, frozen=True, kw_only=True):
     is_working: bool = False
 
     def is_healthy(self, now_millis: int, settings: CareSettings) -> bool:
-        """Whether a round ended within three intervals and the time that a round may take, and did not fail."""
+        """Whether a round ended without failure within three intervals plus the time that a round may take."""
         patience = 3 * settings.every + (settings.budget_time or settings.every)
         since = self.began_millis if self.last_end_millis is None else self.last_end_millis
         return self.failed_rounds < 3 and now_millis - since <= patience.total_seconds() * 1000
 
 
-class _Patient(NamedTuple):
-    """A table that was measured."""
+class _MeasuredTable(NamedTuple):
+    """A table with its measures."""
 
     name: str
     table: Table
@@ -66,11 +66,11 @@ class _Patient(NamedTuple):
 
 
 class CareRunner:
-    """Looks after the tables of a catalog. Any number of runners may work on a warehouse at once.
+    """Maintains the tables of a catalog. Any number of runners may work on a warehouse at the same time.
 
     Attributes:
-        state: how the runner does.
-        metrics: numbers of what this runner does, and gauges of all tables as of the last round.
+        state: the state of the runner.
+        metrics: counters of the work of this runner, and gauges of all tables as of the last round.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class CareRunner:
 
     @property
     def settings(self) -> CareSettings:
-        """What the runner does."""
+        """The settings of the runner."""
         return self._settings
 
     def run(self, on_round: Callable[[CareRound], object] | None = None, *, rounds: int | None = None) -> None:
-        """Do rounds until somebody calls `StopFlag.request`, or for a number of rounds.
+        """Run rounds until `StopFlag.request` is called, or a fixed number of rounds.
 
         A round in which the tables cannot be listed is logged, and the next one tries again.
 
@@ -116,7 +116,7 @@ class CareRunner:
                 self._wait(began + self._settings.every.total_seconds())
 
     def run_round(self) -> CareRound:
-        """Look after every table once.
+        """Maintain every table once.
 
         Raises: StorageError, NotFoundError: the tables cannot be listed.
         """
@@ -139,22 +139,22 @@ class CareRunner:
         return found
 
     def _cared_tables(self, start: float) -> tuple[list[CareEntry], list[str]]:
-        entries, patients = list[CareEntry](), list[_Patient]()
+        entries, targets = list[CareEntry](), list[_MeasuredTable]()
         for name in self._names():
             if self._stop.is_requested:
                 return entries, []
-            patient = self._examine(name, entries)
-            if patient is not None:
-                patients.append(patient)
-        patients.sort(key=lambda one: (one.urgency, one.name), reverse=True)
+            target = self._examine(name, entries)
+            if target is not None:
+                targets.append(target)
+        targets.sort(key=lambda one: (one.urgency, one.name), reverse=True)
         budget, late = ByteBudget(self._settings.budget_bytes), list[str]()
-        for patient in patients:
+        for target in targets:
             if self._stop.is_requested:
                 break
             if self._is_late(start):
-                late.append(patient.name)
+                late.append(target.name)
                 continue
-            entries.append(self._care(patient, budget, start))
+            entries.append(self._care(target, budget, start))
             release_free_memory()
         return entries, late
 
@@ -162,8 +162,8 @@ class CareRunner:
         databases = self._settings.databases or tuple(self._catalog.databases())
         return [f"{database}.{table}" for database in databases for table in self._catalog.tables(database)]
 
-    def _examine(self, name: str, entries: list[CareEntry]) -> _Patient | None:
-        """Measure a table; None for one that is gone, or cannot be looked at."""
+    def _examine(self, name: str, entries: list[CareEntry]) -> _MeasuredTable | None:
+        """Measure a table; None if it no longer exists or cannot be measured."""
         try:
             table = self._catalog.table(name)
             found = measure_table(table)
@@ -174,47 +174,47 @@ class CareRunner:
             entries.append(CareEntry(table=name, error=str(error)))
             return None
         self.metrics.set_measures(found)
-        return _Patient(name, table, urgency(found, table.schema))
+        return _MeasuredTable(name, table, urgency(found, table.schema))
 
     def _is_late(self, start: float) -> bool:
         limit = self._settings.budget_time
         return limit is not None and self._clock.elapsed() - start >= limit.total_seconds()
 
-    def _care(self, patient: _Patient, budget: ByteBudget, start: float) -> CareEntry:
-        """Do all duties for a table; an error ends the care of this table in this round, and of no other."""
-        entry = CareEntry(table=patient.name)
+    def _care(self, target: _MeasuredTable, budget: ByteBudget, start: float) -> CareEntry:
+        """Run all steps for a table; an error ends only the maintenance of this table in this round."""
+        entry = CareEntry(table=target.name)
         try:
             if self._settings.compacts:
-                entry = self._compact(entry, patient, budget)
+                entry = self._compact(entry, target, budget)
             if self._settings.expires:
-                for field, step in expiry_steps(patient.table, self._stop.progress):
+                for field, step in expiry_steps(target.table, self._stop.progress):
                     if self._stop.is_requested or self._is_late(start):
                         return entry
                     entry = msgspec.structs.replace(entry, **{field: getattr(entry, field) + step()})
-            if self._are_orphans_due(patient.name) and not self._stop.is_requested and not self._is_late(start):
-                gone = delete_orphans(patient.table, self._settings.orphans_older_than, self._stop.progress)
-                self._cleaned[patient.name] = self._clock.elapsed()
+            if self._are_orphans_due(target.name) and not self._stop.is_requested and not self._is_late(start):
+                gone = delete_orphans(target.table, self._settings.orphans_older_than, self._stop.progress)
+                self._cleaned[target.name] = self._clock.elapsed()
                 entry = msgspec.structs.replace(entry, orphans=gone)
             if entry.did_something:
-                self._measure_again(patient)
+                self._measure_again(target)
         except StopRequest:
             return entry
-        except TableNotFoundError:  # dropped meanwhile
-            self.metrics.forget(patient.name)
+        except TableNotFoundError:  # dropped in the meantime
+            self.metrics.forget(target.name)
         except PaimonError as error:
-            GENERAL.warning("care of %s: %s", patient.name, error, extra=fields(patient.table._root, error=error.kind))
+            GENERAL.warning("care of %s: %s", target.name, error, extra=fields(target.table._root, error=error.kind))
             return msgspec.structs.replace(entry, error=str(error))
         return entry
 
-    def _compact(self, entry: CareEntry, patient: _Patient, budget: ByteBudget) -> CareEntry:
-        need = patient.urgency
+    def _compact(self, entry: CareEntry, target: _MeasuredTable, budget: ByteBudget) -> CareEntry:
+        need = target.urgency
         if need.need is Need.NOTHING:
             return entry
         if budget.is_over:
             return msgspec.structs.replace(entry, waiting_files=need.backlog_files)
         backlog = MergedFiles(need.backlog_files, need.backlog_bytes)
-        done = compact_within(patient.table, backlog, budget, self._stop.progress)
-        merge_manifests(patient.table)
+        done = compact_within(target.table, backlog, budget, self._stop.progress)
+        merge_manifests(target.table)
         return msgspec.structs.replace(
             entry, compacted_files=done.files, compacted_bytes=done.size_bytes, waiting_files=done.waiting_files
         )
@@ -223,8 +223,8 @@ class CareRunner:
         every, last = self._settings.orphans_every, self._cleaned.get(name)
         return every is not None and (last is None or self._clock.elapsed() - last >= every.total_seconds())
 
-    def _measure_again(self, patient: _Patient) -> None:
-        found: TableMeasures = measure_table(patient.table)
+    def _measure_again(self, target: _MeasuredTable) -> None:
+        found: TableMeasures = measure_table(target.table)
         self.metrics.set_measures(found)
 
     def _wait(self, until: float) -> None:

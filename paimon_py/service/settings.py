@@ -1,4 +1,4 @@
-"""What a runner does, how often, and how much of it in one round."""
+"""The settings of a runner: what it does, how often, and how much in one round."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class CareSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         every: time from the beginning of one round to the beginning of the next.
-        databases: only the tables of these; empty: of all.
+        databases: only the tables of these databases; empty: of all databases.
         compacts: whether files are merged.
         expires: whether snapshots, changelogs, tags, partitions and consumers expire, by the options of each table.
-        orphans_every: how often orphans of a table are deleted; None: never.
-        orphans_older_than: how old orphans must be; no writer may hold files uncommitted for longer.
-        budget_bytes: bytes that compactions of one round read; the first task is always done, so that large buckets are
-            compacted, too. None: no limit.
-        budget_time: no duty is begun in a round after this time. None: no limit.
+        orphans_every: how often orphan files of a table are deleted; None: never.
+        orphans_older_than: the minimum age of orphan files; no writer may keep files uncommitted for longer.
+        budget_bytes: bytes that the compactions of one round may read; the first task always runs, so that large
+            buckets are compacted, too. None: no limit.
+        budget_time: no step starts in a round after this time. None: no limit.
     """
 
     every: timedelta = timedelta(minutes=10)
@@ -36,7 +36,16 @@ class CareSettings(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in ("every", "orphans_every", "orphans_older_than", "budget_time"):
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, timedelta) or value <= timedelta(0)):
-                raise UsageError(f"{name} is a timedelta above 0, such as timedelta(minutes=10), not {value!r}")
+            if value is not None:
+                check_duration(name, value)
         if self.budget_bytes is not None and self.budget_bytes < 1:
-            raise UsageError(f"budget_bytes is a number of bytes from 1, not {self.budget_bytes!r}")
+            raise UsageError(f"budget_bytes must be a number of bytes, at least 1, not {self.budget_bytes!r}")
+
+
+def check_duration(name: str, value: object) -> None:
+    """Check an argument that is a length of time.
+
+    Raises: UsageError if it is not a timedelta above 0.
+    """
+    if not isinstance(value, timedelta) or value <= timedelta(0):
+        raise UsageError(f"{name} must be a timedelta above 0, such as timedelta(minutes=10), not {value!r}")

@@ -1,4 +1,4 @@
-"""Stopping in the middle: work that is under way is given up cleanly, and no new work begins."""
+"""Stops a runner: running work is cancelled cleanly, and no new work begins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class StopRequest(Exception):
 
 
 class StopFlag:
-    """Whether somebody wants a runner to end. A handler of signals may call `request`."""
+    """Whether a runner should stop. A signal handler may call `request`."""
 
     __slots__ = ("is_requested",)
 
@@ -16,13 +16,13 @@ class StopFlag:
         self.is_requested = False
 
     def request(self) -> None:
-        """Let the runner end: at once where it waits, after the step where it works."""
+        """Stop the runner: immediately if it is waiting, otherwise at the next progress report of the running step."""
         self.is_requested = True
 
     def progress(self, *_: object) -> None:
-        """Be the progress function of a verb.
+        """Check for a stop request; the progress function of the runner's verbs.
 
-        Raises: StopRequest if somebody wants the work to end.
+        Raises: StopRequest if a stop was requested.
         """
         if self.is_requested:
             raise StopRequest

@@ -1,4 +1,4 @@
-"""Which tables need care first: the order of the doctor's findings, from measures alone. Pure."""
+"""Orders tables by their need for maintenance: the order of the doctor's findings, from measures alone. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paimon_py.spec.schema import TableSchema
 
 
 class Need(enum.IntEnum):
-    """How much a table needs a compaction, as the doctor would say."""
+    """How much a table needs a compaction, by the doctor's criteria."""
 
     NOTHING = 0
     SMALL_FILES = 1
@@ -22,7 +22,7 @@ class Need(enum.IntEnum):
 
 
 class Urgency(msgspec.Struct, frozen=True, order=True):
-    """The place of a table in a round; larger ones come first. `ratio`: by how much a trigger is passed."""
+    """The position of a table in a round; larger ones come first. `ratio`: how far a trigger is exceeded."""
 
     need: Need
     ratio: float
@@ -31,7 +31,7 @@ class Urgency(msgspec.Struct, frozen=True, order=True):
 
 
 def urgency(found: TableMeasures, schema: TableSchema) -> Urgency:
-    """How urgent a compaction of a table is; a table that cannot be compacted here needs nothing."""
+    """The urgency of compacting a table; none if it cannot be compacted here."""
     files, size = found.backlog_files or 0, found.backlog_bytes or 0
     if not files:
         return Urgency(Need.NOTHING, 0.0, 0)

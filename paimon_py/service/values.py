@@ -1,4 +1,4 @@
-"""What rounds of care did, as values."""
+"""The results of maintenance rounds, as values."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from paimon_py.html import AsPage
 
 
 class CareEntry(AsPage, msgspec.Struct, frozen=True, kw_only=True):
-    """What one round did for one table.
+    """The result of one round for one table.
 
     Attributes:
         table: `database.table`.
         compacted_files, compacted_bytes: files that were merged, and their size.
-        waiting_files: files that a compaction would merge, and that the budget left for a later round.
+        waiting_files: files that a compaction would merge, left for a later round because of the budget.
         expired_snapshots: snapshots that expired.
         expired_others: changelogs, tags, partitions and consumers that expired.
         orphans: orphan files that were deleted.
-        error: why the rest of the care of this table was given up; None: nothing went wrong.
+        error: why the rest of the maintenance of this table was skipped; None: no error.
     """
 
     table: str
@@ -39,11 +39,11 @@ class CareRound(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     """One round over all tables.
 
     Attributes:
-        began_millis: when the round began, in epoch milliseconds.
-        seconds: how long it took.
-        entries: what was done, in the order of urgency.
-        out_of_time: tables that were not looked after because the time was over.
-        stopped: somebody wanted the runner to end in the middle.
+        began_millis: the start of the round, in epoch milliseconds.
+        seconds: the duration of the round.
+        entries: the results for each table, in the order of urgency.
+        out_of_time: tables that were skipped because the time was over.
+        stopped: the runner was stopped during the round.
     """
 
     began_millis: int
@@ -59,5 +59,5 @@ class CareRound(AsPage, msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """What went wrong, a text for each table."""
+        """The errors, one string per table."""
         return tuple(f"{entry.table}: {entry.error}" for entry in self.entries if entry.error is not None)

@@ -1,8 +1,8 @@
-"""Columns of a DataFrame whose types are not those of the table: cast as INSERT would, or refused in Spark's words.
+"""Columns of a DataFrame whose types differ from those of the table: cast as INSERT would, or refused in Spark's terms.
 
-What the core takes by itself it takes, and looks at every value. Of the rest Spark's ANSI store assignment says what
-may be cast, by Spark itself: DECIMAL to DOUBLE, DATE to TIMESTAMP, INT to STRING. An instant and a wall time are not
-taken for each other, nor are structs cast, whose fields Spark would match by their places.
+Types that the core accepts are passed to it, and it checks every value. For the others Spark's ANSI store assignment
+determines what Spark may cast: DECIMAL to DOUBLE, DATE to TIMESTAMP, INT to STRING. Instants and local times are not
+cast to each other, and structs are not cast, because Spark would match their fields by position.
 
 Source: Spark `Cast.canANSIStoreAssign`.
 """
@@ -33,7 +33,7 @@ _OF_TIMES = ((st.DateType, st.TimestampType), (st.DateType, st.TimestampNTZType)
 
 
 class Unlike(NamedTuple):
-    """A column that the core does not take as it is."""
+    """A column that the core does not accept without a cast."""
 
     place: int
     field: Field
@@ -42,12 +42,12 @@ class Unlike(NamedTuple):
 
 
 def assign_types(df: DataFrame, schema: TableSchema, names: CaseRule, job: str) -> DataFrame:
-    """A DataFrame with the types that a table takes.
+    """A DataFrame with the types that a table accepts.
 
     Args:
-        job: the job that the rows are for; a value that its column cannot hold fails the job.
+        job: the job that writes the rows; a value that its column cannot contain fails the job.
 
-    Raises: SchemaError that lists the columns whose types do not go together.
+    Raises: SchemaError that lists the columns with incompatible types.
     """
     casts = {unlike.place: _cast(unlike, job) for unlike in assignable(df.schema, schema, names)}
     if not casts:
@@ -58,9 +58,9 @@ def assign_types(df: DataFrame, schema: TableSchema, names: CaseRule, job: str) 
 
 
 def assignable(given: st.StructType, schema: TableSchema, names: CaseRule) -> list[Unlike]:
-    """The columns of a frame that INSERT casts to the types of a table.
+    """The columns of a DataFrame that INSERT casts to the types of a table.
 
-    Raises: SchemaError that lists the columns whose types do not go together.
+    Raises: SchemaError that lists the columns with incompatible types.
     """
     found = list(_unlike(given, schema, names))
     problems = [unlike for unlike in found if not _may(unlike.given, unlike.wanted)]
@@ -84,7 +84,7 @@ def _unlike(given: st.StructType, schema: TableSchema, names: CaseRule) -> Itera
 
 
 def _is_time(field: Field) -> bool:
-    """Whether a column is one of TIME, for which Spark has whole numbers."""
+    """Whether a column has the type TIME, for which Spark uses integers."""
     return isinstance(field.type, Atomic) and field.type.root is Root.TIME
 
 
@@ -107,17 +107,17 @@ def _may(given: st.DataType, wanted: st.DataType) -> bool:
 
 
 def _may_inside(given: st.DataType, wanted: st.DataType) -> bool:
-    """The same inside of arrays and maps, where a value that does not fit could not be told from NULL."""
+    """The same inside arrays and maps, where a value that does not fit could not be distinguished from NULL."""
     return given == wanted or (_may(given, wanted) and not _may_overflow(given, wanted))
 
 
 def _may_overflow(given: st.DataType, wanted: st.DataType) -> bool:
-    """Whether a value may lie beyond the other type."""
+    """Whether a value may be out of range of the other type."""
     return isinstance(wanted, (st.IntegralType, st.DecimalType)) and isinstance(given, st.NumericType)
 
 
 def _cast(unlike: Unlike, job: str) -> str:
-    """The SQL of a cast that fails for a value which the type cannot hold."""
+    """The SQL of a cast that fails for a value outside the range of the type."""
     column, kind = f"`{unlike.place}`", unlike.wanted.simpleString()
     if not _may_overflow(unlike.given, unlike.wanted):
         return f"CAST({column} AS {kind})"
@@ -128,7 +128,7 @@ def _cast(unlike: Unlike, job: str) -> str:
 
 
 def refusal(unlike: Unlike, why: str | None = None) -> str:
-    """Why a column is not taken, and what to write in Spark; `why`: the reason, where the types alone are none."""
+    """Why a column is refused, and what to write in Spark; `why`: the reason if the types alone are no reason."""
     name, given = unlike.field.name, unlike.given
     what = f"{name}: {given.simpleString()} given, {sql_type(unlike.field.type)} needed"
     if why is not None:

@@ -1,4 +1,4 @@
-"""Care for tables whose work is done on the executors: the verbs of `Table`, with Spark as their executor."""
+"""Table maintenance on Spark's executors: the verbs of `Table`, with Spark as their executor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def require_table(table: object, verb: str) -> Table:
-    """The table that a verb is asked for. Raises: UsageError for anything else."""
+    """Check that the argument of a verb is a table. Raises: UsageError for anything else."""
     if not isinstance(table, Table):
         raise UsageError(f"{verb} takes a Table, not {type(table).__name__}")
     return table

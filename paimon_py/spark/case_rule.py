@@ -1,4 +1,4 @@
-"""Names as a session of Spark reads them: in any case, unless `spark.sql.caseSensitive` says otherwise. Pure."""
+"""The case sensitivity of names in a Spark session: ignored, unless `spark.sql.caseSensitive` is true. Pure."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ CASE = "spark.sql.caseSensitive"
 
 
 class CaseRule(msgspec.Struct, frozen=True):
-    """How a session finds columns: `matter`, whether A and a are two names."""
+    """How a session resolves column names; `matter`: whether A and a are different names."""
 
     matter: bool = False
 
     @staticmethod
     def of(spark: SparkSession) -> CaseRule:
-        """How a session finds columns now."""
+        """The current rule of a session."""
         return CaseRule(str(spark.conf.get(CASE)).lower() == "true")
 
     def one_of(self, name: str, known: Collection[str]) -> str:
-        """The name that is meant; the same where none is.
+        """The known name that a name refers to; the name itself if there is none.
 
-        Raises: UsageError where two are meant.
+        Raises: UsageError if it refers to two names.
         """
         found = self.path_of((name,), ((one,) for one in known))
         return name if found is None else found[0]
 
     def path_of(self, path: tuple[str, ...], known: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
-        """The path of those that are known that is meant; None where none is.
+        """The known path that a path refers to; None if there is none.
 
-        Raises: UsageError where two are meant.
+        Raises: UsageError if it refers to two paths.
         """
         alike = [one for one in known if _lower(one) == _lower(path)]
         if self.matter or path in alike:
@@ -50,9 +50,9 @@ class CaseRule(msgspec.Struct, frozen=True):
 
 
     def rename(self, given: Sequence[str], known: Collection[str]) -> list[str]:
-        """The columns of a DataFrame by the names of those of a table that they are; others keep their names.
+        """The columns of a DataFrame, renamed to the table's columns they refer to; others keep their names.
 
-        Raises: UsageError where two columns are one of the table.
+        Raises: UsageError if two columns refer to the same column of the table.
         """
         found = [self.one_of(name, known) for name in given]
         for at, name in enumerate(found):

@@ -1,7 +1,7 @@
-"""Which instants a clock on the wall of a session's time zone means, as Spark says it. Pure.
+"""Converts local times in the time zone of a session to instants, as Spark does. Pure.
 
-A wall time that clocks skip is as far behind the gap as it is inside; of a wall time that they show twice the first one
-counts. A day begins with its first instant.
+A local time inside a gap is moved forward by the length of the gap; of a local time that occurs twice the first
+occurrence is used. A day begins with its first instant.
 
 Source: Spark `DateTimeUtils`, `SparkDateTimeUtils.getZoneId`; Java `LocalDateTime.atZone`, `LocalDate.atStartOfDay`.
 """
@@ -18,10 +18,10 @@ from paimon_py.types import DateValue, TimestampValue
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _FIRST, _LAST = -62_135_510_400, 253_402_214_400
-"""A day after the year 1 begins, and a day before the year 9999 ends: beyond, the offsets stay what they are."""
+"""One day after the start of year 1, and one day before the end of year 9999: beyond, the offsets are constant."""
 _DAY = 86_400
 _LONGEST = 26 * 3600
-"""Seconds: no zone turns its clocks further, or twice within."""
+"""In seconds: no zone changes its offset by more than this, or twice within this time."""
 
 _SHORT = {
     "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
@@ -37,9 +37,9 @@ _SHORT = {
 
 
 def arrow_zone(zone: str) -> str:
-    """The zone of a session by a name that Arrow knows.
+    """The time zone of a session, under a name that Arrow accepts.
 
-    Raises: UsageError for a zone that this machine does not know.
+    Raises: UsageError for a zone that is unknown on this machine.
     """
     rules = zone_rules(_SHORT.get(zone, zone))
     if not isinstance(rules, timezone):
@@ -51,7 +51,7 @@ def arrow_zone(zone: str) -> str:
 
 
 class Jump(NamedTuple):
-    """When clocks are turned, and how far they are ahead of UTC before and afterwards, in seconds."""
+    """A change of the offset from UTC: its instant, and the offsets before and after it, in seconds."""
 
     at: int
     before: int
@@ -59,29 +59,29 @@ class Jump(NamedTuple):
 
 
 class Clocks:
-    """The clocks of one zone. All counts are seconds since 1970."""
+    """The local time of one zone. All numbers are seconds since 1970."""
 
     def __init__(self, zone: str) -> None:
-        """`zone`: an id as `spark.sql.session.timeZone` takes it.
+        """`zone`: an id that is valid for `spark.sql.session.timeZone`.
 
-        Raises: UsageError for a zone that this machine does not know.
+        Raises: UsageError for a zone that is unknown on this machine.
         """
         self._rules: tzinfo = zone_rules(_SHORT.get(zone, zone))
 
     def instant(self, wall: TimestampValue) -> TimestampValue:
-        """The instant that a wall time means."""
+        """The instant of a local time."""
         return TimestampValue(wall.seconds - self._of_wall(wall.seconds, 0), wall.nanos, zoned=True)
 
     def wall(self, instant: TimestampValue, ahead: int) -> TimestampValue:
-        """What clocks show that are so far ahead of UTC."""
+        """The local time at an instant, for an offset from UTC."""
         return TimestampValue(instant.seconds + ahead, instant.nanos)
 
     def ahead(self, instant: int) -> int:
-        """How far clocks are ahead of UTC at an instant."""
+        """The offset from UTC at an instant."""
         return _seconds((_EPOCH + timedelta(seconds=_clamp(instant))).astimezone(self._rules).utcoffset())
 
     def jump_before(self, instant: int) -> Jump | None:
-        """The jump of the clocks that an instant comes so shortly after that wall times are skipped or shown twice."""
+        """The last change of the offset, if it is so recent that local times are skipped or occur twice."""
         before, after = self.ahead(instant - _LONGEST), self.ahead(instant)
         if before == after:
             return None
@@ -101,7 +101,7 @@ class Clocks:
         return wall - first if jump is None else jump.at
 
     def days_from(self, instant: TimestampValue) -> tuple[DateValue, DateValue]:
-        """The first day that begins at an instant or later, and the first one that begins later."""
+        """The first day that begins at an instant or later, and the first day that begins later."""
         near = (instant.seconds + self.ahead(instant.seconds)) // _DAY
         exact = (instant.seconds, instant.nanos)
         starts = [(day, (self.start(day), 0)) for day in range(near - 2, near + 4)]
@@ -111,7 +111,7 @@ class Clocks:
         )
 
     def _of_wall(self, wall: int, fold: int) -> int:
-        """How far clocks are ahead of UTC as they show a time; in a gap or an overlap before (0) or after (1)."""
+        """The offset from UTC at a local time; in a gap or an overlap the one before (0) or after (1) the change."""
         return _seconds((_EPOCH + timedelta(seconds=_clamp(wall))).replace(tzinfo=self._rules, fold=fold).utcoffset())
 
 

@@ -1,4 +1,4 @@
-"""DataFrames from scans and Arrow streams, and back: what `convert_to_spark` and `convert_from_spark` do."""
+"""Converts scans and Arrow streams to DataFrames, and back: `convert_to_spark` and `convert_from_spark`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paimon_py import Predicate, Scan, Step, Table
 from paimon_py.distributed import condition_of, row_bytes, with_meaning
 from paimon_py.errors import UsageError
 from paimon_py.spark.handing import hand_out
-from paimon_py.spark.jobs import TellingErrors, errors_as_ours, map_batches, new_job
+from paimon_py.spark.jobs import ErrorEncoder, map_batches, new_job, translate_errors
 from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.session import session
 from paimon_py.spark.split_groups import shares
@@ -49,7 +49,7 @@ def frame_of(
 
 
 def _require_plain(step: Step, meaning: Meaning) -> None:
-    """Refuse a step whose rows were chosen by a condition that says something else in Spark.
+    """Refuse a step whose rows were selected by a condition that has another meaning in Spark.
 
     Raises: UsageError
     """
@@ -69,12 +69,12 @@ def reader_of(df: DataFrame) -> pa.RecordBatchReader:
     schema = arrow_schema(kind)
     numbered = df.toDF(*map(str, range(len(schema))))  # mapInArrow cannot find columns with dots in their names
     job = new_job()
-    blobs = map_batches(numbered, TellingErrors(_Serialise(schema), job), "data binary", job).toLocalIterator()
+    blobs = map_batches(numbered, ErrorEncoder(_Serialise(schema), job), "data binary", job).toLocalIterator()
     return pa.RecordBatchReader.from_batches(schema, _batches(blobs, job))
 
 
 def _batches(blobs: Iterable[object], job: str) -> Iterator[pa.RecordBatch]:
-    with errors_as_ours(job):
+    with translate_errors(job):
         for row in blobs:
             with pa.ipc.open_stream(pa.py_buffer(bytes(row[0]))) as reader:  # type: ignore[index]
                 yield from reader
@@ -127,7 +127,7 @@ def _deserialise(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def fit(batch: pa.RecordBatch, target: pa.Schema, truncate_nanos: bool) -> list[pa.RecordBatch]:
-    """The rows of `batch` in exactly the types of `target`, in batches of a size that Spark likes.
+    """The rows of `batch` in exactly the types of `target`, in batches of a size that suits Spark.
 
     Raises:
         UsageError: a timestamp has digits below the microsecond and may not be cut.
@@ -153,7 +153,7 @@ def _fit_column(column: pa.ChunkedArray, field: pa.Field, truncate_nanos: bool) 
 
 
 class _ReadSplits:
-    """Runs on an executor: splits in, their rows out."""
+    """Runs on an executor: reads splits, returns their rows."""
 
     def __init__(self, scan: Scan | Step, target: pa.Schema, truncate_nanos: bool) -> None:
         self.scan = scan
@@ -168,7 +168,7 @@ class _ReadSplits:
 
 
 class _Serialise:
-    """Runs on an executor: rows in, one Arrow IPC stream per batch out."""
+    """Runs on an executor: serializes each batch as an Arrow IPC stream."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema

@@ -1,4 +1,4 @@
-"""The executor that runs tasks on Spark: each travels as a row to one of Spark's tasks."""
+"""The executor that runs tasks on Spark: each is sent as a row to one Spark task."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from paimon_py.spark.session import session
 
 
 class SparkExecutor:
-    """Runs tasks on the executors of Spark, one of Spark's tasks for each, in one job.
+    """Runs tasks on the executors of Spark, each in its own Spark task, in one job.
 
-    Spark runs a task again where a store failed, memory ran out or an executor died. Results come to the driver
-    together; meanwhile the page of the job in Spark shows the tasks that are done.
+    Spark runs a task again if a store failed, memory ran out or an executor died. Results are sent to the driver
+    together; until then the job's page in Spark shows the finished tasks.
 
     Args:
-        spark: the session; None takes the active one or makes one.
+        spark: the session; None uses the active one or creates one.
     """
 
     def __init__(self, spark: SparkSession | None = None) -> None:
@@ -29,7 +29,7 @@ class SparkExecutor:
     def run(self, job: Job[Any, Any], tasks: Iterable[NumberedTask[Any]]) -> Iterator[TaskResult[Any]]:
         """See `Executor.run`.
 
-        Raises: TaskFailed: a task failed in all attempts that Spark makes.
+        Raises: TaskFailed: a task failed in all of Spark's attempts.
         """
         items = [bytes(task) for task in tasks]
         name = new_job()
@@ -42,7 +42,7 @@ class SparkExecutor:
 
 
 class _RunTasks:
-    """Runs on an executor: tasks in, results out; what another attempt may cure is raised, so that Spark makes one."""
+    """Runs tasks on an executor; errors that may go away are raised, so that Spark tries the task again."""
 
     def __init__(self, job: Job[Any, Any]) -> None:
         self.job = job

@@ -1,6 +1,6 @@
-"""Work as rows: the bytes of each task travel to that task alone, and the function that all tasks get stays small.
+"""Sends work to Spark tasks as rows: each task receives only its own bytes, and the function for all tasks stays small.
 
-What a few kilobytes hold for all tasks together travels within the function, which spares a shuffle.
+If the work of all tasks together is only a few kilobytes, it is sent within the function, which avoids a shuffle.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from paimon_py.spark.places import places
 
 HANDED_SQL = "task int, work binary"
 WITHIN_BYTES = 64 << 10
-"""Most bytes of work that travel within the function, to every task."""
+"""The maximum number of bytes of work that are sent within the function, to every task."""
 
 Made = TypeVar("Made")
 Handle = Callable[[Iterable[bytes]], Iterator[Made]]
-"""Runs on an executor: the work of one task in, what is made of it out."""
+"""Runs on an executor: takes the work of one task, returns its results."""
 Handed = Callable[[Iterable[pa.RecordBatch]], Iterator[Made]]
 
 
 def hand_out(spark: SparkSession, items: Sequence[bytes], handle: Handle[Made]) -> tuple[DataFrame, Handed[Made]]:
-    """A frame with a task of Spark's for each item, and what to run on it; see `jobs.mapped`."""
+    """A DataFrame with one Spark task for each item, and the function to run on it; see `jobs.map_batches`."""
     count = len(items)
     if sum(map(len, items)) <= WITHIN_BYTES:
-        return spark.range(0, count, 1, count), _Within(list(items), handle)
+        return spark.range(0, count, 1, count), _InlineWork(list(items), handle)
     rows = [(place, bytearray(item)) for place, item in zip(places(count), items, strict=True)]
-    return spark.createDataFrame(rows, HANDED_SQL).repartition(count, "task"), _Beside(handle)
+    return spark.createDataFrame(rows, HANDED_SQL).repartition(count, "task"), _RowWork(handle)
 
 
-class _Within(Generic[Made]):
-    """Runs on an executor: numbers of items in, what is made of these items out."""
+class _InlineWork(Generic[Made]):
+    """Runs on an executor: takes numbers of items, which are part of the function, returns the results."""
 
     def __init__(self, items: list[bytes], handle: Handle[Made]) -> None:
         self.items = items
@@ -43,8 +43,8 @@ class _Within(Generic[Made]):
         yield from self.handle(self.items[number.as_py()] for batch in batches for number in batch.column(0))
 
 
-class _Beside(Generic[Made]):
-    """Runs on an executor: rows with items in, what is made of them out."""
+class _RowWork(Generic[Made]):
+    """Runs on an executor: takes rows with items, returns the results."""
 
     def __init__(self, handle: Handle[Made]) -> None:
         self.handle = handle

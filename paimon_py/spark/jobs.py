@@ -1,4 +1,4 @@
-"""Work on the executors whose results the driver waits for: values back in one collect, errors as ours."""
+"""Runs work on the executors and collects its results in the driver, with errors translated to PaimonErrors."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from pyspark.sql import DataFrame
 from paimon_py.env import Env
 from paimon_py.errors import PaimonError, ResourceError, StorageError, UsageError
 from paimon_py.executors import error_bytes, error_from
-from paimon_py.spark.entry import Work, travelling
+from paimon_py.spark.entry import Work, wrap_for_executor
 
 _RESULT = pa.schema([pa.field("failed", pa.bool_(), False), pa.field("data", pa.binary(), False)])
 _RESULT_SQL = "failed boolean, data binary"
 Results = Iterator[bytes]
 Make = Callable[[Iterable[pa.RecordBatch]], Results]
-"""Runs on an executor: the batches of one task → values for the driver."""
+"""Runs on an executor: takes the batches of one task, returns values for the driver."""
 
 
 class Failed(Exception):
-    """Some task failed by an error of ours; `done` holds what the others handed over."""
+    """A task failed with a PaimonError; `done` contains the results of the others."""
 
     def __init__(self, error: PaimonError, done: list[bytes]) -> None:
         super().__init__(str(error))
@@ -34,32 +34,32 @@ class Failed(Exception):
 
 
 def new_job() -> str:
-    """A name for one job, which no data can know: errors that do not name it are not taken for ours."""
+    """A random name for one job: errors without this name, such as text in the data, are not taken for PaimonErrors."""
     return Env().ids.uuid()
 
 
 def map_batches(df: DataFrame, work: Work, schema: Any, job: str | None = None) -> DataFrame:
-    """The frame that `work` makes of the batches of every task of `df`; nothing runs yet.
+    """The DataFrame that `work` produces from the batches of each task of `df`; nothing runs yet.
 
     Args:
-        job: the job of ours that it is a part of; None: somebody else runs it.
+        job: the job to which it belongs; None: the caller's own query runs it.
     """
-    return df.mapInArrow(travelling(work, job), schema)
+    return df.mapInArrow(wrap_for_executor(work, job), schema)
 
 
 def gather(df: DataFrame, make: Make, job: str | None = None) -> list[bytes]:
-    """What `make` gives for all tasks of `df`, in one collect.
+    """The results of `make` for all tasks of `df`, in one collect.
 
     Args:
-        job: the job that `df` was made for, if it has work of ours in it.
+        job: the job for which `df` was created, if it contains work of paimon_py.
 
     Raises:
-        Failed: a task met an error that another attempt would meet as well.
-        PaimonError: the store failed in all attempts that Spark makes, or the executors lack paimon_py.
+        Failed: a task failed with an error that another attempt would not avoid.
+        PaimonError: the store failed in all of Spark's attempts, or the executors lack paimon_py.
     """
     job = job or new_job()
-    with errors_as_ours(job):
-        rows = map_batches(df, TellingErrors(_Told(make), job), _RESULT_SQL, job).collect()
+    with translate_errors(job):
+        rows = map_batches(df, ErrorEncoder(_ResultRows(make), job), _RESULT_SQL, job).collect()
     done = [bytes(data) for failed, data in rows if not failed]
     for failed, data in rows:
         if failed:
@@ -67,10 +67,10 @@ def gather(df: DataFrame, make: Make, job: str | None = None) -> list[bytes]:
     return done
 
 
-class _Told:
-    """Runs on an executor: values as rows, and errors of ours as values, but for those that another attempt may cure.
+class _ResultRows:
+    """Runs on an executor: returns values and PaimonErrors as rows, except errors that another attempt may avoid.
 
-    Spark runs a failed task again, on another machine too, which helps where a store failed or a disk is full.
+    Spark runs a failed task again, possibly on another machine, which helps if a store failed or a disk is full.
     """
 
     def __init__(self, make: Make) -> None:
@@ -90,8 +90,8 @@ def _row(failed: bool, data: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{"failed": failed, "data": data}], schema=_RESULT)
 
 
-class TellingErrors:
-    """Runs on an executor: does the work, and tells errors of ours so that the driver can raise them as they are."""
+class ErrorEncoder:
+    """Runs work on an executor, and encodes PaimonErrors so that the driver can raise them unchanged."""
 
     def __init__(self, work: Work, job: str) -> None:
         self.work = work
@@ -105,33 +105,33 @@ class TellingErrors:
 
 
 def error_text(error: PaimonError, job: str) -> str:
-    """The text of an error that tells the driver which error of ours it stands for."""
+    """The text of an error that contains the encoded PaimonError for the driver."""
     return f"{error} (paimon-error {job} {base64.b64encode(error_bytes(error)).decode()})"
 
 
 @contextlib.contextmanager
-def errors_as_ours(job: str) -> Iterator[None]:
-    """Run a query of Spark in this block: errors of ours on its executors are raised as what they are.
+def translate_errors(job: str) -> Iterator[None]:
+    """Run a Spark query in this block: PaimonErrors on its executors are raised as such in the driver.
 
     Args:
-        job: the job that the work in the query was made for.
+        job: the job to which the work in the query belongs.
 
     Raises: PaimonError
     """
     try:
         yield
     except PySparkException as error:
-        raise _as_ours(error, job) from error
+        raise _translate(error, job) from error
     except Exception as error:  # Py4JJavaError, which older versions let through
         if type(error).__module__.partition(".")[0] != "py4j":
             raise
-        raise _as_ours(error, job) from error
+        raise _translate(error, job) from error
 
 
-def _as_ours(error: Exception, job: str) -> Exception:
-    """The error of ours that an error of Spark's tells of; Spark's own if there is none.
+def _translate(error: Exception, job: str) -> Exception:
+    """The PaimonError encoded in an error of Spark; the error of Spark if there is none.
 
-    Spark's text may hold values of the data, which can say anything but the name of the job.
+    Spark's text may contain values of the data, which can be anything except the name of the job.
     """
     text = str(error)
     missing = re.search(rf"\(paimon-job {job}\) (.*)", text)

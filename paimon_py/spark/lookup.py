@@ -1,4 +1,4 @@
-"""Rows of a table beside those of a DataFrame that name their keys: points looked up on the executors."""
+"""Joins a DataFrame with the rows of a table that have its keys: point lookups on the executors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def lookup(
 
 
 class _LookUp:
-    """Runs on an executor: rows in, the same rows with columns of the table out."""
+    """Runs on an executor: adds columns of the table to rows."""
 
     def __init__(self, part: LookupPart, keys: pa.Schema, places: list[int], target: pa.Schema) -> None:
         self.part = part

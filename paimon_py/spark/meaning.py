@@ -1,8 +1,8 @@
-"""What conditions and values mean in a session of Spark: its time zone, its rule for the case of names, its floats.
+"""Interprets conditions and values as a Spark session does: its time zone, case sensitivity and comparison of floats.
 
-A condition becomes another one that the core reads as Spark would read the first: a time without zone beside an
-instant is a wall time of the session, a date or a time without zone beside a TIMESTAMP literal becomes an instant, −0.0
-is 0.0, and FLOAT columns are compared as DOUBLE.
+A condition is rewritten so that the core evaluates it as Spark would: a time without zone compared with an instant is
+a local time of the session, a date or a time without zone compared with a TIMESTAMP literal becomes an instant, −0.0 is
+0.0, and FLOAT columns are compared as DOUBLE.
 
 Source: Spark `TypeCoercion`, `AnsiTypeCoercion`, `Cast`, `OrderingUtil`.
 """
@@ -65,21 +65,21 @@ _ANSI = "spark.sql.ansi.enabled"
 
 _TIMES = frozenset((Root.DATE, Root.TIMESTAMP, Root.TIMESTAMP_LTZ))
 SOURCE, TARGET = "source", "target"
-"""What conditions and values of a merge call its two sides."""
+"""The names of the two sides of a merge in its conditions and values."""
 _DAY_OF_TEXT = re.compile(r"\s*(\d{4}-\d{2}-\d{2})[ T]", re.ASCII)
 Kinds = Mapping[tuple[str, ...], Union[DataType, None]]
 
 
 class Meaning(msgspec.Struct, frozen=True):
-    """How a session reads conditions.
+    """How a session interprets conditions.
 
     Attributes:
-        zone: where its clocks are; None: not known.
-        names: how it finds columns.
-        unwraps: whether a column of wall times beside an instant is compared with what clocks show then, as Spark 4
-            does (its optimizer takes the cast away), and not by the instants that the wall times mean.
-        walls: whether a literal `TIMESTAMP '…'` is a wall time and not an instant.
-        ansi: whether it is in ANSI mode. Else IN compares the texts of times, and whole numbers beside FLOAT are FLOAT.
+        zone: its time zone; None: unknown.
+        names: how it resolves column names.
+        unwraps: whether a column of local times is compared with the local time of an instant, as in Spark 4 (whose
+            optimizer removes the cast), instead of comparing instants.
+        walls: whether a literal `TIMESTAMP '…'` is a local time and not an instant.
+        ansi: whether it is in ANSI mode. Otherwise IN compares times as strings, and integers with FLOAT as FLOAT.
     """
 
     zone: str | None
@@ -90,7 +90,7 @@ class Meaning(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(spark: SparkSession) -> Meaning:
-        """How a session reads conditions now."""
+        """The current settings of a session."""
         return Meaning(
             zone=spark.conf.get(ZONE),
             names=CaseRule.of(spark),
@@ -102,7 +102,7 @@ class Meaning(msgspec.Struct, frozen=True):
     def condition(self, where: object, fields: Sequence[Field]) -> Predicate:
         """A condition on rows of these columns.
 
-        Raises: UsageError for a text that is not a condition, and one that the session cannot read.
+        Raises: UsageError for a string that is not a condition, or that the session cannot interpret.
         """
         return self._reader({(field.name,): field.type for field in fields}).condition(predicate_of(where))
 
@@ -114,7 +114,7 @@ class Meaning(msgspec.Struct, frozen=True):
         return self._reader({(field.name,): _kind(field) for field in schema}).condition(predicate_of(where))
 
     def values(self, values: object, fields: Sequence[Field]) -> object:
-        """What an update sets, by columns.
+        """The values of an update, by column.
 
         Raises: UsageError
         """
@@ -132,9 +132,9 @@ class Meaning(msgspec.Struct, frozen=True):
         return MergeClauses(**given)
 
     def keys(self, on: object, known: Sequence[str], source: Sequence[str]) -> object:
-        """The names in `on`, as the table and the source of a merge have them; what are none are left as they are.
+        """The names in `on`, as in the table and the source of a merge; unknown names are left unchanged.
 
-        Raises: UsageError where two are meant.
+        Raises: UsageError if a name refers to two columns.
         """
         names = self.names
         if isinstance(on, Mapping) and all(isinstance(one, str) for pair in on.items() for one in pair):
@@ -149,7 +149,7 @@ class Meaning(msgspec.Struct, frozen=True):
 
 
 class _Reader:
-    """One walk over conditions and values; knows the columns."""
+    """Rewrites conditions and values over given columns."""
 
     def __init__(self, meaning: Meaning, kinds: Kinds) -> None:
         self._meaning = meaning
@@ -169,7 +169,7 @@ class _Reader:
         return self.assign(asked, fields)
 
     def assign(self, values: object, fields: Sequence[Field]) -> object:
-        """Values by columns; what is none is left as it is, for somebody who refuses it."""
+        """Values by column; anything else is left unchanged, and refused later."""
         if not isinstance(values, Mapping):
             return values
         kinds = {field.name: field.type for field in fields}
@@ -202,7 +202,7 @@ class _Reader:
         plain = value.value if isinstance(value, Lit) else value
         try:
             literal = to_literal(plain)
-        except UsageError:  # no literal: whoever sets the column says so
+        except UsageError:  # not a literal: refused when the column is set
             return value
         moment = self._moment(literal)
         return value if moment is None else Lit(moment)
@@ -226,7 +226,7 @@ class _Reader:
         return self._literal(value) if is_instant and not isinstance(value, str) else value
 
     def _side_text(self, text: str) -> str | None:
-        """The text `source.A` with the names that columns have; None for another text."""
+        """The string `source.A` with the actual name of the column; None for any other string."""
         side, dot, name = text.partition(".")
         path = (side.lower(), name)
         if not dot or path[0] not in (SOURCE, TARGET):
@@ -237,7 +237,7 @@ class _Reader:
     # -- conditions ---------------------------------------------------------------------------------------------------
 
     def condition(self, predicate: Predicate) -> Predicate:
-        """A condition, as the core reads what this session means."""
+        """The condition with its meaning in this session, for the core."""
         if isinstance(predicate, (And, Or)):
             return type(predicate)(tuple(map(self.condition, predicate.parts)))
         if isinstance(predicate, Not):
@@ -282,7 +282,7 @@ class _Reader:
     def _compare(
         self, column: Ref, kind: DataType | None, operator: Operator, literal: LiteralValue, *, unwraps: bool = True
     ) -> Predicate:
-        """A comparison; `unwraps`: not one of several in IN, which Spark's optimizer leaves alone."""
+        """A comparison; `unwraps`: it is not one of several in IN, which Spark's optimizer does not change."""
         plain = Compare(column, operator, literal)
         if not isinstance(kind, Atomic):
             return plain
@@ -301,7 +301,7 @@ class _Reader:
     def _beside_instant(
         self, column: Ref, kind: Atomic, operator: Operator, literal: TimestampValue, unwraps: bool
     ) -> Predicate:
-        """A date or a wall time beside a literal TIMESTAMP: both are compared as instants."""
+        """A date or a local time compared with a TIMESTAMP literal: both are compared as instants."""
         is_wall = self._meaning.walls and not literal.zoned
         if self._clocks is None or is_wall:
             return Compare(column, operator, literal)
@@ -313,7 +313,7 @@ class _Reader:
         return _walls(self._clocks, column, operator, instant)
 
     def _moment(self, literal: LiteralValue | None) -> TimestampValue | None:
-        """The instant of a literal that names a time without zone; None for any other literal."""
+        """The instant of a literal that is a time without zone; None for any other literal."""
         value: LiteralValue | None = parse_timestamp(literal) if isinstance(literal, str) else literal
         if isinstance(value, DateValue):
             if self._clocks is not None:
@@ -331,7 +331,7 @@ class _Reader:
     # -- columns ------------------------------------------------------------------------------------------------------
 
     def _path(self, path: tuple[str, ...]) -> tuple[str, ...]:
-        """A path as the columns are called; unchanged where there is none, for somebody who refuses it."""
+        """A path with the actual names of the columns; unchanged if there is no such column, and refused later."""
         side, dot, name = path[0].partition(".")
         if dot and side in (SOURCE, TARGET) and (path[0],) not in self._kinds:
             path = (side, name, *path[1:])
@@ -347,7 +347,7 @@ class _Reader:
         return tuple(steps)
 
     def _kind(self, path: tuple[str, ...]) -> DataType | None:
-        """The type of a column that `_path` gave."""
+        """The type of a column, given its path from `_path`."""
         known, taken = self._find(path)
         if known is None:
             return None
@@ -358,7 +358,7 @@ class _Reader:
         return kind
 
     def _find(self, path: tuple[str, ...]) -> tuple[tuple[str, ...] | None, int]:
-        """The column that a path begins with, None if there is none or two, and how many steps name the column."""
+        """The column at the beginning of a path, None if there is none or two, and the number of its path elements."""
         names = self._meaning.names
         for taken in (2, 1):
             known = names.path_of(path[:taken], self._kinds) if len(path) >= taken else None
@@ -377,24 +377,24 @@ def _clocks(zone: str) -> Clocks:
 def _kind(field: pa.Field) -> DataType | None:
     try:
         return from_arrow_type(field.type)
-    except SchemaError:  # no column of a table has such values: conditions on them are refused elsewhere
+    except SchemaError:  # no column of a table has this type: conditions on it are refused elsewhere
         return None
 
 
 def _cut(moment: TimestampValue, kind: Atomic) -> TimestampValue:
-    """A moment as Spark keeps it: without digits below the microsecond, which only finer columns have."""
+    """A timestamp with Spark's precision: without digits below the microsecond, which only finer columns have."""
     if (kind.precision or 6) > 6:
         return moment
     return msgspec.structs.replace(moment, nanos=moment.nanos - moment.nanos % 1_000)
 
 
 def _never(column: Ref, literal: LiteralValue) -> Predicate:
-    """What is false for every value, and unknown for NULL."""
+    """A condition that is false for every value, and unknown for NULL."""
     return And((Compare(column, "<", literal), Compare(column, ">", literal)))
 
 
 def _by_operator(operator: Operator, less: Predicate, up_to: Predicate, equal: Predicate) -> Predicate:
-    """A comparison of what is less, less or equal, and equal."""
+    """The condition for an operator, given those for less, less or equal, and equal."""
     found: dict[Operator, Callable[[], Predicate]] = {
         "<": lambda: less, "<=": lambda: up_to, "==": lambda: equal,
         ">=": lambda: Not(less), ">": lambda: Not(up_to), "!=": lambda: Not(equal),
@@ -403,23 +403,23 @@ def _by_operator(operator: Operator, less: Predicate, up_to: Predicate, equal: P
 
 
 def _days(clocks: Clocks, column: Ref, operator: Operator, instant: TimestampValue) -> Predicate:
-    """A date beside an instant: by the first instant of the day."""
+    """A date compared with an instant: by the first instant of the day."""
     first, later = clocks.days_from(instant)
     less, up_to = Compare(column, "<", first), Compare(column, "<", later)
     return _by_operator(operator, less, up_to, And((Not(less), up_to)))
 
 
 def _walls(clocks: Clocks, column: Ref, operator: Operator, instant: TimestampValue) -> Predicate:
-    """A wall time beside an instant: by the instant that the wall time means.
+    """A local time compared with an instant: by the instant of the local time.
 
-    Example: clocks go from 2 to 3 o'clock, and 2:15 means what 3:15 means. Before that instant are the times up to
-    2:15, and those from 3 to 3:15.
+    Example: clocks go from 2 to 3 o'clock, and 2:15 is the same instant as 3:15. Before that instant are the times up
+    to 2:15, and those from 3 to 3:15.
     """
     jump = clocks.jump_before(instant.seconds)
     if jump is None:
         return Compare(column, operator, clocks.wall(instant, clocks.ahead(instant.seconds)))
     end = TimestampValue(jump.at + max(jump.before, jump.after), 0)
-    if jump.after < jump.before:  # shown twice: no wall time means the second one
+    if jump.after < jump.before:  # occurs twice: no local time stands for the second occurrence
         less = Compare(column, "<", end)
         return _by_operator(operator, less, less, _never(column, end))
     skipped, shown = clocks.wall(instant, jump.before), clocks.wall(instant, jump.after)
@@ -432,7 +432,7 @@ def _walls(clocks: Clocks, column: Ref, operator: Operator, instant: TimestampVa
 
 
 def _of_floats(column: Ref, kind: Atomic, operator: Operator, literal: LiteralValue, *, ansi: bool) -> Predicate:
-    """A FLOAT or DOUBLE beside a number: as DOUBLE, where −0.0 is 0.0."""
+    """A FLOAT or DOUBLE compared with a number: as DOUBLE, where −0.0 is 0.0."""
     if isinstance(literal, bool) or not isinstance(literal, (int, float, DecimalValue)):
         return Compare(column, operator, literal)
     number = float(Decimal(literal.text)) if isinstance(literal, DecimalValue) else float(literal)

@@ -1,4 +1,4 @@
-"""The package as a zip that Spark brings to executors which lack it."""
+"""The package as a zip that Spark sends to executors that lack it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import paimon_py
 from paimon_py.env import Env
-from paimon_py.spark.source.registering import NAMES, found_by_spark, has_sources, register_sources
+from paimon_py.spark.source.registering import NAMES, data_source_module, has_sources, register_sources
 
 
 def ship(spark: SparkSession) -> None:
@@ -28,7 +28,7 @@ def ship(spark: SparkSession) -> None:
 
 
 def _package_zip() -> str:
-    """A zip of the package, which stays until this process ends: Spark hands it out whenever an executor comes."""
+    """A zip of the package, kept until this process ends: Spark sends it to each new executor."""
     package = Path(paimon_py.__file__).parent
     directory = tempfile.mkdtemp(prefix="paimon_py-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
@@ -37,5 +37,5 @@ def _package_zip() -> str:
         for file in sorted(package.rglob("*.py")):
             archive.write(file, Path(package.name, file.relative_to(package)).as_posix())
         for name in NAMES:
-            archive.writestr(f"pyspark_{name}/__init__.py", found_by_spark(name))
+            archive.writestr(f"pyspark_{name}/__init__.py", data_source_module(name))
     return path

@@ -1,7 +1,7 @@
-"""Rows sent to the task that writes them: all rows of a partition and bucket come to one task.
+"""Sends rows to the task that writes them: all rows of a partition and bucket go to one task.
 
-The number of the task is computed in columns by the table's own hash, and Spark is given the number that its hash sends
-there; see `places`.
+The number of the task is computed column by column with the table's own hash, and Spark gets a number that its hash
+maps to that task; see `places`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from paimon_py.distributed import RowRouting
-from paimon_py.spark.jobs import TellingErrors, map_batches
+from paimon_py.spark.jobs import ErrorEncoder, map_batches
 from paimon_py.spark.places import places
 from paimon_py.spark.shuffle import PARCEL_SQL, Parcels, work_parcel
 
@@ -28,18 +28,18 @@ def send_to_tasks(
     df: DataFrame, schema: TableSchema, target: pa.Schema, tasks: int, job: str, *,
     work: Sequence[tuple[int, bytes]] = (),
 ) -> DataFrame:  # fmt: skip
-    """The rows of `df` in parcels, each with the task that it was sent to.
+    """The rows of `df` in parcels, each with the task to which it was sent.
 
     Args:
-        target: the columns of `df` by the names and types that the table knows them by; of those that the table has
-            not, the types matter alone.
-        job: the job that the rows are placed for.
-        work: what else travels, each to the task of a number; see `parcels.opened`.
+        target: the columns of `df` with their names and types in the table; of columns that the table does not have,
+            only the types are used.
+        job: the job that the rows belong to.
+        work: other work to send, each item with the number of its task; see `shuffle.open_parcels`.
     """
     number = RowRouting(schema, target, tasks)
     at_once = int(df.sparkSession.conf.get(_AT_ONCE, None) or 10_000)
     parcels = Parcels(target, number, np.array(places(tasks), np.int32), at_once)
-    rows = map_batches(df, TellingErrors(parcels, job), PARCEL_SQL, job)
+    rows = map_batches(df, ErrorEncoder(parcels, job), PARCEL_SQL, job)
     if work:
         homes = places(tasks)
         beside = [(homes[task], work_parcel(number, data)) for number, (task, data) in enumerate(work)]

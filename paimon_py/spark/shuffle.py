@@ -1,7 +1,7 @@
-"""Parcels: rows of one task as Arrow bytes in one row of Spark, so that a shuffle moves bytes and looks at no value.
+"""Parcels: the rows of one task as Arrow bytes in one row of Spark, so that a shuffle moves bytes and reads no values.
 
-A parcel is followed by rows that hold nothing. Spark hands rows to Python by their number, ten thousand at once unless
-it is told otherwise, and never looks at their bytes: the empty rows keep what it hands over at once small.
+A parcel is followed by empty rows. Spark passes rows to Python in batches of a fixed number of rows, by default ten
+thousand, whatever their size: the empty rows keep the batches small in bytes.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from paimon_py.spark.convert import fit
 Numbers = npt.NDArray[Any]
 
 _WORK = b"work"
-"""What a parcel without rows begins with; one with rows begins with four bytes of ones, as Arrow's messages do."""
+"""The prefix of a parcel without rows; one with rows begins with four bytes of ones, like Arrow's messages."""
 _NUMBER = struct.Struct(">Q")
 PARCEL_SQL = "task int, rows binary"
 _PARCEL = pa.schema([pa.field("task", pa.int32()), pa.field("rows", pa.binary())])
 _BYTES = 256 << 10
-"""About the size of one parcel."""
+"""The approximate size of one parcel."""
 _HELD_MIN, _HELD_MAX = 4 << 20, 64 << 20
-"""Bytes held before parcels are made: as much as gives each task a parcel, within these."""
+"""Limits of the bytes buffered before parcels are created; between them, enough for one parcel per task."""
 _HANDED_OVER = 64 << 20
-"""Bytes that Spark may hand over at once."""
+"""The maximum number of bytes that Spark passes in one batch."""
 
 
 class Parcels:
-    """Runs on an executor: rows in, parcels out.
+    """Runs on an executor: packs rows into parcels.
 
     Args:
         target: the types of the rows.
-        number: the task of each row.
-        places: what the column `task` holds for each task, by its number.
-        at_once: how many rows Spark hands over at once; less than 1 for all of a task.
+        number: returns the task of each row.
+        places: the value of the column `task` for each task, by its number.
+        at_once: the number of rows in a batch of Spark; less than 1 for all rows of a task.
     """
 
     def __init__(
@@ -83,16 +83,16 @@ class Parcels:
 
 
 def work_parcel(number: int, data: bytes) -> bytearray:
-    """A parcel that holds no rows, but other work for a task."""
+    """A parcel that contains no rows, but other work for a task."""
     return bytearray(_WORK + _NUMBER.pack(number) + data)
 
 
 def open_parcels(
     batches: Iterable[pa.RecordBatch], target: pa.Schema, work: list[tuple[int, bytes]] | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of parcels, with what their column `task` holds.
+    """The rows of parcels, each batch with the value of its column `task`.
 
-    `work`: gets the other work that is among them, by its numbers; all of it when the last rows were taken.
+    `work`: receives the other work in the parcels, with its numbers; complete once all rows have been taken.
     """
     for batch in batches:
         for task, data in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):

@@ -1,4 +1,4 @@
-"""Which splits one of Spark's tasks reads: as many as Spark itself would put into a task of small files.
+"""Groups splits into Spark tasks: as many per task as Spark itself would use for small files.
 
 Source: Spark `FilePartition.maxSplitBytes`, `FilePartition.getFilePartitions`; Java `ScanHelper.getInputPartitions`.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _TASK_BYTES = "spark.sql.files.maxPartitionBytes"
 _OPEN_BYTES = "spark.sql.files.openCostInBytes"
 _OPENING, _LIMIT = 4 << 20, 128 << 20
-"""Spark's own values of these."""
+"""Spark's default values."""
 _TASKS_MIN = ("spark.sql.files.minPartitionNum", "spark.sql.leafNodeDefaultParallelism")
 
 
@@ -32,7 +32,7 @@ def shares(spark: SparkSession, splits: Sequence[Split]) -> list[list[Split]]:
 
 
 def shares_of_source(splits: Sequence[Split]) -> list[list[Split]]:
-    """The same in a process beside the driver, which Spark tells nothing: by its defaults, for the cores here."""
+    """The same in a process next to the driver, without Spark's settings: by its defaults, for the cores here."""
     return _share(splits, _OPENING, _LIMIT, usable_cores())
 
 
@@ -42,7 +42,7 @@ def _share(splits: Sequence[Split], opening: int, limit: int, tasks_min: int) ->
 
 
 def share_splits(splits: Sequence[Split], sizes: Sequence[int], limit: int) -> list[list[Split]]:
-    """Neighbours together until they would exceed a size. Pure."""
+    """Groups of neighbouring splits up to a size. Pure."""
     found: list[list[Split]] = []
     room = 0
     for split, size in zip(splits, sizes, strict=True):

@@ -17,9 +17,9 @@ from paimon_py.spark.procedures import Procedures
 
 
 class SparkCatalog:
-    """A catalog in a Spark session: views by the names of tables, and `sys`, the procedures.
+    """A catalog in a Spark session: views with the names of tables, and the procedures in `sys`.
 
-    A view shows the snapshot that was the latest when the view was made, in every query the same: `refresh` moves it.
+    A view always shows the snapshot that was the latest when the view was created; `refresh` moves it.
 
     Attributes:
         sys: Java's procedures as methods.
@@ -35,9 +35,9 @@ class SparkCatalog:
         self.refresh()
 
     def refresh(self, *names: str) -> list[str]:
-        """Make the views of some tables anew, or of all: as they are now.
+        """Create the views of some tables, or of all, again: for the latest snapshots and schemas.
 
-        Returns: the names of the views, `db.t` for each table. Tables that paimon_py cannot read have none.
+        Returns: the names of the views, `db.t` for each table. Tables that paimon_py cannot read have no view.
 
         Cost: a plan for each table.
         Raises: TableNotFoundError
@@ -68,7 +68,7 @@ class SparkCatalog:
         options: Mapping[str, str] | None = None,
         as_: str | None = None,
     ) -> DataFrame:
-        """Make a view of a table, a system table or a branch, and return the DataFrame behind it.
+        """Create a view of a table, a system table or a branch, and return its DataFrame.
 
         Args:
             name: `db.t`, `db.t$snapshots` or `db.t$branch_b1`; the view has this name, which SQL has in backticks.
@@ -79,7 +79,7 @@ class SparkCatalog:
         Raises:
             TableNotFoundError: there is no such table.
             UnsupportedError: the table uses a feature that paimon_py cannot read, or a type that Spark lacks.
-            UsageError: another state of a system table, a name that is none.
+            UsageError: another state of a system table, or an invalid name.
         """
         source = self._catalog.table(name)
         travel: dict[str, Any] = {"snapshot_id": snapshot_id, "tag": tag, "timestamp": timestamp, "options": options}

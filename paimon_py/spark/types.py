@@ -1,4 +1,4 @@
-"""Arrow types ↔ Spark types, and the Arrow form in which Spark takes a column.
+"""Converts between Arrow and Spark types, and determines the Arrow type in which Spark accepts a column.
 
 Source: Spark's Python type mapping as observed on 3.5 to 4.x; Paimon's own Spark type mapping for the logical choice
 (TIMESTAMP is TIMESTAMP_NTZ, TIMESTAMP WITH LOCAL TIME ZONE is TIMESTAMP).
@@ -42,14 +42,14 @@ _PLAIN: list[tuple[Callable[[pa.DataType], bool], pa.DataType, st.DataType]] = [
 
 
 def has_time(spark: SparkSession) -> bool:
-    """Whether a session takes columns of type TIME: from Spark 4.3 on, where its configuration allows them."""
+    """Whether a session accepts columns of type TIME: from Spark 4.3 on, if its configuration allows it."""
     return _HAS_TIME and spark.conf.get("spark.sql.timeType.enabled", "false") == "true"
 
 
 def spark_form(kind: pa.DataType, *, times: bool) -> tuple[pa.DataType, st.DataType]:
     """The Arrow type to hand to Spark for `kind`, and the Spark type it becomes.
 
-    `times`: TIME stays what it is; else it is milliseconds of the day as INT.
+    `times`: TIME stays TIME; otherwise it becomes milliseconds of the day as INT.
 
     Raises:
         UnsupportedError: Spark has no such type.
@@ -93,7 +93,7 @@ def _nested_form(kind: pa.DataType, times: bool) -> tuple[pa.DataType, st.DataTy
 
 
 def spark_schemas(schema: pa.Schema, session: SparkSession | None) -> tuple[pa.Schema, st.StructType]:
-    """The Arrow schema to hand over and the Spark schema, columns in order. `session`: None where nobody knows it."""
+    """The Arrow schema to pass to Spark and the Spark schema, with columns in order. `session`: None if unknown."""
     arrow, spark = _nested_form(pa.struct(list(schema)), session is not None and has_time(session))
     return pa.schema(list(arrow)), spark
 
@@ -120,11 +120,11 @@ _ARROW: dict[type[st.DataType], pa.DataType] = {
 def arrow_type(kind: st.DataType, like: pa.DataType | None = None) -> pa.DataType:
     """The Arrow type of a Spark type.
 
-    What `array()` and `map()` hold is VOID in Spark, and never NULL, which Arrow does not have: it may be NULL here. A
-    map has keys of type VOID only if it is empty.
+    The elements of `array()` and `map()` have the type VOID NOT NULL in Spark, which Arrow does not have: here they are
+    nullable. A map has keys of type VOID only if it is empty.
 
     Args:
-        like: a type whose parts stand for those that are VOID here; else keys are texts, and all others Arrow's null.
+        like: a type whose parts replace those that are VOID here; otherwise keys become strings, and other parts null.
 
     Raises:
         UnsupportedError: Arrow, or paimon_py, has no such type (intervals, VARIANT, user-defined types).

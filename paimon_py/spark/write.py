@@ -1,4 +1,4 @@
-"""Writing DataFrames: executors write files and hand their changes over, the driver commits all of them once."""
+"""Writes DataFrames: executors write files and return their changes, the driver commits all of them once."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _overwrite(mode: Mapping[str, object] | str) -> Overwrite:
 
 
 def _check(table: Table, df: DataFrame, tasks: int | None) -> int | None:
-    """Refuse what is not what it should be, before anything runs. Returns: `tasks` as a number of Python."""
+    """Check the arguments before anything runs. Returns: `tasks` as a Python integer."""
     if not isinstance(table, Table):
         raise UsageError(f"write_spark writes to a Table, not {type(table).__name__}")
     if not hasattr(df, "mapInArrow"):
@@ -88,10 +88,10 @@ def _check(table: Table, df: DataFrame, tasks: int | None) -> int | None:
 
 
 def target_of(schema: TableSchema, given: st.StructType, names: CaseRule) -> pa.Schema:
-    """The columns of a DataFrame by the table's names; TIME where Spark has none and holds milliseconds of the day.
+    """The columns of a DataFrame with the table's names; TIME for Spark's milliseconds of the day.
 
     Raises:
-        UsageError: two columns are one of the table.
+        UsageError: two columns refer to the same column of the table.
         UnsupportedError: a column has a type that Arrow does not have.
     """
     known = names.rename(given.fieldNames(), [*schema.names, ROW_KIND_COLUMN])
@@ -109,7 +109,7 @@ def target_of(schema: TableSchema, given: st.StructType, names: CaseRule) -> pa.
 
 
 class WriteRows:
-    """Runs on an executor: the rows of one task in, what was written out."""
+    """Runs on an executor: writes the rows of one task, returns the changes."""
 
     def __init__(self, part: WritePart) -> None:
         self.part = part
@@ -118,7 +118,7 @@ class WriteRows:
         return self.part(self._rows(batches))
 
     def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int | None, pa.RecordBatch]]:
-        """Rows, with the number of the task that they were sent to if that matters; see `WritePart`."""
+        """Rows, with the number of the task to which they were sent if it is needed; see `WritePart`."""
         target = self.part.target
         if not self.part.writers:
             for batch in batches:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from typing import cast
 
 import msgspec
 
@@ -82,6 +83,24 @@ class SnapshotId(int):
 
     def __reduce__(self) -> tuple[object, ...]:
         return SnapshotId, (int(self), self.mark)
+
+
+class StepSnapshotId(SnapshotId):
+    """The id of the snapshot of a step; as the number of a commit it stands for that step, like a `StepNumber`.
+
+    Attributes:
+        source: the position after the step.
+    """
+
+    source: str
+
+    def __new__(cls, number: int, mark: str | None, source: str) -> StepSnapshotId:
+        found = cast("StepSnapshotId", super().__new__(cls, number, mark))
+        found.source = source
+        return found
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return StepSnapshotId, (int(self), self.mark, self.source)
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

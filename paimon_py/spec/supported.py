@@ -32,13 +32,15 @@ _OTHER_TYPES = frozenset((Root.GEOMETRY, Root.GEOGRAPHY))
 class Feature(msgspec.Struct, frozen=True):
     """A feature with restrictions. `detect` returns its name for a table that uses it, else None.
 
-    `compactable`: files can be compacted, even if rows cannot be written.
+    `compactable`: files can be compacted, even if rows cannot be written. `scannable`: rows of a state can be scanned,
+    even if nothing else can be read.
     """
 
     detect: Detect
     readable: bool = False
     writable: bool = False
     compactable: bool = False
+    scannable: bool = False
     hint: str = ""
 
 
@@ -50,6 +52,17 @@ def check_readable(schema: TableSchema) -> None:
     """
     for feature, name in _used_features(schema):
         if not feature.readable:
+            raise _refusal("read", name, feature)
+
+
+def check_scannable(schema: TableSchema) -> None:
+    """Refuse tables whose states paimon_py cannot scan exactly.
+
+    Raises:
+        UnsupportedError: the message names the first such feature.
+    """
+    for feature, name in _used_features(schema):
+        if not (feature.readable or feature.scannable):
             raise _refusal("read", name, feature)
 
 
@@ -322,7 +335,10 @@ _FEATURES = (
     Feature(_switched_on("query-auth.enabled")),
     Feature(_encryption),
     Feature(_branch),
-    Feature(_switched_on("chain-table.enabled")),
+    Feature(
+        _switched_on("chain-table.enabled"), scannable=True,
+        hint="scan returns the rows of their latest state, and those of each branch",
+    ),
     Feature(_shredded_map, readable=True),
     Feature(_in_text("manifest.format", "avro", "orc")),
     Feature(_kept_twice, readable=True, hint="drop the option: rows of the old partition must be deleted"),

@@ -10,7 +10,7 @@ import pyarrow as pa
 from paimon_py.arguments import check_flag
 from paimon_py.errors import UsageError
 from paimon_py.scan.split import Split
-from paimon_py.spec.snapshot import MIN_LONG, Base, Snapshot
+from paimon_py.spec.snapshot import MIN_LONG, Base, Snapshot, StepSnapshotId
 from paimon_py.spec.users import StepNumber
 from paimon_py.stream.position import Position
 from paimon_py.stream.reading import Reading
@@ -47,8 +47,8 @@ class Step:
 
     @property
     def snapshot_id(self) -> int:
-        """The snapshot whose changes these are."""
-        return StepNumber(self._snapshot.id, self.position)
+        """The snapshot whose changes these are, by id and mark: a scan refuses another snapshot with the same id."""
+        return StepSnapshotId(self._snapshot.id, self._snapshot.mark, self.position)
 
     @property
     def next_snapshot_id(self) -> int:

@@ -37,7 +37,7 @@ from paimon_py.spec.file_rules import names_codecs
 from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import RemoveOption, SchemaChange, SetOption
-from paimon_py.spec.supported import check_readable
+from paimon_py.spec.supported import check_readable, check_scannable
 from paimon_py.storage.refreshing_store import open_renewed
 from paimon_py.table.branches import TableBranches
 from paimon_py.table.cleanup import TableCleaning
@@ -342,7 +342,7 @@ class Table(
             SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: when the state is looked up.
             UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
         """
-        check_readable(self._schema)
+        check_scannable(self._schema)
         return open_scan(
             self._open_table, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
             columns=columns, where=where, limit=limit, order_by=order_by, options=options, row_ids=row_ids,

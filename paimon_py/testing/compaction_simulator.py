@@ -1,8 +1,8 @@
-"""What universal compaction costs over a long time: writes of given sizes into an invented bucket, without any file.
+"""Simulates the cost of universal compaction over a long time: writes of given sizes into a bucket without files.
 
-The picker and the steps are those of real compactions; only the rows are a model. Keys are points of a line. A share
-of every write updates keys drawn evenly from a fixed set, the rest are new keys, anywhere or in ascending order.
-Merging runs with shares s₁, s₂, … of the set leaves the share 1 − (1 − s₁)(1 − s₂)… of it, and every new key.
+The picker and the steps are those of real compactions; only the rows are a model. Keys are points on a line. A share
+of every write updates keys drawn uniformly from a fixed set, the other keys are new, random or in ascending order.
+Merging runs with shares s₁, s₂, … of the set results in the share 1 − (1 − s₁)(1 − s₂)… of it, and all new keys.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from paimon_py.spec.snapshot import Base
 from paimon_py.spec.types import Atomic, Field, Root
 
 KEY_SPACE = 1 << 30
-"""Keys lie from 0 to below this; only ascending ones may go on."""
+"""Keys are from 0 to below this; only ascending keys may exceed it."""
 
 _HOUR_MILLIS = 3_600_000
 
@@ -47,9 +47,9 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         rows, row_bytes: rows of a write, and bytes of a row.
         updates: share of rows that update one of `keys` keys; the others have new keys.
-        keys: how many keys are updated, at least 2.
-        ordered: new keys ascend from write to write, as those made of a time do.
-        full_every: a full compaction after every so many writes; 0 for none.
+        keys: the number of keys that are updated, at least 2.
+        ordered: new keys ascend from write to write, like keys derived from a time.
+        full_every: the number of writes between full compactions; 0 for none.
         step_millis: time between writes.
     """
 
@@ -66,13 +66,13 @@ class SimulatedWrite(msgspec.Struct, frozen=True, kw_only=True):
     """One write and the compaction after it.
 
     Attributes:
-        number: of the write, from 1 on.
-        now_millis, state: what the picker was told.
-        runs: of the bucket after the write.
-        choice, steps: what the picker chose and what became of the files.
+        number: the number of the write, from 1 on.
+        now_millis, state: the arguments of the picker.
+        runs: runs of the bucket after the write.
+        choice, steps: the picker's choice, and the steps for the files.
         after: runs of the bucket after the compaction.
-        flushed_bytes, rewritten_bytes: all bytes so far of written files and of compacted files.
-        unique_bytes: what the bucket would have if every key were in it once.
+        flushed_bytes, rewritten_bytes: total bytes so far of written files and of compacted files.
+        unique_bytes: the size of the bucket if it contained each key once.
     """
 
     number: int
@@ -93,17 +93,17 @@ class SimulatedWrite(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def write_amplification(self) -> float:
-        """How often a byte was written so far."""
+        """How often each byte was written so far, on average."""
         return (self.flushed_bytes + self.rewritten_bytes) / self.flushed_bytes
 
     @property
     def space_amplification(self) -> float:
-        """How much more is stored than is needed."""
+        """The ratio of stored bytes to needed bytes."""
         return self.stored_bytes / self.unique_bytes
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """What many moments come to. Averages are over all moments."""
+    """A summary of many writes. Averages are over all writes."""
 
     writes: int
     write_amplification: float
@@ -124,10 +124,10 @@ class _Rows(NamedTuple):
 
 
 def simulate(workload: Workload, options: Mapping[str, str], writes: int) -> Iterator[SimulatedWrite]:
-    """Write into an empty bucket of a table with these options, compacting after every write.
+    """Write into an empty bucket of a table with these options, and compact after every write.
 
     Raises:
-        OptionError: an option has no sense.
+        OptionError: an option is invalid.
     """
     bucket = _Bucket(workload, options)
     for number in range(1, writes + 1):
@@ -135,7 +135,7 @@ def simulate(workload: Workload, options: Mapping[str, str], writes: int) -> Ite
 
 
 def summary(moments: Iterable[SimulatedWrite]) -> Summary:
-    """Add moments up; there must be one at least."""
+    """Summarize writes; there must be at least one."""
     every = list(moments)
     spaces = [moment.space_amplification for moment in every]
     counts = [len(moment.after) for moment in every]
@@ -241,7 +241,7 @@ class _Bucket:
         self._roll(step, level)
 
     def _roll(self, step: Rewrite, level: int) -> None:
-        """Write what sections hold into files of the target size, whose keys share the range evenly."""
+        """Write the rows of sections into files of the target size, with keys distributed evenly over the range."""
         merged = [self._section(section) for section in step.sections]
         rows = _Rows(sum(part.updated for part in merged), sum(part.new for part in merged))
         low = min(self.keys[file.name][0] for file in step.files)
@@ -261,7 +261,7 @@ class _Bucket:
         return self._merge(totals, self.workload.keys * share)
 
     def _merge(self, runs: Sequence[_Rows], keys: float) -> _Rows:
-        """Rows of runs merged over a part of the line in which so many keys of the fixed set lie."""
+        """Merge rows of runs over a part of the line that contains `keys` keys of the fixed set."""
         return _Rows(_union([rows.updated / keys for rows in runs]) * keys, sum(rows.new for rows in runs))
 
     def _add(self, level: int, rows: _Rows, low: int, high: int, *, sequence: int) -> int:
@@ -290,7 +290,7 @@ class _Bucket:
 
 
 def _union(shares: Sequence[float]) -> float:
-    """The share of keys that at least one of independent draws holds."""
+    """The share of keys in at least one of several independent draws."""
     missing = 1.0
     for share in shares:
         missing *= 1.0 - min(share, 1.0)

@@ -9,7 +9,7 @@ from paimon_py.storage.store import FileStatus, Store
 
 
 class CountingStore:
-    """Passes every verb on and counts it.
+    """Forwards every verb and counts it.
 
     Attributes:
         calls: calls per verb.
@@ -22,7 +22,7 @@ class CountingStore:
         self.paths: list[tuple[str, str]] = []
 
     def reset(self) -> None:
-        """Forget what was counted."""
+        """Reset the counts."""
         self.calls.clear()
         self.paths.clear()
 

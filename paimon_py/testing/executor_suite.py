@@ -1,7 +1,7 @@
-"""What every executor promises, as tests to inherit.
+"""The guarantees of every executor, as tests to inherit.
 
 A test module derives a class from `ExecutorSuite` and provides two pytest fixtures: `executor`, which is tested, and
-`warehouse`, the path of an empty directory that all who run tasks can reach.
+`warehouse`, the path of an empty directory that all processes that run tasks can access.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MONTH = timedelta(days=30)
 
 
 class ExecutorSuite:
-    """The promises of `paimon_py.executors.Executor`."""
+    """The guarantees of `paimon_py.executors.Executor`."""
 
     def test_buckets_are_compacted_as_one_process_does(self, executor: Executor, warehouse: str) -> None:
         table, other = _keyed_table(warehouse, "here"), _keyed_table(warehouse, "there")
@@ -173,7 +173,7 @@ class ExecutorSuite:
         else:
             raise AssertionError("a result was lost")
         lost = _files(table) - before
-        assert len(lost) <= 1  # the file of the result that nobody knows
+        assert len(lost) <= 1  # the file of the lost result
 
     def test_only_executors_are_taken(self, warehouse: str) -> None:
         table = _keyed_table(warehouse, "t")
@@ -187,7 +187,7 @@ class ExecutorSuite:
 
 
 class _Twice:
-    """Every task runs twice, and both results are given. `tags`: of the kinds of tasks that ran."""
+    """Runs every task twice, and returns both results. `tags`: the kinds of tasks that ran."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -199,7 +199,7 @@ class _Twice:
 
 
 class _Failing:
-    """The first task of each job fails, the others run."""
+    """Fails the first task of each job, and runs the others."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -212,7 +212,7 @@ class _Failing:
 
 
 class _Losing:
-    """The last result never comes."""
+    """Drops the last result."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -243,7 +243,7 @@ _VERBS: dict[str, Callable[[Table, Union[Executor, None]], object]] = {
     "rescale": lambda table, executor: table.rescale(4, executor=executor).row_count,
     "remove_orphans": _remove_orphans,
 }
-"""Verbs that together run every kind of task, with what came of them."""
+"""Verbs that together run every kind of task, each returning its result."""
 
 
 def _keyed_table(warehouse: str, name: str, bucket: str = "1") -> Table:
@@ -283,14 +283,14 @@ def _data_files(table: Table) -> list[Path]:
 
 
 def _damage_one(table: Table) -> None:
-    """Overwrite the middle of the data file that comes last."""
+    """Overwrite the middle of the last data file."""
     path = _data_files(table)[-1]
     data = path.read_bytes()
     path.write_bytes(data[:8] + b"\xff" * (len(data) - 8))
 
 
 def _leave_orphans(table: Table) -> None:
-    """Two old files that nothing names: data, and a manifest."""
+    """Create two old orphan files: a data file and a manifest."""
     bucket = _data_files(table)[0].parent
     for path in (bucket / "data-left-0.parquet", Path(table.location) / "manifest" / "manifest-left-0"):
         path.write_bytes(b"left")

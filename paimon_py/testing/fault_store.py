@@ -1,4 +1,4 @@
-"""A store that fails at one chosen call, and a loop that makes every call of an operation fail in turn."""
+"""A store that fails at one chosen call, and a loop that lets every call of an operation fail in turn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 Mode = Literal["before", "after", "lost", "die", "die_after", "short"]
 MODES: tuple[Mode, ...] = ("before", "after", "lost", "die", "die_after", "short")
-"""What happens at the chosen call.
+"""The effect at the chosen call.
 
 before: nothing happened, StorageError. after: it happened, StorageError. lost: it happened, StorageUnknownError.
 die, die_after: the process ends before or after the effect (`SimulatedCrash`). short: a stream's write stores half of
@@ -27,18 +27,18 @@ _READS = ("get", "list", "stat", "open_read")
 
 
 class SimulatedCrash(BaseException):
-    """The process ended here: no clean-up may run, and every later call of the store fails the same way."""
+    """A simulated end of the process: no clean-up may run, and every later call of the store fails the same way."""
 
 
 class FaultStore:
-    """Passes every verb on, but call number `fail_at` (from 1) fails in `mode`; 0 never fails.
+    """Forwards every verb, but call number `fail_at` (from 1) fails in `mode`; 0 never fails.
 
-    Every verb is a call, and so are write and close of a file being written. With `repeat` further calls fail too: the
-    next `repeat − 1` ones in the same mode, as when a store is away for a while.
+    Every verb is a call, and so are write and close of a file being written. With `repeat` the next `repeat − 1` calls
+    fail in the same mode, as during an outage of the store.
 
     Attributes:
-        count: calls so far.
-        log: what each call was, (verb, path).
+        count: the number of calls so far.
+        log: (verb, path) of each call.
     """
 
     def __init__(self, store: Store, fail_at: int = 0, mode: Mode = "before", *, repeat: int = 1) -> None:
@@ -49,7 +49,7 @@ class FaultStore:
         self.count = 0
         self.log: list[tuple[str, str]] = []
         self.dead = False
-        self._opened: list[BinaryIO] = []  # files that are never closed must not be so by the garbage collector
+        self._opened: list[BinaryIO] = []  # so that the garbage collector does not close files left open
 
     @property
     def failed(self) -> bool:
@@ -150,7 +150,7 @@ class _FaultFile(io.RawIOBase):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """One run of an operation with one fault; `str(fault)` says which."""
+    """One run of an operation with one fault; `str(fault)` describes it."""
 
     call: int
     mode: Mode
@@ -162,7 +162,7 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How an operation with a fault ended: its result, its error, or the crash."""
+    """The outcome of an operation with a fault: its result, its error, or the crash."""
 
     fault: Fault
     result: object = None
@@ -170,7 +170,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def crashed(self) -> bool:
-        """Whether the process ended."""
+        """Whether the simulated process ended."""
         return isinstance(self.error, SimulatedCrash)
 
 
@@ -183,18 +183,18 @@ def for_each_fault(
     repeat: int = 1,
     share: Callable[[int, Mode], bool] | None = None,
 ) -> int:
-    """Run an operation once for every store call it makes and every mode, failing there, and check what is left.
+    """Run an operation once for every store call it makes and every mode, fail that call, and check the state after it.
 
     Calls that only read fail "before" alone, not "after" too: that would be the same run.
     An error outside our family ends the loop: that is a finding too.
 
     Args:
-        build: a store in the state before the operation, a fresh one for every run.
-        operation: what is tested, given the failing store.
-        check: given the healthy store behind it and the outcome; raises AssertionError with what is wrong.
-        modes: of failing.
-        repeat: how many calls in a row fail.
-        share: which runs to carry out, by number of the call and mode; None for all.
+        build: creates a store in the state before the operation, for every run.
+        operation: the operation to test, called with the failing store.
+        check: called with the underlying store and the outcome; raises AssertionError if something is wrong.
+        modes: the modes of failure.
+        repeat: the number of consecutive calls that fail.
+        share: selects the runs, by call number and mode; None: all runs.
 
     Returns:
         The number of runs.
@@ -202,14 +202,14 @@ def for_each_fault(
     runs = 0
     for mode in modes:
         for call, (verb, path) in enumerate(_calls_of(build(), operation, mode), start=1):
-            if not _says_something(mode, verb):
+            if not _differs(mode, verb):
                 continue
             if share is not None and not share(call, mode):
                 continue
             store = build()
             faults = FaultStore(store, call, mode, repeat=repeat)
             result, error = _run(operation, faults)
-            assert faults.failed, f"call {call} does not come any more: the operation is not the same in every run"
+            assert faults.failed, f"call {call} is not reached: the operation is not the same in every run"
             outcome = Outcome(fault=Fault(call, mode, verb, path), result=result, error=error)
             try:
                 check(store, outcome)
@@ -221,7 +221,7 @@ def for_each_fault(
     return runs
 
 
-def _says_something(mode: Mode, verb: str) -> bool:
+def _differs(mode: Mode, verb: str) -> bool:
     """Whether a run differs from those of other modes."""
     if mode == "short":
         return verb in ("write", "close")
@@ -229,7 +229,7 @@ def _says_something(mode: Mode, verb: str) -> bool:
 
 
 def _calls_of(store: Store, operation: Callable[[Store], object], mode: Mode) -> list[tuple[str, str]]:
-    """The calls of an operation that is left in peace."""
+    """The calls of an operation without faults."""
     faults = FaultStore(store, 0, mode)
     _run(operation, faults)
     return faults.log

@@ -1,4 +1,4 @@
-"""Tables whose metadata name files by the million, none of which is there: to plan with, never to read."""
+"""Creates tables whose metadata reference millions of files that do not exist: for planning, not for reading."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ FILES_PER_MANIFEST = 10_000
 
 
 def name_files(table: Table, count: int, *, deleted: int = 0) -> None:
-    """Add a snapshot that names `count` files: each manifest's are alike, but for their names, to one of the latest.
+    """Add a snapshot with `count` files, which are copies, under new names, of entries of the latest snapshot.
 
     Args:
-        deleted: so many more files are named, and deleted again by the entries of the last manifest.
+        deleted: the number of additional files that are added, and deleted again by the last manifest.
 
     Cost: 25 µs a file.
     """
@@ -45,7 +45,7 @@ def name_files(table: Table, count: int, *, deleted: int = 0) -> None:
 
 
 def _with_names(patterns: list[ManifestEntry], count: int) -> Iterator[list[ManifestEntry]]:
-    """Entries alike the patterns, under names of their own."""
+    """Entries like the patterns, with new names."""
     for number, first in enumerate(range(0, count, FILES_PER_MANIFEST)):
         pattern = patterns[number % len(patterns)]
         yield [

@@ -1,4 +1,4 @@
-"""Snapshots that no commit makes: what tests put into a table to see how it is read."""
+"""Puts snapshots into a table that no commit would create, to test how they are read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from paimon_py.spec.snapshot import Snapshot
 def put_snapshot(root: TableRoot, snapshot: Snapshot) -> None:
     """Store a snapshot under its id, which must be free.
 
-    Raises: AssertionError if there is such a snapshot.
+    Raises: AssertionError if the id is taken.
     """
     if not root.store.put_new(snapshot_path(root.branch_path, snapshot.id), snapshot_to_json(snapshot)):
-        raise AssertionError(f"snapshot {snapshot.id} is there already")
+        raise AssertionError(f"snapshot {snapshot.id} already exists")

@@ -1,4 +1,4 @@
-"""Room to spill in a store: so that `FaultStore` can make the local disk of a write buffer fail."""
+"""Spill files in a store, so that `FaultStore` can let the local disk of a write buffer fail."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from paimon_py.storage.store import Store
 
 
 class StoreSpill:
-    """A spill place whose files are objects below `directory`; what the store fails with is a full disk.
+    """A spill location whose files are objects below `directory`; errors of the store become errors of a full disk.
 
     Attributes:
-        store: where they are.
-        directory: their directory, without a slash at the end.
+        store: the store of the files.
+        directory: their directory, without a trailing slash.
     """
 
     def __init__(self, store: Store, directory: str = "/spill") -> None:
@@ -27,16 +27,16 @@ class StoreSpill:
         self._numbers = itertools.count(1)
 
     def create(self) -> StoreSpillFile:
-        """A new file, not begun yet."""
+        """A new file, not written yet."""
         return StoreSpillFile(self.store, f"{self.directory}/run-{next(self._numbers)}")
 
     def paths(self) -> list[str]:
-        """The files that are there."""
+        """The existing files."""
         return sorted(status.path for status in self.store.list(self.directory))
 
 
 class StoreSpillFile:
-    """One of them."""
+    """One spill file."""
 
     def __init__(self, store: Store, path: str) -> None:
         self._store = store
@@ -61,7 +61,7 @@ class StoreSpillFile:
 
 
 class _Written(io.RawIOBase):
-    """A file being written, whose failures are OSErrors."""
+    """A file being written, which fails with OSErrors."""
 
     def __init__(self, file: BinaryIO, path: str) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class _Written(io.RawIOBase):
 
 @contextmanager
 def _full(path: str) -> Iterator[None]:
-    """Failures as a disk raises them."""
+    """Raise errors of the store as those of a full disk."""
     try:
         yield
     except StorageError as error:

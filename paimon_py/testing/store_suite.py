@@ -1,6 +1,6 @@
-"""What every store promises, as tests to inherit.
+"""The guarantees of every store, as tests to inherit.
 
-A test module derives a class from `StoreSuite` and provides two pytest fixtures: `store` (a fresh view of the store)
+A test module derives a class from `StoreSuite` and provides two pytest fixtures: `store` (a new instance of the store)
 and `root` (a path in it that nothing else uses).
 """
 
@@ -16,11 +16,11 @@ from paimon_py.errors import AlreadyExistsError, PaimonError, StorageUnknownErro
 from paimon_py.storage.store import FileMissingError, FileTakenError, Store, join, new_file, range_reader
 
 MAKING = ("put_new", "put", "open_write")
-"""The verbs that make a file."""
+"""The verbs that create a file."""
 
 
 class StoreSuite:
-    """The promises of `paimon_py.storage.store`; what a store cannot do is set to False."""
+    """The guarantees of `paimon_py.storage.store`; set the attributes of unsupported features to False."""
 
     renames_directories = True
     opens_exclusively = True
@@ -209,7 +209,7 @@ class StoreSuite:
         assert [child.name for child in store.list(join(root, "taken"))] == ["z"]
 
     def test_only_empty_directories_are_removed(self, store: Store, root: str) -> None:
-        """Never more than asked, whatever the store calls a directory."""
+        """Only the given directory is removed, whatever the store's idea of a directory."""
         store.put(f"{root}/a/b/file", b"x")
         assert not store.remove_directory(f"{root}/a/b") and not store.remove_directory(f"{root}/a")
         assert not store.remove_directory(f"{root}/none") and not store.remove_directory(f"{root}/a/b/file")

@@ -1,7 +1,7 @@
 """Counts sequential round trips to a store without real latency.
 
-A `TripStore` takes one trip for every request. A `TripPool` lets the requests of its calls go out at the same time, as
-many as it has threads: the wait is that of the longest call. Both share one count, so that the trips in sequence of any
+A `TripStore` counts one trip for every request. A `TripPool` counts its calls as concurrent, as many at a time as it
+has threads, so that the wait is that of the longest call. Both share one count, so that the sequential trips of any
 work are the difference of two readings. Everything runs in the calling thread.
 """
 
@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 class Trips:
-    """A count of trips in sequence. `requests` counts all, `now` those that were waited for one after the other."""
+    """Counts round trips: `requests` counts all of them, `now` only sequential ones."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -32,7 +32,7 @@ class Trips:
 
 
 class TripPool:
-    """Runs calls in turn, and counts as if they ran at once."""
+    """Runs calls one after the other, and counts them as concurrent."""
 
     def __init__(self, trips: Trips, threads: int = 64) -> None:
         self.trips = trips
@@ -62,7 +62,7 @@ class TripPool:
         function()
 
     def ahead(self, function: Callable[[], R]) -> Callable[[], R]:
-        """Goes out now; whoever asks later waits for what is left of the trips."""
+        """Start a call now; a later call of the result waits for the remaining trips."""
         begin = self.trips.now
         found = function()
         end, self.trips.now = self.trips.now, begin
@@ -75,7 +75,7 @@ class TripPool:
 
 
 class TripStore:
-    """Passes every verb on, and waits for the requests that an object store needs for the verb."""
+    """Forwards every verb, and counts the requests that an object store needs for it."""
 
     def __init__(self, store: Store, trips: Trips) -> None:
         self.store = store
@@ -102,7 +102,7 @@ class TripStore:
         return self.store.list(directory)
 
     def stat(self, path: str) -> FileStatus | None:
-        """One request for what is there; another for what is not, which may be a directory."""
+        """One request for an existing file; a second one if it does not exist, since it may be a directory."""
         self.trips.go(f"HEAD {path}")
         found = self.store.stat(path)
         if found is None or found.is_directory:
@@ -128,7 +128,7 @@ class TripStore:
         self.store.make_directory(path)
 
     def remove_directory(self, _path: str) -> bool:
-        """Nothing: object stores have no directories."""
+        """Do nothing: object stores have no directories."""
         return False
 
     def require_new(self, root: str) -> None:

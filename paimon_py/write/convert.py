@@ -25,7 +25,6 @@ from paimon_py.codec.columns import (
 )
 from paimon_py.spec.type_text import sql_type, with_nullability
 from paimon_py.spec.types import (
-    MAX_LENGTH,
     ArrayType,
     Atomic,
     DataType,
@@ -40,6 +39,7 @@ from paimon_py.write.convert_variant import WAY as VARIANT_WAY
 from paimon_py.write.convert_variant import variant_step
 from paimon_py.write.convert_vector import vector_step
 from paimon_py.write.intact import with_validation
+from paimon_py.write.limits import limit_check
 from paimon_py.write.misfits import WIDEN, ColumnPlace, Misfit, in_lists
 from paimon_py.write.steps import Refusal, Step, as_is, way_of_extension
 
@@ -49,8 +49,6 @@ _INTEGERS = frozenset({Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT})
 _FLOATS = frozenset({Root.FLOAT, Root.DOUBLE})
 _DIGITS_MAX = 20
 """The number of digits of Arrow's largest integer."""
-_SHOWN = 60
-"""The number of characters of a string that messages show."""
 _COUNT = Atomic(Root.INT, nullable=False)
 
 
@@ -135,9 +133,8 @@ def require_values(
 def _must_look(kind: DataType) -> bool:
     """Whether values of the right Arrow type can still be invalid."""
     match kind:
-        case Atomic(root=root, length=length):
-            is_bounded = root in _TEXTS | _BINARIES and length is not None and length < MAX_LENGTH
-            return is_bounded or root is Root.VARIANT
+        case Atomic():
+            return kind.root is Root.VARIANT or limit_check(kind) is not None
         case RowType(fields=fields):
             return any(not field.type.nullable or _must_look(field.type) for field in fields)
         case ArrayType(element=element):
@@ -235,15 +232,13 @@ def _plan_atomic(source: pa.DataType, target: Atomic, place: ColumnPlace) -> Ste
     elif not _fits(source, target):
         return _refuse(source, target, place)
     step = as_is if source.equals(arrow) else _casting(arrow, target, place)
-    if not _must_look(target):
+    check = limit_check(target)
+    if check is None:
         return step
-    assert target.length is not None
-    check = _check_characters if target.root in _TEXTS else _check_bytes
-    limit = target.length
 
     def convert(array: pa.Array) -> pa.Array:
         array = step(array)
-        check(array, limit, target, place)
+        check(array, place)
         return array
 
     return convert
@@ -335,31 +330,6 @@ def _first_misfit(array: pa.Array, arrow: pa.DataType) -> int:
         else:
             first, count = first + half, count - half
     return first
-
-
-def _check_characters(array: pa.Array, limit: int, target: Atomic, place: ColumnPlace) -> None:
-    if _longest(pc.binary_length(array)) > limit:
-        _check_lengths(array, pc.utf8_length(array), limit, "characters", target, place)
-
-
-def _check_bytes(array: pa.Array, limit: int, target: Atomic, place: ColumnPlace) -> None:
-    _check_lengths(array, pc.binary_length(array), limit, "bytes", target, place)
-
-
-def _longest(lengths: pa.Array) -> int:
-    return pc.max(lengths).as_py() or 0
-
-
-def _check_lengths(
-    array: pa.Array, lengths: pa.Array, limit: int, unit: str, target: Atomic, place: ColumnPlace
-) -> None:
-    if _longest(lengths) <= limit:
-        return
-    row = pc.index(pc.greater(lengths, limit), True).as_py()
-    shown = repr(array[row].as_py())
-    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-    fix = f"shorten it, or widen the column with table.alter(UpdateColumnType({place.column!r}, …))"
-    raise Misfit(place, row, f": {shown} (", f", {lengths[row]} {unit}) does not fit {sql_type(target)}; {fix}")
 
 
 def _plan_list(source: pa.DataType, target: DataType, element: DataType, place: ColumnPlace) -> Step | Refusal:

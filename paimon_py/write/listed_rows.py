@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 
 import pyarrow as pa
 
@@ -127,7 +128,8 @@ def column_of(name: str, values: list[object], field: Field | None) -> pa.Array:
     try:
         return python_array(values, kind)
     except _ERRORS as error:
-        found = None if _has_times(field.type) else _infer(values)  # Arrow drops the zone of a time
+        is_clear = _has_times(field.type) or (pa.types.is_floating(kind) and Decimal in map(type, values))
+        found = None if is_clear else _infer(values)  # Arrow drops the zone of a time, and columns cast no decimal
         if found is not None:
             fits = not isinstance(plan(found.type, field.type, place_of(name)), Refusal)
             if fits or not pa.types.is_nested(kind):

@@ -36,7 +36,7 @@ def test_every_call_of_an_operation_may_fail_or_be_the_last(name, kind, part):
 
 
 _EVERY = 701
-"""CI carries out one in so many of the runs; which ones differs from case to case."""
+"""CI carries out one in so many of the runs of every second case; which ones differs from case to case."""
 
 
 @pytest.mark.dear(3)
@@ -44,8 +44,7 @@ _EVERY = 701
 def test_a_share_of_the_calls_of_operations_may_fail_or_be_the_last(kind):
     runs = 0
     for name in OPERATIONS:
-        if OPERATIONS[name].fits(KINDS[kind]):
-            place = CASES.index((name, kind))
+        if OPERATIONS[name].fits(KINDS[kind]) and (place := CASES.index((name, kind))) % 2 == 0:
             share = lambda call, mode, p=place: (call + 29 * p + 167 * MODES.index(mode)) % _EVERY == 0  # noqa: E731
             runs += disturb(name, kind, MODES, share)
     assert runs > 0

@@ -69,7 +69,7 @@ def explained(table: Table) -> str:
 
 
 READS = {"first rows": first_rows, "some rows": some_rows, "few rows": few_rows, "count": counted, "explain": explained}
-FEWER = [pytest.param(17, id="few"), pytest.param(1, marks=pytest.mark.full, id="all")]
+FEWER = [pytest.param(37, id="few"), pytest.param(1, marks=pytest.mark.full, id="all")]
 SHARES = [pytest.param(5, id="few"), pytest.param(1, marks=pytest.mark.full, id="all")]
 
 

@@ -29,7 +29,8 @@ BRANCHES = ("branch-empty", "branch-empty--java-142", "branch-fallback", "branch
 TRACKED = [case for case in CASES if {"row-tracking", "data-evolution"} & case.tags and (case.stage == NEWEST or not {"blob", "vector", "variant"} & case.tags)]
 VECTORS = [case for case in CASES if "vector" in case.tags and not {"data-evolution", "blob"} & {*case.tags}]
 VARIANTS = [case for case in CASES if "variant" in case.tags]
-NEWER = (*INDEXED, *TRACKED, *VECTORS, *VARIANTS)
+CHAINS = [case for case in CASES if case.name.startswith("chain-")]
+NEWER = (*INDEXED, *TRACKED, *VECTORS, *VARIANTS, *CHAINS)
 IN_SCOPE = [case for case in CASES if case.stage <= 3 or case in NEWER or case.name in BRANCHES]
 LATER = [case for case in CASES if case not in IN_SCOPE]
 

@@ -1,7 +1,8 @@
 """Runs the blocks of a page of the documentation while strangers use the same tables between them.
 
-    python living_pages.py PAGE SEED…                runs the page undisturbed, then once for each seed, and compares the tables
-    python living_pages.py --neighbours PAGE SEED…   the same with neighbours, whose rows stay
+    python living_pages.py WHO PAGE SEED…   runs the page undisturbed, then once for each seed, and compares the tables
+
+`WHO` is `strangers`, `neighbours`, or both with a comma between.
 
 What strangers do leaves the rows as they are: other keys come and go, files are merged, old snapshots expire, tags and
 branches come and go, a commit is rolled back. A recipe that is right ends with the same rows whoever was there.
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -305,13 +307,13 @@ def differences(alone: Rows, found: Rows, neighbours: Neighbours, *, takes_all: 
     return told
 
 
-def main(page: Path, seeds: list[str], *, stays: bool) -> int:
-    """Whether some seed ends with other rows."""
+def main(page: Path, seeds: list[str], company: list[str]) -> int:
+    """Whether some seed ends with other rows in some company."""
     alone = run(page, None)
-    for seed in seeds:
-        print(f"seed {seed}", file=sys.stderr)
+    for seed, others in itertools.product(seeds, company):
+        print(f"seed {seed}, {others}", file=sys.stderr)
         neighbours = Neighbours()
-        found = run(page, seed, neighbours if stays else None)
+        found = run(page, seed, neighbours if others == "neighbours" else None)
         told = differences(alone, found, neighbours, takes_all=page.name in TAKES_ALL)
         print(*told, sep="\n", file=sys.stderr)
         if told:
@@ -320,6 +322,4 @@ def main(page: Path, seeds: list[str], *, stays: bool) -> int:
 
 
 if __name__ == "__main__":
-    STAYS = sys.argv[1] == "--neighbours"
-    given = sys.argv[1 + STAYS :]
-    sys.exit(main(Path(given[0]).resolve(), given[1:], stays=STAYS))
+    sys.exit(main(Path(sys.argv[2]).resolve(), sys.argv[3:], sys.argv[1].split(",")))

@@ -1,6 +1,6 @@
 """Every Python block of the documentation runs, in the order of its page, unless the line before says why it does not.
 
-The pages also run one after the other in one directory, as a reader runs them, with the quickstart between.
+Those that keep their tables also run one after the other in one directory, as a reader runs them, with the quickstart between.
 """
 
 from __future__ import annotations
@@ -51,20 +51,18 @@ NUMBERED = ("changes.md", "concepts/snapshots.md", "howto/slow-scan.md", "howto/
 SHARED = [page for page in RUNNING if not page.as_posix().endswith(NUMBERED)]
 
 
-def living(page, directory, *seeds):
-    """The page alone, then among strangers that use its tables between the blocks, for each seed."""
+def living(page, directory, company, *seeds):
+    """The page alone, then for each seed in the company of `strangers`, of `neighbours` whose rows stay, or of each."""
     code = "import runpy, sys; sys.argv[:] = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
-    return run(directory, code, living_pages.__file__, page, *seeds)
-
-
-def beside_neighbours(page, directory, *seeds):
-    """The page alone, then among strangers whose rows stay."""
-    return living("--neighbours", directory, page, *seeds)
+    return run(directory, code, living_pages.__file__, ",".join(company), page, *seeds)
 
 
 COUNTS = ("howto/change-schema.md",)
 """Pages with a program that fails where the table has other rows than its own."""
-NEIGHBOURED = [page for page in (*RUNNING, *NOTEBOOKS) if not page.as_posix().endswith(COUNTS)]
+COMPANY = {
+    page: [*(["strangers"] if page in SHARED else []), *([] if page.as_posix().endswith(COUNTS) else ["neighbours"])]
+    for page in (*RUNNING, *NOTEBOOKS)
+}
 
 
 def name_of(page):
@@ -79,30 +77,17 @@ def test_python_blocks_run(page, tmp_path):
 
 
 @pytest.mark.dear(3)
-@pytest.mark.parametrize("page", SHARED, ids=name_of)
-def test_a_page_ends_with_the_same_rows_whoever_else_uses_its_tables(page, tmp_path, pytestconfig):
-    done = living(page, tmp_path, pytestconfig.option.seed)
-    assert done.returncode == 0, done.stderr[-3000:]
-
-
-@pytest.mark.dear(3)
-@pytest.mark.parametrize("page", NEIGHBOURED, ids=name_of)
-def test_a_page_leaves_alone_the_rows_of_neighbours(page, tmp_path, pytestconfig):
-    done = beside_neighbours(page, tmp_path, pytestconfig.option.seed)
+@pytest.mark.parametrize("page", COMPANY, ids=name_of)
+def test_a_page_ends_with_its_rows_and_those_of_neighbours_whoever_uses_its_tables(page, tmp_path, pytestconfig):
+    done = living(page, tmp_path, COMPANY[page], pytestconfig.option.seed)
     assert done.returncode == 0, done.stderr[-3000:]
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("page", [*SHARED, *NOTEBOOKS], ids=name_of)
+@pytest.mark.parametrize("page", COMPANY, ids=name_of)
 def test_a_page_ends_with_the_same_rows_for_many_seeds(page, tmp_path):
-    done = living(page, tmp_path, *range(20))
-    assert done.returncode == 0, done.stderr[-3000:]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("page", NEIGHBOURED, ids=name_of)
-def test_a_page_leaves_alone_the_rows_of_neighbours_for_many_seeds(page, tmp_path):
-    done = beside_neighbours(page, tmp_path, *range(20))
+    company = ["strangers", *COMPANY[page]] if page in NOTEBOOKS else COMPANY[page]
+    done = living(page, tmp_path, company, *range(20))
     assert done.returncode == 0, done.stderr[-3000:]
 
 
@@ -128,7 +113,7 @@ t.write_arrow(t.scan(snapshot_id=max(1, t.snapshot().id - 1)).to_arrow())
 def test_a_recipe_that_takes_the_commit_before_for_its_own_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(LOST)
-    outcomes = [living(page, tmp_path, seed) for seed in range(4)]
+    outcomes = [living(page, tmp_path, ["strangers"], seed) for seed in range(4)]
     assert any(done.returncode == 1 and "with strangers" in done.stderr for done in outcomes), outcomes[0].stderr
 
 
@@ -153,7 +138,7 @@ t.write_arrow([{"id": 1, "n": 2}], overwrite={})
 def test_a_recipe_that_takes_the_rows_of_others_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(TAKEN)
-    outcomes = [beside_neighbours(page, tmp_path, seed) for seed in range(4)]
+    outcomes = [living(page, tmp_path, ["neighbours"], seed) for seed in range(4)]
     assert any("neighbours wrote 1 rows, of which 0 are there" in done.stderr for done in outcomes), outcomes[0].stderr
 
 
@@ -168,11 +153,11 @@ def test_the_tests_that_a_page_shows_pass(tmp_path):
 
 @pytest.mark.slow
 def test_pages_and_the_quickstart_run_one_after_the_other_in_one_directory(tmp_path):
-    codes = ["\n".join(blocks(page)) for page in RUNNING]
-    done = [run(tmp_path, codes[0]), quickstart(tmp_path), *(run(tmp_path, code) for code in codes[1:])]
-    staying = [code for code in codes if "tempfile" not in code]
+    staying = [code for page in RUNNING if "tempfile" not in (code := "\n".join(blocks(page)))]
+    assert len(staying) > 3
+    first = [run(tmp_path, staying[0]), quickstart(tmp_path), *(run(tmp_path, code) for code in staying[1:])]
     again = [quickstart(tmp_path), *(run(tmp_path, code) for code in staying)]
-    assert [each.stderr[-3000:] for each in (*done, *again) if each.returncode] == []
+    assert [each.stderr[-3000:] for each in (*first, *again) if each.returncode] == []
     assert Catalog.open(str(tmp_path / "warehouse")).table("demo.orders").scan().count() == 3
     made = Catalog.open(str(tmp_path / "warehouse-quickstart"))
     assert (made.databases(), made.table("demo.flights").scan().count()) == (["demo"], 1)
@@ -225,7 +210,7 @@ def test_a_table_is_kept_up_to_date_from_a_stream_of_changes(tmp_path):
 def test_a_program_that_follows_changes_ends_with_the_same_rows_whoever_else_uses_its_tables(tmp_path, seed):
     program = tmp_path / "program.py"
     program.write_text(KEEP_UP.replace("sys.argv[1]", repr(str(ROOT / "docs" / "keep_up.py"))))
-    done = living(program, tmp_path, seed)
+    done = living(program, tmp_path, ["strangers"], seed)
     assert done.returncode == 0, done.stderr[-3000:]
 
 

@@ -29,7 +29,8 @@ def test_names_are_names_of_one_script():
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_cell_of_the_matrix_ends_alike_whoever_plays_it(name, java, tmp_path):
-    check(QUICK[name], play(java("2.0.0"), tmp_path, QUICK[name], ("j", "o", "oj")))
+    ours = "oj" if list(QUICK).index(name) % 2 else "o"
+    check(QUICK[name], play(java("2.0.0"), tmp_path, QUICK[name], ("j", ours)))
 
 
 @pytest.mark.parametrize("name", EDGES)

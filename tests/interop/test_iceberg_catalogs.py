@@ -145,7 +145,7 @@ def test_deletion_vectors_of_version_3_reach_the_readers_of_a_rest_catalog(rest,
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("kind", ["rest", "hive"])  # hive may fail: see docs/iceberg.md, several writers at once
+@pytest.mark.parametrize("kind", ["rest", "hive"])
 def test_after_processes_committed_at_once_the_next_commit_publishes_all_rows(kind, tmp_path, request):
     uri = request.getfixturevalue(kind)
     options, read = (rest_options(uri), of_rest) if kind == "rest" else (hive_options(uri), of_hive)

@@ -350,9 +350,9 @@ def test_every_type_goes_through_spark_and_back_into_a_table(spark, table, db):
 def test_an_executor_without_the_package_names_the_way_out(monkeypatch):
     from pyspark import cloudpickle
 
-    from paimon_py.spark.entry import travelling
+    from paimon_py.spark.entry import wrap_for_executor
 
-    entered = pickle.loads(cloudpickle.dumps(travelling(iter)))
+    entered = pickle.loads(cloudpickle.dumps(wrap_for_executor(iter)))
     assert list(entered([])) == []
     monkeypatch.setitem(sys.modules, "paimon_py", None)
     with pytest.raises(RuntimeError, match="lacks the module 'paimon_py'; install paimon_py there.*paimon_py.ship"):

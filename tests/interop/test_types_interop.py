@@ -40,8 +40,10 @@ def test_a_type_comes_back_from_both_sides_with_the_same_statistics(fmt, family,
 
 
 @pytest.mark.parametrize("nested", [False, True], ids=["flat", "nested"])
-@pytest.mark.parametrize("fmt", FORMATS)
-@pytest.mark.parametrize("version", ["1.4.2", "0.9.0"])
+@pytest.mark.parametrize(
+    ("version", "fmt"),
+    [*(("1.4.2", fmt) for fmt in FORMATS), ("0.9.0", "orc"), *(pytest.param("0.9.0", fmt, marks=pytest.mark.full) for fmt in ("parquet", "avro"))],
+)  # fmt: skip
 def test_older_javas_share_every_type(version, fmt, nested, java, tmp_path):
     flat = ("numbers", "decimals", "strings", "binaries", "dates", "timestamps", "local-timestamps")
     families = ("arrays", "maps", "rows") if nested else flat

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from datetime import timedelta
 
 import pyarrow as pa
@@ -125,7 +126,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize(
-    ("call", "source"), [*((call, "result") for call in CALLS), ("rollback_to", "snapshot"), ("rollback_to", "tag")]
+    ("call", "source"), [*((call, "result") for call in CALLS), ("rollback_to", "snapshot"), ("rollback_to", "tag"), ("scan", "step")]
 )
 def test_an_id_that_names_a_snapshot_which_is_gone_is_refused(call, source):
     place = Place()
@@ -135,7 +136,8 @@ def test_an_id_that_names_a_snapshot_which_is_gone_is_refused(call, source):
     stream = table.stream(from_="earliest", consumer_id="c")
     stream.poll().acknowledge()
     result = place.write(2)
-    ids = {"result": result.snapshot_id, "snapshot": table.snapshot().id, "tag": table.create_tag("second").snapshot_id}
+    step = pickle.loads(pickle.dumps(stream.poll().snapshot_id))
+    ids = {"result": result.snapshot_id, "snapshot": table.snapshot().id, "tag": table.create_tag("second").snapshot_id, "step": step}
     table.rollback_to(1)
     place.write(3)
     place.write(4)

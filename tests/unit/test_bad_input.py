@@ -299,7 +299,7 @@ def test_a_wrong_watermark_is_refused_before_anything_is_written(keyed, watermar
         ([], UsageError, "at least one"), (iter(()), UsageError, "at least one"),
         (b"", CorruptionError, "not changes"), (b"junk", CorruptionError, "not changes"),
         (b"paimon-changes-5:", CorruptionError, "cut off"), (b"paimon-changes-3:x", CorruptionError, "version 3"),
-        (b"paimon-split-6:", UsageError, "begin with 'paimon-split'"),
+        (b"paimon-split-7:", UsageError, "begin with 'paimon-split'"),
     ],
 )  # fmt: skip
 def test_what_are_no_changes_is_refused(keyed, changes, error, word):
@@ -520,7 +520,7 @@ def test_what_is_no_split_is_refused(keyed, split):
         keyed.scan().read(split)
 
 
-@pytest.mark.parametrize("data", [b"", b"junk", b"paimon-split-6:", b"paimon-split-6:" + bytes(12), b"paimon-split-6:\x81\xa1\xff\xff"])
+@pytest.mark.parametrize("data", [b"", b"junk", b"paimon-split-7:", b"paimon-split-7:" + bytes(12), b"paimon-split-7:\x81\xa1\xff\xff"])
 def test_bytes_that_are_no_split_are_refused(keyed, data):
     with refused(keyed, CorruptionError, "not a split"):
         keyed.scan().read(data)
@@ -767,9 +767,10 @@ def test_tables_of_java_with_features_are_refused_by_name(tmp_path, name, featur
         archive.extractall(tmp_path, filter="data")
     (warehouse,) = {path.parent for path in tmp_path.rglob("*.db")}
     table = Catalog.open(warehouse, QUICK).table(json.loads((CORPUS / name / "case.json").read_text())["table"])
-    for call in (table.scan, table.writer, table.truncate, lambda: table.write_arrow(ROWS)):
+    calls = (table.changes, table.stream, table.lookup, table.delete, table.writer, table.truncate, table.write_arrow)
+    for call in calls:
         with refused(table, UnsupportedError) as caught:
-            call()
+            call() if call in (table.writer, table.stream, table.truncate) else call(0 if call == table.changes else ROWS)
         assert caught.value.feature == feature
 
 

@@ -75,13 +75,13 @@ def test_a_text_of_the_data_is_never_taken_for_ours(kind, tmp_path):
         "missing": "(paimon-job ) the Python of the executors lacks the module 'x'; the executors have paimon_py 9",
     }
     error = RuntimeError(texts[kind])
-    assert jobs._as_ours(error, jobs.new_job()) is error
+    assert jobs._translate(error, jobs.new_job()) is error
     assert not mark.exists()
 
 
 def test_the_error_of_a_job_is_found_beside_texts_of_the_data():
     job, other = jobs.new_job(), jobs.new_job()
     told = jobs.error_text(SchemaError("bad (paimon-error 1 gASV)", fields=("a",)), job)
-    found = jobs._as_ours(RuntimeError(f"task 3 failed: {told} (paimon-error {other} AAAA)"), job)
+    found = jobs._translate(RuntimeError(f"task 3 failed: {told} (paimon-error {other} AAAA)"), job)
     assert isinstance(found, SchemaError)
     assert found.fields == ("a",)

@@ -193,7 +193,7 @@ def test_splits_that_are_cut_in_another_way_are_refused(table):
     from msgspec.structs import replace
 
     for wrong in (replace(end, mark=1), replace(end, taken=9), replace(end, step=7)):
-        with pytest.raises(UsageError, match="cut in another"):
+        with pytest.raises(UsageError, match="now has other splits"):
             following(table).following(wrong, ALL)
 
 

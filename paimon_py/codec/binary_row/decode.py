@@ -54,7 +54,6 @@ _PLAIN = {
     Root.DOUBLE: "<u8",
 }
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_MILLIS_OF_NANOS = 2**63 // 1_000_000 - 1
 
 
 def decode(
@@ -210,8 +209,10 @@ def _instants(millis: Ints, nanos: Ints, unit: str, valid: Mask | None) -> Ints:
     if per_second <= 1_000:
         return millis // (1_000 // per_second)
     per_milli = per_second // 1_000
-    bound = _MILLIS_OF_NANOS if unit == "ns" else 2**63 // 1_000 - 1
-    far = (millis > bound) | (millis < -bound)
+    rest = nanos // (1_000_000 // per_milli)
+    (low, low_rest), (high, high_rest) = divmod(-(2**63), per_milli), divmod(2**63 - 1, per_milli)
+    far = (millis < low) | ((millis == low) & (rest < low_rest))
+    far |= (millis > high) | ((millis == high) & (rest > high_rest))
     if valid is not None:
         far &= valid
     if far.any():
@@ -219,7 +220,7 @@ def _instants(millis: Ints, nanos: Ints, unit: str, valid: Mask | None) -> Ints:
             f"a timestamp of {int(millis[int(np.argmax(far))])} ms since 1970 does not fit Arrow's timestamp[{unit}]",
             feature="timestamps beyond 64 bits",
         )
-    out: Ints = millis * per_milli + nanos // (1_000_000 // per_milli)
+    out: Ints = millis * per_milli + rest  # of the first millisecond, the product alone is beyond 64 bits, and wraps
     return out
 
 

@@ -34,7 +34,7 @@ _UNWRITABLE = ("lzo", "brotli")
 _SMALL_LEVEL = 3
 _LEVELS = {"speed": 1, "compression": _SMALL_LEVEL}
 _PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_MAX_SECONDS = (2**63 - 1) // 1_000
+_MAX_SECONDS = (2**63 - 1) // 1_000 - 1
 _MEMORY_BLOCK = 64 << 10
 _MANY_COLUMNS = 200
 _UNBOUNDED = frozenset({Root.BINARY, Root.VARBINARY})
@@ -222,7 +222,7 @@ def _has_old(array: pa.Array) -> bool:
     if len(values) == 0:
         return False
     unit, low = array.type.unit, int(values.min())
-    if unit == "s" and max(-low, int(values.max())) > _MAX_SECONDS:
+    if unit in ("s", "ms") and max(-low, int(values.max())) > _MAX_SECONDS * (1 if unit == "s" else 1_000):
         raise UnsupportedError(f"a value is out of range: {YEARS_FEATURE} cannot be written", feature=YEARS_FEATURE)
     if low >= 0 or unit == "s":
         return False

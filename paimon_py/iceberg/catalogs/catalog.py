@@ -5,15 +5,13 @@ Source: docs/format.md §25.10.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
-from paimon_py.iceberg.metadata import IcebergSnapshot, IcebergVersion
-
-IsThere = Callable[[IcebergSnapshot], bool]
-"""Whether the table has the Paimon snapshot that an Iceberg snapshot was made for."""
+from paimon_py.iceberg.history import TableHistory
+from paimon_py.iceberg.metadata import IcebergVersion
+from paimon_py.spec.snapshot import Snapshot
 
 
 class CatalogedVersion(msgspec.Struct, frozen=True):
@@ -21,13 +19,13 @@ class CatalogedVersion(msgspec.Struct, frozen=True):
 
     Attributes:
         version: the version; it is written.
+        snapshot: its Paimon snapshot.
         path: its file.
-        previous: the file of the version before, if there is one.
     """
 
     version: IcebergVersion
+    snapshot: Snapshot
     path: str
-    previous: str | None = None
 
     @property
     def directory(self) -> str:
@@ -38,10 +36,11 @@ class CatalogedVersion(msgspec.Struct, frozen=True):
 class IcebergCatalog(Protocol):
     """A catalog of Iceberg with an entry for one table."""
 
-    def publish(self, shown: CatalogedVersion, is_there: IsThere) -> tuple[str, ...]:
+    def publish(self, shown: CatalogedVersion, history: TableHistory) -> tuple[str, ...]:
         """Make a version visible to readers of the catalog; do nothing if they see it, or a later one of the table.
 
-        Can be repeated, also after a failure.
+        Can be repeated, also after a failure. Only the version of the latest snapshot replaces one that does not come
+        before it.
 
         Returns: notes for users of the catalog.
 

@@ -1,9 +1,8 @@
 """Publishes the newest version of a table's Iceberg metadata to a Hive Metastore, as Java does.
 
 The entry is an external table of the type ICEBERG whose parameter `metadata_location` names the version. A publisher
-that finds a later snapshot afterwards writes the newest location, so that the entry ends at the newest one even if a
-publisher is late. Columns that the metastore refuses to change stay as they are: Iceberg readers take the columns from
-the version.
+reads the entry first: one that names a later version of the table stays. Columns that the metastore refuses to change
+stay as they are: Iceberg readers take the columns from the version.
 
 Source: docs/format.md §25.10; Java `IcebergHiveMetadataCommitter`, release 2.0.
 """
@@ -15,7 +14,8 @@ from copy import deepcopy
 
 from paimon_py.env import Env
 from paimon_py.errors import AlreadyExistsError, StorageError
-from paimon_py.iceberg.catalogs.catalog import CatalogedVersion, IsThere
+from paimon_py.iceberg.catalogs.catalog import CatalogedVersion
+from paimon_py.iceberg.history import TableHistory
 from paimon_py.iceberg.metadata import plain_path
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metastores.hive import thrift
@@ -72,31 +72,44 @@ class HiveIcebergCatalog:
         self._env = env
         self._context = dict(context)
 
-    def publish(self, shown: CatalogedVersion, is_there: IsThere) -> tuple[str, ...]:  # noqa: ARG002
+    def publish(self, shown: CatalogedVersion, history: TableHistory) -> tuple[str, ...]:
         """See `IcebergCatalog.publish`. Cost: two calls for each database, a third the first time."""
         for name in self._names:
-            self._publish(name, shown)
+            self._publish(name, shown, history)
         return ()
 
     def shown_id(self) -> int | None:
         """See `IcebergCatalog.shown_id`. Cost: one call."""
         record = self._verbs.table(self._names[0])
-        number = "" if record is None else _file_of(record).removeprefix("v").removesuffix(".metadata.json")
-        return int(number) if number.isdecimal() else None
+        return None if record is None else _number_of(parameters(record))
 
-    def _publish(self, name: TableName, shown: CatalogedVersion) -> None:
+    def _publish(self, name: TableName, shown: CatalogedVersion, history: TableHistory) -> None:
         for _ in range(_ATTEMPTS):
             record = self._verbs.table(name)
             if record is None:
                 if self._create(name, shown):
                     return
                 continue
-            told = parameters(record)
-            self._require_ours(name, told, shown)
-            if told.get(LOCATION) == shown.path or self._alter(name, record, shown):
+            if not self._is_due(name, record, shown, history) or self._alter(name, record, shown):
                 return
         text = f"the table {name} of the metastore was changed by others {_ATTEMPTS} times"
         raise StorageError(text, operation="publish")
+
+    def _is_due(self, name: TableName, record: Struct, shown: CatalogedVersion, history: TableHistory) -> bool:
+        """Whether an entry is to be changed: not if it names the version, or a later one of the table.
+
+        Only the version of the latest snapshot replaces a later one, which was rolled back.
+
+        Raises: AlreadyExistsError
+        """
+        told = parameters(record)
+        self._require_ours(name, told, shown)
+        if told.get(LOCATION) == shown.path:
+            return False
+        there = _number_of(told)
+        if there is None or there < shown.version.number:
+            return True
+        return not history.shows_number(there) and history.is_latest(shown.snapshot)
 
     def _require_ours(self, name: TableName, told: Mapping[str, str], shown: CatalogedVersion) -> None:
         """Raises: AlreadyExistsError where the entry is not one of the Iceberg metadata of this table."""
@@ -204,5 +217,8 @@ def _columns(schema: TableSchema) -> tuple[int, object]:
     return thrift.of_structs(made)
 
 
-def _file_of(record: Struct) -> str:
-    return (parameters(record).get(LOCATION) or "").rpartition("/")[2]
+def _number_of(told: Mapping[str, str]) -> int | None:
+    """The number of the version that an entry names."""
+    name = (told.get(LOCATION) or "").rpartition("/")[2]
+    number = name.removeprefix("v").removesuffix(".metadata.json")
+    return int(number) if number.isdecimal() else None

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from paimon_py.errors import AlreadyExistsError, StorageError, StorageUnknownError
-from paimon_py.iceberg.catalogs.catalog import CatalogedVersion, IsThere
+from paimon_py.iceberg.catalogs.catalog import CatalogedVersion
 from paimon_py.iceberg.catalogs.rest_client import CatalogRefusedError, IcebergRestClient
 from paimon_py.iceberg.catalogs.rest_updates import NothingToDo, OtherTable, Replace, Update, decide
+from paimon_py.iceberg.history import TableHistory
 from paimon_py.iceberg.metadata import plain_path
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metastores.rest.http import HttpSender, require_package
@@ -37,7 +38,7 @@ class RestIcebergCatalog:
         self._namespace, self._table = names
         self._properties = dict(properties)
 
-    def publish(self, shown: CatalogedVersion, is_there: IsThere) -> tuple[str, ...]:
+    def publish(self, shown: CatalogedVersion, history: TableHistory) -> tuple[str, ...]:
         """See `IcebergCatalog.publish`. Cost: two requests; the first time up to five."""
         notes: tuple[str, ...] = ()
         unsure = False
@@ -46,7 +47,7 @@ class RestIcebergCatalog:
             if server is None:
                 self._register(shown.path)
                 continue
-            decision = decide(server, shown, self._properties, is_there)
+            decision = decide(server, shown, self._properties, history.has)
             if isinstance(decision, NothingToDo):
                 return notes
             if isinstance(decision, OtherTable):
@@ -63,6 +64,8 @@ class RestIcebergCatalog:
                         raise
                     unsure = True
                 continue
+            if not history.is_latest(shown.snapshot):  # the publisher of the latest snapshot replaces the entry
+                return notes
             notes = self._notes(decision) or notes
             self._drop()
         text = f"{self} was changed by others {_ATTEMPTS} times, and does not show {shown.path}"

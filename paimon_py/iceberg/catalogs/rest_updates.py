@@ -8,12 +8,12 @@ Source: docs/format.md §25.10; Apache Iceberg REST catalog specification, `Comm
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Union
 
 import msgspec
 
-from paimon_py.iceberg.catalogs.catalog import CatalogedVersion, IsThere
+from paimon_py.iceberg.catalogs.catalog import CatalogedVersion
 from paimon_py.iceberg.metadata import MAIN_REF, IcebergSnapshot, plain_path
 
 Json = Mapping[str, Any]
@@ -48,12 +48,15 @@ class Update(msgspec.Struct, frozen=True, tag=True):
 Decision = Union[NothingToDo, OtherTable, Replace, Update]
 
 
-def decide(server: Json, shown: CatalogedVersion, properties: Mapping[str, str], is_there: IsThere) -> Decision:
+def decide(
+    server: Json, shown: CatalogedVersion, properties: Mapping[str, str], is_there: Callable[[IcebergSnapshot], bool]
+) -> Decision:
     """The updates for a server.
 
     Args:
         server: the metadata of its table.
         properties: the required properties of the table on the server.
+        is_there: whether the table has the Paimon snapshot that an Iceberg snapshot was made for.
     """
     theirs = {one["snapshot-id"]: one for one in server.get("snapshots") or ()}
     main = _main_of(server)

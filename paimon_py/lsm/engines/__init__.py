@@ -36,6 +36,12 @@ def engine_of(schema: TableSchema) -> Engine:
     return Lookup(engine)
 
 
+def unlooked_engine_of(schema: TableSchema) -> Engine:
+    """The merge engine of a table for rows of several partitions, in which no level says what was compared before."""
+    engine = engine_of(schema)
+    return getattr(engine, "engine", engine)
+
+
 def combines_rows(schema: TableSchema) -> bool:
     """Whether the engine returns rows that never existed as a version of their key."""
     return Options(schema.options).get_enum("merge-engine") in ("partial-update", "aggregation")

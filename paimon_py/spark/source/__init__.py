@@ -1,5 +1,5 @@
 """The data source of Spark 4: `format("paimon")`, and `format("paimon_py")` beside Java's jar.
 
-Spark runs a data source in processes of its own beside the driver: where a table is and what is asked of the table come
-in options, texts by names that Spark makes lower-case.
+Spark runs a data source in separate processes next to the driver. The location of the table and all settings are
+options: strings whose names Spark converts to lower case.
 """

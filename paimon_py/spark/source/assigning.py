@@ -1,7 +1,7 @@
-"""ANSI store assignment of a data source: tasks cast columns whose types are not those of the table, as INSERT would.
+"""ANSI store assignment in a data source: tasks cast columns whose types differ from those of the table, like INSERT.
 
-A data source takes rows as they come, so what Spark's own casts do for `write_spark` is done on Arrow columns. What a
-type cannot hold fails the task; the fraction of a number that becomes a whole one is cut.
+Spark does not cast rows for a data source, so the casts that Spark does for `write_spark` are done on Arrow columns. A
+value out of range fails the task; the fraction of a number that becomes an integer is truncated.
 
 Source: Spark `Cast` (ANSI), `SparkDateTimeUtils`; Java `LocalDate.atStartOfDay`.
 """
@@ -23,13 +23,13 @@ from paimon_py.spark.types import arrow_type
 
 
 class StoreAssignment:
-    """Runs on an executor: rows in, the same with the columns that are cast.
+    """Runs on an executor: casts columns of rows.
 
     Args:
-        casts: the columns, by their places.
-        zone: where the session's clocks are, if an option says so.
+        casts: the columns to cast, by position.
+        zone: the time zone of the session, if an option gives it.
 
-    Raises: UsageError for a zone that this machine does not know.
+    Raises: UsageError for a zone that is unknown on this machine.
     """
 
     def __init__(self, casts: Sequence[Unlike], zone: str | None) -> None:
@@ -37,16 +37,16 @@ class StoreAssignment:
         self.zone = None if zone is None else arrow_zone(zone)
 
     def __call__(self, batch: pa.RecordBatch, session_zone: str | None) -> pa.RecordBatch:
-        """`session_zone`: what the task knows of the session.
+        """`session_zone`: the session's time zone, if the task knows it.
 
-        Raises: SchemaError for a value that its column cannot hold; UsageError where the zone is needed and not known.
+        Raises: SchemaError for a value that its column cannot contain; UsageError if the zone is needed but unknown.
         """
         zone = self.zone or session_zone or next((one.type.tz for one in batch.schema if _is_instant(one.type)), None)
         columns = batch.columns
         for unlike in self.casts:
             try:
                 columns[unlike.place] = _Caster(zone).cast(columns[unlike.place], unlike.given, unlike.wanted)
-            except (_Beyond, pa.ArrowInvalid, SchemaError) as error:
+            except (_OutOfRange, pa.ArrowInvalid, SchemaError) as error:
                 why = "a value lies beyond that"
                 raise SchemaError(refusal(unlike, why), fields=(unlike.field.name,)) from error
         return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
@@ -60,8 +60,8 @@ class StoreAssignment:
         return st.StructType(fields)
 
 
-class _Beyond(Exception):
-    """A value that the other type does not hold."""
+class _OutOfRange(Exception):
+    """A value is out of range of the other type."""
 
 
 class _Caster:
@@ -80,7 +80,7 @@ class _Caster:
         return self._time(array, wanted)
 
     def _cast_elements(self, array: pa.Array, given: st.DataType, wanted: st.DataType) -> pa.Array:
-        whole = array.take(pa.array(np.arange(len(array))))  # without an offset, and nothing under what is NULL
+        whole = array.take(pa.array(np.arange(len(array))))  # without an offset, and no elements under NULLs
         is_null = np.append(np.asarray(whole.is_null()), False)
         offsets = pa.array(np.asarray(whole.offsets), pa.int32(), mask=is_null)
         if isinstance(wanted, st.ArrayType):
@@ -107,7 +107,7 @@ class _Caster:
         return pc.assume_timezone(wall, self._known_zone(), ambiguous="earliest", nonexistent="latest")
 
     def _wall(self, array: pa.Array) -> pa.Array:
-        """What the session's clocks show at times."""
+        """The local times of instants in the session's time zone."""
         if not _is_instant(array.type):
             return array
         return pc.local_timestamp(pc.cast(array, pa.timestamp(array.type.unit, self._known_zone())))
@@ -128,18 +128,18 @@ def _number(array: pa.Array, target: pa.DataType) -> pa.Array:
         return pc.cast(array, target, safe=False)
     made = cast_values(array, target)
     if made.null_count != array.null_count:
-        raise _Beyond
+        raise _OutOfRange
     return made
 
 
 def _whole(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Numbers without their fractions."""
+    """Truncate numbers to integers."""
     if pa.types.is_floating(array.type):
         cut = pc.trunc(array)
         bits = target.bit_width - 1
         inside = pc.and_(pc.greater_equal(cut, -(2.0**bits)), pc.less(cut, 2.0**bits))
         if pc.all(inside).as_py() is False:
-            raise _Beyond
+            raise _OutOfRange
         return pc.cast(cut, target)
     if pa.types.is_decimal(array.type):
         array = pc.cast(pc.round(array, 0, "towards_zero"), pa.decimal128(38, 0))

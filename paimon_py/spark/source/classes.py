@@ -1,6 +1,6 @@
-"""What Spark is given: a data source, readers and writers, by their code, so that a process without paimon_py says so.
+"""The data source, readers and writers for Spark, pickled by their code so that a missing paimon_py is reported.
 
-Classes that are made inside a function travel by their code; what they call is wrapped by `travelling`.
+Classes that are defined inside a function are pickled by their code; their calls are wrapped by `wrap_for_executor`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )  # fmt: skip
 
-from paimon_py.spark.entry import travelling
+from paimon_py.spark.entry import wrap_for_executor
 from paimon_py.spark.source import read, stream, write
 from paimon_py.spark.source.options import BATCH_WRITES, SINKS
 
@@ -29,7 +29,7 @@ Options = Mapping[str, str]
 
 _ARROW_SINK = getattr(datasource, "DataSourceStreamArrowWriter", None)
 _SINK: tuple[Any, ...] = (_ARROW_SINK,) if _ARROW_SINK else (DataSourceStreamWriter, DataSourceArrowWriter)
-"""What a sink is for Spark. Spark 4.0 has no sinks of Arrow batches, and gives batches to all that look like this."""
+"""The base class of a sink. Spark 4.0 has no sinks of Arrow batches, and passes batches to all classes like this."""
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
@@ -37,16 +37,16 @@ try:
     _STREAM: tuple[Any, ...] = (DataSourceStreamReader, SupportsTriggerAvailableNow)
 except ImportError:
     _STREAM = (DataSourceStreamReader,)
-"""What a stream is for Spark, which limits batches and ends with what is there from 4.2 on."""
+"""The base classes of a stream; from 4.2 on Spark supports limits of batches and Trigger.AvailableNow."""
 
 _MANY = 1 << 62
-"""Rows of a batch: the limit that stands for those of our options."""
+"""The number of rows in a batch: a placeholder for the limits in our options."""
 
 
 def source_class(name: str) -> type[Any]:
-    """The data source under a name."""
-    columns, reader_of = travelling(read.columns), travelling(plan_reader)
-    writer_of, sink_of, stream_of = travelling(writer), travelling(sink), travelling(follower)
+    """The class of the data source with a name."""
+    columns, reader_of = wrap_for_executor(read.columns), wrap_for_executor(plan_reader)
+    writer_of, sink_of, stream_of = wrap_for_executor(writer), wrap_for_executor(sink), wrap_for_executor(follower)
 
     class PaimonSource(DataSource):  # type: ignore[misc]
         @classmethod
@@ -72,9 +72,9 @@ def source_class(name: str) -> type[Any]:
 
 
 def plan_reader(options: Options, schema: st.StructType) -> DataSourceReader:
-    """Runs beside the driver: the reader of a batch read."""
+    """Runs next to the driver: the reader of a batch read."""
     tasks, of_task = read.plan(options, schema)
-    read_splits = travelling(of_task)
+    read_splits = wrap_for_executor(of_task)
 
     class PaimonReader(DataSourceReader):  # type: ignore[misc]
         def partitions(self) -> Sequence[InputPartition]:
@@ -82,15 +82,15 @@ def plan_reader(options: Options, schema: st.StructType) -> DataSourceReader:
 
         def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
             task = None if partition is None else partition.value
-            return iter(()) if task is None else read_splits(task)  # None is what Spark makes of no partitions
+            return iter(()) if task is None else read_splits(task)  # Spark passes None if there are no partitions
 
     return PaimonReader()
 
 
 def follower(options: Options, schema: st.StructType) -> DataSourceStreamReader:
-    """Runs beside the driver: the reader of a stream. The table is opened where Spark asks for offsets."""
+    """Runs next to the driver: the reader of a stream. The table is opened when Spark asks for offsets."""
     limited = len(_STREAM) > 1
-    opened = travelling(stream.Query)
+    opened = wrap_for_executor(stream.Query)
 
     class PaimonStreamReader(*_STREAM):  # type: ignore[misc]
         kept: Any = None
@@ -126,10 +126,10 @@ def follower(options: Options, schema: st.StructType) -> DataSourceStreamReader:
 
 
 def writer(options: Options, schema: st.StructType, overwrite: bool) -> DataSourceArrowWriter:
-    """Runs beside the driver: the writer of a batch write."""
+    """Runs next to the driver: the writer of a batch write."""
     message, contents = _messages()
-    task = travelling(write.prepare_write(options, schema, overwrite, BATCH_WRITES))
-    publish, abandon = travelling(write.publish), travelling(write.abandon)
+    task = wrap_for_executor(write.prepare_write(options, schema, overwrite, BATCH_WRITES))
+    publish, abandon = wrap_for_executor(write.publish), wrap_for_executor(write.abandon)
 
     class PaimonWriter(DataSourceArrowWriter):  # type: ignore[misc]
         def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -145,10 +145,10 @@ def writer(options: Options, schema: st.StructType, overwrite: bool) -> DataSour
 
 
 def sink(options: Options, schema: st.StructType, overwrite: bool) -> DataSourceStreamWriter:
-    """Runs beside the driver: the writer of a stream. Complete mode overwrites with each batch."""
+    """Runs next to the driver: the writer of a stream. Complete mode overwrites with each batch."""
     message, contents = _messages()
-    task = travelling(write.prepare_write(options, schema, overwrite, SINKS))
-    publish, abandon = travelling(write.publish), travelling(write.abandon)
+    task = wrap_for_executor(write.prepare_write(options, schema, overwrite, SINKS))
+    publish, abandon = wrap_for_executor(write.publish), wrap_for_executor(write.abandon)
 
     class PaimonSink(*_SINK):  # type: ignore[misc]
         def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -164,7 +164,7 @@ def sink(options: Options, schema: st.StructType, overwrite: bool) -> DataSource
 
 
 def _messages() -> tuple[Callable[[bytes], WriterCommitMessage], Callable[[Sequence[Any]], list[Any]]]:
-    """Make a message of what a task hands over, and get that back from messages; None is that of a failed task."""
+    """Functions that wrap the result of a task in a message, and unwrap messages; None is that of a failed task."""
 
     class Written(WriterCommitMessage):  # type: ignore[misc]
         content = b""

@@ -1,4 +1,4 @@
-"""The table that a write names, made if there is none: with the columns of the data, and the options as its own."""
+"""Opens the table of a write, or creates it with the columns of the data and the given options."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from paimon_py import Table
 
 
-def written_to(asked: SourceOptions, given: st.StructType) -> Table:
-    """The table to write to, made if there is none.
+def open_or_create(asked: SourceOptions, given: st.StructType) -> Table:
+    """Open the table to write to; create it if it does not exist.
 
     Raises: as `write_to`, and as `Catalog.create_table`.
     """

@@ -1,4 +1,4 @@
-"""How much a batch of a stream reads, by options of the data source. Pure.
+"""The limits of a batch of a stream, from options of the data source. Pure.
 
 Source: Java `SparkConnectorOptions`.
 """
@@ -17,7 +17,7 @@ LIMITS = (FILES, BYTES, ROWS, LEAST, DELAY)
 
 
 def limits_of(own: Mapping[str, str]) -> BatchLimits:
-    """The limits that options set.
+    """The limits in the options.
 
     Raises: OptionError, UsageError
     """

@@ -1,4 +1,4 @@
-"""The table that options name, opened. Without Spark."""
+"""Opens the table in the options. Does not need Spark."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Source = Union[Table, SystemTable, MadeTable]
 
 
 def open_source(asked: SourceOptions) -> Source:
-    """The table, its branch or the system table that options name.
+    """Open the table, branch or system table in the options.
 
     Cost: as opening a catalog and a table.
     Raises:
-        UsageError: no table is named, or a branch of a system table.
+        UsageError: the options contain no table, or a branch of a system table.
         TableNotFoundError, BranchNotFoundError: there is none.
     """
     warehouse, name = place_of(asked)
@@ -46,7 +46,7 @@ def open_source(asked: SourceOptions) -> Source:
 
 
 def read_from(asked: SourceOptions) -> Source:
-    """What to read: the table that options name, or with `read.changelog` the table that shows kinds as `rowkind`.
+    """Open the table to read: the one in the options, or with `read.changelog` its table with the column `rowkind`.
 
     Raises: as `open_source`, and UsageError for the changes of a system table.
     """
@@ -59,28 +59,29 @@ def read_from(asked: SourceOptions) -> Source:
 
 
 def where_of(asked: SourceOptions, schema: pa.Schema) -> Predicate | None:
-    """The condition that rows have to meet, as Spark means it; None for all rows.
+    """The condition on the rows, with its meaning in Spark; None for all rows.
 
-    Spark does not tell its data sources where the session's clocks are: an option does.
+    Spark does not tell its data sources the time zone of the session: an option contains it.
 
-    Raises: UsageError for no condition, and a time whose zone nobody says.
+    Raises: UsageError for an invalid condition, and for a time whose zone is unknown.
     """
     return None if asked.where is None else Meaning(asked.own.get(ZONE)).condition_on(asked.where, schema)
 
 
 def batches_of(asked: SourceOptions) -> StreamBatches:
-    """The table that options name as one query follows it.
+    """The batches of a query that follows the table in the options.
 
-    Raises: as `read_from` and `where_of`, and UsageError for a table that nobody can follow.
+    Raises: as `read_from` and `where_of`, and UsageError for a table that cannot be followed.
     """
     source = read_from(asked)
     return StreamBatches(source, where_of(asked, source.scan().schema), asked.table, NEW_CHECKPOINT)
 
 
 def write_to(asked: SourceOptions) -> Table:
-    """The table to write to, with the options that count for this write.
+    """The table to write to, with the options for this write.
 
-    Raises: as `open_source`, UsageError for a system table, and OptionError for an option that the data have fixed.
+    Raises: as `open_source`, UsageError for a system table, and OptionError for an option that cannot change once there
+    are data.
     """
     found = open_source(asked)
     if not isinstance(found, Table):
@@ -89,7 +90,7 @@ def write_to(asked: SourceOptions) -> Table:
 
 
 def _without_keys(table: Table, options: Mapping[str, str]) -> Mapping[str, str]:
-    """Options without the keys that a table has anyway, which whoever creates the table names.
+    """Options without keys equal to those of the table, which are only needed to create it.
 
     Raises: OptionError for other keys.
     """

@@ -1,4 +1,4 @@
-"""Options that a user gives to Spark's reader or writer, sorted by what they are for. Pure, without Spark.
+"""Options of Spark's reader or writer, grouped by purpose. Pure; does not need Spark.
 
 Source: Java `SparkConnectorOptions`, `SparkSource`.
 """
@@ -33,10 +33,10 @@ USES: Mapping[str, tuple[str, ...]] = {
     BATCH_WRITES: (*_WRITE, MODE, SPARK_MODE, IDENTIFIER),
     SINKS: (*_WRITE, CHECKPOINT),
 }
-"""Options of our own, by what they are for."""
+"""The options of the data source, by purpose."""
 
 _OF_SPARK = frozenset(("__globpaths__",))
-"""What Spark adds."""
+"""Options that Spark adds."""
 
 _ELSEWHERE = {
     "catalog": "a data source does not see Spark's catalogs: give 'warehouse' (or 'metastore' and 'uri') and 'table'",
@@ -46,12 +46,12 @@ _ELSEWHERE = {
 
 
 class SourceOptions(OptionGroups, frozen=True, kw_only=True):
-    """What options ask for."""
+    """The options of a read or write."""
 
     def flag(self, name: str) -> bool:
-        """Whether an option of our own is true; not given, it is false.
+        """Whether an option of the data source is true; the default is false.
 
-        Raises: OptionError for a text that is neither true nor false.
+        Raises: OptionError for a string that is neither true nor false.
         """
         text = self.own.get(name, "false").strip().lower()
         if text not in ("true", "false"):
@@ -60,7 +60,7 @@ class SourceOptions(OptionGroups, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> list[str] | None:
-        """The columns that are asked for, None for all: `a,b`, or as JSON where names have commas.
+        """The requested columns, None for all: `a,b`, or JSON if names contain commas.
 
         Raises: OptionError
         """
@@ -79,9 +79,9 @@ class SourceOptions(OptionGroups, frozen=True, kw_only=True):
 
     @property
     def where(self) -> str | None:
-        """The condition that rows have to meet, as SQL text; None for all rows.
+        """The condition on the rows, as SQL text; None for all rows.
 
-        Raises: UsageError for two of them.
+        Raises: UsageError if it is given twice.
         """
         found = [self.own[name] for name in (WHERE, "filter") if name in self.own]
         if len(found) > 1:
@@ -89,9 +89,9 @@ class SourceOptions(OptionGroups, frozen=True, kw_only=True):
         return found[0] if found else None
 
     def only_for(self, use: str) -> SourceOptions:
-        """The same, if all options are for this use.
+        """The options, if all of them are for this use.
 
-        Raises: OptionError that names the use of an option that is for another.
+        Raises: OptionError for an option that is for another use.
         """
         if use in (BATCH_WRITES, SINKS):
             for name in self.table:
@@ -105,7 +105,7 @@ class SourceOptions(OptionGroups, frozen=True, kw_only=True):
 
 
 def asked_of(options: Mapping[str, str]) -> SourceOptions:
-    """What some options ask for.
+    """Parse the options of a read or write.
 
     Raises: as `group_options`
     """
@@ -115,9 +115,9 @@ def asked_of(options: Mapping[str, str]) -> SourceOptions:
 
 
 def place_of(asked: SourceOptions) -> tuple[str | None, str]:
-    """Where the table is: None and a path, or the warehouse (maybe empty: the catalog needs none) and `db.t`.
+    """The location of the table: None and a path, or the warehouse (empty if the catalog needs none) and `db.t`.
 
-    Raises: UsageError that says what to give.
+    Raises: UsageError if it is missing or ambiguous.
     """
     own = asked.own
     path, table = own.get(PATH), own.get(TABLE)

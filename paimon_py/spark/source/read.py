@@ -22,7 +22,7 @@ Readable = Union[Scan, MadeScan]
 
 
 def columns(options: Mapping[str, str]) -> st.StructType:
-    """The columns that a read has, if the user names no other ones."""
+    """The columns of a read, unless the user gives a schema."""
     asked = asked_of(options)
     source = read_from(asked)
     try:
@@ -35,13 +35,13 @@ def columns(options: Mapping[str, str]) -> st.StructType:
 
 
 def plan(options: Mapping[str, str], wanted: st.StructType) -> tuple[list[list[bytes]], ReadSplits]:
-    """The splits of each task of a batch read as bytes, and what reads them.
+    """The splits of each task of a batch read as bytes, and the function that reads them.
 
     Args:
-        wanted: the columns that Spark takes, in order: those of `columns`, or of the schema that the user gave.
+        wanted: the columns that Spark expects, in order: those of `columns`, or of the schema that the user gave.
 
     Raises:
-        SchemaError: the table has not these columns with these types.
+        SchemaError: the table does not have these columns with these types.
     """
     asked = asked_of(options).only_for(BATCH_READS)
     source = read_from(asked)
@@ -58,12 +58,12 @@ def _scan(source: Source, asked: SourceOptions, names: Sequence[str] | None) -> 
 
 
 def projection(there: pa.Schema, wanted: st.StructType) -> list[str]:
-    """The names of the columns that Spark wants.
+    """The names of the columns that Spark expects.
 
     Args:
-        there: the columns that there are.
+        there: the existing columns.
 
-    Raises: SchemaError for a column that is not there, or has another type; lists them all.
+    Raises: SchemaError that lists all columns that do not exist or have another type.
     """
     _, found = spark_schemas(there, None)
     kinds = {field.name: field.dataType for field in found}
@@ -86,7 +86,7 @@ def projection(there: pa.Schema, wanted: st.StructType) -> list[str]:
 
 
 def _alike(kind: st.DataType, other: st.DataType) -> bool:
-    """Whether two types hold the same values; what may be NULL does not matter."""
+    """Whether two types have the same values; nullability is ignored."""
     return bool(arrow_schema(_nullable(kind)).equals(arrow_schema(_nullable(other))))
 
 
@@ -105,7 +105,7 @@ def _loose(kind: st.DataType) -> st.DataType:
 
 
 class ReadSplits:
-    """Runs on an executor: the splits of a task in, their rows out."""
+    """Runs on an executor: reads the splits of a task."""
 
     def __init__(self, scan: Readable, wanted: st.StructType, truncate_nanos: bool) -> None:
         self.scan: Any = scan

@@ -1,4 +1,4 @@
-"""Make the data source known to a session, where Spark did not find the modules `pyspark_paimon` by itself."""
+"""Registers the data source in a session, if Spark did not find the modules `pyspark_paimon` by itself."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from pyspark.sql import SparkSession
 from paimon_py.errors import UsageError
 
 NAMES = ("paimon", "paimon_py")
-"""Formats: the second one is there for sessions with Java's jar, where the first one is the jar's."""
+"""Formats: the second one is for sessions with Java's jar, where the first one belongs to the jar."""
 
 
-def found_by_spark(name: str) -> str:
-    """The module `pyspark_<name>` that Spark looks for, as text."""
+def data_source_module(name: str) -> str:
+    """The source text of the module `pyspark_<name>` that Spark looks for."""
     return f"from paimon_py.spark.source.classes import source_class\nDefaultSource = source_class({name!r})\n"
 
 
 def has_sources(spark: SparkSession) -> bool:
-    """Whether this Spark has data sources in Python: from 4.0 on."""
+    """Whether this version of Spark has data sources in Python: from 4.0 on."""
     return hasattr(spark, "dataSource")
 
 
 def register_sources(spark: SparkSession) -> None:
-    """Register both formats, but for those that are there: of Spark's own finding, or a jar's.
+    """Register both formats, except those that exist: found by Spark itself, or from a jar.
 
-    Raises: UsageError for a Spark without data sources in Python.
+    Raises: UsageError for a version of Spark without data sources in Python.
     """
     if not has_sources(spark):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""A streaming query beside the driver: Spark's calls → offsets, splits and what reads them."""
+"""A streaming query next to the driver: answers Spark's calls with offsets, splits and the function that reads them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql import types as st
 from paimon_py.distributed import ROW_KIND_COLUMN, BatchLimits, Offset, Reading
 from paimon_py.errors import UsageError
 from paimon_py.spark.convert import fit
-from paimon_py.spark.entry import travelling
+from paimon_py.spark.entry import wrap_for_executor
 from paimon_py.spark.source.limits import LIMITS, limits_of
 from paimon_py.spark.source.opening import NEW_CHECKPOINT, batches_of
 from paimon_py.spark.source.options import CHANGELOG, KINDS, STREAMS, TRUNCATE, asked_of
@@ -32,12 +32,12 @@ class Query:
         """Open the table.
 
         Args:
-            wanted: the columns that Spark takes, in order.
-            limited: whether this Spark can limit a batch.
+            wanted: the columns that Spark expects, in order.
+            limited: whether this version of Spark supports limits of a batch.
 
         Raises:
-            SchemaError: the table has not these columns with these types.
-            UsageError: limits where Spark has none.
+            SchemaError: the table does not have these columns with these types.
+            UsageError: limits are set, but Spark does not support them.
         """
         asked = asked_of(options).only_for(STREAMS)
         self._limits = limits_of(asked.own)
@@ -57,15 +57,15 @@ class Query:
         return self._limits != BatchLimits()
 
     def initial(self) -> Json:
-        """Where a new query begins."""
+        """The offset at which a new query begins."""
         return self._batches.beginning().as_json()
 
     def latest(self, start: Json | None, everything: bool) -> Json:
-        """How far the next batch goes.
+        """The end offset of the next batch.
 
         Args:
-            start: where the batch begins, None where Spark does not say.
-            everything: whether limits do not count.
+            start: the start of the batch, None if Spark does not pass it.
+            everything: whether limits are ignored.
         """
         if start is None:
             return self._batches.latest().as_json()
@@ -73,17 +73,17 @@ class Query:
         return self._batches.following(_offset(start), limits, self._until).end.as_json()
 
     def stop_at_what_is_there(self) -> None:
-        """Let the query end with the snapshot that is the latest now."""
+        """End the query with the snapshot that is the latest now."""
         self._until = self._batches.now()
 
     def parts(self, start: Json, end: Json) -> list[Part]:
-        """What tasks read of a batch: the function that reads, and the splits that it takes."""
+        """The parts of a batch for tasks: the function that reads, and its splits."""
         splits = self._batches.between(_offset(start), _offset(end))
-        read = travelling(self._read)
+        read = wrap_for_executor(self._read)
         return [(read, list(map(bytes, share))) for share in shares_of_source(splits)]
 
     def on_done(self, end: Json) -> None:
-        """Note for the consumer that a batch is done."""
+        """Record in the consumer that a batch is done."""
         self._batches.acknowledge(_offset(end))
 
 
@@ -92,7 +92,7 @@ def _offset(value: Json) -> Offset:
 
 
 class ReadChanges:
-    """Runs on an executor: the splits of a task in, their rows out, with their kinds where those are wanted."""
+    """Runs on an executor: reads the splits of a task, with row kinds if requested."""
 
     def __init__(self, reading: Reading, wanted: st.StructType, truncate_nanos: bool) -> None:
         self.reading = reading
@@ -108,9 +108,9 @@ class ReadChanges:
 
 
 def _without_kinds(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows that say what is there now.
+    """The rows with their current values, without their kinds.
 
-    Raises: UsageError for a deletion, which nobody would see.
+    Raises: UsageError for a deletion, which would be lost without its kind.
     """
     kinds = batch.column(ROW_KIND_COLUMN).cast(pa.string())
     if pc.any(pc.equal(kinds, "-D")).as_py():

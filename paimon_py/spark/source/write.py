@@ -1,4 +1,4 @@
-"""Writes: options → what executors run, and one commit of what they hand over."""
+"""Writes: the work of the executors from the options, and one commit of their results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from paimon_py.spark.case_rule import CASE, CaseRule
 from paimon_py.spark.meaning import ZONE as SESSION_ZONE
 from paimon_py.spark.replays import QUERY
 from paimon_py.spark.source.assigning import StoreAssignment
-from paimon_py.spark.source.creation import written_to
+from paimon_py.spark.source.creation import open_or_create
 from paimon_py.spark.source.opening import write_to
 from paimon_py.spark.source.options import (
     BATCH_WRITES,
@@ -50,15 +50,15 @@ if TYPE_CHECKING:
 
 
 class Handed(msgspec.Struct, frozen=True):
-    """What a task hands over: what was written, as bytes, and the streaming query that the task is of."""
+    """The result of a task: its changes as bytes, and its streaming query."""
 
     changes: bytes | None
     query: str | None
 
 
 def prepare_write(options: Mapping[str, str], schema: st.StructType, overwrites: bool, use: str) -> WriteTask:
-    """Runs beside the driver, before there are rows: looks whether they will fit, and lets the table's schema follow
-    where `write.merge-schema` says so.
+    """Runs next to the driver before there are rows: checks that they will fit, and evolves the table's schema if
+    `write.merge-schema` is set.
 
     Raises: SchemaError, UsageError, UnsupportedError
     """
@@ -66,7 +66,7 @@ def prepare_write(options: Mapping[str, str], schema: st.StructType, overwrites:
     overwrite = _overwrite(asked, overwrites)
     if use == BATCH_WRITES:
         _label_of(asked)
-    table = written_to(asked, schema)
+    table = open_or_create(asked, schema)
     if asked.flag(MERGE):
         table = _evolve(table, asked, schema)
     elif asked.flag(WIDEN) or asked.flag(CAST):
@@ -81,10 +81,10 @@ def prepare_write(options: Mapping[str, str], schema: st.StructType, overwrites:
 
 
 class WriteTask:
-    """Runs on an executor: the rows of one task in, what was written out.
+    """Runs on an executor: writes the rows of one task, returns the changes.
 
     Args:
-        in_case: columns that are in the table in another case, which only the task can know to matter.
+        in_case: columns whose names differ from the table's only in case; only the task knows whether case matters.
     """
 
     def __init__(self, write: WriteRows, assignment: StoreAssignment, in_case: Sequence[str]) -> None:
@@ -108,10 +108,11 @@ class WriteTask:
 def publish(
     options: Mapping[str, str], overwrites: bool, messages: Sequence[bytes], batch: int | None = None
 ) -> None:
-    """Runs beside the driver: commit what tasks handed over, once.
+    """Runs next to the driver: commits the results of the tasks, once.
 
     Args:
-        batch: of a stream, its number. A batch that was committed before is not again; its new files are deleted.
+        batch: the number of a batch of a stream. A batch that was committed before is not committed again; its new
+            files are deleted.
 
     Raises:
         UsageError: the user has committed a larger number; nothing was committed, no file is left.
@@ -134,10 +135,10 @@ def publish(
 
 
 def abandon(options: Mapping[str, str], messages: Sequence[bytes | None]) -> None:
-    """Runs beside the driver after a failure: delete what tasks wrote, if some task failed.
+    """Runs next to the driver after a failure: deletes the files of all tasks, if a task failed.
 
-    Where all tasks are done it was the commit that failed: a commit deletes what it certainly did not publish, and
-    leaves what a snapshot may name.
+    If no task failed, the commit did: a commit deletes files that it certainly did not publish, and leaves files that a
+    snapshot may reference.
     """
     if None not in messages:
         return
@@ -147,7 +148,7 @@ def abandon(options: Mapping[str, str], messages: Sequence[bytes | None]) -> Non
 
 
 def _overwrite(asked: SourceOptions, overwrites: bool) -> Overwrite:
-    """What is replaced: nothing, all rows, or the partitions that occur.
+    """The part of the table to replace: nothing, all rows, or the partitions of the new rows.
 
     Raises: OptionError
     """
@@ -178,9 +179,9 @@ def _label_of(asked: SourceOptions) -> CommitLabel:
 
 
 def _user_of(asked: SourceOptions, handed: Sequence[Handed]) -> str:
-    """The user of a stream: the one that is given, or the query, whose id is kept in its checkpoint.
+    """The user of a stream: the given one, or the query, whose id is kept in its checkpoint.
 
-    Raises: UsageError where the query is not known.
+    Raises: UsageError if the query is unknown.
     """
     user = asked.own.get(USER) or next((f"paimon_py-{one.query}" for one in handed if one.query), None)
     if user is None:

@@ -83,7 +83,8 @@ def test_events_of_canal_without_rows():
     assert canal.decode(of_canal("ALTER", None, isDdl=True)) == NoChange("schema change")
     for bad in (of_canal("TRUNCATE", None), of_canal("X", [ROW]), of_canal("UPDATE", [ROW], []), of_canal("INSERT", [{"id": "1"}])):
         assert isinstance(canal.decode(bad), Bad)
-    assert isinstance(canal.decode(of_canal("INSERT", [{"g": "1"}], types={"g": "vector(3)"})), Bad)
+    for kind in ("vector(3)", [], {"a": 1}, 5, None):
+        assert isinstance(canal.decode(of_canal("INSERT", [{"g": "1"}], types={"g": kind})), Bad)
 
 
 def test_maxwell(catalog):

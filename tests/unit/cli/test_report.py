@@ -69,7 +69,7 @@ def test_a_page_says_what_needs_care_and_what_it_would_bring(warehouse, tmp_path
     text = outline(file.read_text(encoding="utf-8"))
     for heading in ("Tables that need care", "Effect of maintenance", "Sizes", "Small files", "Growth"):
         assert heading in text
-    assert "up to 10 files lie on level 0" in text and "table.compact()" in text
+    assert "up to 10 files on level 0 of" in text and "table.compact()" in text
     assert re.search(r"\d+ → about 2", text) and text.count("d.piled_up") > 4
 
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from paimon_py.compaction.rewrite import Merging, guessed_row_bytes, merged_rows
+from paimon_py.compaction.rewrite import Merging, estimate_row_bytes, merged_rows
 from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.order import MergeOrder
 from paimon_py.lsm.runs import SortedRun
@@ -75,4 +75,4 @@ def test_rows_whose_sequence_numbers_cross_are_ordered_by_them():
 
 def test_the_guess_at_the_memory_of_a_row_is_never_nothing():
     files = Files(a=[(1, 0, 1, "a")])
-    assert guessed_row_bytes(files.run("a"), 4) >= 16
+    assert estimate_row_bytes(files.run("a"), 4) >= 16

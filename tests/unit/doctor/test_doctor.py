@@ -153,7 +153,7 @@ def test_a_snapshot_that_expires_meanwhile_is_no_missing_file(catalog, monkeypat
         return [Broken("data-1.parquet")]
 
     monkeypatch.setattr("paimon_py.doctor.gather.broken_files", expiring)
-    with pytest.raises(SnapshotExpiredError, match="look again"):
+    with pytest.raises(SnapshotExpiredError, match="call doctor"):
         table.doctor()
 
 

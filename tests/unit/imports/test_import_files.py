@@ -190,7 +190,7 @@ def test_columns_that_files_lack_or_have_more(catalog, tmp_path):
 def test_copies_convert_and_references_do_not(catalog, tmp_path):
     catalog.create_table("d.t", Schema({"id": "BIGINT NOT NULL", "s": "STRING"}), primary_key=["id"], options={"bucket": "1"})
     write_parquet(tmp_path / "l" / "a.parquet", pa.table({"id": pa.array([1, 2], pa.int32()), "s": ["a", "b"]}))
-    with pytest.raises(UnsupportedError, match="a primary key: copy=True"):
+    with pytest.raises(UnsupportedError, match="a primary key cannot reference"):
         catalog.import_files("d.t", tmp_path / "l", dry_run=True)
     assert catalog.import_files("d.t", tmp_path / "l", copy=True).rows == 2
     catalog.create_table("d.u", Schema({"id": "BIGINT", "s": "STRING"}))
@@ -259,7 +259,7 @@ def test_wrong_calls(catalog, lake, tmp_path):
     with pytest.raises(UsageError, match="comma"):
         catalog.import_files("d.u", comma)
     catalog.create_table("d.out", Schema({"id": "BIGINT"}), options={"data-file.external-paths": f"file://{tmp_path}/lake/new"})
-    with pytest.raises(UsageError, match="apart"):
+    with pytest.raises(UsageError, match="must not overlap"):
         catalog.import_files("d.out", lake)
     assert catalog.tables("d") == ["out", "t"]
 
@@ -332,13 +332,13 @@ def test_progress_is_told(catalog, lake):
 def test_columns_without_null(catalog, tmp_path):
     required = pa.schema([pa.field("id", pa.int64(), nullable=False, metadata={b"PARQUET:field_id": b"1"}), ("s", pa.string())])
     write_parquet(tmp_path / "l" / "a.parquet", pa.table({"id": [1], "s": ["a"]}, required), store_schema=False)
-    with pytest.raises(SchemaError, match="NOT NULL in the file, and not in the table"):
+    with pytest.raises(SchemaError, match="NOT NULL in the file, but not in the table"):
         catalog.import_files("d.t", tmp_path / "l")
     catalog.create_table("d.t", Schema({"id": "BIGINT NOT NULL", "s": "STRING"}))
     assert catalog.import_files("d.t", tmp_path / "l").rows == 1
     assert ids(catalog.table("d.t")) == [1]
     write_parquet(tmp_path / "l" / "b.parquet", pa.table({"id": [2], "s": ["a"]}))
-    with pytest.raises(SchemaError, match="nothing says so"):
+    with pytest.raises(SchemaError, match="NOT NULL in the table, but not in the file"):
         catalog.import_files("d.t", tmp_path / "l")
     assert catalog.import_files("d.t", tmp_path / "l", copy=True).rows == 1
     plain = pa.schema([pa.field("id", pa.int64(), nullable=False)])

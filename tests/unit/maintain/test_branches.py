@@ -7,6 +7,7 @@ import random
 
 import pyarrow as pa
 import pytest
+from faults.shares import one_in
 from unit.maintain.test_expire_snapshots import EVERY_AGE, PATH, TABLES, lived, opened, rows, states
 
 from paimon_py import (
@@ -324,8 +325,9 @@ WORK = {
 
 
 @pytest.mark.dear(2)
+@pytest.mark.parametrize("every", [pytest.param(3, id="some"), pytest.param(1, marks=pytest.mark.full, id="all")])
 @pytest.mark.parametrize("work", WORK)
-def test_whatever_fails_the_call_can_be_repeated_and_nobody_loses_a_state(work):
+def test_whatever_fails_the_call_can_be_repeated_and_nobody_loses_a_state(work, every):
     original = lived("keyed")
     opened(original).rollback_to(3)
     branch = opened(original).create_branch("b", from_="kept")
@@ -347,7 +349,8 @@ def test_whatever_fails_the_call_can_be_repeated_and_nobody_loses_a_state(work):
             assert everything(table) == after
         assert everything(table) == after
 
-    assert for_each_fault(original.copy, lambda store: WORK[work](opened(store)), check) > 5
+    share = one_in(every, list(WORK).index(work))
+    assert for_each_fault(original.copy, lambda store: WORK[work](opened(store)), check, share=share) > 5
 
 
 def test_changes_that_wait_on_a_branch_expire_like_on_the_table():

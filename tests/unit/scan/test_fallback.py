@@ -6,6 +6,7 @@ import pickle
 import random
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from unit.commit.support import Clock
 
@@ -232,3 +233,14 @@ def test_any_partitions_of_any_branches(seed):
         found = table.scan(order_by=[("k", "descending"), "p"], limit=2).to_arrow()
         ordered = sorted(((-key, name) for name, key in expected.items()))[:2]
         assert [(-row["k"], row["p"]) for row in found.to_pylist()] == ordered
+
+
+@pytest.mark.parametrize("option", [FALLBACK, PRIMARY])
+def test_libraries_select_columns_and_rows_of_both_branches(option):
+    table, branch = with_branch(option)
+    table.write_arrow(rows(a=[1, 2]))
+    branch.write_arrow(rows(b=[11, 12]))
+    dataset = table.scan().to_dataset()
+    assert sorted(dataset.scanner(columns=["k"]).to_reader().read_all()["k"].to_pylist()) == [1, 2, 11, 12]
+    found = dataset.scanner(columns=["p"], filter=pc.field("k") > 11).to_reader().read_all()
+    assert found.to_pydict() == {"p": ["b"]}

@@ -112,8 +112,7 @@ def test_stored_options_choose_only_when_the_caller_does_not():
     assert travel_of(stored={"incremental-between-scan-mode": "diff"}, options={"incremental-between": "1,2"}) == (
         Incremental(between=("1", "2"), mode="diff")
     )
-    with pytest.raises(UnsupportedError, match="fallback"):
-        travel_of(stored={"scan.fallback-delta-branch": "b"})
+    assert travel_of(stored={"scan.fallback-delta-branch": "b"}) == Travel()
 
 
 def new_schema():

@@ -55,5 +55,5 @@ def test_waiting_ends_with_an_error_that_names_the_ways_out(piled_up):
         wait_for_compaction(table, timeout=timedelta(seconds=12))
     assert clock.slept == [5, 5, 2]
     for wrong in (timedelta(0), 5, None):
-        with pytest.raises(UsageError, match="timeout is a timedelta above 0"):
+        with pytest.raises(UsageError, match="timeout must be a timedelta above 0"):
             wait_for_compaction(table, timeout=wrong)

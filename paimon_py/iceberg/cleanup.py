@@ -1,0 +1,110 @@
+"""Deletes what a published version replaces: versions, and the files that no version that stays names.
+
+Files of a version are named by it, or by the version before it: whoever goes on from a version names what it names and
+new files. So what a version and those that stay beside it do not name is not named by later ones either, even if they
+are published meanwhile.
+
+Source: docs/format.md §25.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paimon_py.errors import CorruptionError
+from paimon_py.iceberg.directory import RETIRE_MARK, IcebergDirectory, named_files
+from paimon_py.iceberg.expiry import fallen_versions, old_versions
+from paimon_py.iceberg.found_versions import FoundVersions
+from paimon_py.iceberg.history import TableHistory
+from paimon_py.iceberg.metadata import IcebergSnapshot, IcebergVersion
+from paimon_py.spec.iceberg import IcebergOptions
+from paimon_py.spec.schema import TableSchema
+
+
+class VersionCleanup:
+    """Deletes in the directory of one table."""
+
+    def __init__(
+        self, directory: IcebergDirectory, schema: TableSchema, options: IcebergOptions, history: TableHistory
+    ) -> None:
+        self._directory = directory
+        self._schema = schema
+        self._options = options
+        self._history = history
+
+    def delete_above(self, found: FoundVersions, number: int) -> bool:
+        """Delete the versions above a number, the newest first; whether there were any.
+
+        Readers go on from the hint to the versions above. One that was replaced since it was found stays.
+
+        Raises: StorageError
+        """
+        above = [one for one in reversed(found.numbers) if one > number]
+        for one in above:
+            if self._is_unchanged(found, one):
+                self._directory.delete_version(one)
+        return bool(above)
+
+    def delete_old(
+        self, found: FoundVersions, version: IcebergVersion, replaced: IcebergVersion | None = None
+    ) -> None:
+        """Delete the versions that do not stay beside a version, and what only they and those above it name.
+
+        Args:
+            found: what was there before the version was written.
+            replaced: the version of this number that was there and is of no snapshot of the table.
+
+        Cost: a get for each version that goes and was not read; if files go, one for each list that goes or may share
+            manifests with it.
+        Raises: CorruptionError, StorageError
+        """
+        number, options = version.number, self._options
+        names = [f"v{one}.metadata.json" for one in old_versions(found.numbers, number, options)]
+        beside = [one for one in found.numbers if number - options.previous_max <= one < number]
+        fallen = fallen_versions(found.numbers, number, options)
+        gone = [one for old in fallen for one in self._snapshots(found, old)]
+        above = [one for old in found.numbers if old > number for one in self._snapshots(found, old)]
+        kept = [one for one in above if self._history.has(one)]  # others may be restoring what is there again
+        gone += [one for one in above if one not in kept]
+        gone += [] if replaced is None else replaced.snapshots
+        listed = {one["manifest-list"] for one in version.snapshots}
+        gone = [one for one in gone if one["manifest-list"] not in listed]
+        if gone:
+            names += self._lone_names([version.snapshots, kept, *(self._snapshots(found, one) for one in beside)], gone)
+        if RETIRE_MARK in found.names:
+            names.append(RETIRE_MARK)
+        self._directory.delete(names)
+
+    def _lone_names(self, staying: Sequence[Sequence[IcebergSnapshot]], gone: Sequence[IcebergSnapshot]) -> list[str]:
+        """The names of the files of snapshots that go which those of the versions that stay do not name."""
+        listed = {one["manifest-list"] for snapshots in staying for one in snapshots}
+        gone = [one for one in gone if one["manifest-list"] not in listed]
+        if not gone:
+            return []
+        first = min(one["snapshot-id"] for snapshots in staying for one in snapshots)
+        if max(one["snapshot-id"] for one in gone) < first:
+            # what older snapshots share with those that stay they share with the first of them
+            listed = {snapshots[0]["manifest-list"] for snapshots in staying if snapshots}
+        vectors = self._options.shows_vectors
+        kept = named_files(self._directory, sorted(listed), self._schema, vectors=vectors)
+        lists = sorted({one["manifest-list"] for one in gone})
+        old = named_files(self._directory, lists, self._schema, vectors=vectors, ignores_broken=True)
+        return sorted(old - kept)
+
+    def _snapshots(self, found: FoundVersions, number: int) -> Sequence[IcebergSnapshot]:
+        version = found.get(number)
+        return () if version is None else version.snapshots
+
+    def _is_unchanged(self, found: FoundVersions, number: int) -> bool:
+        """Whether a version is still the one that was found; one that cannot be read counts as such."""
+        before = found.get(number)
+        try:
+            there = self._directory.version(number)
+        except CorruptionError:
+            return True
+        return before is None or there is None or _list_of(before) == _list_of(there)
+
+
+def _list_of(version: IcebergVersion) -> str | None:
+    current = version.current
+    return None if current is None else str(current["manifest-list"])

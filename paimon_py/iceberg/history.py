@@ -1,0 +1,54 @@
+"""What a table has: whether versions and snapshots of Iceberg stand for snapshots of its history.
+
+Source: docs/format.md §25.9.
+"""
+
+from __future__ import annotations
+
+from paimon_py.errors import CorruptionError
+from paimon_py.iceberg.directory import IcebergDirectory
+from paimon_py.iceberg.found_versions import FoundVersions
+from paimon_py.iceberg.metadata import IcebergSnapshot, IcebergVersion, stands_for
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.snapshot import Base, Snapshot
+
+
+class TableHistory:
+    """The history of a table, asked anew by each call: others commit to the table and roll it back."""
+
+    def __init__(self, root: TableRoot, directory: IcebergDirectory) -> None:
+        self._root = root
+        self._directory = directory
+
+    def has(self, one: IcebergSnapshot) -> bool:
+        """Whether the table has the Paimon snapshot that an Iceberg snapshot was made for. Cost: one get."""
+        snapshot = self._root.snapshots.find(int(one["snapshot-id"]))
+        return snapshot is not None and stands_for(one, snapshot)
+
+    def has_snapshot(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot is still there: not expired, and not rolled back. Cost: one get."""
+        there = self._root.snapshots.find(snapshot.id)
+        return there is not None and Base.of(snapshot).is_of(there)
+
+    def is_latest(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot is still there, and none was committed after it. Cost: two gets."""
+        return self._root.snapshots.find(snapshot.id + 1) is None and self.has_snapshot(snapshot)
+
+    def shows(self, version: IcebergVersion | None) -> bool:
+        """Whether a version is one of this table and its history. Cost: one get."""
+        if version is None or not version.lies_at(self._root.path):
+            return False
+        snapshot = self._root.snapshots.find(version.number)
+        return snapshot is not None and version.is_of(snapshot)
+
+    def shows_number(self, number: int) -> bool:
+        """Whether there is a version with a number, of this table and its history. Cost: two gets."""
+        try:
+            return self.shows(self._directory.version(number))
+        except CorruptionError:
+            return False
+
+    def newest(self, found: FoundVersions, above: int = 0) -> IcebergVersion | None:
+        """The newest of the versions above a number that is one of this history. Cost: two gets for each one asked."""
+        numbers = (number for number in reversed(found.numbers) if number > above)
+        return next((version for number in numbers if (version := found.get(number)) and self.shows(version)), None)
