@@ -11,7 +11,7 @@ import errno
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 import msgspec
 import pyarrow as pa
@@ -42,6 +42,9 @@ _ASKED = re.compile(r"size (\d+) failed")
 _NO_THREADS = ("start new thread", "Resource temporarily unavailable")
 
 DEFAULT_BLOCK_BYTES = 128 << 20
+
+SLICES_BYTES = 2 << 20
+"""About the maximum size of the rows that are encoded as one file for each of their slices."""
 
 
 CastArray = Callable[[pa.Array, DataType, DataType], pa.Array]
@@ -196,6 +199,34 @@ class FileWriter(Protocol):
 
 Encoder = Callable[[BinaryIO], FileWriter]
 """Begins a file in a sink."""
+
+
+@runtime_checkable
+class SlicesEncoder(Protocol):
+    """An encoder that also makes whole files of many slices of a batch, each as if its rows were written alone.
+
+    The bounds of these files are left to the caller.
+    """
+
+    @property
+    def encodes_slices(self) -> bool:
+        """Whether it does with its settings."""
+        ...
+
+    @property
+    def bounded(self) -> frozenset[str]:
+        """The columns whose bounds are those of their values; of the others only nulls are counted.
+
+        Columns of nested types and VARIANT have neither.
+        """
+        ...
+
+    def slices(self, batch: pa.RecordBatch, cuts: Sequence[int]) -> Iterator[bytes]:
+        """The files of the slices between each two `cuts`, in order; columns are found by name.
+
+        Raises: SchemaError if rows cannot be written.
+        """
+        ...
 
 
 class FileFormat(Protocol):

@@ -85,6 +85,7 @@ def bucket_writers(table: OpenTable, settings: WriterSettings) -> OpenBucket:
         spilled = None if settings.spills is None else SpilledRuns(table.root.env.spill, settings.spills)
         buffer = MergeBuffer(*merge, first_sequence, spilled, keeps_versions=keeps_input)
         begin_changelog = None if changes_layout is None else partial(files.begin, changes_layout)
-        return LSMWriter(partition, bucket, buffer, begin, begin_changelog)
+        together = layout if begin_changelog is None else None
+        return LSMWriter(partition, bucket, buffer, begin, begin_changelog, together)
 
     return open_bucket
