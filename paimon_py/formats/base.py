@@ -76,6 +76,19 @@ GREGORIAN_DAYS = -141_349
 BUFFER_BYTES = 65_536
 
 
+class Alike:
+    """What a format finds in a file and may find again in the next one that is read with the same columns.
+
+    Attributes:
+        known: the format's own value, with all that it has to compare before it is used again.
+    """
+
+    __slots__ = ("known",)
+
+    def __init__(self) -> None:
+        self.known: object = None
+
+
 class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How to read one data file.
 
@@ -97,6 +110,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
         cast: casts values by Paimon's cast rules; for parts of variants.
         may_lack: columns that may be missing in the file because they are NULL in every row, as other writers omit
             them.
+        alike: what other files with the same columns had in common; None: nothing is known of them.
     """
 
     buffer_size_bytes: int = BUFFER_BYTES
@@ -110,6 +124,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     stored: tuple[Field, ...] = ()
     line_delimiter: str = "\n"
     cast: CastArray | None = None
+    alike: Alike | None = None
 
 
 class ColumnBounds(msgspec.Struct, frozen=True):
