@@ -111,7 +111,7 @@ class MergeBuffer:
         """Sort, merge and empty plain buffers of one table at once: their rows one buffer after the other, and where
         each begins, and the last ends.
 
-        Shapes: out — rows as those of `drain`; a buffer whose rows were all dropped ends where it begins.
+        Shapes: out — rows as those of `drain`, at least one of each buffer, since every key keeps a row.
         Cost: one key sort, and one copy of all rows.
         """
         counts = np.array([buffer.row_count for buffer in buffers], np.int64)

@@ -121,12 +121,15 @@ class ParquetEncoder:
 
     def _whole_file(self, rows: pa.RecordBatch) -> bytes:
         sink = pa.BufferOutputStream()
+        writer = self.make_writer(sink, self.layout, [rows], ROW_GROUP_ROWS)
         try:
-            writer = self.make_writer(sink, self.layout, [rows], ROW_GROUP_ROWS)
             writer.write_table(pa.Table.from_batches([rows]), row_group_size=ROW_GROUP_ROWS)
             writer.close()
-        except pa.ArrowInvalid as error:
-            raise _unwritable(error) from error
+        except BaseException as error:
+            writer.is_open = False  # else it closes again on garbage collection
+            if isinstance(error, pa.ArrowInvalid):
+                raise _unwritable(error) from error
+            raise
         return finished_tail(sink.getvalue().to_pybytes(), self.layout.int96)
 
     def make_writer(
