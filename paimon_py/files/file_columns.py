@@ -66,7 +66,7 @@ class FileColumns:
         self._names_all = written is not None
         self._needed: dict[frozenset[str], Needed] = {}
 
-    def needed(self, asked: frozenset[str]) -> Needed:
+    def columns_for(self, asked: frozenset[str]) -> Needed:
         """What is read if a predicate asks for these columns besides."""
         found = self._needed.get(asked)
         if found is None:
@@ -88,7 +88,7 @@ def file_columns(
     evolves = schema.options.get(DATA_EVOLUTION)
     thin = schema.options.get("data-file.thin-mode")
     about = (schema.fields, tuple(schema.primary_keys), tuple(schema.partition_keys), evolves, thin)
-    return _derived(_Source(about, schema), written, read, constants)
+    return _columns_of(_Source(about, schema), written, read, constants)
 
 
 class _Source:
@@ -108,7 +108,7 @@ class _Source:
 
 
 @functools.lru_cache(maxsize=128)
-def _derived(
+def _columns_of(
     source: _Source, written: tuple[str, ...] | None, read: tuple[Field, ...], constants: frozenset[int]
 ) -> FileColumns:
     return FileColumns(source.schema, written, read, constants)

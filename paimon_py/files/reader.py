@@ -165,7 +165,7 @@ class FileReader:
     def _open(self, pushed: Predicate | None) -> OpenFile:
         remote = "://" in self._place
         asked = frozenset() if pushed is None else columns_of(pushed)
-        needed = self._columns.needed(asked)
+        needed = self._columns.columns_for(asked)
         settings = ReadSettings(
             buffer_size_bytes=0 if remote else BUFFER_BYTES,
             by_page=self._by_page and not remote,

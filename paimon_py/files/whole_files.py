@@ -99,7 +99,7 @@ class _Bounds:
 
     def __init__(self, layout: FileLayout, encoder: SlicesEncoder, batch: pa.RecordBatch, cuts: Ints) -> None:
         self._layout = layout
-        self._bounded = encoder.bounded
+        self._ordered = encoder.ordered_columns
         self._batch = batch
         self._cuts = cuts
         self._known: dict[tuple[str, bool], SliceBounds] = {}
@@ -119,7 +119,7 @@ class _Bounds:
         self, fields: Sequence[Field], stored: Sequence[Field], modes: Sequence[StatsMode], count: int
     ) -> list[Stats]:
         bounds = [
-            self._of(field, ordered=file_field.name in self._bounded and needs_bounds(mode, field.type))
+            self._of(field, ordered=file_field.name in self._ordered and needs_bounds(mode, field.type))
             for field, file_field, mode in zip(fields, stored, modes, strict=True)
         ]
         return stats_of_slices(bounds, [field.type for field in fields], modes, count)

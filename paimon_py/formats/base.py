@@ -229,7 +229,7 @@ class SlicesEncoder(Protocol):
         ...
 
     @property
-    def bounded(self) -> frozenset[str]:
+    def ordered_columns(self) -> frozenset[str]:
         """The columns whose bounds are those of their values; of the others only nulls are counted.
 
         Columns of nested types and VARIANT have neither.

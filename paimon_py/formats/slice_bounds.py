@@ -151,12 +151,12 @@ def _extremes(array: pa.Array, words_of: WordsOf, rows: Ints, starts: Ints, redu
         rows, starts = rows[kept], np.cumsum(counts) - counts
         step += 1
         if step == _STEPS:
-            return _compared(array, rows, starts, reduce)
+            return _one_by_one(array, rows, starts, reduce)
     first: Ints = rows[starts]
     return first
 
 
-def _compared(array: pa.Array, rows: Ints, starts: Ints, reduce: np.ufunc) -> Ints:
+def _one_by_one(array: pa.Array, rows: Ints, starts: Ints, reduce: np.ufunc) -> Ints:
     """See `_extremes`: value by value."""
     choose = min if reduce is np.minimum else max
     binary = array.cast(pa.binary()) if pa.types.is_string(array.type) else array

@@ -105,7 +105,7 @@ class ParquetEncoder:
         return self.inference is None and self.block_bytes >= 4 * SLICES_BYTES
 
     @property
-    def bounded(self) -> frozenset[str]:
+    def ordered_columns(self) -> frozenset[str]:
         """The columns of which a file's bounds contain the least and greatest value: of all values, NaN excepted."""
         return frozenset(column.field.name for column in self.columns if column.ordered)
 

@@ -22,7 +22,7 @@ def test_it_is_derived_once_for_equal_schemas_and_questions():
     again = schema(*COLUMNS, schema_id=7)
     first = file_columns(TABLE, None, TABLE.fields, frozenset())
     assert file_columns(again, None, again.fields, frozenset()) is first
-    assert first.needed(frozenset(["a"])) is first.needed(frozenset(["a"]))
+    assert first.columns_for(frozenset(["a"])) is first.columns_for(frozenset(["a"]))
 
 
 @pytest.mark.parametrize("other", [
@@ -41,9 +41,9 @@ def test_whatever_it_is_derived_from_makes_a_difference(other):
 
 def test_it_says_what_a_reader_of_one_column_needs():
     columns = file_columns(TABLE, None, TABLE.fields[:1], frozenset())
-    assert [field.name for field in columns.needed(frozenset()).fields] == ["a"]
-    assert [field.name for field in columns.needed(frozenset(["d"])).fields] == ["a", "d"]
-    assert columns.may_hold_decimals and columns.needed(frozenset()).may_lack == {"a"}
+    assert [field.name for field in columns.columns_for(frozenset()).fields] == ["a"]
+    assert [field.name for field in columns.columns_for(frozenset(["d"])).fields] == ["a", "d"]
+    assert columns.may_hold_decimals and columns.columns_for(frozenset()).may_lack == {"a"}
 
 
 def file_of(**arrays):
