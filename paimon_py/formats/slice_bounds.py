@@ -82,7 +82,7 @@ def _ends(array: pa.Array, rows: Ints | None, starts: Ints, has_values: Mask | N
 
 
 def _plain_ends(array: pa.Array, rows: Ints | None, starts: Ints) -> tuple[pa.Array, pa.Array]:
-    """Of numbers, times and booleans; floats without NaN, zeros widened to both signs."""
+    """Bounds of numbers, times and booleans; floats without NaN, zeros widened to both signs."""
     values = numpy_values(array)
     values = values if rows is None else values[rows]
     lows: AnyArray = np.minimum.reduceat(values, starts)
