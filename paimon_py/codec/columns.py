@@ -328,4 +328,4 @@ _DTYPES = {
         pa.float32(), pa.float64(), pa.date32(), pa.time32("ms"), pa.timestamp("us"),
     )
 }  # fmt: skip
-"""Types by the number of the Arrow type, since asking a type for its kind costs more than what small arrays are used for."""
+"""Types by the number of the Arrow type: asking a type for its kind costs more than what small arrays are used for."""
