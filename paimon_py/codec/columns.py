@@ -308,9 +308,24 @@ def _bits(buffer: pa.Buffer | None, offset: int, count: int) -> Mask:
 
 
 def _dtype(kind: pa.DataType) -> np.dtype[Any]:
+    known = _DTYPES.get(kind.id)
+    return _dtype_of(kind) if known is None else known
+
+
+def _dtype_of(kind: pa.DataType) -> np.dtype[Any]:
     width = kind.bit_width
     if pa.types.is_floating(kind):
         return np.dtype(f"<f{width // 8}")
     if pa.types.is_unsigned_integer(kind):
         return np.dtype(f"<u{width // 8}")
     return np.dtype(f"<i{width // 8}")
+
+
+_DTYPES = {
+    kind.id: _dtype_of(kind)
+    for kind in (
+        pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(),
+        pa.float32(), pa.float64(), pa.date32(), pa.time32("ms"), pa.timestamp("us"),
+    )
+}  # fmt: skip
+"""Types by the number of the Arrow type: asking a type for its kind costs more than what small arrays are used for."""

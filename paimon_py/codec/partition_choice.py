@@ -71,6 +71,14 @@ class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         return self._test(partitions)
 
+    def includes(self, partition: bytes) -> bool:
+        """Whether a serialized partition is chosen. Cost: nothing, if all or none are."""
+        if self.rows is not None:
+            return partition in self.rows
+        if isinstance(self.predicate, Constant):
+            return self.predicate.value is True
+        return bool(self._test(binary_array([partition])).all())
+
     def of_manifests(self, files: Sequence[ManifestFile]) -> Mask:
         """A mask of the manifests that may contain a chosen partition, by their partition statistics."""
         types = [field.type for field in self.fields]

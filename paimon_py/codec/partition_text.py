@@ -64,11 +64,16 @@ def partition_directory(schema: TableSchema, partition: bytes) -> str:
 @functools.lru_cache(maxsize=16_384)
 def _directory(partition: bytes, fields: tuple[Field, ...], legacy: bool, default_name: str) -> str:
     columns = decode_one(partition, [field.type for field in fields])
-    texts = [
-        partition_texts(column, field.type, legacy=legacy)[0].as_py()
-        for column, field in zip(columns, fields, strict=True)
-    ]
+    texts = [_text(column, field.type, legacy) for column, field in zip(columns, fields, strict=True)]
     return partition_path([field.name for field in fields], texts, default_name)
+
+
+def _text(column: pa.Array, kind: DataType, legacy: bool) -> str | None:
+    """See `partition_texts`: of the only value, which numbers, booleans and times need not be encoded for."""
+    if isinstance(kind, Atomic) and kind.root not in _CHARACTERS and not column.null_count:
+        return _texts(column, kind, legacy)[0]
+    text: str | None = partition_texts(column, kind, legacy=legacy)[0].as_py()
+    return text
 
 
 def _texts(values: pa.Array, kind: Atomic, legacy: bool) -> list[str]:

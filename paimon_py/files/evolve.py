@@ -23,10 +23,11 @@ class Evolution:
 
     Attributes:
         sources: the needed columns of the file, each once, in the order of `read_fields`.
+        columns: their names in the file.
         schema: the Arrow schema of the result.
     """
 
-    __slots__ = ("_filled", "_is_plain", "_steps", "schema", "sources")
+    __slots__ = ("_filled", "_is_plain", "_steps", "columns", "schema", "sources")
 
     def __init__(
         self, file_fields: Sequence[Field], read_fields: Sequence[Field], known: Mapping[int, pa.Array] | None = None
@@ -35,14 +36,20 @@ class Evolution:
         self._filled = dict(known or {})
         by_id = {field.id: field for field in file_fields}
         self.sources = tuple(by_id[field.id] for field in read_fields if field.id in by_id)
+        self.columns = tuple(field.name for field in self.sources)
         self.schema = to_arrow_schema(read_fields)
         self._steps = tuple((by_id.get(field.id), field) for field in read_fields)
         self._is_plain = all(source is not None and same_type(source.type, field.type) for source, field in self._steps)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of `sources` in the file."""
-        return tuple(field.name for field in self.sources)
+    def with_known(self, known: Mapping[int, pa.Array]) -> Evolution:
+        """The same conversion where columns that files lack have these values."""
+        if not known:
+            return self
+        other = object.__new__(Evolution)
+        other._filled = dict(known)
+        other.sources, other.schema, other.columns = self.sources, self.schema, self.columns
+        other._steps, other._is_plain = self._steps, self._is_plain
+        return other
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch in the requested schema.

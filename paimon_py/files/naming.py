@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from typing import Protocol
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
 from paimon_py.env import Ids
 from paimon_py.spec.layout import check_prefixes
@@ -30,24 +30,37 @@ class FileNames(Protocol):
         ...
 
 
+class NameRules(NamedTuple):
+    """What the names of all new files of a table have in common."""
+
+    prefix: str
+    changelog_prefix: str
+    with_compression: bool
+
+    @classmethod
+    def of(cls, options: Options, *, prefix: str | None = None) -> NameRules:
+        """The rules that options set; `prefix`: the prefix of data files, in place of the option `data-file.prefix`.
+
+        Raises: OptionError for an invalid prefix; options of tables from other writers are not checked earlier.
+        """
+        check_prefixes(options)
+        return cls(
+            options.get_str("data-file.prefix") if prefix is None else prefix,
+            options.get_str("changelog-file.prefix"),
+            options.get_bool("file.suffix.include.compression"),
+        )
+
+
 class DataFileNames:
     """Unique names for one writer: a random part common to all names, and one counter for data and changelog files.
 
     After a fork, each process uses a random part of its own.
     """
 
-    __slots__ = ("_changelog_prefix", "_count", "_ids", "_prefix", "_process", "_uuid", "_with_compression")
+    __slots__ = ("_count", "_ids", "_process", "_rules", "_uuid")
 
-    def __init__(self, options: Mapping[str, str], ids: Ids, *, prefix: str | None = None) -> None:
-        """`prefix`: the prefix of data files, in place of the option `data-file.prefix`.
-
-        Raises: OptionError for an invalid prefix; options of tables from other writers are not checked earlier.
-        """
-        typed = Options(options)
-        check_prefixes(typed)
-        self._prefix = typed.get_str("data-file.prefix") if prefix is None else prefix
-        self._changelog_prefix = typed.get_str("changelog-file.prefix")
-        self._with_compression = typed.get_bool("file.suffix.include.compression")
+    def __init__(self, rules: NameRules, ids: Ids) -> None:
+        self._rules = rules
         self._ids = ids
         self._process = ids.process()
         self._uuid = ids.uuid()
@@ -55,18 +68,18 @@ class DataFileNames:
 
     def data(self, format_name: str, compression: str) -> str:
         """The name of the next data file."""
-        return self._next(self._prefix, format_name, compression)
+        return self._next(self._rules.prefix, format_name, compression)
 
     def changelog(self, format_name: str, compression: str) -> str:
         """The name of the next changelog file."""
-        return self._next(self._changelog_prefix, format_name, compression)
+        return self._next(self._rules.changelog_prefix, format_name, compression)
 
     def _next(self, prefix: str, format_name: str, compression: str) -> str:
         process = self._ids.process()
         if process != self._process:
             self._process, self._uuid = process, self._ids.uuid()
         word = compression.lower()
-        shown = self._with_compression and word not in ("", "none")
+        shown = self._rules.with_compression and word not in ("", "none")
         extension = f".{_EXTENSIONS.get(word, word)}.{format_name}" if shown else f".{format_name}"
         name = f"{prefix}{self._uuid}-{self._count}{extension}"
         self._count += 1

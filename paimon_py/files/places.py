@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from paimon_py.env import Ids
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.external_paths import ExternalPaths, external_paths
-from paimon_py.spec.layout import bucket_path, check_file_name, data_file_path, relative_bucket_path
-from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.external_paths import ExternalPaths
+from paimon_py.spec.layout import check_file_name, data_file_path
 
 
 class BucketPlace:
@@ -39,20 +37,6 @@ class BucketPlace:
         self._position += 1
         path = self._external.path(self._relative, name, self._position, self._ids.jitter())
         return path, path
-
-
-def bucket_place(root: str, schema: TableSchema, partition: str, bucket: int, ids: Ids) -> BucketPlace:
-    """The place configured by a table's options; `partition` as returned by `partition_path`.
-
-    Raises:
-        OptionError: the options for external paths contradict each other.
-    """
-    return BucketPlace(
-        bucket_path(root, schema, partition, bucket),
-        relative=relative_bucket_path(schema, partition, bucket),
-        external=external_paths(Options(schema.options)),
-        ids=ids,
-    )
 
 
 def path_in(directory: str, file: DataFile) -> str:

@@ -18,23 +18,20 @@ from paimon_py.expr.predicate import Constant, Predicate
 from paimon_py.expr.prune import Bounds
 from paimon_py.expr.split import columns_of, decide, translate
 from paimon_py.files.evolve import Evolution
+from paimon_py.files.file_columns import file_columns
 from paimon_py.files.meter import Meter
 from paimon_py.files.physical import (
     DATA_EVOLUTION,
-    TRACKED_IDS,
     bounded_fields,
-    evolves_columns,
-    readable_fields,
-    stored_fields,
 )
 from paimon_py.files.row_ids import RowIds
-from paimon_py.files.variant_parts import cast_array, with_wanted_parts
+from paimon_py.files.variant_parts import cast_array
 from paimon_py.formats.base import BUFFER_BYTES, OpenFile, ReadSettings, empty_rows
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.registry import by_extension
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.schema import SYSTEM_FIELD_ID_START, TableSchema
-from paimon_py.spec.types import Atomic, DataType, Field, Root
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Atomic, Field
 from paimon_py.storage.store import OpenRead
 
 BATCH_ROWS = 65_536
@@ -72,15 +69,9 @@ class FileReader:
         self._known = known
         self._file_schema = file_schema
         constants = _by_id(file_schema, known)
-        written = readable_fields(file_schema, file.write_columns)
-        by_id = {field.id: field for field in read_fields}
-        stored = (field for field in written if field.id not in constants)
-        self._fields = tuple(with_wanted_parts(field, by_id.get(field.id)) for field in stored)
-        asks_ids = not file_schema.primary_keys and any(field.id in TRACKED_IDS for field in read_fields)
-        self._ids = RowIds(file, self._place, read_fields) if asks_ids else None
-        self._evolution = Evolution(self._fields, read_fields, constants)
-        if evolves_columns(file_schema):  # conditions apply to the newest values, which are read here
-            self._fields = self._evolution.sources
+        self._columns = file_columns(file_schema, file.write_columns, tuple(read_fields), frozenset(constants))
+        self._evolution = self._columns.evolution.with_known(constants)
+        self._ids = RowIds(file, self._place, read_fields) if self._columns.asks_ids else None
         self._by_page = by_page
 
     def parts(self, predicate: Predicate | None, rows: BitMap | None) -> Parts | None:
@@ -120,7 +111,7 @@ class FileReader:
             SchemaError: a stored value is invalid in the current type of the column.
             UnsupportedError: a format, type or cast that is not supported.
         """
-        if _lacks_columns(self._file, self._file_schema) and not evolves_columns(self._file_schema):
+        if not self._columns.evolves and _lacks_columns(self._file, self._file_schema):
             message = f"{self._path} holds only some columns of its rows"
             raise UnsupportedError(message, feature=DATA_EVOLUTION, path=self._path)
         pieces = self._positions(batch_rows=batch_rows, predicate=predicate, rows=rows, meter=meter)
@@ -166,29 +157,30 @@ class FileReader:
         """The predicate in terms of the file's columns; None if it cannot skip anything."""
         if predicate is None:
             return None
-        told = [field for field in self._fields if field.id < SYSTEM_FIELD_ID_START]
-        pushed = translate(predicate if self._known is None else decide(predicate, self._known), told)
+        pushed = translate(
+            predicate if self._known is None else decide(predicate, self._known), self._columns.told
+        )
         return None if isinstance(pushed, Constant) and pushed.value else pushed
 
     def _open(self, pushed: Predicate | None) -> OpenFile:
-        fields = _needed_fields(self._fields, self._evolution, pushed)
-        told = () if self._file.write_columns is not None else fields  # an entry that names columns names them all
         remote = "://" in self._place
         asked = frozenset() if pushed is None else columns_of(pushed)
+        needed = self._columns.columns_for(asked)
         settings = ReadSettings(
             buffer_size_bytes=0 if remote else BUFFER_BYTES,
             by_page=self._by_page and not remote,
             row_count=self._file.row_count,
-            decimals=any(_may_hold_decimals(field.type) for field in self._fields),
+            decimals=self._columns.may_hold_decimals,
             whole=None if pushed is None else partial(_whole_bounds, self._file, self._file_schema, asked),
             is_planned=self._file.row_count < PAGED_ROWS and _bounds_all(self._file, self._file_schema, asked),
             schema_names=self._file_schema.names,
             cast=cast_array,
-            stored=stored_fields(self._file_schema, self._file.write_columns),
+            stored=self._columns.stored,
             line_delimiter=_line_delimiter(self._file.name, self._file_schema),
-            may_lack=frozenset(field.name for field in told if field.type.nullable),
+            may_lack=needed.may_lack,
+            alike=needed.alike,
         )
-        return _open(self._store, self._place, self._file, fields, settings)
+        return _open(self._store, self._place, self._file, needed.fields, settings)
 
     def _check_rows(self, found: int | None) -> None:
         if found is not None and found != self._file.row_count:
@@ -237,10 +229,6 @@ def _by_id(schema: TableSchema, known: pa.RecordBatch | None) -> dict[int, pa.Ar
     return {} if known is None else {schema.field(name).id: known.column(name) for name in known.schema.names}
 
 
-def _may_hold_decimals(kind: DataType) -> bool:
-    return not isinstance(kind, Atomic) or kind.root is Root.DECIMAL
-
-
 def _open(store: OpenRead, path: str, file: DataFile, fields: Sequence[Field], settings: ReadSettings) -> OpenFile:
     file_format = by_extension(file.name)
     source = store.open_read(path)
@@ -249,12 +237,6 @@ def _open(store: OpenRead, path: str, file: DataFile, fields: Sequence[Field], s
     except BaseException:
         source.close()
         raise
-
-
-def _needed_fields(file_fields: Sequence[Field], evolution: Evolution, predicate: Predicate | None) -> list[Field]:
-    """The columns that are read or used for pruning; the others may have unsupported types."""
-    names = {*evolution.columns, *(columns_of(predicate) if predicate is not None else ())}
-    return [field for field in file_fields if field.name in names]
 
 
 def _evolve(evolution: Evolution, batch: pa.RecordBatch, path: str) -> pa.RecordBatch:

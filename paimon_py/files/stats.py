@@ -13,10 +13,11 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
-from paimon_py.codec.binary_row import encode_few
-from paimon_py.codec.columns import binary_array
+from paimon_py.codec.binary_row import encode, encode_few
+from paimon_py.codec.columns import binary_array, text_array
 from paimon_py.errors import OptionError
 from paimon_py.formats.base import ColumnBounds
+from paimon_py.formats.slice_bounds import SliceBounds
 from paimon_py.spec.data_file import Stats
 from paimon_py.spec.options import Options
 from paimon_py.spec.types import Atomic, DataType, Field, Root
@@ -104,6 +105,33 @@ def stats_of(bounds: Sequence[ColumnBounds], types: Sequence[DataType], modes: S
     return Stats(least, greatest, tuple(column.null_count for column in kept))
 
 
+def stats_of_slices(
+    bounds: Sequence[SliceBounds], types: Sequence[DataType], modes: Sequence[StatsMode], count: int
+) -> list[Stats]:
+    """The same for each of `count` slices.
+
+    Cost: encodes two rows for each slice, a column at a time.
+    """
+    kept = [
+        _keep_slices(column, _safe(mode, kind)) for column, mode, kind in zip(bounds, modes, types, strict=True)
+    ]
+    if not kept:
+        return [Stats()] * count
+    unknown = [pa.nulls(count, to_arrow_type(kind)) for kind in types]
+    least, greatest = (
+        encode([known if array is None else array for array, known in zip(side, unknown, strict=True)], types)
+        for side in ([column.lows for column in kept], [column.highs for column in kept])
+    )
+    nulls = [[None] * count if each.null_counts is None else each.null_counts.tolist() for each in kept]
+    found = zip(least.to_pylist(), greatest.to_pylist(), zip(*nulls, strict=True), strict=True)
+    return [Stats(low, high, counts) for low, high, counts in found]
+
+
+def needs_bounds(mode: StatsMode, kind: DataType) -> bool:
+    """Whether the statistics of a column contain its least and greatest value."""
+    return isinstance(kind, Atomic) and _safe(mode, kind).kind in ("full", "truncate")
+
+
 def _safe(mode: StatsMode, kind: DataType) -> StatsMode:
     """Disables bounds of binaries: Java 1.4 compares them as signed bytes and would skip matching files."""
     is_binary = isinstance(kind, Atomic) and kind.root in (Root.BINARY, Root.VARBINARY, Root.BLOB)
@@ -156,3 +184,19 @@ def _keep(bounds: ColumnBounds, mode: StatsMode) -> ColumnBounds:
 
 def _column(bounds: ColumnBounds, kind: DataType) -> pa.Array:
     return pa.nulls(2, to_arrow_type(kind)) if bounds.ends is None else bounds.ends
+
+
+def _keep_slices(bounds: SliceBounds, mode: StatsMode) -> SliceBounds:
+    if mode.kind == "none":
+        return SliceBounds()
+    if mode.kind == "counts" or bounds.lows is None or bounds.highs is None:
+        return SliceBounds(null_counts=bounds.null_counts)
+    if not pa.types.is_string(bounds.lows.type):
+        return bounds
+    lows, highs = bounds.lows.to_pylist(), bounds.highs.to_pylist()
+    if mode.kind == "full" or all(text is None or len(text) <= mode.length for text in (*lows, *highs)):
+        return bounds
+    ends_of = zip(lows, highs, strict=True)
+    cut = [None if low is None else truncate_text(low, high, mode.length) for low, high in ends_of]
+    least, greatest = (text_array([None if ends is None else ends[side] for ends in cut]) for side in (0, 1))
+    return SliceBounds(least, greatest, bounds.null_counts)

@@ -102,6 +102,14 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The Arrow schema of the file."""
         return to_arrow_schema(self.file_fields)
 
+    def physical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns of the file, from rows as `RollingWriter.write` takes them."""
+        names = [SEQUENCE_NUMBER, VALUE_KIND] if self.key_fields else []
+        names += [field.name for field in self.fields]
+        if self.key_fields and self.repeats_keys:
+            names = [field.name for field in self.key_fields] + names
+        return pa.RecordBatch.from_arrays([batch.column(name) for name in names], schema=self.file_schema)
+
 
 def file_layout(
     schema: TableSchema,
@@ -245,7 +253,6 @@ class RollingWriter:
         self._layout = layout
         self._clock = clock
         self._next_sequence = first_sequence
-        self._schema = layout.file_schema
         self._open: _OpenFile | None = None
         self._beside: BlobsBeside | None = None
         if layout.apart:
@@ -277,12 +284,24 @@ class RollingWriter:
                 self._open = self._begin()
             count = min(step, self._layout.target_rows - self._open.rows, batch.num_rows - start)
             piece = batch.slice(start, count) if count < batch.num_rows else batch
-            self._open.add(piece, self._physical(piece))
+            self._open.add(piece, self._layout.physical(piece))
             if self._beside is not None:
                 self._beside.add(piece, self._clock.local_millis())
             start += count
             if self._open.is_full():
                 self._finish()
+
+    def add_whole(self, data: bytes, entry: DataFile) -> None:
+        """Write a file that is already encoded; its entry lacks name, place and time."""
+        name, external_path, sink = self._new_sink()
+        try:
+            sink.write(data)
+        finally:
+            sink.close()
+        now = self._clock.local_millis()
+        self._files.append(msgspec.structs.replace(
+            entry, name=name, size_bytes=len(data), external_path=external_path, creation_time_millis=now
+        ))  # fmt: skip
 
     def close(self) -> tuple[DataFile, ...]:
         """Finish the last file and return all files, in order; empty if there were no rows."""
@@ -320,20 +339,24 @@ class RollingWriter:
             raise failed
 
     def _begin(self) -> _OpenFile:
+        name, external_path, sink = self._new_sink()
+        try:
+            return _OpenFile(name, external_path, sink, self._layout)
+        except BaseException:
+            sink.close()
+            raise
+
+    def _new_sink(self) -> tuple[str, str | None, BinaryIO]:
+        """Where the next file is written: its name, its external path if any, and a sink."""
         layout = self._layout
         name_of = self._names.changelog if layout.is_changelog else self._names.data
         name = name_of(layout.format_name, layout.settings.compression)
         path, external_path = self._place.locate(name)
         self._paths.append(path)
         try:
-            sink = self._store.open_write(path)
+            return name, external_path, self._store.open_write(path)
         except FileTakenError:
             self._paths.pop()  # the file belongs to another writer
-            raise
-        try:
-            return _OpenFile(name, external_path, sink, layout)
-        except BaseException:
-            sink.close()
             raise
 
     def _finish(self) -> None:
@@ -367,15 +390,6 @@ class RollingWriter:
         of_each = max(row_bytes(batch) // batch.num_rows, 1)
         by_size = self._layout.target_size_bytes // (_STEPS_PER_FILE * of_each)
         return int(max(MIN_STEP_ROWS, by_size))
-
-    def _physical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        layout = self._layout
-        names = [SEQUENCE_NUMBER, VALUE_KIND] if layout.key_fields else []
-        names += [field.name for field in layout.fields]
-        if layout.key_fields and layout.repeats_keys:
-            names = [field.name for field in layout.key_fields] + names
-        return pa.RecordBatch.from_arrays([batch.column(name) for name in names], schema=self._schema)
-
 
 class _OpenFile:
     """The file that is being written, and the content of its manifest entry."""

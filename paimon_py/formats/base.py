@@ -11,7 +11,7 @@ import errno
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 import msgspec
 import pyarrow as pa
@@ -43,6 +43,9 @@ _NO_THREADS = ("start new thread", "Resource temporarily unavailable")
 
 DEFAULT_BLOCK_BYTES = 128 << 20
 
+SLICES_BYTES = 2 << 20
+"""About the maximum size of the rows that are encoded as one file for each of their slices."""
+
 
 CastArray = Callable[[pa.Array, DataType, DataType], pa.Array]
 """Casts values of one type to another."""
@@ -73,6 +76,19 @@ GREGORIAN_DAYS = -141_349
 BUFFER_BYTES = 65_536
 
 
+class Alike:
+    """What a format finds in a file and may find again in the next one that is read with the same columns.
+
+    Attributes:
+        known: the format's own value, with all that it has to compare before it is used again.
+    """
+
+    __slots__ = ("known",)
+
+    def __init__(self) -> None:
+        self.known: object = None
+
+
 class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How to read one data file.
 
@@ -94,6 +110,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
         cast: casts values by Paimon's cast rules; for parts of variants.
         may_lack: columns that may be missing in the file because they are NULL in every row, as other writers omit
             them.
+        alike: what other files with the same columns had in common; None: nothing is known of them.
     """
 
     buffer_size_bytes: int = BUFFER_BYTES
@@ -107,6 +124,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     stored: tuple[Field, ...] = ()
     line_delimiter: str = "\n"
     cast: CastArray | None = None
+    alike: Alike | None = None
 
 
 class ColumnBounds(msgspec.Struct, frozen=True):
@@ -196,6 +214,34 @@ class FileWriter(Protocol):
 
 Encoder = Callable[[BinaryIO], FileWriter]
 """Begins a file in a sink."""
+
+
+@runtime_checkable
+class SlicesEncoder(Protocol):
+    """An encoder that also makes whole files of many slices of a batch, each as if its rows were written alone.
+
+    The bounds of these files are left to the caller.
+    """
+
+    @property
+    def encodes_slices(self) -> bool:
+        """Whether it does with its settings."""
+        ...
+
+    @property
+    def ordered_columns(self) -> frozenset[str]:
+        """The columns whose bounds are those of their values; of the others only nulls are counted.
+
+        Columns of nested types and VARIANT have neither.
+        """
+        ...
+
+    def slices(self, batch: pa.RecordBatch, cuts: Sequence[int]) -> Iterator[bytes]:
+        """The files of the slices between each two `cuts`, in order; columns are found by name.
+
+        Raises: SchemaError if rows cannot be written.
+        """
+        ...
 
 
 class FileFormat(Protocol):

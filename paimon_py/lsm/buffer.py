@@ -5,7 +5,7 @@ Source: format.md §8.2, §12.1; Java `SortBufferWriteBuffer`, `MergeTreeWriter`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -20,11 +20,15 @@ from paimon_py.lsm.merge import Plan, gather
 from paimon_py.lsm.order import MergeOrder, sort_batch
 from paimon_py.lsm.spill import EveryRow, SpilledRuns
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND
+from paimon_py.spec.types import Atomic, Field, Root
 
 WINDOW_ROWS = 131_072
 
 _SEQUENCE = pa.field(SEQUENCE_NUMBER, pa.int64(), nullable=False)
 _KIND = pa.field(VALUE_KIND, pa.int8(), nullable=False)
+
+_OWNER = Field(0, "\0owner", Atomic(Root.BIGINT, nullable=False))
+"""Never stored: the buffer among several that a row belongs to; a name that no column has."""
 
 TakeRows = Callable[[pa.RecordBatch], None]
 
@@ -96,6 +100,41 @@ class MergeBuffer:
             self._spilled_rows += sum(batch.num_rows for batch in batches)
             self._spilled.add(self._sort(batches, kinds, first, engine))
         self.size_bytes = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all rows are in memory and have kind +I, and only their merged versions are wanted."""
+        return not self.has_spilled and not self._keeps_versions and all(kinds is None for kinds in self._kinds)
+
+    @classmethod
+    def drain_together(cls, buffers: Sequence[MergeBuffer]) -> tuple[pa.RecordBatch, Ints]:
+        """Sort, merge and empty plain buffers of one table at once: their rows one buffer after the other, and where
+        each begins, and the last ends.
+
+        Shapes: out — rows as those of `drain`, at least one of each buffer, since every key keeps a row.
+        Cost: one key sort, and one copy of all rows.
+        """
+        counts = np.array([buffer.row_count for buffer in buffers], np.int64)
+        ends = np.cumsum(counts)
+        numbers = np.arange(ends[-1]) + np.repeat(
+            np.array([buffer._first_sequence for buffer in buffers], np.int64) - (ends - counts), counts
+        )
+        owners = np.repeat(np.arange(len(buffers)), counts)
+        batches = []
+        for buffer in buffers:
+            batches += buffer._batches
+            buffer._batches, buffer._kinds = [], []
+            buffer._reset()
+        columns = _contiguous(batches)
+        order, engine = buffers[0]._order, buffers[0]._engine
+        keys = {_OWNER.name: from_numpy(owners, pa.int64())}
+        keys |= {field.name: columns[field.name] for field in (*order.keys, *order.sequence)}
+        rows, starts = sort_batch(
+            msgspec.structs.replace(order, keys=(_OWNER, *order.keys)), keys, runs_sorted=False
+        )
+        merged = engine(Groups(rows, starts), {name: pa.chunked_array([c]) for name, c in columns.items()})
+        (batch,) = _windows(columns, merged, numbers, len(merged.rows))
+        return batch, np.searchsorted(owners[merged.rows], np.arange(len(buffers) + 1))
 
     def drain(self, before_merging: TakeRows | None = None) -> Generator[pa.RecordBatch, None, None]:
         """Sort, merge and empty the buffer.
@@ -219,8 +258,10 @@ def _newest(order: MergeOrder, rows: Iterable[pa.RecordBatch], before_merging: T
         yield from held.to_batches()
 
 
-def _windows(columns: Mapping[str, pa.Array], merged: Merged, first: int) -> Iterator[pa.RecordBatch]:
-    """Rows with their system columns, a window at a time. `first`: the sequence number of row 0."""
+def _windows(
+    columns: Mapping[str, pa.Array], merged: Merged, numbers: int | Ints, size: int = WINDOW_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """Rows with their system columns, a window at a time. `numbers`: the sequence number of row 0, or of all rows."""
     computed = dict(merged.columns)
     kinds = computed.pop(VALUE_KIND, None)
     names = [name for name in columns if name != VALUE_KIND]
@@ -228,10 +269,10 @@ def _windows(columns: Mapping[str, pa.Array], merged: Merged, first: int) -> Ite
     known = {*computed, *(() if kinds is None else (VALUE_KIND,))}
     given = [name for name in columns if name not in known]
     source = pa.RecordBatch.from_arrays([columns[name] for name in given], given)
-    for start in range(0, len(merged.rows), WINDOW_ROWS):
-        rows = merged.rows[start : start + WINDOW_ROWS]
+    for start in range(0, len(merged.rows), size):
+        rows = merged.rows[start : start + size]
         picked = _pick(source, rows)
-        arrays = [from_numpy(rows + first, pa.int64())]
+        arrays = [from_numpy(rows + numbers if isinstance(numbers, int) else numbers[rows], pa.int64())]
         if kinds is not None:
             arrays.append(kinds.slice(start, len(rows)))
         elif VALUE_KIND in columns:

@@ -5,15 +5,21 @@ Source: format.md §8.2, §12.1, §13; Java `MergeTreeWriter`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 
 import pyarrow as pa
 
 from paimon_py.errors import StorageError
-from paimon_py.files.writer import RollingWriter
+from paimon_py.files.whole_files import encodes_whole_files, whole_files
+from paimon_py.files.writer import FileLayout, RollingWriter
 from paimon_py.lsm.buffer import MergeBuffer
 from paimon_py.spec.data_file import DataFile
+
+_SMALL_BYTES = 512 << 10
+_SYSTEM_BYTES = 16
+_STEPS_PER_FILE = 64
+"""Rows that take so small a part of a file's target size are certainly written at one step, to one file."""
 
 
 class LSMWriter:
@@ -30,11 +36,12 @@ class LSMWriter:
 
     def __init__(
         self, partition: bytes, bucket: int, buffer: MergeBuffer, open_files: Callable[[], RollingWriter],
-        open_changelog: Callable[[], RollingWriter] | None = None,
+        open_changelog: Callable[[], RollingWriter] | None = None, layout: FileLayout | None = None,
     ) -> None:  # fmt: skip
         """Write through `buffer` to files that `open_files` creates.
 
-        `open_changelog`: creates the files for the input, if the buffer keeps versions.
+        `open_changelog`: creates the files for the input, if the buffer keeps versions. `layout`: that of the files, if
+        `flush_together` may write them.
         """
         self.partition = partition
         self.bucket = bucket
@@ -42,6 +49,7 @@ class LSMWriter:
         self._buffer = buffer
         self._open_files = open_files
         self._open_changelog = open_changelog
+        self._layout = layout
         self._begun: list[RollingWriter] = []
         self._files: list[DataFile] = []
         self._changelog: list[DataFile] = []
@@ -122,6 +130,43 @@ class LSMWriter:
         if changelog is not None:
             self._changelog += changelog.close()
         self._files += new
+
+    @property
+    def is_small(self) -> bool:
+        """Whether `flush_together` may write the rows: they are few, and one file whose layout allows it."""
+        layout, rows, size = self._layout, self._buffer.row_count, self.flush_bytes
+        return (
+            layout is not None
+            and 0 < rows <= layout.target_rows
+            and size <= min(_SMALL_BYTES, layout.target_size_bytes // _STEPS_PER_FILE)
+            and self._buffer.is_plain
+            and encodes_whole_files(layout)
+        )
+
+    @property
+    def flush_bytes(self) -> int:
+        """The memory of the buffered rows with their system columns."""
+        return self._buffer.size_bytes + _SYSTEM_BYTES * self._buffer.row_count
+
+    @classmethod
+    def flush_together(cls, writers: Sequence[LSMWriter]) -> None:
+        """Flush small buckets of one table: rows of all are sorted, merged and measured at once, then encoded file by
+        file. The files are those that `flush` writes.
+
+        Cost: two copies of all rows in memory.
+        Raises: as `flush`.
+        """
+        counts = [writer._buffer.row_count for writer in writers]
+        batch, cuts = MergeBuffer.drain_together([writer._buffer for writer in writers])
+        layout = writers[0]._layout
+        assert layout is not None
+        for writer, file, count in zip(writers, whole_files(layout, batch, cuts), counts, strict=True):
+            files = writer._open_files()
+            writer._begun.append(files)
+            files.add_whole(file.data, file.entry)
+            writer._files += files.close()
+            if writer.tell is not None:
+                writer.tell(count)
 
     def take(self) -> tuple[DataFile, ...]:
         """Hand over the finished files, and those of `changelog`; they then belong to the caller."""

@@ -5,12 +5,31 @@ Source: format.md §1.1; Java `KeyValueFileWriterFactory`, `DataFilePathFactory`
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from paimon_py.files.blob_writer import BlobFileWriter
-from paimon_py.files.naming import DataFileNames, FileNames, NamesAgain
-from paimon_py.files.places import bucket_place
+from paimon_py.files.naming import DataFileNames, FileNames, NameRules, NamesAgain
+from paimon_py.files.places import BucketPlace
 from paimon_py.files.writer import FileLayout, RollingWriter
-from paimon_py.metadata.open_table import BucketFiles
+from paimon_py.metadata.open_table import BucketFiles, OpenTable
+from paimon_py.spec.external_paths import ExternalPaths, external_paths
+from paimon_py.spec.layout import relative_bucket_path
 from paimon_py.spec.types import Field
+
+
+class FileRules(NamedTuple):
+    """What the new files of all buckets of a table have in common: the rules of names, and directories outside it."""
+
+    names: NameRules
+    external: ExternalPaths | None
+
+    @classmethod
+    def of(cls, table: OpenTable, *, prefix: str | None = None) -> FileRules:
+        """The rules that options of the schema set; `prefix`: of the names, in place of the option.
+
+        Raises: OptionError if the options for names or external paths are invalid.
+        """
+        return cls(NameRules.of(table.options, prefix=prefix), external_paths(table.options))
 
 
 class NewFiles:
@@ -18,19 +37,21 @@ class NewFiles:
 
     __slots__ = ("_names", "_place", "_root")
 
-    def __init__(self, files: BucketFiles, *, prefix: str | None = None, again: str | None = None) -> None:
-        """New files of a bucket, with names as the options of its schema set; `prefix`: the prefix of these names.
+    def __init__(self, files: BucketFiles, rules: FileRules | None = None, *, again: str | None = None) -> None:
+        """New files of a bucket; `rules`: those of its table, which a writer of many buckets asks for once.
 
         `again`: the name of a file that is rewritten; the new name contains it.
 
-        Raises: OptionError if the options for external paths contradict each other.
+        Raises: OptionError if the options for names or external paths are invalid.
         """
         table = files.table
         self._root = root = table.root
-        directory = table.partition_directory(files.partition)
-        self._place = bucket_place(root.path, table.schema, directory, files.bucket, root.env.ids)
-        ids, options = root.env.ids, table.schema.options
-        self._names: FileNames = NamesAgain(again, ids) if again else DataFileNames(options, ids, prefix=prefix)
+        rules, ids = rules or FileRules.of(table), root.env.ids
+        self._names: FileNames = NamesAgain(again, ids) if again else DataFileNames(rules.names, ids)
+        self._place = BucketPlace(files.directory)
+        if rules.external is not None:
+            relative = relative_bucket_path(table.schema, table.partition_directory(files.partition), files.bucket)
+            self._place = BucketPlace(files.directory, relative=relative, external=rules.external, ids=ids)
 
     def begin_blobs(self, field: Field, *, schema_id: int, target_bytes: int) -> BlobFileWriter:
         """A writer of `.blob` files of one column, which starts a new file at a size."""

@@ -14,7 +14,7 @@ from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.order import merge_order
 from paimon_py.lsm.spill import SpilledRuns
 from paimon_py.lsm.writer import LSMWriter
-from paimon_py.metadata.new_files import NewFiles
+from paimon_py.metadata.new_files import FileRules, NewFiles
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.data_file import DataFile
 from paimon_py.write.append import AppendWriter
@@ -75,15 +75,17 @@ def bucket_writers(table: OpenTable, settings: WriterSettings) -> OpenBucket:
     keeps_input = settings.keeps_changelog and table.options.get_enum("changelog-producer") == "input"
     changes_layout = changelog_layout(schema) if keeps_input else None
     merge = (merge_order(schema), engine_of(schema)) if schema.primary_keys else None
+    rules = FileRules.of(table)
 
     def open_bucket(partition: bytes, bucket: int, first_sequence: int) -> BucketWriter:
-        files = NewFiles(table.bucket(partition, bucket))
+        files = NewFiles(table.bucket(partition, bucket), rules)
         begin = partial(files.begin, layout)
         if merge is None:
             return AppendWriter(partition, bucket, first_sequence, begin)
         spilled = None if settings.spills is None else SpilledRuns(table.root.env.spill, settings.spills)
         buffer = MergeBuffer(*merge, first_sequence, spilled, keeps_versions=keeps_input)
         begin_changelog = None if changes_layout is None else partial(files.begin, changes_layout)
-        return LSMWriter(partition, bucket, buffer, begin, begin_changelog)
+        together = layout if begin_changelog is None else None
+        return LSMWriter(partition, bucket, buffer, begin, begin_changelog, together)
 
     return open_bucket

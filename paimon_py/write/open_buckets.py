@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar, Union
 
 from sortedcontainers import SortedSet
 
 from paimon_py.commit.changes import Bucket, Edit
 from paimon_py.env import Pool
 from paimon_py.errors import StorageError
+from paimon_py.formats.base import SLICES_BYTES
 from paimon_py.lsm.merge import WINDOW_BYTES
+from paimon_py.lsm.writer import LSMWriter
 from paimon_py.parallel import Budget
 from paimon_py.spec.data_file import DataFile
 from paimon_py.write.bucket_writer import BucketWriter, Tell
 from paimon_py.write.route import Routed
+
+T = TypeVar("T")
 
 OPEN_FILES_MAX = 64
 
 _FLUSH_BYTES = 128 << 20
 _WAITING_BYTES = 64 << 20
 _FILE_COST = 1 << 20
+_TOGETHER_MAX = 64
 _SPILLED_COST = 3 * WINDOW_BYTES
 
 Begin = Callable[[bytes, int, "int | None"], BucketWriter]
 """Opens a writer of a bucket, from partition, bucket and next sequence number (None: the bucket was never open)."""
+
+Flush = Union[BucketWriter, "list[LSMWriter]"]
+"""A bucket, or several small ones that are flushed together."""
 
 Relieve = Callable[[Bucket, Iterable[DataFile]], None]
 """Called after a bucket was flushed to free memory, with its pending files."""
@@ -98,18 +107,18 @@ class OpenBuckets:
         Raises: StorageError; call `abort`.
         """
         writers = sorted(self._writers.values(), key=lambda writer: not writer.has_spilled)
-        self._together(_flush, writers, _cost)
+        self._together(_flush, _flushes(writers), _cost)
         self._by_size.clear()
         self._waiting = {}
         self.buffered_bytes = 0
 
     def _together(
         self,
-        work: Callable[[BucketWriter], Iterator[None]],
-        writers: Sequence[BucketWriter],
-        cost: Callable[[BucketWriter], int],
+        work: Callable[[T], Iterator[None]],
+        items: Sequence[T],
+        cost: Callable[[T], int],
     ) -> None:
-        for _ in self._pool.streams(work, writers, Budget(_FLUSH_BYTES, cost, _nothing)):
+        for _ in self._pool.streams(work, items, Budget(_FLUSH_BYTES, cost, _nothing)):
             pass
 
     def hand_over(self) -> None:
@@ -153,8 +162,31 @@ class OpenBuckets:
         self.buffered_bytes += now - before
 
 
-def _flush(writer: BucketWriter) -> Iterator[None]:
-    writer.flush()
+def _flushes(writers: Iterable[BucketWriter]) -> list[Flush]:
+    """What is flushed at once: each bucket alone, and after them the small ones, many together."""
+    flushes: list[Flush] = []
+    small: list[LSMWriter] = []
+    for writer in writers:
+        if isinstance(writer, LSMWriter) and writer.is_small:
+            small.append(writer)
+        else:
+            flushes.append(writer)
+    group: list[LSMWriter] = []
+    size = 0
+    for writer in small:
+        size += writer.flush_bytes
+        if group and (size > SLICES_BYTES or len(group) == _TOGETHER_MAX):
+            flushes.append(group)
+            group, size = [], writer.flush_bytes
+        group.append(writer)
+    return [*flushes, group] if group else flushes
+
+
+def _flush(item: Flush) -> Iterator[None]:
+    if isinstance(item, list):
+        LSMWriter.flush_together(item)
+    else:
+        item.flush()
     yield None
 
 
@@ -167,8 +199,11 @@ def _waiting(writer: BucketWriter) -> int:
     return writer.waiting_bytes + _FILE_COST
 
 
-def _cost(writer: BucketWriter) -> int:
+def _cost(item: Flush) -> int:
     """The memory of a flush in addition to the rows, made contiguous, or merged from local disk."""
+    if isinstance(item, list):
+        return 2 * sum(writer.flush_bytes for writer in item) + _FILE_COST
+    writer = item
     return _SPILLED_COST if writer.has_spilled else writer.buffered_bytes + _FILE_COST
 
 

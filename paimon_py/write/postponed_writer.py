@@ -22,7 +22,7 @@ from paimon_py.formats.avro.schema import record_schema
 from paimon_py.lsm.buffer import MergeBuffer
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.order import merge_order
-from paimon_py.metadata.new_files import NewFiles
+from paimon_py.metadata.new_files import FileRules, NewFiles
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
@@ -48,11 +48,12 @@ class PostponedBuckets(Routing):
     def writers(self, table: OpenTable, settings: WriterSettings) -> OpenBucket:  # noqa: ARG002
         """Opens the writers of partitions; file names distinguish the writers."""
         schema, layout, ids = table.schema, waiting_layout(table.schema), table.root.env.ids
-        prefix = Options(schema.options).get_str("data-file.prefix")
+        prefix = table.options.get_str("data-file.prefix")
         prefix = f"{prefix}-u-{ids.uuid()}-s-{int(ids.jitter() * 0x7FFF_FFFF)}-w-"
+        rules = FileRules.of(table, prefix=prefix)
 
         def open_bucket(partition: bytes, bucket: int, _: int) -> PostponedWriter:
-            files = NewFiles(table.bucket(partition, bucket), prefix=prefix)
+            files = NewFiles(table.bucket(partition, bucket), rules)
             return PostponedWriter(partition, schema, partial(files.begin, layout))
 
         return open_bucket

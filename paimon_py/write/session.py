@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from paimon_py.api_hints import ApiHints
 from paimon_py.arguments import with_location
-from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.codec.partition_time import PartitionTime, time_texts
 from paimon_py.codec.row_size import row_bytes
@@ -321,7 +320,7 @@ class Writer(ApiHints):
         return self._begin(partition, bucket, next_sequence)
 
     def _check_partition(self, partition: bytes) -> None:
-        if not self._chosen(binary_array([partition])).all():
+        if not self._chosen.includes(partition):
             place = self._table.partition_directory(partition)
             raise UsageError(f"rows of partition {place} are outside the partition to overwrite, {self._chosen.text}")
         if self._times is not None and self._times.nanos(time_texts(self._schema, [partition])[0]) is None:

@@ -11,15 +11,14 @@ BUCKET_FILES, NEW_FILES, PLACES = "metadata/open_table.py", "metadata/new_files.
 
 DOORS = {
     "partition_directory": {BUCKET_FILES, "write/exported_files.py"},  # exports lie outside of tables
-    "bucket_path": {BUCKET_FILES, PLACES},
-    "relative_bucket_path": {PLACES},
+    "bucket_path": {BUCKET_FILES},
+    "relative_bucket_path": {NEW_FILES},
     # to look for files that no metadata name
     "index_directory": {BUCKET_FILES, "maintain/cleanup/file_directories.py"},
     "data_file_path": {BUCKET_FILES, PLACES},
     "path_in": {BUCKET_FILES},
     # to delete a table, whatever its schema: files outside its directory, with those beside them
     "paths_in": {BUCKET_FILES, "metadata/external_files.py"},
-    "bucket_place": {NEW_FILES},
 }
 """Functions that make paths of buckets and their files, and the modules that import them."""
 

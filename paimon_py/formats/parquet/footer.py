@@ -47,6 +47,15 @@ def split_tail(data: bytes) -> tuple[bytes, bytes]:
     return data[: len(data) - 8 - length], data[len(data) - 8 - length : -8]
 
 
+def finished_tail(data: bytes, int96: frozenset[tuple[str, ...]]) -> bytes:
+    """The end of a file that pyarrow wrote, with its footer as in Java; `int96`: the leaf columns of that type.
+
+    Raises: ValueError as `split_tail` and `fixed_to_int96`.
+    """
+    body, footer = split_tail(data)
+    return body + tail(with_root_name(fixed_to_int96(footer, int96) if int96 else footer))
+
+
 def read_footer(source: BinaryIO) -> bytes:
     """The footer of a file.
 

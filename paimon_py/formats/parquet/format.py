@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import base64
 import functools
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from typing import BinaryIO, cast
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from typing import BinaryIO, NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -93,6 +93,16 @@ class _Column(msgspec.Struct, frozen=True):
     as_is: bool
     is_absent: bool = False
     shared: SharedKeys | None = None
+    paths: tuple[str, ...] = ()
+
+
+class _KnownColumns(NamedTuple):
+    """How the columns `fields` were read from a file with this schema and these properties in its footer."""
+
+    fields: Sequence[Field]
+    about: Mapping[bytes, bytes] | None
+    schema: pa.Schema
+    columns: Mapping[str, _Column]
 
 
 class ParquetOpenFile:
@@ -113,7 +123,7 @@ class ParquetOpenFile:
                 self._metadata = self._file.metadata
             self._schema: pa.Schema = self._file.schema_arrow
             self._check_rows()
-            self._columns = {field.name: self._column(field) for field in fields}
+            self._columns = self._find_columns(fields)
 
     @property
     def row_count(self) -> int:
@@ -159,6 +169,22 @@ class ParquetOpenFile:
     def _group_rows(self) -> list[int]:
         return [self._metadata.row_group(group).num_rows for group in range(self._metadata.num_row_groups)]
 
+    def _find_columns(self, fields: Sequence[Field]) -> Mapping[str, _Column]:
+        """How to read each column: as in the file before, if all that decides it is the same."""
+        alike, about = self._settings.alike, self._metadata.metadata
+        known = None if alike is None else alike.known
+        if (
+            isinstance(known, _KnownColumns)
+            and known.fields is fields
+            and known.about == about
+            and known.schema.equals(self._schema, check_metadata=True)
+        ):
+            return known.columns
+        columns = {field.name: self._with_paths(self._column(field)) for field in fields}
+        if alike is not None:
+            alike.known = _KnownColumns(fields, about, self._schema, columns)
+        return columns
+
     def _column(self, field: Field) -> _Column:
         target = to_arrow_field(field)
         index = self._schema.get_field_index(field.name)
@@ -193,15 +219,18 @@ class ParquetOpenFile:
         index = schema.get_field_index(stored.name)
         return index >= 0 and not schema.field(index).nullable
 
-    def _stored_paths(self, column: _Column) -> list[str]:
-        """The part of a column to decode: of a ROW, only the requested fields."""
+    def _with_paths(self, column: _Column) -> _Column:
+        """The column with the part of it to decode: of a ROW, only the requested fields."""
+        if column.is_absent:
+            return column
         name = column.field.name
         stored = self._schema.field(name).type
+        paths = [name]
         if isinstance(column.field.type, VariantParts):
-            return part_paths(name, column.field.type, stored)
-        if column.as_is or not isinstance(column.field.type, RowType) or not pa.types.is_struct(stored):
-            return [name]
-        return _inner_paths(name, column.field.type, stored) or [name]
+            paths = part_paths(name, column.field.type, stored)
+        elif not column.as_is and isinstance(column.field.type, RowType) and pa.types.is_struct(stored):
+            paths = _inner_paths(name, column.field.type, stored) or [name]
+        return msgspec.structs.replace(column, paths=tuple(paths))
 
     def _decode(
         self, plan: Sequence[_Column], batch_rows: int, predicate: Predicate | None, rows: BitMap | None
@@ -210,7 +239,7 @@ class ParquetOpenFile:
         stretches = list(self.parts(predicate, rows).stretches())
         if self._settings.by_page:
             stretches = yield from self._decoded_by_page(stretches, plan, batch_rows, predicate, rows)
-        paths = {path for column in plan for path in self._stored_paths(column)}
+        paths = {path for column in plan for path in column.paths}
         together = GroupsTogether(self._metadata, self._source, paths)
         for position, part, will_follow in together.of(stretches):
             for batch in self._stretch(part, plan, batch_rows):
@@ -281,7 +310,7 @@ class ParquetOpenFile:
             yield start, pa.RecordBatch.from_arrays(arrays, [column.field.name for column in plan])
 
     def _stretch(self, groups: list[int], plan: Sequence[_Column], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        names = [path for column in plan for path in self._stored_paths(column)]
+        names = [path for column in plan for path in column.paths]
         expected = sum(self._group_rows[group] for group in groups)
         if not names:
             yield from row_batches(empty_rows(expected), batch_rows)

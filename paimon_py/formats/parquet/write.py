@@ -6,6 +6,7 @@ Source: format.md §8.3, §9.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
@@ -18,11 +19,11 @@ from paimon_py.codec.row_size import row_bytes
 from paimon_py.codec.variant.arrays import as_variants
 from paimon_py.codec.variant.shred import shred
 from paimon_py.errors import SchemaError
-from paimon_py.formats.base import ROW_GROUP_ROWS, ColumnBounds, FileWriter, WriteSettings
+from paimon_py.formats.base import ROW_GROUP_ROWS, SLICES_BYTES, ColumnBounds, FileWriter, WriteSettings
 from paimon_py.formats.bounds import RunningBounds
 from paimon_py.formats.guards import GuardedSink
 from paimon_py.formats.parquet.dictionary import dictionary_columns
-from paimon_py.formats.parquet.footer import fixed_to_int96, split_tail, tail, with_root_name
+from paimon_py.formats.parquet.footer import finished_tail
 from paimon_py.formats.parquet.int96 import to_int96
 from paimon_py.formats.parquet.options import block_bytes, chosen_dictionaries, writer_arguments
 from paimon_py.formats.parquet.schema import (
@@ -98,6 +99,71 @@ class ParquetEncoder:
             int96=frozenset(leaf.path for leaf in leaves if is_int96(leaf.type)),
         )
 
+    @property
+    def encodes_slices(self) -> bool:
+        """Whether files of slices are laid out like all others: not by the values in them, nor in small row groups."""
+        return self.inference is None and self.block_bytes >= 4 * SLICES_BYTES
+
+    @property
+    def ordered_columns(self) -> frozenset[str]:
+        """The columns of which a file's bounds contain the least and greatest value: of all values, NaN excepted."""
+        return frozenset(column.field.name for column in self.columns if column.ordered)
+
+    def slices(self, batch: pa.RecordBatch, cuts: Sequence[int]) -> Iterator[bytes]:
+        """One file for each slice of a batch between two `cuts`, in memory.
+
+        Cost: a copy of the bytes of each file.
+        Raises: SchemaError if rows cannot be written.
+        """
+        physical = self.physical(batch, self.layout)
+        for start, end in itertools.pairwise(cuts):
+            yield self._whole_file(physical.slice(start, end - start))
+
+    def _whole_file(self, rows: pa.RecordBatch) -> bytes:
+        sink = pa.BufferOutputStream()
+        writer = self.make_writer(sink, self.layout, [rows], ROW_GROUP_ROWS)
+        try:
+            writer.write_table(pa.Table.from_batches([rows]), row_group_size=ROW_GROUP_ROWS)
+            writer.close()
+        except BaseException as error:
+            writer.is_open = False  # else it closes again on garbage collection
+            if isinstance(error, pa.ArrowInvalid):
+                raise _unwritable(error) from error
+            raise
+        return finished_tail(sink.getvalue().to_pybytes(), self.layout.int96)
+
+    def make_writer(
+        self, sink: object, layout: _Layout, first: list[pa.RecordBatch], group_rows: int,
+        metadata: list[pq.FileMetaData] | None = None,
+    ) -> pq.ParquetWriter:  # fmt: skip
+        """Arrow's writer of a file, with dictionaries for columns that repeat in the first row group.
+
+        `metadata`: receives the footer.
+        """
+        estimated = dictionary_columns(first, self.fields, layout.leaves, group_rows)
+        dictionaries = chosen_dictionaries(self.settings.options, layout.leaves, estimated)
+        return pq.ParquetWriter(
+            sink, layout.schema, use_dictionary=dictionaries or False, metadata_collector=metadata, **layout.arguments
+        )
+
+    def physical(self, batch: pa.RecordBatch, layout: _Layout) -> pa.RecordBatch:
+        """The columns as files store them.
+
+        Raises: SchemaError if a column holds NULL and must not.
+        """
+        arrays = []
+        for column, target in zip(self.columns, layout.schema, strict=True):
+            field = column.field
+            array = batch.column(field.name)
+            if not target.nullable and array.null_count:
+                raise SchemaError(f"column {field.name} is NOT NULL but holds null", fields=(field.name,))
+            if layout.shredded and is_shredded(field, layout.shredded):
+                array = shred(array, layout.shredded[field.name], target.type)
+            elif column.strict or not array.type.equals(target.type):
+                array = reshape(array, field.type, target.type, _leaf)
+            arrays.append(array)
+        return pa.RecordBatch.from_arrays(arrays, schema=layout.schema)
+
 
 class ParquetFileWriter:
     """Collects batches into row groups; see `FileWriter`.
@@ -141,7 +207,7 @@ class ParquetFileWriter:
             if self._raw_rows >= self._inference.rows:
                 self._infer()
             return
-        physical = self._physical(batch)
+        physical = self._encoder.physical(batch, self._layout)
         self._pending.append(physical)
         self._pending_rows += physical.num_rows
         self._pending_bytes += row_bytes(physical)
@@ -167,9 +233,8 @@ class ParquetFileWriter:
             self._sink.hold()
             writer.close()
             held = self._sink.release()
-            body, footer = split_tail(held if self._whole is None else self._whole.getvalue().to_pybytes())
-            footer = fixed_to_int96(footer, self._layout.int96) if self._layout.int96 else footer
-            self._sink.write(body + tail(with_root_name(footer)))
+            end = held if self._whole is None else self._whole.getvalue().to_pybytes()
+            self._sink.write(finished_tail(end, self._layout.int96))
         return self._result()
 
     def abort(self) -> None:
@@ -179,21 +244,6 @@ class ParquetFileWriter:
             with contextlib.suppress(pa.ArrowException, OSError, RuntimeError):
                 self._writer.close()
             self._writer.is_open = False  # else it closes again on garbage collection
-
-    def _physical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        arrays = []
-        shredded, schema = self._layout.shredded, self._layout.schema
-        for column, target in zip(self._encoder.columns, schema, strict=True):
-            field = column.field
-            array = batch.column(field.name)
-            if not target.nullable and array.null_count:
-                raise SchemaError(f"column {field.name} is NOT NULL but holds null", fields=(field.name,))
-            if shredded and is_shredded(field, shredded):
-                array = shred(array, shredded[field.name], target.type)
-            elif column.strict or not array.type.equals(target.type):
-                array = reshape(array, field.type, target.type, _leaf)
-            arrays.append(array)
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _flush(self, *, last: bool) -> None:
         table = pa.Table.from_batches(self._pending, self._layout.schema)
@@ -225,22 +275,13 @@ class ParquetFileWriter:
         with self._sink.flowing():
             try:
                 if self._writer is None:
-                    self._writer = self._make_writer()
+                    self._writer = self._encoder.make_writer(
+                        self._sink if self._whole is None else self._whole, self._layout, self._pending,
+                        self._group_rows(), self._metadata,
+                    )  # fmt: skip
                 yield self._writer
             except pa.ArrowInvalid as error:
-                raise SchemaError(f"rows cannot be written as Parquet: {error}") from error
-
-    def _make_writer(self) -> pq.ParquetWriter:
-        layout, encoder = self._layout, self._encoder
-        estimated = dictionary_columns(self._pending, encoder.fields, layout.leaves, self._group_rows())
-        dictionaries = chosen_dictionaries(encoder.settings.options, layout.leaves, estimated)
-        return pq.ParquetWriter(
-            self._sink if self._whole is None else self._whole,
-            layout.schema,
-            use_dictionary=dictionaries or False,
-            metadata_collector=self._metadata,
-            **layout.arguments,
-        )
+                raise _unwritable(error) from error
 
     def _measure(self, table: pa.Table, groups: range) -> None:
         """Count nulls, and compute those bounds that the footer will not have."""
@@ -269,6 +310,10 @@ class ParquetFileWriter:
                 _include(tracker, column.kind, [chunk for chunk in chunks if chunk.has_values])
             result.append(tracker.result())
         return result
+
+
+def _unwritable(error: pa.ArrowInvalid) -> SchemaError:
+    return SchemaError(f"rows cannot be written as Parquet: {error}")
 
 
 def _column(field: Field, without: frozenset[str]) -> _Column:

@@ -36,8 +36,10 @@ ROWS = encode(
 
 
 def taken(choice):
-    """Places of the chosen ones among `VALUES`."""
-    return [at for at, wanted in enumerate(choice(ROWS).tolist()) if wanted]
+    """Places of the chosen ones among `VALUES`, together and one by one."""
+    mask = choice(ROWS).tolist()
+    assert [choice.includes(row) for row in ROWS.to_pylist()] == mask
+    return [at for at, wanted in enumerate(mask) if wanted]
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.files.naming import DataFileNames
+from paimon_py.files.naming import DataFileNames, NameRules
 from paimon_py.files.physical import readable_fields
 from paimon_py.files.reader import FileReader
 from paimon_py.files.writer import RollingWriter, file_layout
+from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
@@ -50,7 +51,7 @@ def batch(table_schema, **columns):
 
 def writer(store, table_schema, *, level=0, first_sequence=0, layout_of=file_layout, **options):
     options = {**table_schema.options, **{name.replace("_", "-"): text for name, text in options.items()}}
-    names = DataFileNames(options, FixedIds())
+    names = DataFileNames(NameRules.of(Options(options)), FixedIds())
     layout = layout_of(
         TableSchema(
             id=table_schema.id,

@@ -17,11 +17,12 @@ from paimon_py.codec.manifest.entries import read_manifests
 from paimon_py.codec.manifest.lists import read_manifest_list
 from paimon_py.codec.snapshot_json import snapshot_from_json
 from paimon_py.errors import UnsupportedError
-from paimon_py.files.naming import DataFileNames
+from paimon_py.files.naming import DataFileNames, NameRules
 from paimon_py.files.physical import readable_fields
 from paimon_py.files.reader import FileReader
 from paimon_py.files.writer import RollingWriter, file_layout
 from paimon_py.spec.data_file import FileSource
+from paimon_py.spec.options import Options
 from paimon_py.storage.local_store import LocalStore
 from paimon_py.storage.memory_store import MemoryStore
 
@@ -98,7 +99,7 @@ def test_a_file_written_again_gets_the_manifest_entry_that_java_wrote(case, tmp_
         if not file.name.endswith(layout.format_name):
             continue
         layout = msgspec.structs.replace(layout, target_size_bytes=1 << 40)
-        names = DataFileNames(schema.options, FixedIds())
+        names = DataFileNames(NameRules.of(Options(schema.options)), FixedIds())
         rolling = RollingWriter(MemoryStore(), "/t", names, layout, FixedClock(), first_sequence=file.min_sequence)
         try:
             for rows in table.rows(file, schema):
