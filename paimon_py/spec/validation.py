@@ -25,7 +25,7 @@ from paimon_py.spec.option_names import DEFAULT_AGGREGATE, FIELDS_PREFIX, did_yo
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import KEY_PREFIX, SEQUENCE_NUMBER, SYSTEM_FIELD_ID_START, VALUE_KIND, TableSchema
 from paimon_py.spec.type_text import children, sql_type
-from paimon_py.spec.types import Atomic, DataType, Root, RowType
+from paimon_py.spec.types import Atomic, DataType, Field, Root, RowType
 
 SYSTEM_COLUMNS = frozenset((SEQUENCE_NUMBER, VALUE_KIND, "_LEVEL", "rowkind", "_ROW_ID"))
 _NO_KEY_TYPES = frozenset((Root.VARIANT, Root.BLOB, Root.GEOMETRY, Root.GEOGRAPHY))
@@ -311,6 +311,13 @@ def _partition_names(schema: TableSchema, options: Options) -> None:
                 option=option,
                 value=options.find_str(option),
             )
+
+
+def require_distinct_names(fields: Sequence[Field]) -> None:
+    """Raises: SchemaError for columns, or fields of a ROW, with the same name."""
+    _refuse_duplicates("columns", [field.name for field in fields])
+    for field in fields:
+        _refuse_nested_duplicates(field.type)
 
 
 def _refuse_nested_duplicates(data_type: DataType) -> None:
