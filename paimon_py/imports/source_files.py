@@ -56,6 +56,7 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
         only_copied: why it cannot be referenced; None if it can.
         holds_keys: whether it may also contain the partition keys, with the same values.
         strict: columns stored in a form that requires NOT NULL in the table.
+        untyped: columns that contain only NULL and have no type, which `fields` lacks.
     """
 
     path: str
@@ -69,6 +70,7 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
     only_copied: str | None = None
     holds_keys: bool = False
     strict: tuple[str, ...] = ()
+    untyped: tuple[str, ...] = ()
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of the file, with the given columns.
@@ -122,6 +124,13 @@ def place_of(source: str, options: Mapping[str, str]) -> tuple[Store, str]:
     return store, place.rstrip("/")
 
 
+def directory_of(source: str, options: Mapping[str, str]) -> str:
+    """The path of a directory, or of the directory of a file. Cost: asks the store what the path is."""
+    store, place = place_of(source, options)
+    status = store.stat(place)
+    return place if status is None or status.is_directory else place.rpartition("/")[0]
+
+
 def parts_of(path: str, root: str) -> Partition:
     """The partition in the names of the directories between a root and a file."""
     return tuple(_part(text) for text in path.removeprefix(root).split("/")[1:-1] if "=" in text)
@@ -135,13 +144,14 @@ def inspect_file(file: LoadedFile, form: str | None, partition: Partition) -> So
     try:
         with file.store.open_read(file.path) as source, decoding(file.path):
             row_count, fields, only_copied = _READERS[name](source)
-            strict = _strict(source) if name == "parquet" else ()
+            strict, untyped = _marked(source) if name == "parquet" else ((), ())
         require_distinct_names(fields)
     except (SchemaError, CorruptionError, UnsupportedError) as error:
         return UnfitFile(file.path, str(error))
     return SourceFile(
         path=file.path, store=file.store, url=url_of(file.path), format=name, size_bytes=file.size_bytes,
         row_count=row_count, fields=tuple(fields), partition=partition, only_copied=only_copied, strict=strict,
+        untyped=untyped,
     )  # fmt: skip
 
 
@@ -163,7 +173,8 @@ def _parquet(source: BinaryIO) -> Content:
         column = found.schema.column(at)
         if column.physical_type == "INT64" and "nanoseconds" in str(column.logical_type).lower():
             only = f"column {column.path!r} contains nanoseconds as INT64, which Java does not read"
-    return metadata.num_rows, _fields(found.schema_arrow), only
+    typed = pa.schema([part for part in found.schema_arrow if not pa.types.is_null(part.type)])
+    return metadata.num_rows, _fields(typed), only
 
 
 def _check_row_groups(metadata: pq.FileMetaData, size_bytes: int) -> None:
@@ -175,6 +186,8 @@ def _check_row_groups(metadata: pq.FileMetaData, size_bytes: int) -> None:
         raise CorruptionError(f"damaged: its row groups have {rows} rows, its footer says {metadata.num_rows}")
     flat = [metadata.schema.column(at).max_repetition_level == 0 for at in range(metadata.num_columns)]
     for number, group in enumerate(groups):
+        if not group.num_rows:
+            continue  # some writers leave its places out
         for at, is_flat in enumerate(flat):
             chunk = group.column(at)
             start = chunk.data_page_offset
@@ -188,16 +201,18 @@ def _check_row_groups(metadata: pq.FileMetaData, size_bytes: int) -> None:
                 raise CorruptionError(f"{place} {chunk.num_values} values, and the row group {group.num_rows} rows")
 
 
-def _strict(source: BinaryIO) -> tuple[str, ...]:
-    """Columns without definition levels in files with column ids and without Arrow schema, as Iceberg's Java writes.
+def _marked(source: BinaryIO) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Columns that Paimon requires to be NOT NULL, and columns without a type.
 
-    In files of Paimon a nullable column stored in this form is damaged (`formats/parquet/format.py`).
+    The first have no definition levels, in files with column ids and without Arrow schema, as Iceberg's Java writes. In
+    files of Paimon a nullable column stored in this form is damaged (`formats/parquet/format.py`).
     """
     source.seek(0)
     found = pq.ParquetFile(source)
+    untyped = tuple(part.name for part in found.schema_arrow if pa.types.is_null(part.type))
     if b"ARROW:schema" in (found.metadata.metadata or {}):
-        return ()
-    return tuple(part.name for part in found.schema_arrow if not part.nullable and _field_id(part) >= 0)
+        return (), untyped
+    return tuple(part.name for part in found.schema_arrow if not part.nullable and _field_id(part) >= 0), untyped
 
 
 def _orc(source: BinaryIO) -> Content:

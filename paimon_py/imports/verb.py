@@ -10,6 +10,7 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.arguments import NameList
+from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import combine
 from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.commit.commit import commit
@@ -24,7 +25,7 @@ from paimon_py.imports.columns import Layout, layout_in, layout_of, misfits_of, 
 from paimon_py.imports.damage import damage_of, faulty_column
 from paimon_py.imports.ledger import Ledger, Settled
 from paimon_py.imports.result import ImportResult, UnfitFile
-from paimon_py.imports.source_files import SourceFile, check_format, find_sources, place_of, url_of
+from paimon_py.imports.source_files import SourceFile, check_format, directory_of, find_sources, url_of
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress, ProgressCounter
@@ -50,7 +51,7 @@ class ImportRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to import, and how; see `Catalog.import_files`.
 
     Attributes:
-        source: a directory or file.
+        source: a directory or file; of a file, its directory is referenced.
         format: the file format; None: determined by the file names.
         partition_by: keys, optionally with types; None: determined by the names of directories.
         copy: rows are copied; otherwise the files stay in place.
@@ -98,7 +99,7 @@ def import_files(
 ) -> ImportResult:
     """See `Catalog.import_files`."""
     table = find_table(catalog, name)
-    _, place = place_of(asked.source, asked.options)
+    place = directory_of(asked.source, asked.options)
     url = url_of(place)
     if not asked.copy:
         check_source(url, place, catalog.warehouse, table)
@@ -286,7 +287,7 @@ def _stream(file: SourceFile, layout: Layout) -> pa.RecordBatchReader:
     batches = file.batches(names)
     first = next(batches, None)
     if first is None:
-        return pa.RecordBatchReader.from_batches(pa.schema([]), iter(()))
+        return pa.RecordBatchReader.from_batches(to_arrow_schema((*file.fields, *layout.keys)), iter(()))
     more = [pa.field(field.name, value.type) for field, value in zip(layout.keys, values, strict=True)]
     schema = pa.schema([*first.schema, *more])
 

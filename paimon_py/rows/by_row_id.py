@@ -11,6 +11,7 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.errors import SchemaError, UsageError
+from paimon_py.expr.bind import near_hint
 from paimon_py.expr.predicate import Predicate, col
 from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns
 from paimon_py.rows.decide import UPDATE, Decision
@@ -63,11 +64,12 @@ class RowValues(msgspec.Struct, frozen=True):
             raise UsageError(f"update_rows takes the columns to set beside {ROW_ID}, and there is none")
         names = tuple(name for name in schema.names if name in others.column_names)
         narrow = msgspec.structs.replace(schema, fields=tuple(schema.field(name) for name in names))
-        unknown = [name for name in others.column_names if name not in names]
+        unknown = list(dict.fromkeys(name for name in others.column_names if name not in names))
         if unknown:
+            near = near_hint(unknown, [name for name in schema.names if name not in names])
             raise SchemaError(
-                f"the data have {', '.join(map(repr, unknown))}, which the table does not have; add columns with "
-                "table.alter(AddColumn(…)) first",
+                f"the data have {', '.join(map(repr, unknown))}, which the table does not have; {near}leave them out, "
+                "or add columns with table.alter(AddColumn(…)) first",
                 fields=tuple(unknown),
             )
         alignment, batches = Alignment(narrow, others.schema, fills_nulls=False), others.to_batches()

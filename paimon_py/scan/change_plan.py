@@ -295,7 +295,7 @@ class _Planner:
 def _repeats_rows(entries: EntryColumns) -> bool:
     """Whether several files contain columns of the same new rows, as commits of several writers can add them."""
     starts = np.stack([entries.distinct("partition")[0], entries.first_row_id])[:, entries.first_row_id != ABSENT]
-    return np.unique(starts, axis=1).shape[1] < starts.shape[1]
+    return bool(np.unique(starts, axis=1).shape[1] < starts.shape[1])
 
 
 def _rows_in_parts(entries: EntryColumns) -> Grouped:

@@ -330,7 +330,7 @@ def _refuse_nested_duplicates(data_type: DataType) -> None:
 def _refuse_duplicates(what: str, names: Sequence[str]) -> None:
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
-        raise SchemaError(f"{what} {list(names)} name {twice} more than once", fields=tuple(twice))
+        raise SchemaError(f"{what} {list(names)} name {twice} more than once; leave one", fields=tuple(twice))
 
 
 def _refuse_unknown(schema: TableSchema, what: str, names: Sequence[str]) -> None:

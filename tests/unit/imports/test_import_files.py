@@ -410,4 +410,31 @@ def test_columns_with_one_name_are_refused(catalog, tmp_path):
     write_parquet(tmp_path / "lake" / "b.parquet", pa.table({"r": inside}))
     for copy in (False, True):
         reasons = [each.reason for each in catalog.import_files("d.t", tmp_path / "lake", copy=copy, dry_run=True).misfits]
-        assert [reason.rpartition(" name ")[2] for reason in reasons] == ["['k'] more than once", "['x'] more than once"]
+        assert [reason.rpartition(" name ")[2] for reason in reasons] == ["['k'] more than once; leave one", "['x'] more than once; leave one"]
+
+
+def test_a_table_that_references_a_single_file_is_read(catalog, lake, tmp_path):
+    """The file itself was named as a directory, no read found it below, and every read of the table failed."""
+    one, other = lake / "dt=2024-01-01" / "late.parquet", tmp_path / "lake" / "alone.orc"
+    write_parquet(one, rows(30))
+    write_orc(other, rows(40))
+    catalog.import_files("d.t", one)
+    catalog.import_files("d.t", other)
+    assert ids(catalog.table("d.t")) == [30, 31, 32, 40, 41, 42]
+    assert catalog.table("d.t").options[REFERENCED] == f"file:{one.parent},file:{other.parent}"
+    catalog.drop_table("d.t")
+    assert one.exists() and other.exists()
+
+
+def test_files_without_rows_and_columns_without_a_type_are_copied(catalog, tmp_path):
+    write_parquet(tmp_path / "in" / "a.parquet", pa.table({"id": [1], "s": pa.nulls(1)}))
+    write_parquet(tmp_path / "in" / "b.parquet", pa.table({"id": [2], "s": ["x"]}))
+    write_parquet(tmp_path / "in" / "c.parquet", pa.table({"id": pa.array([], pa.int64()), "s": pa.array([], pa.string())}))
+    assert [each.reason for each in catalog.import_files("d.t", tmp_path / "in", dry_run=True).misfits] == ["column 's' contains only NULL and has no type; copy=True fills the column with NULL"]
+    catalog.import_files("d.t", tmp_path / "in", copy=True)
+    assert sorted(catalog.table("d.t").to_arrow().to_pylist(), key=lambda row: row["id"]) == [{"id": 1, "s": None}, {"id": 2, "s": "x"}]
+    with pytest.raises(SchemaError, match="'s' contains only NULL and has no type; give it the type"):
+        catalog.import_files("d.new", tmp_path / "in" / "a.parquet", copy=True)
+    strict = catalog.create_table("d.strict", Schema([("id", "BIGINT NOT NULL"), ("s", "STRING NOT NULL")]))
+    assert catalog.import_files("d.strict", tmp_path / "in" / "c.parquet", copy=True).rows == 0
+    assert strict.refresh().to_arrow().num_rows == 0
