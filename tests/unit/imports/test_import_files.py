@@ -417,7 +417,7 @@ def test_a_table_that_references_a_single_file_is_read(catalog, lake, tmp_path):
     """The file itself was named as a directory, no read found it below, and every read of the table failed."""
     one, other = lake / "dt=2024-01-01" / "late.parquet", tmp_path / "lake" / "alone.orc"
     write_parquet(one, rows(30))
-    write_orc(other, rows(40))
+    write_orc(other, rows(40).select(["id"]))
     catalog.import_files("d.t", one)
     catalog.import_files("d.t", other)
     assert ids(catalog.table("d.t")) == [30, 31, 32, 40, 41, 42]
