@@ -115,7 +115,7 @@ def change_of(
         columns = tuple(_instant_column(column, rows) for column in columns)
     keys = tuple(key) or key_names(payload.get("pkNames"))
     origin = origin_of(source.get("db"), table, source.get("ts_ms"), source.get("schema"))
-    return Change(database, table, columns, keys, rows, origin, lacking, keyless)
+    return Change(database, table, columns, keys, rows, origin, lacking, "" if keys else keyless)
 
 
 def _read_key(key_of: Callable[[], KeyOf]) -> tuple[dict[str, Any], tuple[SourceColumn, ...], str]:

@@ -144,7 +144,7 @@ def inspect_file(file: LoadedFile, form: str | None, partition: Partition) -> So
     try:
         with file.store.open_read(file.path) as source, decoding(file.path):
             row_count, fields, only_copied = _READERS[name](source)
-            strict, untyped = _marked(source) if name == "parquet" else ((), ())
+            strict, untyped = _marks_of(source) if name == "parquet" else ((), ())
         require_distinct_names(fields)
     except (SchemaError, CorruptionError, UnsupportedError) as error:
         return UnfitFile(file.path, str(error))
@@ -201,7 +201,7 @@ def _check_row_groups(metadata: pq.FileMetaData, size_bytes: int) -> None:
                 raise CorruptionError(f"{place} {chunk.num_values} values, and the row group {group.num_rows} rows")
 
 
-def _marked(source: BinaryIO) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _marks_of(source: BinaryIO) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Columns that Paimon requires to be NOT NULL, and columns without a type.
 
     The first have no definition levels, in files with column ids and without Arrow schema, as Iceberg's Java writes. In

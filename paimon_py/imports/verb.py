@@ -265,14 +265,14 @@ def _copy(
             except SchemaError as error:
                 raise SchemaError(f"{file.path}: {error}", fields=error.fields) from error
             except CorruptionError as error:
-                raise _blamed(file, error) from error
+                raise _with_column(file, error) from error
             tally.add(1)
         changes = session.changes(is_new=True)
         with discarding_on_failure(lambda: session.discard(changes)):
             return run_auto_maintenance(table, commit(table, changes, request), of_batch=True)
 
 
-def _blamed(file: SourceFile, error: CorruptionError) -> CorruptionError:
+def _with_column(file: SourceFile, error: CorruptionError) -> CorruptionError:
     """An error of reading a file, with the column at fault."""
     fault = faulty_column(file)
     if fault is None:
