@@ -7,7 +7,7 @@ NULL.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from os import SEEK_END
+from io import SEEK_END
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 
