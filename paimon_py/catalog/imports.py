@@ -31,6 +31,7 @@ class CatalogImports(CatalogVerbs):
         partition_by: Sequence[str] | Mapping[str, str] | None = None,
         copy: bool = False,
         dry_run: bool = False,
+        verify: bool = False,
         primary_key: NameList = (),
         table_options: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
@@ -51,20 +52,23 @@ class CatalogImports(CatalogVerbs):
                 directories named `key=value`. An existing table's own types take precedence.
             copy: rewrite the rows: into any table, with types converted as `write_arrow` does.
             dry_run: inspect the files and report what would be done, and what does not fit.
+            verify: read all values of the files first, and refuse files in which some cannot be read; by default only
+                footers are checked. A copy always reads all values.
             primary_key, table_options: for a new table.
             options: settings of the source's store, in addition to those of the catalog.
             progress: called with the number of files imported, the total, and "files".
 
         Cost: a list for each directory and the footer of each file; a copy reads all rows, in the memory of a writer.
         Raises:
-            SchemaError: files that do not fit, each with its reason; nothing was imported.
+            CorruptionError: a copy met rows that cannot be read; it names the file and the column.
+            SchemaError: files that do not fit or are damaged, each with its reason; nothing was imported.
             UsageError: no files, or directories with other partition keys than the table has.
             UnsupportedError: references into a table with a primary key, with buckets, or that tracks rows.
             CommitConflictError: another import into the table is running.
         """
         from paimon_py.imports.verb import ImportRequest, import_files
 
-        for flag, given in (("copy", copy), ("dry_run", dry_run)):
+        for flag, given in (("copy", copy), ("dry_run", dry_run), ("verify", verify)):
             check_flag(flag, given)
         check_progress(progress)
         if not isinstance(source, (str, PurePath)):
@@ -73,7 +77,7 @@ class CatalogImports(CatalogVerbs):
             raise UsageError("a table with a primary key cannot reference files, since it sorts its own: use copy=True")
         asked = ImportRequest(
             source=str(source), format=format, partition_by=partition_by, copy=copy, dry_run=dry_run,
-            primary_key=as_names("primary_key is a list of column names", primary_key),
+            verify=verify, primary_key=as_names("primary_key is a list of column names", primary_key),
             table_options=as_mapping("table_options", table_options),
             options={**self._metastore.options, **as_mapping("options", options)},
         )  # fmt: skip

@@ -82,6 +82,8 @@ def _rows(kind: Any, data: list[dict[str, Any]], root: dict[str, Any], keys: tup
         return tuple(("-D", row) for row in data)
     if kind != "UPDATE":
         raise Damaged(f"unknown type {kind!r}")
+    if root.get("old") is None:
+        return tuple(("+U", row) for row in data)
     old = _rows_of(root, "old")
     if len(old) != len(data):
         raise Damaged("'old' and 'data' differ in length")

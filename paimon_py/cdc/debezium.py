@@ -16,6 +16,7 @@ from paimon_py.cdc.columns import is_finer_than_micros
 from paimon_py.cdc.event import Change, Decoded, Event, NoChange, SourceColumn
 from paimon_py.cdc.opening import (
     ANY,
+    UNREADABLE,
     Damaged,
     KindedRows,
     check_names,
@@ -98,12 +99,15 @@ def change_of(
         raise Damaged(f"the source truncated {table!r}: truncate the table in the catalog too if wanted")
     if kind not in ("c", "r", "u", "d"):
         raise Damaged(f"unknown operation {kind!r}")
-    key, key_columns = key_of()
+    key, key_columns, keyless = _read_key(key_of)
     columns = declared() if declared else ()
     lacking: dict[str, str] = {}
-    rows = _rows(kind, _row(payload, "before"), _row(payload, "after"), key, lacking)
-    if kind == "d" and payload.get("before") is None:
-        columns = key_columns
+    before, after = _row(payload, "before"), _row(payload, "after")
+    if kind == "d" and before is None and keyless:
+        raise Damaged(f"a delete without the old row: {keyless}")
+    rows = _rows(kind, before, after, key, lacking)
+    if kind == "d" and before is None:
+        columns = _columns_by_key(key, key_columns, columns)
     elif declared is None:
         columns = text_columns(rows)
     check_names(rows, columns)
@@ -111,7 +115,31 @@ def change_of(
         columns = tuple(_instant_column(column, rows) for column in columns)
     keys = tuple(key) or key_names(payload.get("pkNames"))
     origin = origin_of(source.get("db"), table, source.get("ts_ms"), source.get("schema"))
-    return Change(database, table, columns, keys, rows, origin, lacking)
+    return Change(database, table, columns, keys, rows, origin, lacking, "" if keys else keyless)
+
+
+def _read_key(key_of: Callable[[], KeyOf]) -> tuple[dict[str, Any], tuple[SourceColumn, ...], str]:
+    """The key of an event, its columns, and the reason why it cannot be read, empty if it can."""
+    try:
+        return *key_of(), ""
+    except UNREADABLE as error:
+        reason = f"no JSON: {error}"
+    except Damaged as error:
+        reason = str(error)
+    return {}, (), f"the key of the event cannot be read ({reason}): Routes(keys=…) names the key columns of its table"
+
+
+def _columns_by_key(
+    key: dict[str, Any], key_columns: tuple[SourceColumn, ...], declared: tuple[SourceColumn, ...]
+) -> tuple[SourceColumn, ...]:
+    """The columns of a row that is known by its key, with the types that rows of the table have.
+
+    Converters of keys and values are configured apart: only one of them may declare types.
+    """
+    if not declared:
+        return text_columns((("-D", key),))
+    known = {column.name: column for column in declared}
+    return tuple(known.get(column.name, column) for column in key_columns)
 
 
 def _instant_column(column: SourceColumn, rows: KindedRows) -> SourceColumn:
@@ -132,6 +160,8 @@ def _without_operation(payload: dict[str, Any]) -> Decoded:
 
 
 def _names(source: Any) -> tuple[str, str]:
+    if isinstance(source, dict) and "collection" in source and "table" not in source:
+        raise Damaged("documents of a collection have no columns: a decoder of your own makes rows of them")
     if not isinstance(source, dict) or not isinstance(source.get("table"), str) or not source["table"]:
         raise Damaged("'source' names no table")
     database = source.get("schema") or source.get("db") or ""

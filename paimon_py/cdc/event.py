@@ -56,7 +56,8 @@ class Change(msgspec.Struct, frozen=True):
 
     `keys`: the primary key that the event declares, or empty. A row of kind -D may contain only keys. `origin`: the
     event's metadata, by the names of metadata columns. `lacking`: columns whose values the event does not contain, and
-    the reason; their values are NULL in the rows, and must not be written.
+    the reason; their values are NULL in the rows, and must not be written. `keyless`: the reason why the key of the
+    event cannot be read, or empty: then only routes can say which columns are the key.
     """
 
     database: str
@@ -66,6 +67,7 @@ class Change(msgspec.Struct, frozen=True):
     rows: tuple[tuple[str, dict[str, Any]], ...]
     origin: Mapping[str, Any] = {}
     lacking: Mapping[str, str] = {}
+    keyless: str = ""
 
 
 class Bad(msgspec.Struct, frozen=True):

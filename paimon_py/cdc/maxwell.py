@@ -38,6 +38,8 @@ def decode(event: Event) -> Decoded:
     rows: KindedRows
     if kind in ("insert", "bootstrap-insert"):
         rows = (("+I", after),)
+    elif kind == "update" and root.get("old") is None:
+        rows = (("+U", after),)
     elif kind == "update":
         rows = update_rows_of({**after, **as_object(root.get("old"), "'old'")}, after, keys)
     elif kind == "delete":

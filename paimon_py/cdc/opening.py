@@ -14,7 +14,7 @@ from paimon_py.spec.types import STRING
 
 ANY = msgspec.json.Decoder(float_hook=Decimal)
 
-_UNREADABLE = (msgspec.DecodeError, RecursionError, ArithmeticError, ValueError)
+UNREADABLE = (msgspec.DecodeError, RecursionError, ArithmeticError, ValueError)
 
 KindedRows = tuple[tuple[str, dict[str, Any]], ...]
 
@@ -32,7 +32,7 @@ def decoder(read: Callable[[Event], Decoded]) -> Callable[[Event], Decoded]:
             return NoChange("tombstone")
         try:
             return read(event)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             return Bad(f"no JSON: {error}")
         except Damaged as error:
             return Bad(str(error))
@@ -44,7 +44,8 @@ def whole(decoded: Decoded) -> Decoded:
     """The change if all its columns are supported; else the reason."""
     if not isinstance(decoded, Change):
         return decoded
-    lost = [*decoded.lacking.values(), *(column.refused for column in decoded.columns if column.refused)]
+    unread = [decoded.keyless] if decoded.keyless else []
+    lost = [*unread, *decoded.lacking.values(), *(column.refused for column in decoded.columns if column.refused)]
     return Bad(lost[0]) if lost else decoded
 
 

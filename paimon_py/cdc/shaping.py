@@ -44,6 +44,8 @@ class Shaping:
 
         Raises: UsageError if a column of the primary key is excluded.
         """
+        if change.keyless and change.table not in self._routes.keys:
+            return Bad(change.keyless)
         keys = self._routes.keys_of(change)
         is_delete = change.rows[-1][0] == "-D"
         shape = (change.table, change.columns, keys, is_delete)

@@ -36,6 +36,7 @@ from paimon_py.expr.predicate import col
 from paimon_py.scan.request import every_bucket
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.new_schema import Schema
+from paimon_py.spec.options import check_values
 from paimon_py.spec.schema_changes import UpdateColumnType
 from paimon_py.spec.type_text import sql_type, with_nullability
 from paimon_py.spec.users import StepNumber
@@ -101,7 +102,8 @@ class Sink:
         """
         Args:
             format: the format of events: a name, or a decoder, such as `avro_decoder` returns.
-        Raises: UsageError for an unknown format, an empty user, and other arguments of wrong types.
+        Raises: UsageError for an unknown format, an empty user, and other arguments of wrong types; OptionError for an
+            option with an invalid value.
         """
         if not isinstance(catalog, Catalog):
             raise UsageError(f"a sink writes into a catalog, such as Catalog.open('warehouse'), not {catalog!r}")
@@ -115,6 +117,7 @@ class Sink:
         if not isinstance(user, str) or not user:
             raise UsageError(f"user is the name under which commits are made, not {user!r}")
         self.user, self.routes, self.options = user, routes or Routes(), as_mapping("options", options)
+        check_values(self.options)
         self.dead_letters = dead_letters
         self._shaping = Shaping(self.routes)
         self._catalog, self._database = catalog, database

@@ -21,18 +21,19 @@ from paimon_py.spec.type_text import sql_type
 @click.option("--partition-by", multiple=True, type=setting, metavar="KEY=TYPE", help="Type of a partition key.")
 @click.option("--copy", is_flag=True, help="Rewrite the rows; default: the files stay where they are.")
 @click.option("--dry-run", is_flag=True, help="Show what would be imported, and what does not fit.")
+@click.option("--verify", is_flag=True, help="Read all values of the files first, and refuse damaged ones.")
 @takes_format
 @takes_place
 def import_files(  # noqa: PLR0913
     warehouse: str, table: str, source: str, kind: str | None, partition_by: tuple[tuple[str, str], ...], copy: bool,
-    dry_run: bool, options: Mapping[str, str], form: str,
+    dry_run: bool, verify: bool, options: Mapping[str, str], form: str,
 ) -> None:  # fmt: skip
     """Import the Parquet, ORC and Avro files of a directory into a table, each once; the directory is not changed."""
     catalog = Catalog.open(warehouse, options, create=False)
     with progress("importing") as report:
         done = catalog.import_files(
             table, source, format=kind, partition_by=dict(partition_by) or None, copy=copy, dry_run=dry_run,
-            progress=report,
+            verify=verify, progress=report,
         )  # fmt: skip
     record = {
         "table": done.table, "is_new": done.is_new, "by_reference": done.by_reference, "files": done.files,

@@ -128,6 +128,7 @@ def _newest(root: TableRoot, choice: CloneChoice) -> tuple[Snapshot | None, bool
 
 
 def _history(root: TableRoot, newest: Snapshot | None, choice: CloneChoice) -> tuple[Snapshot, ...]:
+    """The snapshots of a clone, which has no hints: behind a gap it would end at an earlier snapshot."""
     if newest is None:
         return ()
     if not choice.history:
@@ -135,8 +136,14 @@ def _history(root: TableRoot, newest: Snapshot | None, choice: CloneChoice) -> t
     if not Base.of(newest).is_of(root.snapshots.find(newest.id)):
         raise UsageError(f"history=True needs a snapshot that is in the history: snapshot {newest.id} has expired")
     earliest = root.snapshots.earliest_id() or newest.id
-    found = (root.snapshots.find(number) for number in range(earliest, newest.id))
-    return (*(snapshot for snapshot in found if snapshot is not None), newest)
+    kept: list[Snapshot] = []
+    for number in range(earliest, newest.id):
+        found = root.snapshots.find(number)
+        if found is None:
+            kept.clear()
+        else:
+            kept.append(found)
+    return (*kept, newest)
 
 
 def _tags(root: TableRoot, newest: Snapshot | None, choice: CloneChoice) -> tuple[Tag, ...]:

@@ -185,6 +185,13 @@ def near_names(name: str, known: Sequence[str]) -> list[str]:
     return folded or difflib.get_close_matches(name, known, n=3)
 
 
+def near_hint(names: Sequence[str], known: Sequence[str]) -> str:
+    """The part of a message that asks for names that may have been meant; empty if there are none."""
+    near = {name: near_names(name, known) for name in names}
+    asked = [f"is {name!r} meant to be {' or '.join(map(repr, found))}" for name, found in near.items() if found]
+    return f"{', '.join(asked)}? If not, " if asked else ""
+
+
 def _always(column: Ref, value: bool) -> Predicate:
     """A leaf with the same answer for every value that is not NULL."""
     return IsNull(column, negated=True) if value else Constant(False)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import encode
 from paimon_py.errors import SchemaError, UsageError
+from paimon_py.expr.bind import near_names
 from paimon_py.imports.result import UnfitFile
 from paimon_py.imports.source_files import SourceFile
 from paimon_py.spec.schema import TableSchema
@@ -104,20 +105,30 @@ def misfits_of(files: Iterable[SourceFile], layout: Layout, *, by_reference: boo
 def _misfit(file: SourceFile, layout: Layout, *, by_reference: bool) -> str | None:
     keys = {field.name for field in layout.keys}
     types = {field.name: field.type for field in layout.fields}
+    may_be_null = {field.name: field.type.nullable and by_reference for field in file.fields}
+    for name in file.untyped:
+        if by_reference or name not in types:
+            way = "copy=True fills the column with NULL" if name in types else "give it the type that it should have"
+            return f"column {name!r} contains only NULL and has no type; {way}"
     for field in file.fields:
         if field.name in keys and file.holds_keys:
             continue
         if field.name in keys:
             return f"column {field.name!r} is in the file and in the names of directories"
         if field.name not in types:
-            return f"column {field.name!r} is not in the table"
+            near = near_names(field.name, [name for name in types if name not in may_be_null])
+            hint = f"is it {' or '.join(map(repr, near))}? If not, " if near else ""
+            return f"column {field.name!r} is not in the table; {hint}add it with table.alter(AddColumn(…)) first"
         if by_reference and not _same(field.type, types[field.name]):
             there, here = sql_type(field.type), sql_type(types[field.name])
             return f"column {field.name!r} is {there} in the file and {here} in the table"
-    may_be_null = {field.name: field.type.nullable and by_reference for field in file.fields}
     for field in layout.fields:
-        if not field.type.nullable and may_be_null.get(field.name, True):
-            return f"column {field.name!r} is NOT NULL in the table, but not in the file"
+        fills = not by_reference and field.default is not None
+        if not field.type.nullable and may_be_null.get(field.name, True) and not fills:
+            if field.name not in may_be_null:
+                way = "copy=True with a default of the column fills it" if by_reference else "give the column a default"
+                return f"column {field.name!r} is NOT NULL in the table, but not in the file, which lacks it; {way}"
+            return f"column {field.name!r} is NOT NULL in the table, but not in the file; copy=True checks the values"
         if field.type.nullable and by_reference and field.name in file.strict:
             return f"column {field.name!r} is NOT NULL in the file, but not in the table"
     try:

@@ -7,6 +7,7 @@ NULL.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from io import SEEK_END
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 
@@ -22,6 +23,7 @@ from paimon_py.formats.registry import format_of
 from paimon_py.imports.result import UnfitFile
 from paimon_py.spec.type_text import with_nullability
 from paimon_py.spec.types import MAX_LENGTH, Atomic, DataType, Field, Root
+from paimon_py.spec.validation import require_distinct_names
 from paimon_py.storage.open import open_store
 from paimon_py.storage.store import Store
 from paimon_py.write.loaded_files import LoadedFile, find_files
@@ -30,6 +32,7 @@ FORMATS = ("parquet", "orc", "avro")
 _NULL_NAMES = frozenset({"__HIVE_DEFAULT_PARTITION__", "__DEFAULT_PARTITION__"})
 _MAGIC = frozenset("*?[")
 _BATCH_ROWS = 65_536
+_MAGIC_BYTES = 4
 _AVRO = {
     "boolean": Root.BOOLEAN, "int": Root.INT, "long": Root.BIGINT, "float": Root.FLOAT, "double": Root.DOUBLE,
     "string": Root.VARCHAR, "bytes": Root.VARBINARY,
@@ -53,6 +56,7 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
         only_copied: why it cannot be referenced; None if it can.
         holds_keys: whether it may also contain the partition keys, with the same values.
         strict: columns stored in a form that requires NOT NULL in the table.
+        untyped: columns that contain only NULL and have no type, which `fields` lacks.
     """
 
     path: str
@@ -66,6 +70,7 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
     only_copied: str | None = None
     holds_keys: bool = False
     strict: tuple[str, ...] = ()
+    untyped: tuple[str, ...] = ()
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of the file, with the given columns.
@@ -119,6 +124,13 @@ def place_of(source: str, options: Mapping[str, str]) -> tuple[Store, str]:
     return store, place.rstrip("/")
 
 
+def directory_of(source: str, options: Mapping[str, str]) -> str:
+    """The path of a directory, or of the directory of a file. Cost: asks the store what the path is."""
+    store, place = place_of(source, options)
+    status = store.stat(place)
+    return place if status is None or status.is_directory else place.rpartition("/")[0]
+
+
 def parts_of(path: str, root: str) -> Partition:
     """The partition in the names of the directories between a root and a file."""
     return tuple(_part(text) for text in path.removeprefix(root).split("/")[1:-1] if "=" in text)
@@ -132,12 +144,14 @@ def inspect_file(file: LoadedFile, form: str | None, partition: Partition) -> So
     try:
         with file.store.open_read(file.path) as source, decoding(file.path):
             row_count, fields, only_copied = _READERS[name](source)
-            strict = _strict(source) if name == "parquet" else ()
+            strict, untyped = _marks_of(source) if name == "parquet" else ((), ())
+        require_distinct_names(fields)
     except (SchemaError, CorruptionError, UnsupportedError) as error:
         return UnfitFile(file.path, str(error))
     return SourceFile(
         path=file.path, store=file.store, url=url_of(file.path), format=name, size_bytes=file.size_bytes,
         row_count=row_count, fields=tuple(fields), partition=partition, only_copied=only_copied, strict=strict,
+        untyped=untyped,
     )  # fmt: skip
 
 
@@ -153,30 +167,61 @@ Content = tuple[int, list[Field], str | None]
 def _parquet(source: BinaryIO) -> Content:
     found = pq.ParquetFile(source)
     metadata = found.metadata
+    _check_row_groups(metadata, source.seek(0, SEEK_END))
     only = None
     for at in range(len(found.schema)):
         column = found.schema.column(at)
         if column.physical_type == "INT64" and "nanoseconds" in str(column.logical_type).lower():
             only = f"column {column.path!r} contains nanoseconds as INT64, which Java does not read"
-    return metadata.num_rows, _fields(found.schema_arrow), only
+    typed = pa.schema([part for part in found.schema_arrow if not pa.types.is_null(part.type)])
+    return metadata.num_rows, _fields(typed), only
 
 
-def _strict(source: BinaryIO) -> tuple[str, ...]:
-    """Columns without definition levels in files with column ids and without Arrow schema, as Iceberg's Java writes.
+def _check_row_groups(metadata: pq.FileMetaData, size_bytes: int) -> None:
+    """Raises: CorruptionError if a footer describes other rows or bytes than a file of this size can contain."""
+    footer = size_bytes - 2 * _MAGIC_BYTES - metadata.serialized_size
+    groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
+    rows = sum(group.num_rows for group in groups)
+    if rows != metadata.num_rows:
+        raise CorruptionError(f"damaged: its row groups have {rows} rows, its footer says {metadata.num_rows}")
+    flat = [metadata.schema.column(at).max_repetition_level == 0 for at in range(metadata.num_columns)]
+    for number, group in enumerate(groups):
+        if not group.num_rows:
+            continue  # some writers leave its places out
+        for at, is_flat in enumerate(flat):
+            chunk = group.column(at)
+            start = chunk.data_page_offset
+            if chunk.has_dictionary_page and chunk.dictionary_page_offset:
+                start = min(start, chunk.dictionary_page_offset)
+            end = start + chunk.total_compressed_size
+            place = f"damaged: column {chunk.path_in_schema!r} of row group {number} has"
+            if start < _MAGIC_BYTES or end > footer:
+                raise CorruptionError(f"{place} bytes {start} to {end}, and the footer begins at {footer}")
+            if is_flat and chunk.num_values != group.num_rows:
+                raise CorruptionError(f"{place} {chunk.num_values} values, and the row group {group.num_rows} rows")
 
-    In files of Paimon a nullable column stored in this form is damaged (`formats/parquet/format.py`).
+
+def _marks_of(source: BinaryIO) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Columns that Paimon requires to be NOT NULL, and columns without a type.
+
+    The first have no definition levels, in files with column ids and without Arrow schema, as Iceberg's Java writes. In
+    files of Paimon a nullable column stored in this form is damaged (`formats/parquet/format.py`).
     """
     source.seek(0)
     found = pq.ParquetFile(source)
+    untyped = tuple(part.name for part in found.schema_arrow if pa.types.is_null(part.type))
     if b"ARROW:schema" in (found.metadata.metadata or {}):
-        return ()
-    return tuple(part.name for part in found.schema_arrow if not part.nullable and _field_id(part) >= 0)
+        return (), untyped
+    return tuple(part.name for part in found.schema_arrow if not part.nullable and _field_id(part) >= 0), untyped
 
 
 def _orc(source: BinaryIO) -> Content:
     import pyarrow.orc
 
     found = pyarrow.orc.ORCFile(source)
+    parts = found.content_length, found.stripe_statistics_length, found.file_footer_length, found.file_postscript_length
+    if sum(parts) + 1 > found.file_length:
+        raise CorruptionError(f"damaged: its footer says {sum(parts) + 1} bytes, and it has {found.file_length}")
     fields = _fields(found.schema)
     local = [field.name for field in fields if isinstance(field.type, Atomic) and field.type.root is Root.TIMESTAMP_LTZ]
     only = f"column {local[0]!r} contains instants, which Paimon stores differently in ORC" if local else None

@@ -10,6 +10,7 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.arguments import NameList
+from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import combine
 from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.commit.commit import commit
@@ -17,13 +18,14 @@ from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.env import Env
-from paimon_py.errors import SchemaError, TableNotFoundError, UnsupportedError, UsageError
+from paimon_py.errors import CorruptionError, SchemaError, TableNotFoundError, UnsupportedError, UsageError
 from paimon_py.files.stats import StatsMode, stats_of
 from paimon_py.formats.base import ColumnBounds
 from paimon_py.imports.columns import Layout, layout_in, layout_of, misfits_of, partition_of, partition_values
+from paimon_py.imports.damage import damage_of, faulty_column
 from paimon_py.imports.ledger import Ledger, Settled
 from paimon_py.imports.result import ImportResult, UnfitFile
-from paimon_py.imports.source_files import SourceFile, check_format, find_sources, place_of, url_of
+from paimon_py.imports.source_files import SourceFile, check_format, directory_of, find_sources, url_of
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress, ProgressCounter
@@ -49,11 +51,12 @@ class ImportRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to import, and how; see `Catalog.import_files`.
 
     Attributes:
-        source: a directory or file.
+        source: a directory or file; of a file, its directory is referenced.
         format: the file format; None: determined by the file names.
         partition_by: keys, optionally with types; None: determined by the names of directories.
         copy: rows are copied; otherwise the files stay in place.
         dry_run: nothing is changed.
+        verify: all values of files that are referenced are read first.
         primary_key, table_options: settings of a new table.
         options: options of the store of the source.
     """
@@ -63,6 +66,7 @@ class ImportRequest(msgspec.Struct, frozen=True, kw_only=True):
     partition_by: Sequence[str] | Mapping[str, str] | None = None
     copy: bool = False
     dry_run: bool = False
+    verify: bool = False
     primary_key: tuple[str, ...] = ()
     table_options: Mapping[str, str] = {}
     options: Mapping[str, str] = {}
@@ -95,7 +99,7 @@ def import_files(
 ) -> ImportResult:
     """See `Catalog.import_files`."""
     table = find_table(catalog, name)
-    _, place = place_of(asked.source, asked.options)
+    place = directory_of(asked.source, asked.options)
     url = url_of(place)
     if not asked.copy:
         check_source(url, place, catalog.warehouse, table)
@@ -105,9 +109,13 @@ def import_files(
     new = [file for file in files if file.url not in known]
     layout = _layout(table, new or files, asked)
     wrong = [each for each in wrong if url_of(each.path) not in known]
-    misfits = [*wrong, *misfits_of(new, layout, by_reference=not asked.copy)]
+    misfits = misfits_of(new, layout, by_reference=not asked.copy)
+    converts = bool(misfits) and not asked.copy
+    misfits = [*wrong, *misfits]
     if table is not None and not asked.copy:
         check_table(table._newest)
+    if asked.verify:
+        misfits += _unsound(_without(new, misfits), env)
     fit = _without(new, misfits)
     found = ImportResult(
         table=name, is_new=table is None, dry_run=asked.dry_run, by_reference=not asked.copy, files=len(fit),
@@ -119,7 +127,7 @@ def import_files(
     if asked.dry_run:
         return found
     if misfits:
-        raise _refusal(misfits, asked.copy)
+        raise _refusal(misfits, converts)
     if table is None:
         table = _create(catalog, name, layout, asked)
     if not new:
@@ -150,10 +158,16 @@ def _without(files: Sequence[SourceFile], misfits: Sequence[UnfitFile]) -> list[
     return [file for file in files if file.path not in paths]
 
 
-def _refusal(misfits: Sequence[UnfitFile], is_copy: bool) -> SchemaError:
+def _unsound(files: Sequence[SourceFile], env: Env) -> list[UnfitFile]:
+    """The files whose rows cannot be read. Cost: reads all of them, several at a time."""
+    found = zip(files, env.io.map(damage_of, files), strict=True)
+    return [UnfitFile(file.path, reason) for file, reason in found if reason is not None]
+
+
+def _refusal(misfits: Sequence[UnfitFile], converts: bool) -> SchemaError:
     lines = "".join(f"\n  {each.path}: {each.reason}" for each in misfits[:_SHOWN])
     more = f"\n  and {len(misfits) - _SHOWN} more" if len(misfits) > _SHOWN else ""
-    way = "" if is_copy else "; copy=True converts types"
+    way = "; copy=True converts types" if converts else ""
     return SchemaError(f"nothing was imported: {len(misfits)} files do not fit{way}{lines}{more}")
 
 
@@ -250,10 +264,20 @@ def _copy(
                 session.write_arrow(_stream(file, layout))
             except SchemaError as error:
                 raise SchemaError(f"{file.path}: {error}", fields=error.fields) from error
+            except CorruptionError as error:
+                raise _with_column(file, error) from error
             tally.add(1)
         changes = session.changes(is_new=True)
         with discarding_on_failure(lambda: session.discard(changes)):
             return run_auto_maintenance(table, commit(table, changes, request), of_batch=True)
+
+
+def _with_column(file: SourceFile, error: CorruptionError) -> CorruptionError:
+    """An error of reading a file, with the column at fault."""
+    fault = faulty_column(file)
+    if fault is None:
+        return error
+    return CorruptionError(f"nothing was imported: {file.path} is damaged: {fault}", path=file.path)
 
 
 def _stream(file: SourceFile, layout: Layout) -> pa.RecordBatchReader:
@@ -263,7 +287,7 @@ def _stream(file: SourceFile, layout: Layout) -> pa.RecordBatchReader:
     batches = file.batches(names)
     first = next(batches, None)
     if first is None:
-        return pa.RecordBatchReader.from_batches(pa.schema([]), iter(()))
+        return pa.RecordBatchReader.from_batches(to_arrow_schema((*file.fields, *layout.keys)), iter(()))
     more = [pa.field(field.name, value.type) for field, value in zip(layout.keys, values, strict=True)]
     schema = pa.schema([*first.schema, *more])
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paimon_py.arguments import as_list
 from paimon_py.errors import SchemaError, UsageError
-from paimon_py.expr.bind import any_of
+from paimon_py.expr.bind import any_of, near_hint
 from paimon_py.expr.predicate import Constant, Predicate
 from paimon_py.rows.rules import check_assigned
 from paimon_py.rows.values import SOURCE, Assignment, Condition, Scope, assignments
@@ -226,8 +226,10 @@ def _all(
     strangers = [name for name in source.names if name not in schema.names and name not in on.values()]
     if strangers:
         hint = "" if verb == "upsert" else ', or say what to set as {"c": "source.c"}'
+        near = near_hint(strangers, [name for name in schema.names if name not in source.names])
+        shown = ", ".join(map(repr, strangers))
         raise SchemaError(
-            f"the source has {', '.join(map(repr, strangers))}, which the table does not have; leave them out{hint}",
+            f"the source has {shown}, which the table does not have; {near}leave them out{hint}",
             fields=tuple(strangers),
         )
     found: dict[str, object] = {name: f"{SOURCE}.{name}" for name in source.names if name in schema.names}

@@ -11,9 +11,11 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import Ints, numpy_values
 from paimon_py.errors import SchemaError, UsageError
+from paimon_py.expr.bind import near_hint
 from paimon_py.expr.predicate import Predicate, col
 from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns, with_row_ids
 from paimon_py.lsm.external_sort import ExternalSort
+from paimon_py.lsm.merge import MergeWindow
 from paimon_py.lsm.spill import SpilledRuns, SpillSettings
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.rows.kept_rows import KeptRows
@@ -55,10 +57,11 @@ class RowValues:
         self.names = tuple(field.name for field in fields)
         self._rows = KeptRows(to_arrow_schema(fields))
         self._found: list[Ints] = [np.zeros(0, np.int64)]
-        spilled = SpilledRuns(table.root.env.spill, SpillSettings.of(table.options))
+        memory = table.root.env.memory
+        spilled = SpilledRuns(table.root.env.spill, SpillSettings.of(table.options).within(memory))
         narrow = msgspec.structs.replace(table.schema, fields=fields)
         shown = msgspec.structs.replace(narrow, fields=(*fields, with_row_ids(table.schema).field(ROW_ID)))
-        sort = ExternalSort(shown, Clustering((ROW_ID,), "order"), spilled)
+        sort = ExternalSort(shown, Clustering((ROW_ID,), "order"), spilled, MergeWindow().within(memory))
         try:
             values = self._without_ids(sort.sort(_align(reader, narrow)))
             first = next(values, None)
@@ -113,12 +116,13 @@ def _fields_set(schema: TableSchema, given: pa.Schema) -> tuple[Field, ...]:
     others = [name for name in given.names if name != ROW_ID]
     if not others:
         raise UsageError(f"update_rows takes the columns to set beside {ROW_ID}, and there is none")
-    unknown = tuple(name for name in others if name not in schema.names)
+    unknown = list(dict.fromkeys(name for name in others if name not in schema.names))
     if unknown:
+        near = near_hint(unknown, [name for name in schema.names if name not in others])
         raise SchemaError(
-            f"the data have {', '.join(map(repr, unknown))}, which the table does not have; add columns with "
-            "table.alter(AddColumn(…)) first",
-            fields=unknown,
+            f"the data have {', '.join(map(repr, unknown))}, which the table does not have; {near}leave them out, "
+            "or add columns with table.alter(AddColumn(…)) first",
+            fields=tuple(unknown),
         )
     return tuple(field for field in schema.fields if field.name in others)
 

@@ -14,6 +14,7 @@ from paimon_py.codec.columns import Mask, from_numpy
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.env import SpillFile, SpillPlace
 from paimon_py.errors import SchemaError, UsageError
+from paimon_py.expr.bind import near_names
 from paimon_py.logs import SPILLS, fields
 from paimon_py.lsm.spill_errors import spilling
 from paimon_py.spec.schema import ROW_KIND_COLUMN
@@ -47,8 +48,9 @@ class Source:
             fields: columns of the table, which determine the types of Python values.
 
         Raises:
-            UsageError: `data` is not Arrow data, or lacks a column.
-            SchemaError: a key column cannot be converted to the type in the table.
+            UsageError: `data` is not Arrow data.
+            SchemaError: a key column is missing or cannot be converted to the type in the table, or columns have the
+                same name.
         """
         self._reader = open_stream(data, fields)
         given: pa.Schema = self._reader.schema
@@ -64,7 +66,9 @@ class Source:
         names = self.schema.names
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise UsageError(f"the source has {', '.join(map(repr, twice))} more than once; leave one")
+            raise SchemaError(
+                f"the source has {', '.join(map(repr, twice))} more than once; leave one", fields=tuple(twice)
+            )
         self._keys = [(name, _step(self.schema, name, field)) for name, field in keys]
         if ROW_KIND_COLUMN in names:
             raise UsageError(f"the source of a merge has no row kinds; leave {ROW_KIND_COLUMN} out")
@@ -161,7 +165,12 @@ class Source:
 
 def _step(schema: pa.Schema, name: str, field: Field) -> Step:
     if schema.get_field_index(name) < 0:
-        raise UsageError(f"the source has no column {name!r} to find rows by; its columns: {', '.join(schema.names)}")
+        near = near_names(name, schema.names)
+        hint = f"is it {' or '.join(map(repr, near))}? Rename it; " if near else ""
+        raise SchemaError(
+            f"the source has no column {name!r} to find rows by; {hint}its columns: {', '.join(schema.names)}",
+            fields=(name,),
+        )
     step = plan(schema.field(name).type, field.type, place_of(name))
     if isinstance(step, Refusal):
         raise SchemaError(str(step), fields=(name,))

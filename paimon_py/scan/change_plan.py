@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from paimon_py.codec.columns import Mask
-from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.errors import CorruptionError, UnsupportedError, UsageError
 from paimon_py.expr.predicate import Predicate
@@ -212,9 +212,9 @@ class _Planner:
         if self._bucket is not None:
             entries = self._drop(entries, entries.bucket == self._bucket, "choice")
         prune.check_entries(entries, self._schema, self._root.schemas.get)
-        is_apart = evolves_columns(self._schema) and bool(files_apart(entries).any())
-        entries, pushed = self._of_partitions(entries) if is_apart else self._prune(entries)
-        grouped = _with_files_apart(entries) if is_apart else change_sections(entries, indexed=self._asks_indexes)
+        in_parts = evolves_columns(self._schema) and bool(files_apart(entries).any() or _repeats_rows(entries))
+        entries, pushed = self._of_partitions(entries) if in_parts else self._prune(entries)
+        grouped = _rows_in_parts(entries) if in_parts else change_sections(entries, indexed=self._asks_indexes)
         place = PlanOrigin(snapshot_id=last, schema_id=self._schema.id, since=since, branch=self._root.branch)
         splits = splits_of(entries, grouped, None, place, _packing(self._schema))
         return Planned(tuple(splits), pushed, Skipped(all_files=total, **self._counts))
@@ -292,8 +292,14 @@ class _Planner:
         return entries.take(np.flatnonzero(keep)) if dropped else entries
 
 
-def _with_files_apart(entries: EntryColumns) -> Grouped:
-    """New rows, with the files of their separately stored columns.
+def _repeats_rows(entries: EntryColumns) -> bool:
+    """Whether several files contain columns of the same new rows, as commits of several writers can add them."""
+    starts = np.stack([entries.distinct("partition")[0], entries.first_row_id])[:, entries.first_row_id != ABSENT]
+    return bool(np.unique(starts, axis=1).shape[1] < starts.shape[1])
+
+
+def _rows_in_parts(entries: EntryColumns) -> Grouped:
+    """New rows, each with all files that contain columns of it.
 
     Raises: UnsupportedError if such columns of existing rows were set.
     """

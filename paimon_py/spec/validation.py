@@ -25,7 +25,7 @@ from paimon_py.spec.option_names import DEFAULT_AGGREGATE, FIELDS_PREFIX, did_yo
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import KEY_PREFIX, SEQUENCE_NUMBER, SYSTEM_FIELD_ID_START, VALUE_KIND, TableSchema
 from paimon_py.spec.type_text import children, sql_type
-from paimon_py.spec.types import Atomic, DataType, Root, RowType
+from paimon_py.spec.types import Atomic, DataType, Field, Root, RowType
 
 SYSTEM_COLUMNS = frozenset((SEQUENCE_NUMBER, VALUE_KIND, "_LEVEL", "rowkind", "_ROW_ID"))
 _NO_KEY_TYPES = frozenset((Root.VARIANT, Root.BLOB, Root.GEOMETRY, Root.GEOGRAPHY))
@@ -313,6 +313,13 @@ def _partition_names(schema: TableSchema, options: Options) -> None:
             )
 
 
+def require_distinct_names(fields: Sequence[Field]) -> None:
+    """Raises: SchemaError for columns, or fields of a ROW, with the same name."""
+    _refuse_duplicates("columns", [field.name for field in fields])
+    for field in fields:
+        _refuse_nested_duplicates(field.type)
+
+
 def _refuse_nested_duplicates(data_type: DataType) -> None:
     if isinstance(data_type, RowType):
         _refuse_duplicates("fields of a ROW", [field.name for field in data_type.fields])
@@ -323,7 +330,7 @@ def _refuse_nested_duplicates(data_type: DataType) -> None:
 def _refuse_duplicates(what: str, names: Sequence[str]) -> None:
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
-        raise SchemaError(f"{what} {list(names)} name {twice} more than once", fields=tuple(twice))
+        raise SchemaError(f"{what} {list(names)} name {twice} more than once; leave one", fields=tuple(twice))
 
 
 def _refuse_unknown(schema: TableSchema, what: str, names: Sequence[str]) -> None:

@@ -223,13 +223,12 @@ def _default(field: Field, arrow: pa.DataType) -> pa.Scalar:
 def _strangers(schema: TableSchema, given: pa.Schema) -> list[tuple[str, str]]:
     names = set(schema.names)
     out = []
-    for field in given:
-        if field.name in names or field.name == ROW_KIND_COLUMN:
-            continue
+    strangers = {field.name: field for field in given if field.name not in names and field.name != ROW_KIND_COLUMN}
+    for field in strangers.values():
         near = near_names(field.name, [name for name in schema.names if name not in given.names])
         hint = f"is it {' or '.join(map(repr, near))}? If not, " if near else ""
         hint += "leave it out, or add it with table.alter(AddColumn(…)); if it is there already, table.refresh()"
-        out.append((field.name, f"{field.name}: {field.type} given, the table has no such column; {hint}"))
+        out.append((field.name, f"{field.name or repr('')}: {field.type} given, the table has no such column; {hint}"))
     return out
 
 
@@ -244,10 +243,12 @@ def _kind_index(given: pa.Schema, rules: KindRules) -> int | None:
             f"the kinds of this table come from column {rules.field!r} (option 'rowkind.field'); leave "
             f"{ROW_KIND_COLUMN} out"
         )
+    if len(positions) > 1:
+        raise SchemaError(f"{ROW_KIND_COLUMN}: given {len(positions)} times; leave one", fields=(ROW_KIND_COLUMN,))
     kind = given.field(positions[0]).type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    if len(positions) > 1 or not (texts or pa.types.is_int8(kind)):
+    if not (texts or pa.types.is_int8(kind)):
         raise UsageError(f"{ROW_KIND_COLUMN} must be one string column of {', '.join(ROW_KINDS)}, not {kind}")
     return int(positions[0])
 

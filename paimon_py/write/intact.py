@@ -27,7 +27,7 @@ def with_validation(step: Step, kind: pa.DataType, place: ColumnPlace) -> Step:
 
     def convert(array: pa.Array) -> pa.Array:
         try:
-            _check(array)
+            check_values(array)
         except pa.ArrowInvalid as error:
             is_text = "UTF8" in str(error)
             before = " contains bytes that are not UTF-8 (" if is_text else f" is not valid as {array.type}: {error} ("
@@ -53,7 +53,7 @@ def _can_break(kind: pa.DataType) -> bool:
     )  # fmt: skip
 
 
-def _check(array: pa.Array) -> None:
+def check_values(array: pa.Array) -> None:
     """Validate the values of an array, and those of its children as far as they are used.
 
     Raises: ArrowInvalid
@@ -62,11 +62,11 @@ def _check(array: pa.Array) -> None:
     if not len(array):
         return
     if isinstance(kind, pa.BaseExtensionType):
-        _check(array.storage)
+        check_values(array.storage)
     elif types.is_struct(kind):
         for part in array.flatten():  # a part of a NULL is NULL, whatever lies below
             if _can_break(part.type):
-                _check(part)
+                check_values(part)
     elif types.is_map(kind) or types.is_list(kind) or types.is_large_list(kind):
         array.validate()
         _, _, first, last = child_range(array)
@@ -75,10 +75,10 @@ def _check(array: pa.Array) -> None:
             raise pa.ArrowInvalid("lists begin or end outside of their values")
         used = array.values.slice(first, last - first)
         if _can_break(used.type):
-            _check(used)
+            check_values(used)
     elif types.is_fixed_size_list(kind):
         if _can_break(kind.value_type):
-            _check(array.flatten())
+            check_values(array.flatten())
     else:
         array.validate(full=True)
 
@@ -97,7 +97,7 @@ def _first_broken(array: pa.Array) -> int:
 
 def _is_broken(array: pa.Array) -> bool:
     try:
-        _check(array)
+        check_values(array)
     except pa.ArrowInvalid:
         return True
     return False

@@ -117,3 +117,15 @@ def test_damage_ends_in_dead_letters(catalog, format):
     assert all(isinstance(decode(event), (Bad, Change, NoChange)) for event in damaged)
     done = Sink(catalog, "lake", user="u", format=format).write(damaged, identifier=1)
     assert done.dead == catalog.table("lake.cdc_dead_letters").count() > 100
+
+
+@pytest.mark.parametrize("format", ["canal-json", "maxwell-json"])
+def test_an_update_without_its_old_values_replaces_the_row(catalog, format):
+    if format == "canal-json":
+        types = {"id": "int", "v": "text"}
+        made = [of_canal(kind, [{"id": "1", "v": text}], types=types) for kind, text in (("INSERT", "a"), ("UPDATE", "b"))]
+    else:
+        made = [of_maxwell(kind, {"id": 1, "v": text}, primary_key_columns=["id"]) for kind, text in (("insert", "a"), ("update", "b"))]
+    for routes in (Routes(), Routes(names={"t": "other"}, keys={"t": ("id",)})):
+        assert Sink(catalog, "lake", user="u", format=format, routes=routes).write(made, identifier=1).dead == 0
+        assert catalog.table(f"lake.{'other' if routes.keys else 't'}").to_arrow()["v"].to_pylist() == ["b"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from paimon_py import Catalog, UsageError
+from paimon_py import Catalog, OptionError, UsageError
 from paimon_py.cdc import Bad, Change, Event, NoChange, Routes, Sink, events_of, of_lines
 from paimon_py.cdc.debezium import UNAVAILABLE, decode
 
@@ -249,3 +249,14 @@ def test_damage_ends_in_dead_letters(catalog):
     counted = sum(isinstance(what, Bad) for what in decoded)
     assert done.dead >= counted > 100
     assert done.dead == catalog.table("lake.cdc_dead_letters").count()
+
+
+def test_options_that_no_table_can_have_stop_the_sink_and_bury_nothing(catalog):
+    with pytest.raises(OptionError, match="'bucket' is 'x'"):
+        Sink(catalog, "lake", user="u", options={"bucket": "x"})
+
+
+def test_documents_are_told_from_rows():
+    document = {"op": "c", "after": '{"_id": 1}', "source": {"db": "d", "collection": "c"}}
+    found = decode(Event(value=json.dumps(document).encode()))
+    assert isinstance(found, Bad) and "documents of a collection have no columns" in found.reason

@@ -173,3 +173,44 @@ def test_updates_where_rows_before_are_left_out(catalog, engine, kept):
     gone, moved = event("d", {"id": 1, "v": "b"}, None), event("u", {"id": 1, "v": "b"}, {"id": 2, "v": "b"})
     assert sink.write([update, gone, moved], identifier=3).dead == 2
     assert rows(catalog) == [(1, None, kept)]
+
+
+DECLARED = {"fields": [{"field": "after", "fields": [{"field": "id", "type": "int32"}, {"field": "v", "type": "string"}]}]}
+
+
+def _told(op, before, after, key, schema=DECLARED):
+    payload = {"op": op, "before": before, "after": after, "source": {"table": "t"}}
+    return Event(json.dumps({"schema": schema, "payload": payload} if schema else payload).encode(), key)
+
+
+def _of_key(number, kind=None):
+    """A key with or without its schema, as converters of keys are configured apart from those of values."""
+    payload = {"id": number}
+    schema = {"fields": [{"field": "id", "type": kind}]}
+    return json.dumps({"schema": schema, "payload": payload} if kind else payload).encode()
+
+
+@pytest.mark.parametrize("schema", [DECLARED, None])
+@pytest.mark.parametrize("kind", ["int32", None])
+def test_a_delete_by_key_alone_has_the_types_of_its_table(catalog, schema, kind):
+    """Only values, or only keys, declared types: each delete was a dead letter, since an INT is no STRING."""
+    rows = [_told("c", None, {"id": number, "v": "a"}, _of_key(number, kind), schema) for number in (1, 2)]
+    sink = Sink(catalog, "lake", user="u")
+    assert sink.write(rows, identifier=1).dead == 0
+    assert sink.write([_told("d", None, None, _of_key(1, kind), schema)], identifier=2).dead == 0
+    assert catalog.table("lake.t").to_arrow()["v"].to_pylist() == ["a"]
+
+
+@pytest.mark.parametrize("key", [b"Struct{id=1}", b"1", b'"1"', b"[1]", b"\x00\x00\x00\x00\x07\x02", b'{"schema": 7, "payload": {"id": 1}}'])
+def test_a_key_that_cannot_be_read_is_not_needed_where_routes_name_it(catalog, key):
+    events = [_told("c", None, {"id": 1, "v": "a"}, key), _told("u", {"id": 1, "v": "a"}, {"id": 1, "v": "b"}, key)]
+    lost = Sink(catalog, "lake", user="u").write(events, identifier=1)
+    assert (lost.dead, lost.rows) == (2, {})
+    (reason, _) = catalog.table("lake.cdc_dead_letters").to_arrow()["reason"].to_pylist()
+    assert "the key of the event cannot be read" in reason and "Routes(keys=…)" in reason
+    sink = Sink(catalog, "lake", user="v", routes=Routes(keys={"t": ("id",)}))
+    assert sink.write(events, identifier=1).dead == 0
+    assert catalog.table("lake.t").to_arrow().to_pylist() == [{"id": 1, "v": "b"}]
+    assert sink.write([_told("d", None, None, key)], identifier=2).dead == 1
+    assert sink.write([_told("d", {"id": 1, "v": "b"}, None, key)], identifier=3).dead == 0
+    assert catalog.table("lake.t").count() == 0

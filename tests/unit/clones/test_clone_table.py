@@ -377,3 +377,16 @@ def test_a_store_that_cannot_rename_gets_the_schemas_newest_first(keyed):
     keyed.opened("again", Store(keyed.store)).clone_table("a.t", "b.t", history=True)
     assert [path[-1] for path in puts if "/schema/" in path] == ["1", "0"]
     assert rows(keyed.catalog.table("b.t"), snapshot_id=1) == rows(keyed.table, snapshot_id=1)
+
+
+def test_a_history_with_a_gap_is_cloned_from_there_on(keyed):
+    """The clone, which has no hints, ended at the snapshot before the gap, and its newest rows were gone."""
+    keyed.write(7)
+    newest = keyed.table.refresh().snapshot().id
+    before = rows(keyed.table.refresh())
+    keyed.store.delete(f"{keyed.table.location}/snapshot/snapshot-{newest - 1}")
+    assert keyed.catalog.clone_table("a.t", "b.t", history=True).snapshots == 1
+    clone = keyed.catalog.table("b.t")
+    assert rows(clone) == before and [snapshot.id for snapshot in clone.snapshots()] == [newest]
+    clone.write_arrow([{"id": 8, "m": 1, "v": "x"}])
+    assert clone.refresh().snapshot().id == newest + 1

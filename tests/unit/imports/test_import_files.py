@@ -16,6 +16,7 @@ from paimon_py import (
     AddColumn,
     Catalog,
     CommitConflictError,
+    CorruptionError,
     DropColumn,
     PaimonError,
     RemoveOption,
@@ -357,3 +358,83 @@ def test_views_of_arrow_in_parquet(catalog, tmp_path):
         {"s": "a", "x": b"1", "l": ["a"]}, {"s": None, "x": b"", "l": []}, {"s": "b" * 40, "x": None, "l": None},
     ]  # fmt: skip
     assert catalog.table("d.t").scan(where="s = 'a'").count() == 1
+
+
+def _lying(path, cut):
+    """A file of Parquet without a part of its pages, so that its footer names more bytes than there are."""
+    write_parquet(path, pa.table({"id": list(range(9)), "s": ["é" * 99] * 9}), compression="none", use_dictionary=False)
+    data = path.read_bytes()
+    path.write_bytes(data[:40] + data[40 + cut :])
+    return path
+
+
+def test_files_shorter_than_their_footers_say_are_refused(catalog, tmp_path):
+    _lying(tmp_path / "short" / "a.parquet", 900)
+    whole = tmp_path / "short" / "whole.orc"
+    write_orc(whole, rows(0, 300))
+    data = whole.read_bytes()
+    whole.write_bytes(data[:3] + data[200:])
+    with pytest.raises(SchemaError, match=r"2 files do not fit\n.*a.parquet: damaged: column 's' of row group 0 has bytes") as e:
+        catalog.import_files("d.t", tmp_path / "short")
+    assert "whole.orc: damaged: its footer says" in str(e.value)
+    assert catalog.tables("d") == []
+
+
+def _hidden(tmp_path, name):
+    """A file whose footer is whole, and whose column `c` cannot be read."""
+    texts = pa.Array.from_buffers(pa.string(), 3, [None, pa.array([0, 1, 3, 4], pa.int32()).buffers()[1], pa.py_buffer(b"ab\xffz")])
+    column = texts if name == "text" else pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), texts)
+    path = tmp_path / name / "bad.parquet"
+    write_parquet(path, pa.table({"k": [1, 2, 3], "c": column}))
+    write_parquet(tmp_path / name / "good.parquet", pa.table({"k": [4], "c": ["x"]}))
+    return path.parent
+
+
+@pytest.mark.parametrize("name", ["text", "dictionary"])
+def test_values_that_cannot_be_read_are_found_if_asked_for(catalog, tmp_path, name):
+    lake = _hidden(tmp_path, name)
+    assert [each.reason[:20] for each in catalog.import_files("d.t", lake, verify=True, dry_run=True).misfits] == ["damaged: column 'c':"]
+    with pytest.raises(SchemaError, match=r"1 files do not fit\n.*bad.parquet: damaged: column 'c': Invalid UTF8"):
+        catalog.import_files("d.t", lake, verify=True)
+    assert catalog.tables("d") == []
+    assert catalog.import_files("d.whole", lake / "good.parquet", verify=True).rows == 1
+    with pytest.raises((SchemaError, CorruptionError), match=r"bad.parquet.* column '?c'? ?.*UTF"):
+        catalog.import_files("d.copied", lake, copy=True)
+    assert catalog.table("d.copied").snapshot() is None
+
+
+def test_columns_with_one_name_are_refused(catalog, tmp_path):
+    twice = pa.table([pa.array([1]), pa.array([2])], names=["k", "k"])
+    inside = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], fields=[pa.field("x", pa.int64()), pa.field("x", pa.int64())])
+    write_parquet(tmp_path / "lake" / "a.parquet", twice)
+    write_parquet(tmp_path / "lake" / "b.parquet", pa.table({"r": inside}))
+    for copy in (False, True):
+        reasons = [each.reason for each in catalog.import_files("d.t", tmp_path / "lake", copy=copy, dry_run=True).misfits]
+        assert [reason.rpartition(" name ")[2] for reason in reasons] == ["['k'] more than once; leave one", "['x'] more than once; leave one"]
+
+
+def test_a_table_that_references_a_single_file_is_read(catalog, lake, tmp_path):
+    """The file itself was named as a directory, no read found it below, and every read of the table failed."""
+    one, other = lake / "dt=2024-01-01" / "late.parquet", tmp_path / "lake" / "alone.orc"
+    write_parquet(one, rows(30))
+    write_orc(other, rows(40).select(["id"]))
+    catalog.import_files("d.t", one)
+    catalog.import_files("d.t", other)
+    assert ids(catalog.table("d.t")) == [30, 31, 32, 40, 41, 42]
+    assert catalog.table("d.t").options[REFERENCED] == f"file:{one.parent},file:{other.parent}"
+    catalog.drop_table("d.t")
+    assert one.exists() and other.exists()
+
+
+def test_files_without_rows_and_columns_without_a_type_are_copied(catalog, tmp_path):
+    write_parquet(tmp_path / "in" / "a.parquet", pa.table({"id": [1], "s": pa.nulls(1)}))
+    write_parquet(tmp_path / "in" / "b.parquet", pa.table({"id": [2], "s": ["x"]}))
+    write_parquet(tmp_path / "in" / "c.parquet", pa.table({"id": pa.array([], pa.int64()), "s": pa.array([], pa.string())}))
+    assert [each.reason for each in catalog.import_files("d.t", tmp_path / "in", dry_run=True).misfits] == ["column 's' contains only NULL and has no type; copy=True fills the column with NULL"]
+    catalog.import_files("d.t", tmp_path / "in", copy=True)
+    assert sorted(catalog.table("d.t").to_arrow().to_pylist(), key=lambda row: row["id"]) == [{"id": 1, "s": None}, {"id": 2, "s": "x"}]
+    with pytest.raises(SchemaError, match="'s' contains only NULL and has no type; give it the type"):
+        catalog.import_files("d.new", tmp_path / "in" / "a.parquet", copy=True)
+    strict = catalog.create_table("d.strict", Schema([("id", "BIGINT NOT NULL"), ("s", "STRING NOT NULL")]))
+    assert catalog.import_files("d.strict", tmp_path / "in" / "c.parquet", copy=True).rows == 0
+    assert strict.refresh().to_arrow().num_rows == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 
@@ -198,3 +200,32 @@ def test_auto_reads_of_each_snapshot_what_a_stream_would_give():
     with pytest.raises(UsageError, match=r"snapshot 1 was committed while .*mode='auto'"):
         table.changes(0, mode="changelog").count()
     assert table.changes(0, mode="delta").count() == 6
+
+
+def _evolving():
+    table = made(**{"row-tracking.enabled": "true", "data-evolution.enabled": "true", PASSING: "false"})
+    table.write_arrow([row(1, "a"), row(2, "b")])
+    table.update(col("k") == 1, {"v": "x"})
+    return table
+
+
+def test_several_snapshots_give_each_row_once_with_the_newest_of_its_columns():
+    table = _evolving()
+    table.write_arrow([row(3, "c")])
+    assert steps(table.stream(from_=2)) == [[(None, "x", "+I"), (None, "b", "+I")], [(3, "c", "+I")]]
+    found = table.changes(0, mode="delta").to_arrow().select(["k", "v"]).to_pylist()
+    assert found == [row(1, "x"), row(2, "b"), row(3, "c")]
+    assert table.changes(0, mode="delta", where="v = 'a'").count() == 0
+
+
+def test_rows_whose_columns_one_commit_brings_in_several_files_are_told_once():
+    table = _evolving()
+    root, lists = table._root, []
+    for snapshot in (root.snapshots.get(1), root.snapshots.get(2)):
+        lists += root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+    name, size = root.manifests.write_list(lists)
+    path = f"{table.location}/snapshot/snapshot-1"
+    first = json.loads(root.store.get(path)) | {"deltaManifestList": name, "deltaManifestListSize": size}
+    root.store.put(path, json.dumps(first).encode())
+    table = Catalog(root.store, "memory://taking").table("d.t")
+    assert steps(table.stream(from_=1)) == [[(1, "x", "+I"), (2, "b", "+I")]]
