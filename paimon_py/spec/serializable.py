@@ -16,6 +16,7 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 
 from paimon_py.errors import CorruptionError, UsageError
+from paimon_py.spec.packed import encode_packed
 
 _HEAD = re.compile(rb"paimon-([a-z]{1,20})-(\d{1,9}):")
 _SEAL = struct.Struct(">QI")
@@ -46,7 +47,8 @@ class Serializable(msgspec.Struct, frozen=True):
         return [name for name in object.__dir__(self) if name not in _INNER and name not in self.inner]
 
     def __bytes__(self) -> bytes:
-        head, body = f"paimon-{self.kind}-{self.edition}:".encode(), msgspec.msgpack.encode(self)
+        head = f"paimon-{self.kind}-{self.edition}:".encode()
+        body = msgspec.msgpack.encode(self, enc_hook=encode_packed)
         return b"".join((head, _SEAL.pack(len(body), _checksum(head, body)), body))
 
     def __reduce__(self) -> tuple[Any, ...]:
