@@ -179,9 +179,10 @@ class Changes(Serializable, frozen=True, kw_only=True):
     """
 
     kind: ClassVar[str] = "changes"
-    edition: ClassVar[int] = 5
+    edition: ClassVar[int] = 6
     called: ClassVar[str] = "changes"
     again: ClassVar[str] = "write the rows"
+    compresses: ClassVar[bool] = True
     inner: ClassVar[frozenset[str]] = frozenset(("further_bases", "keys", "made_after"))
 
     schema_id: Count
