@@ -191,6 +191,7 @@ def encode_packed(value: Any) -> Any:
 def _part(values: Sequence[Value], kind: Kind[Value]) -> _Part:
     encode = msgspec.msgpack.Encoder().encode
     data = zstandard.ZstdCompressor(level=_LEVEL).compress(b"".join(map(encode, values)))
-    return _Part(len(values), frozenset[str]().union(*map(kind.labels, values)), data)
+    labels = frozenset[str]().union(*map(kind.labels, values))
+    return _Part(len(values), labels, bytes(memoryview(data)))  # a copy: zstandard leaves a hole behind its result
 
 

@@ -218,10 +218,12 @@ def _join(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
 
     Raises: UsageError for anything else.
     """
+    if isinstance(changes, Changes):
+        return changes
     asked = "commit takes what writer.changes() returns, its bytes, or a list of these"
 
     def decode() -> Iterator[Changes]:
-        for part in [changes] if isinstance(changes, (Changes, bytes)) else as_items(asked, changes):
+        for part in [changes] if isinstance(changes, bytes) else as_items(asked, changes):
             if not isinstance(part, (Changes, bytes)):
                 raise UsageError(f"{asked}, not {part!r}")
             yield Changes.from_bytes(part) if isinstance(part, bytes) else part
