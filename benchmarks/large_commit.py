@@ -1,24 +1,25 @@
 """`python -m benchmarks.large_commit`: what one commit of a large job costs its driver.
 
-So many tasks hand over changes of so many buckets each, with so many files a bucket; the files are made up, their
-statistics are those of six columns. "handed over" is what Spark collects, all tasks together. The driver reads the
-changes of all tasks, puts them together and commits once. "again" is a commit of the same size on top of the first,
-"replaced" one that takes the files of the first two away and adds one for each bucket, as a full compaction does. Each
-line is CPU seconds, what the peak of memory lies above the start of the process's work, calls of the store (a commit
-asks for each new file whether the file is there; the store of the measure says so), and the manifest files of the new
-snapshot with their bytes.
+So many tasks hand over changes of so many buckets each, with so many files a bucket; the files are made up: their
+names and keys are random, their statistics are those of six columns. "handed over" is what Spark collects, all tasks
+together. The driver reads the changes of all tasks, puts them together and commits once. "again" is a commit of the
+same size on top of the first, "replaced" one that takes the files of the first two away and adds one for each bucket,
+as a full compaction does. Each line is CPU seconds, what the peak of memory lies above the start of the process's work,
+calls of the store (a commit asks for each new file whether the file is there; the store of the measure says so), and
+the manifest files of the new snapshot with their bytes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,14 +84,16 @@ def make(directory: str, buckets: int) -> None:
         writer.abort()
 
 
-def made_up(model: Changes, tasks: int, buckets: int, files: int, step: str) -> list[bytes]:
+def made_up(model: Changes, tasks: int, buckets: int, files: int, step: str) -> Iterator[bytes]:
     """What the tasks hand over."""
     bucket = model.buckets[0]
     file = bucket.written.added[0]
 
     def of_bucket(number: int, label: str, count: int) -> tuple[DataFile, ...]:
-        names = (f"data-{label}{number:05d}{_MADE_UP}{at:012d}-0.parquet" for at in range(count))
-        return tuple(msgspec.structs.replace(file, name=name) for name in names)
+        generator = np.random.default_rng(number)
+        digits, lows = generator.integers(2**62, size=count), generator.integers(2**40, size=count)
+        names = (f"data-{label}{number:05d}{_MADE_UP}{digit:016x}-0.parquet" for digit in digits.tolist())
+        return tuple(_with_keys(file, name, low) for name, low in zip(names, lows.tolist(), strict=True))
 
     def changed(number: int) -> BucketChanges:
         if step != "replaced":
@@ -100,23 +103,51 @@ def made_up(model: Changes, tasks: int, buckets: int, files: int, step: str) -> 
         top = tuple(msgspec.structs.replace(one, level=5) for one in of_bucket(number, "ccc", 1))
         return msgspec.structs.replace(bucket, bucket=number, written=Edit(), compacted=Edit(added=top, deleted=old))
 
-    return [
-        bytes(msgspec.structs.replace(model, buckets=tuple(map(changed, range(task * buckets, (task + 1) * buckets)))))
-        for task in range(tasks)
-    ]
+    for task in range(tasks):
+        numbers = range(task * buckets, (task + 1) * buckets)
+        yield bytes(msgspec.structs.replace(model, buckets=tuple(map(changed, numbers))))
+
+
+def _with_keys(file: DataFile, name: str, low: int) -> DataFile:
+    """A file like another one, with keys from `low` on."""
+    first, last = (number.to_bytes(8, "little") for number in (low, low + file.row_count))
+    least, most = file.min_key[:-8] + first, file.max_key[:-8] + last
+    values = file.value_stats
+    at = len(least)  # the key is the first column
+    return msgspec.structs.replace(
+        file, name=name, min_key=least, max_key=most,
+        key_stats=msgspec.structs.replace(file.key_stats, min_values=least, max_values=most),
+        value_stats=msgspec.structs.replace(
+            values, min_values=values.min_values[: at - 8] + first + values.min_values[at:],
+            max_values=values.max_values[: at - 8] + last + values.max_values[at:],
+        ),
+    )  # fmt: skip
+
+
+def hand_over(directory: str, tasks: int, buckets: int, files: int, step: str) -> None:
+    """Write what the tasks hand over to a file, and the sizes of the parts to another."""
+    with Catalog.open(directory).table("db.t").writer() as writer:
+        buckets_of = Changes.from_bytes(Path(directory, "model").read_bytes()).buckets
+        model = msgspec.structs.replace(writer.changes(), buckets=buckets_of)
+    sizes = []
+    with open(Path(directory, "handed"), "wb") as sink:
+        for handed in made_up(model, tasks, buckets, files, step):
+            sink.write(handed)
+            sizes.append(len(handed))
+    Path(directory, "sizes").write_text(json.dumps(sizes))
 
 
 def measure(directory: str, tasks: int, buckets: int, files: int, step: str) -> Line:
     """The commit of one step in this process; the steps before are done."""
+    arguments = (directory, tasks, buckets, files, step)
+    maker = multiprocessing.get_context("spawn").Process(target=hand_over, args=arguments)
+    maker.start()
+    maker.join()
+    assert maker.exitcode == 0, "nothing was handed over"
+    sizes = json.loads(Path(directory, "sizes").read_text())
+    model = Changes.from_bytes(Path(directory, "model").read_bytes())
+    size = model.buckets[0].made_files[0].size_bytes
     table = Catalog.open(directory).table("db.t")
-    with table.writer() as writer:
-        buckets_of = Changes.from_bytes(Path(directory, "model").read_bytes()).buckets
-        model = msgspec.structs.replace(writer.changes(), buckets=buckets_of)
-    handed = made_up(model, tasks, buckets, files, step)
-    Path(directory, "handed").write_bytes(b"".join(handed))
-    sizes = list(map(len, handed))
-    size = Changes.from_bytes(handed[0]).buckets[0].made_files[0].size_bytes
-    del handed
     store = CountingStore(table._root.store)
     whole: Any = Complete(store, size)
     table = Table(TableRoot(whole, table.location, Env()), table.schema, "db.t")
@@ -145,6 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Line]:
     parser.add_argument("--tasks", type=int, default=1000)
     parser.add_argument("--buckets", type=int, default=10, help="of each task")
     parser.add_argument("--files", type=int, default=10, help="of each bucket")
+    parser.add_argument("--steps", nargs="+", default=STEPS, choices=STEPS, help="which commits to measure")
     parser.add_argument("--measure", nargs=2, metavar=("DIRECTORY", "STEP"), help="one line, as JSON")
     given = parser.parse_args(arguments)
     if given.measure:
@@ -154,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Line]:
     lines = []
     with tempfile.TemporaryDirectory() as directory:
         make(directory, given.tasks * given.buckets)
-        for step in STEPS:
+        for step in given.steps:
             asked = [f"--{name}={getattr(given, name)}" for name in ("tasks", "buckets", "files")]
             command = [sys.executable, "-m", "benchmarks.large_commit", *asked, "--measure", directory, step]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)

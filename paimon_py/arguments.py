@@ -66,13 +66,17 @@ def as_list(what: str, given: object) -> list[Any]:
 
     Raises: UsageError for a single string, and for values that are not iterable; `what` describes the expected value.
     """
+    return list(as_items(what, given))
+
+
+def as_items(what: str, given: object) -> Iterator[Any]:
+    """The items of an iterable from a caller, one after the other. Raises: as `as_list`"""
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise UsageError(f"{what}, not {type(given).__name__}: {given!r}")
     try:
-        items = iter(given)
+        return iter(given)
     except TypeError as error:  # such as an array without dimensions
         raise UsageError(f"{what}, not {type(given).__name__}: {given!r}") from error
-    return list(items)
 
 
 def as_names(what: str, given: object) -> tuple[str, ...]:

@@ -5,17 +5,18 @@ Paimon's documentation calls them *commit messages*.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import ClassVar, cast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
 
 import msgspec
 
-from paimon_py.arguments import as_list
+from paimon_py.arguments import as_items
 from paimon_py.errors import UsageError
 from paimon_py.spec.bounds import BucketNumber, Count, Long
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.manifest import IndexEntry
+from paimon_py.spec.packed import Kind, having, packed
 from paimon_py.spec.serializable import Serializable
 from paimon_py.spec.snapshot import Base
 
@@ -112,6 +113,41 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, compacted=_NOTHING, compact_base=None)
 
 
+_INDEX, _COMPACTION = "index", "compaction"
+
+
+def _weigh(bucket: BucketChanges) -> int:
+    return 1 + sum(len(files) for edit in (bucket.written, bucket.compacted) for files in _files_of(edit))
+
+
+def _files_of(edit: Edit) -> tuple[tuple[DataFile, ...], ...]:
+    return edit.added, edit.deleted, edit.changelog
+
+
+def _label(bucket: BucketChanges) -> frozenset[str]:
+    index = bucket.written.changes_index or bucket.compacted.changes_index
+    found = {_INDEX: index, _COMPACTION: not bucket.compacted.is_empty}
+    return frozenset(label for label, holds in found.items() if holds)
+
+
+_BUCKETS = Kind(BucketChanges, _weigh, _label)
+
+
+def pack_buckets(buckets: Iterable[BucketChanges]) -> Sequence[BucketChanges]:
+    """The changes of buckets as a list, packed if they have very many files."""
+    return packed(buckets, _BUCKETS)
+
+
+def with_index(buckets: Sequence[BucketChanges]) -> Iterable[BucketChanges]:
+    """All changes of buckets that mention index files; others may be among them."""
+    return having(buckets, _INDEX)
+
+
+def with_compaction(buckets: Sequence[BucketChanges]) -> Iterable[BucketChanges]:
+    """All changes of buckets that contain a compaction; others may be among them."""
+    return having(buckets, _COMPACTION)
+
+
 class KeyBase(msgspec.Struct, frozen=True, kw_only=True):
     """The state of all keys that changes rely on, in a table whose keys move between partitions.
 
@@ -136,23 +172,24 @@ class Changes(Serializable, frozen=True, kw_only=True):
         made_after: a snapshot that existed before the last of the files was created: no snapshot up to it contains them
             all.
         buckets: one value per writer and bucket; a bucket occurs again if several writers, or one writer at several
-            times, wrote to it, the earlier first.
+            times, wrote to it, the earlier first. Very many files are kept packed (`spec/packed.py`).
         watermark: event-time watermark in epoch milliseconds; None if unknown.
         keys: the base of all keys of the table, if they can move between partitions.
         branch: the branch that was written to.
     """
 
     kind: ClassVar[str] = "changes"
-    edition: ClassVar[int] = 5
+    edition: ClassVar[int] = 6
     called: ClassVar[str] = "changes"
     again: ClassVar[str] = "write the rows"
+    compresses: ClassVar[bool] = True
     inner: ClassVar[frozenset[str]] = frozenset(("further_bases", "keys", "made_after"))
 
     schema_id: Count
     base: Base
     further_bases: tuple[Base, ...] = ()
     made_after: Base | None = None
-    buckets: tuple[BucketChanges, ...]
+    buckets: Sequence[BucketChanges]
     watermark: Long | None = None
     keys: KeyBase | None = None
     branch: str = MAIN_BRANCH
@@ -173,22 +210,30 @@ class Changes(Serializable, frozen=True, kw_only=True):
         return sum(len(bucket.written.added) for bucket in self.buckets)
 
     @classmethod
+    def from_bytes(cls, data: bytes) -> Changes:
+        """The inverse of `bytes`. Cost, Raises: as `Serializable.from_bytes`"""
+        found = super().from_bytes(data)
+        return msgspec.structs.replace(found, buckets=pack_buckets(found.buckets))
+
+    @classmethod
     def concat(cls, parts: Iterable[Changes]) -> Changes:
-        """Combine changes in order.
+        """Combine changes in order, one after the other.
 
         The base is the oldest one, the watermark the largest.
 
         Raises:
             UsageError: no changes are given, or several writers changed a table whose keys move between partitions.
         """
-        parts = cast(list[Changes], as_list("concat takes a list of changes", parts))
-        for part in parts:
-            if not isinstance(part, Changes):
-                raise UsageError(f"concat takes a list of changes, as writer.changes() returns them, not {part!r:.200}")
-        if len(parts) == 1:
-            return parts[0]
-        if not parts:
+        heads: list[Changes] = []
+        buckets = pack_buckets(_buckets_of(as_items("concat takes a list of changes", parts), heads))
+        if not heads:
             raise UsageError("nothing to commit: give at least one Changes value, as writer.changes() returns it")
+        if len(heads) == 1:
+            return msgspec.structs.replace(heads[0], buckets=buckets)
+        return cls._with_heads(heads, buckets)
+
+    @classmethod
+    def _with_heads(cls, parts: Sequence[Changes], buckets: Sequence[BucketChanges]) -> Changes:
         bases = {base: None for part in parts for base in (part.base, *part.further_bases)}
         base = min(bases, key=lambda one: one.id)
         if len({part.branch for part in parts}) > 1:
@@ -199,9 +244,9 @@ class Changes(Serializable, frozen=True, kw_only=True):
             base=base,
             further_bases=tuple(one for one in bases if one != base),
             made_after=min((part.made_after or part.base for part in parts), key=lambda one: one.id),
-            buckets=tuple(bucket for part in parts for bucket in part.buckets),
+            buckets=buckets,
             watermark=max(watermarks, default=None),
-            keys=_join_bases([part.keys for part in parts if part.keys is not None], parts),
+            keys=_join_bases([part.keys for part in parts if part.keys is not None], buckets),
             branch=parts[0].branch,
         )
 
@@ -212,7 +257,16 @@ class Changes(Serializable, frozen=True, kw_only=True):
         )
 
 
-def _join_bases(bases: list[KeyBase], parts: list[Changes]) -> KeyBase | None:
+def _buckets_of(parts: Iterable[object], heads: list[Changes]) -> Iterator[BucketChanges]:
+    """The buckets of all changes; adds to `heads` what they say beside them."""
+    for part in parts:
+        if not isinstance(part, Changes):
+            raise UsageError(f"concat takes a list of changes, as writer.changes() returns them, not {part!r:.200}")
+        heads.append(msgspec.structs.replace(part, buckets=()))
+        yield from part.buckets
+
+
+def _join_bases(bases: list[KeyBase], buckets: Iterable[BucketChanges]) -> KeyBase | None:
     """The combined base: later parts of one writer build on its earlier parts."""
     if not bases:
         return None
@@ -221,7 +275,7 @@ def _join_bases(bases: list[KeyBase], parts: list[Changes]) -> KeyBase | None:
             "changes of several writers cannot be committed together where keys move between partitions: none of them "
             "knew where the others put their keys; write all rows with one writer, or commit one after the other"
         )
-    own = {file.name for part in parts for bucket in part.buckets for file in bucket.written.added}
+    own = {file.name for bucket in buckets for file in bucket.written.added}
     files = {name for base in bases for name in base.files} - own
     first = min(bases, key=lambda one: one.base.id)
     return msgspec.structs.replace(first, files=tuple(sorted(files)))

@@ -9,13 +9,14 @@ Source: docs/format.md §15; Java `FileStoreCommitImpl`; docs/reliability.md §6
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from paimon_py.commit.attempts import Attempts, Published, latest_of
-from paimon_py.commit.changes import Changes
+from paimon_py.commit.changes import Changes, with_index
 from paimon_py.commit.compaction_fit import PASSED_OVER, Fit
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.duplicate_check import DuplicateCheck
+from paimon_py.commit.entry_lists import row_count
 from paimon_py.commit.hash_indexes import HashIndexes
 from paimon_py.commit.key_follower import require_replacing
 from paimon_py.commit.missing_files import check_origin, missing_file
@@ -35,6 +36,7 @@ from paimon_py.logs import COMPACTIONS, fields
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.commit_label import CommitLabel
+from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot, SnapshotId, StepSnapshotId
 from paimon_py.spec.users import StepNumber
@@ -186,10 +188,11 @@ class _Commit:
         if overwrite is None:
             wants_empty = self.options.get_bool("commit.force-create-snapshot")
             wants_empty = wants_empty or self.options.find_str("snapshot.ignore-empty-commit") == "false"
-            has_index = any(b.written.added_index != b.written.deleted_index for b in self.changes.buckets)
+            index = with_index(self.changes.buckets)
+            has_index = any(bucket.written.added_index != bucket.written.deleted_index for bucket in index)
             if part.is_empty and not has_index and not (wants_empty and self.changes.is_empty):
                 return None
-            return WriteProposal(self.schema, self.changes, self.numbering, self.hashes, self.requires)
+            return WriteProposal(self.schema, part, self.numbering, self.hashes, self.requires)
         if isinstance(overwrite, DynamicOverwrite) and not part.adds:
             return None
         require_replacing(self.changes)
@@ -236,13 +239,13 @@ class _Commit:
         """The result of the commit; rows and files are those of its first snapshot."""
         done = [one for one in (written, compacted) if isinstance(one, Published)]
         ids = tuple(SnapshotId.of(one.snapshot) for one in done)
-        adds = done[0].part.adds if done else ()
+        adds: Sequence[ManifestEntry] = done[0].part.adds if done else ()
         return CommitResult(
             snapshot_id=ids[-1] if ids else None,
             snapshot_ids=ids,
             before=SnapshotId.of(done[0].parent) if done else None,
             already_committed=written is None and isinstance(compacted, Already),
-            row_count=sum(entry.file.row_count for entry in adds),
+            row_count=row_count(adds),
             file_count=len(adds),
             attempts=self.attempts.count,
             dropped_compaction=dropped[min(dropped)].reason if dropped else None,
@@ -257,7 +260,7 @@ class _Commit:
         """
         if self.request.label.identifier is not None and self.repeats.are_foreign():
             delete_made(self.files, self.changes.buckets)
-            made = [entry for bucket in self.changes.buckets for entry in bucket.written.made_index]
+            made = [entry for bucket in with_index(self.changes.buckets) for entry in bucket.written.made_index]
             delete_unnamed_index(self.files, self.changes, made)
         return CommitResult.of_earlier(done.snapshots, self.attempts.count)
 
@@ -285,7 +288,7 @@ class _Commit:
         if self.request.overwrite is not None:
             for bucket in self.changes.buckets:
                 self.files.bucket(*bucket.place).delete(bucket.written.changelog + bucket.compacted.changelog)
-        made = [entry for bucket in self.changes.buckets for entry in bucket.written.made_index]
+        made = [entry for bucket in with_index(self.changes.buckets) for entry in bucket.written.made_index]
         named = {entry.name for entry in part.index or ()}
         delete_unnamed_index(self.files, self.changes, [entry for entry in made if entry.name not in named])
 

@@ -5,10 +5,10 @@ Source: format.md §15.4; Java `ConflictDetection`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from paimon_py.commit.changes import Bucket, BucketChanges
+from paimon_py.commit.changes import Bucket, BucketChanges, pack_buckets
 from paimon_py.commit.column_files import compaction_conflict
 from paimon_py.commit.conflicts import Conflict, Placed, apply, bucket_count_conflict, level_conflict
 from paimon_py.commit.index_plan import Index, base_conflict, compacted_index, index_after
@@ -27,7 +27,7 @@ PASSED_OVER = Conflict("others wrote to the bucket before its compaction could b
 class Fit(NamedTuple):
     """Changes without the compactions that do not fit, and the reasons, by position in the changes."""
 
-    buckets: tuple[BucketChanges, ...]
+    buckets: Sequence[BucketChanges]
     dropped: dict[int, Conflict]
 
 
@@ -61,24 +61,26 @@ def fit_compactions(
     alive: dict[Bucket, list[ManifestEntry]] = {}
     for entry in live:
         alive.setdefault((entry.partition, entry.bucket), []).append(entry)
-    kept: list[BucketChanges] = []
     dropped: dict[int, Conflict] = {}
-    for position, bucket in enumerate(buckets):
-        place = bucket.place
-        after = (passed_over or {}).get(position) or _after(alive.get(place, []), bucket, ranks)
-        if not isinstance(after, Conflict) and not bucket.compacted.is_empty:
-            after = base_conflict(vectors.get(place, ()), bucket, keyed=keyed) or after
-        if isinstance(after, Conflict):
-            dropped[position] = after
-            kept.append(bucket.without_compaction())
-        else:
-            vectors[place] = index_after(vectors.get(place, ()), compacted_index([bucket]), by_bucket=keyed)
-            alive[place] = after
-            kept.append(bucket)
-    return Fit(tuple(kept), dropped)
+
+    def kept() -> Iterator[BucketChanges]:
+        for position, bucket in enumerate(buckets):
+            place = bucket.place
+            after = (passed_over or {}).get(position) or _after(alive.get(place, []), bucket, ranks)
+            if not isinstance(after, Conflict) and not bucket.compacted.is_empty:
+                after = base_conflict(vectors.get(place, ()), bucket, keyed=keyed) or after
+            if isinstance(after, Conflict):
+                dropped[position] = after
+                yield bucket.without_compaction()
+            else:
+                vectors[place] = index_after(vectors.get(place, ()), compacted_index([bucket]), by_bucket=keyed)
+                alive[place] = after
+                yield bucket
+
+    return Fit(pack_buckets(kept()), dropped)
 
 
-def is_committed(buckets: Iterable[BucketChanges], live: Iterable[ManifestEntry]) -> bool:
+def is_committed(buckets: Sequence[BucketChanges], live: Iterable[ManifestEntry]) -> bool:
     """Whether the same compactions are already in the table: their results are alive, their inputs are not."""
     alive = {identifier(entry) for entry in live}
     part = compact_part(buckets)

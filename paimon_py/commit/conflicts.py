@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from paimon_py.commit.entry_lists import bucket_counts
 from paimon_py.spec.data_file import EntryIdentifier, FileKind, ManifestEntry, identifier
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import ArrayType, DataType, Field, MapType, MultisetType, RowType, VectorType
@@ -58,21 +59,19 @@ def apply(
     return after
 
 
-def bucket_count_conflict(adds: Iterable[ManifestEntry], known: Mapping[bytes, int]) -> Conflict | None:
+def bucket_count_conflict(adds: Sequence[ManifestEntry], known: Mapping[bytes, int]) -> Conflict | None:
     """A conflict if files of a partition disagree on its number of buckets.
 
     `known`: the number of buckets of partitions that have files, if it is fixed.
     """
     counts = dict(known)
-    for entry in adds:
-        if entry.total_buckets <= 0:
-            continue
-        count = counts.setdefault(entry.partition, entry.total_buckets)
-        if count != entry.total_buckets:
-            return Conflict(
-                f"the changes were written for {entry.total_buckets} buckets, but the partition has {count};"
-                " overwrite the partition to change its number of buckets"
-            )
+    for (partition, _), totals in bucket_counts(adds).items():
+        for total in totals:
+            if total > 0 and counts.setdefault(partition, total) != total:
+                return Conflict(
+                    f"the changes were written for {total} buckets, but the partition has {counts[partition]};"
+                    " overwrite the partition to change its number of buckets"
+                )
     return None
 
 

@@ -6,6 +6,7 @@ name.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import msgspec
@@ -28,7 +29,7 @@ _ENTRIES_PER_MANIFEST = 16_384
 class _Kept(msgspec.Struct, frozen=True):
     """A written list, its contents, and the names of all files created for it."""
 
-    entries: tuple[ManifestEntry, ...]
+    entries: Sequence[ManifestEntry]
     list: tuple[str, int]
     names: tuple[str, ...]
 
@@ -128,7 +129,7 @@ class Drafts:
             self._merged = _Merged(tuple(file.name for file in files), tuple(after), tuple(names))
         return after
 
-    def _keep(self, kept: _Kept | None, entries: tuple[ManifestEntry, ...]) -> _Kept:
+    def _keep(self, kept: _Kept | None, entries: Sequence[ManifestEntry]) -> _Kept:
         if kept is not None:
             if kept.entries is entries or kept.entries == entries:
                 return kept
@@ -136,8 +137,8 @@ class Drafts:
         names: list[str] = []
         try:
             files = []
-            for start in range(0, len(entries), _ENTRIES_PER_MANIFEST):
-                block = entries[start : start + _ENTRIES_PER_MANIFEST]
+            left = iter(entries)
+            while block := tuple(itertools.islice(left, _ENTRIES_PER_MANIFEST)):
                 files.append(self._root.manifests.write_manifest(block, self._types, self._settings, self._held))
                 names.append(files[-1].name)
             written = self._root.manifests.write_list(files, self._settings, self._held)

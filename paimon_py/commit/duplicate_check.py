@@ -14,12 +14,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 
-from paimon_py.commit.changes import Changes
+from paimon_py.commit.changes import Changes, with_index
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.next_snapshot import Author
 from paimon_py.commit.state import Already, Refusal, State
 from paimon_py.errors import PaimonError, UsageError
 from paimon_py.files.naming import earlier_names
+from paimon_py.lazy import lazy_property
 from paimon_py.metadata.history import History, Lost, SnapshotLog
 from paimon_py.metadata.users import Rolled, UserHistory
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot
@@ -42,10 +43,17 @@ class DuplicateCheck:
         self._users = users
         self._author = author
         self._by_user = by_user
-        self._names = frozenset(file.name for bucket in changes.buckets for file in bucket.written.added)
-        self._made = _made_names(changes)
+        self._changes = changes
         self._made_after = self._position = changes.made_after or changes.base
         self._looked = False
+
+    @lazy_property
+    def _made(self) -> frozenset[str]:
+        return _made_names(self._changes)
+
+    @lazy_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(file.name for bucket in self._changes.buckets for file in bucket.written.added)
 
     def __call__(self, state: State) -> Refusal | None:
         """Refuse changes that were already committed; None if they were not.
@@ -180,7 +188,7 @@ class DuplicateCheck:
         for snapshot in history.snapshots:
             if self._by_user and self._is_ours(snapshot):
                 return Already((snapshot,))
-        if not self._names or not history.snapshots:
+        if not history.snapshots or not self._names:
             return None
         names = history.added_names()
         return names if isinstance(names, Lost) else self._judge_names(names.to_pylist())
@@ -199,7 +207,7 @@ class DuplicateCheck:
 def _made_names(changes: Changes) -> frozenset[str]:
     """Names of all files that the changes claim to have made."""
     files = (file for bucket in changes.buckets for file in bucket.made_files)
-    edits = (edit for bucket in changes.buckets for edit in (bucket.written, bucket.compacted))
+    edits = (edit for bucket in with_index(changes.buckets) for edit in (bucket.written, bucket.compacted))
     index = (entry.name for edit in edits for entry in edit.made_index)
     return frozenset((*(name for file in files for name in (file.name, *file.extra_files)), *index))
 

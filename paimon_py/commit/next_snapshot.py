@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from paimon_py.commit.changes import Changes
+from paimon_py.commit.entry_lists import row_count
 from paimon_py.commit.snapshot_delta import SnapshotDelta
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, MIN_LONG, Base, Snapshot
@@ -45,14 +46,17 @@ def batch_user(changes: Changes) -> str | None:
 
     Formatted like a UUID; None if no file was created only for these changes: others may have deleted the same ones.
     """
-    edits = [edit for bucket in changes.buckets for edit in (bucket.written, bucket.compacted)]
-    old = {file.name for edit in edits for file in edit.deleted}
-    old |= {entry.name for edit in edits for entry in edit.deleted_index}
-    new = {file.name for edit in edits for file in edit.added + edit.changelog}
-    new |= {entry.name for edit in edits for entry in edit.added_index}
+    old, new = set[str](), set[str]()
+    for bucket in changes.buckets:
+        for edit in (bucket.written, bucket.compacted):
+            old.update(file.name for file in edit.deleted)
+            old.update(entry.name for entry in edit.deleted_index)
+            new.update(file.name for file in edit.added + edit.changelog)
+            new.update(entry.name for entry in edit.added_index)
     if new <= old:
         return None
-    digest = hashlib.blake2b("\n".join(sorted(old | new)).encode(), digest_size=16).hexdigest()
+    new |= old
+    digest = hashlib.blake2b("\n".join(sorted(new)).encode(), digest_size=16).hexdigest()
     return "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
 
 
@@ -75,8 +79,8 @@ def next_snapshot(
         schema: the latest one, under which the snapshot is committed.
         known: the users as of `latest`, if more is known about them than `latest` contains.
     """
-    delta = sum(entry.file.row_count for entry in part.adds) - sum(entry.file.row_count for entry in part.deletes)
-    changelog = sum(entry.file.row_count for entry in part.changelog) if part.changelog else None
+    delta = row_count(part.adds) - row_count(part.deletes)
+    changelog = row_count(part.changelog) if part.changelog else None
     same_schema = latest is not None and latest.schema_id == schema.id
     number = latest.id + 1 if latest else 1
     return Snapshot(

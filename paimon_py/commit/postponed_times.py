@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
+from paimon_py.commit.entry_lists import bucket_counts
 from paimon_py.commit.snapshot_delta import SnapshotDelta, with_growing_times
 from paimon_py.commit.state import State
 from paimon_py.metadata.postponed_order import WAITING, latest_time
@@ -32,7 +33,7 @@ def in_waiting_order(part: SnapshotDelta, state: State, now_millis: int) -> Snap
     Raises: SnapshotExpiredError
     """
     order = None if state.latest is None else state.latest.waiting
-    if not any(_waits(entry) for entry in part.adds):
+    if not any(bucket == POSTPONE_BUCKET for _, bucket in bucket_counts(part.adds)):
         return msgspec.structs.replace(part, waiting=order)
     if order is None:
         known = latest_time(state.live_columns(WAITING))

@@ -8,19 +8,20 @@ Source: docs/format.md §15; Java `FileStoreCommitImpl`; docs/reliability.md §6
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.attempts import Published
-from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.changes import BucketChanges, Changes, pack_buckets, with_compaction, with_index
 from paimon_py.commit.column_files import column_conflict
 from paimon_py.commit.compaction_fit import Fit, fit_compactions, foreign_files, is_committed
 from paimon_py.commit.concurrent_commits import ConcurrentCommits
 from paimon_py.commit.conflicts import Conflict, Placed, apply, bucket_count_conflict, schema_conflict
 from paimon_py.commit.duplicate_check import DuplicateCheck
+from paimon_py.commit.entry_lists import bucket_counts
 from paimon_py.commit.hash_indexes import HashIndexes, replaced_hashes
 from paimon_py.commit.index_plan import compacted_index, index_after, missing_index, written_index
 from paimon_py.commit.key_follower import KeyFollower
@@ -30,6 +31,7 @@ from paimon_py.commit.snapshot_delta import SnapshotDelta, compact_part, overwri
 from paimon_py.commit.state import Already, Requirement, State
 from paimon_py.errors import UsageError
 from paimon_py.files.physical import evolves_columns
+from paimon_py.lazy import lazy_property
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.history import Lost, SnapshotLog
 from paimon_py.metadata.open_table import OpenTable
@@ -72,10 +74,19 @@ class Requirements:
             return None
         return Conflict(f"schema {self._schema.id} has changed: {self._root.path} is another table now")
 
+    @lazy_property
+    def _schemas(self) -> tuple[set[int], set[int]]:
+        """The schemas under which new files were made, and those under which rows were written."""
+        made, written = set[int](), set[int]()
+        for bucket in self._changes.buckets:
+            made.update(file.schema_id for edit in (bucket.written, bucket.compacted) for file in edit.made_files)
+            written.update(file.schema_id for file in bucket.written.added)
+        return made, written
+
     def same_rules(self, state: State) -> Conflict | None:
         """Check that the options that decide the meaning of rows are those under which files were written."""
         schemas, now = self._root.schemas, state.newest_schema
-        known = {self._schema.id, self._changes.schema_id, *_schemas_of(self._changes.buckets)}
+        known = {self._schema.id, self._changes.schema_id, *self._schemas[0]}
         for number in sorted(known - {now.id}):
             changed = changed_rules(schemas.get(number).options, now.options)
             if changed:
@@ -90,7 +101,7 @@ class Requirements:
         latest, expected = state.latest, self._request.expected_snapshot_id
         if expected is not None and expected != (latest.id if latest else 0):
             return Conflict(f"the latest snapshot is {latest.id if latest else 'none'}, not {expected} as expected")
-        written = {file.schema_id for bucket in self._changes.buckets for file in bucket.written.added}
+        written = self._schemas[1]
         if not written:
             return None
         schemas, now = self._root.schemas, state.newest_schema
@@ -135,15 +146,19 @@ class WriteProposal:
     """
 
     def __init__(
-        self, schema: TableSchema, changes: Changes, numbering: SequenceAssignment, hashes: HashIndexes,
+        self, schema: TableSchema, part: SnapshotDelta, numbering: SequenceAssignment, hashes: HashIndexes,
         requires: Requirements,
-    ) -> None:
-        part = write_part(changes.buckets)
+    ) -> None:  # fmt: skip
+        """`part`: the edits of the changes, as their writers made them."""
+        changes = numbering.current
+        self._part = changes.buckets, part
         self._schema = schema
         self._numbering = numbering
         self._hashes = hashes
         self._rivals = ConcurrentCommits(changes, part.partitions)
-        self._has_numbers = bool(schema.primary_keys) or any(entry.total_buckets > 0 for entry in part.adds)
+        self._has_numbers = bool(schema.primary_keys) or any(
+            count > 0 for counts in bucket_counts(part.adds).values() for count in counts
+        )
         self._keeps_numbers = Options(schema.options).get_bool("sequence.snapshot-ordering") or counts_anew(schema)
         self._evolves = evolves_columns(schema)
         self.requirements = requires.of_rows()
@@ -154,7 +169,10 @@ class WriteProposal:
             self._rivals.follow(state)
             if not self._keeps_numbers:
                 self._numbering.follow(self._rivals.highest)
-        part = write_part(self._numbering.current.buckets)
+        buckets, part = self._part
+        if buckets is not self._numbering.current.buckets:
+            part = write_part(self._numbering.current.buckets)
+            self._part = self._numbering.current.buckets, part
         conflict = bucket_count_conflict(part.adds, self._rivals.bucket_counts)
         if conflict is None and part.deletes:
             after = apply(state.live_in(part.buckets), part.entries)
@@ -165,9 +183,9 @@ class WriteProposal:
 
     def _with_index(self, state: State, part: SnapshotDelta) -> SnapshotDelta | Conflict:
         changes = self._numbering.current
-        if not any(bucket.written.changes_index for bucket in changes.buckets):
+        if not any(bucket.written.changes_index for bucket in with_index(changes.buckets)):
             return part
-        changed = written_index(changes.buckets)
+        changed = written_index(with_index(changes.buckets))
         conflict = missing_index(state.index, changed)
         if conflict is not None:
             return conflict
@@ -264,7 +282,7 @@ class CompactProposal:
         """Drop every compaction: none could be published."""
         buckets = self._changes.buckets
         dropped = {at: Conflict(reason) for at, bucket in enumerate(buckets) if bucket.compacted.deleted}
-        self.fit = Fit(tuple(bucket.without_compaction() for bucket in buckets), dropped)
+        self.fit = Fit(pack_buckets(bucket.without_compaction() for bucket in buckets), dropped)
 
     def _new(self, state: State) -> Already | None:
         buckets = self._changes.buckets
@@ -303,7 +321,7 @@ def placed_by_key(schema: TableSchema, entries: Sequence[ManifestEntry]) -> list
     return [Placed(e.partition, e.bucket, e.file.level, e.file.name, low, high) for e, low, high in ranks]
 
 
-def _upgrade(schema: TableSchema, changes: Changes) -> tuple[ManifestEntry, ...]:
+def _upgrade(schema: TableSchema, changes: Changes) -> Sequence[ManifestEntry]:
     """The new files of an overwrite, on the top level if they do not overlap."""
     options, adds = Options(schema.options), write_part(changes.buckets).adds
     if not adds or not schema.primary_keys or _compacts(changes.buckets):
@@ -313,11 +331,5 @@ def _upgrade(schema: TableSchema, changes: Changes) -> tuple[ManifestEntry, ...]
     return upgrade(adds, ranks, levels - 1)
 
 
-def _schemas_of(buckets: Iterable[BucketChanges]) -> set[int]:
-    """The schemas under which new files were written."""
-    edits = (edit for bucket in buckets for edit in (bucket.written, bucket.compacted))
-    return {file.schema_id for edit in edits for file in edit.made_files}
-
-
-def _compacts(buckets: Iterable[BucketChanges]) -> bool:
-    return any(not bucket.compacted.is_empty for bucket in buckets)
+def _compacts(buckets: Sequence[BucketChanges]) -> bool:
+    return any(not bucket.compacted.is_empty for bucket in with_compaction(buckets))

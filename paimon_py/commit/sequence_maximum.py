@@ -22,7 +22,7 @@ def with_maximum(author: Author, part: SnapshotDelta, state: State) -> Author:
     Cost: without the property in the latest snapshot, the manifests of all live files.
     Raises: SnapshotExpiredError
     """
-    numbers = [entry.file.max_sequence for entry in part.adds]
+    numbers = [max(entry.file.max_sequence for entry in part.adds)] if part.adds else []
     known = stored_maximum(state.latest)
     if known is None:
         live = state.live_columns(EntryFilter()).max_sequence

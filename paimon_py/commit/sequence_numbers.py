@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from paimon_py.commit.changes import Bucket, BucketChanges, Changes, Edit
+from paimon_py.commit.changes import Bucket, BucketChanges, Changes, Edit, pack_buckets
 from paimon_py.commit.reassign_sequences import renumber
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.layout import POSTPONE_BUCKET
@@ -35,20 +35,27 @@ class SequenceAssignment:
         self._changes = changes
         self.current = changes
         self.moved: dict[int, int] = {}
+        self._replaced: dict[int, BucketChanges] = {}
 
     def follow(self, highest: Mapping[Bucket, int]) -> None:
         """Renumber new rows to follow these numbers. A renumbered bucket loses its compaction.
 
         Raises: what `renumber` raises; `discard` still deletes what was written before.
         """
-        for position, offset in enumerate(offsets(self._changes.buckets, highest)):
-            if offset == self.moved.get(position, 0):
-                continue
-            original = self._changes.buckets[position]
-            written = self._rewrite(self._files, original, offset)
-            self._delete(position)
-            self.moved[position] = offset
-            self._replace(position, msgspec.structs.replace(original.without_compaction(), written=written))
+        changed = False
+        try:
+            for position, offset in enumerate(offsets(self._changes.buckets, highest)):
+                if offset == self.moved.get(position, 0):
+                    continue
+                original = self._changes.buckets[position]
+                written = self._rewrite(self._files, original, offset)
+                self._delete(position)
+                self.moved[position] = offset
+                self._replaced[position] = msgspec.structs.replace(original.without_compaction(), written=written)
+                changed = True
+        finally:
+            if changed:
+                self._replace()
 
     def discard(self) -> None:
         """Delete the rewritten files; no snapshot references them."""
@@ -59,20 +66,22 @@ class SequenceAssignment:
         """Delete the writers' files that were replaced, and the results of their compactions."""
         for position in self.moved:
             bucket = self._changes.buckets[position]
-            kept = {file.name for file in self.current.buckets[position].made_files}
+            kept = {file.name for file in self._replaced[position].made_files}
             place = self._files.bucket(*bucket.place)
             place.delete([file for file in bucket.made_files if file.name not in kept])
             self._files.delete_index(bucket.compacted.made_index)
 
-    def _replace(self, position: int, bucket: BucketChanges) -> None:
-        buckets = (*self.current.buckets[:position], bucket, *self.current.buckets[position + 1 :])
-        self.current = msgspec.structs.replace(self.current, buckets=buckets)
+    def _replace(self) -> None:
+        buckets = (self._replaced.get(at, bucket) for at, bucket in enumerate(self._changes.buckets))
+        self.current = msgspec.structs.replace(self._changes, buckets=pack_buckets(buckets))
 
     def _delete(self, position: int) -> None:
         """Delete the files of an earlier rewrite of a bucket."""
+        if position not in self._replaced:
+            return
         original = self._changes.buckets[position]
         old = {file.name for file in original.made_files}
-        made = [file for file in self.current.buckets[position].written.made_files if file.name not in old]
+        made = [file for file in self._replaced[position].written.made_files if file.name not in old]
         self._files.bucket(*original.place).delete(made)
 
 

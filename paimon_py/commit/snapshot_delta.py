@@ -6,13 +6,15 @@ Source: docs/format.md §5.4, §15; Java `FileStoreCommitImpl`, `ManifestEntryCh
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from paimon_py.commit.changes import Bucket, BucketChanges, Edit
-from paimon_py.spec.data_file import DataFile, FileKind, FileSource, ManifestEntry
+from paimon_py.commit.changes import Bucket, BucketChanges, with_compaction, with_index
+from paimon_py.commit.entry_lists import Made, bucket_counts, entry_lists, pack_entries
+from paimon_py.spec.data_file import FileKind, FileSource, ManifestEntry
 from paimon_py.spec.manifest import DELETION_VECTORS, IndexEntry
+from paimon_py.spec.packed import joined
 from paimon_py.spec.postponed import WaitingOrder
 from paimon_py.spec.schema import ROW_ID
 from paimon_py.spec.snapshot import CommitKind
@@ -30,18 +32,18 @@ class SnapshotDelta(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     kind: CommitKind
-    deletes: tuple[ManifestEntry, ...] = ()
-    adds: tuple[ManifestEntry, ...] = ()
-    changelog: tuple[ManifestEntry, ...] = ()
+    deletes: Sequence[ManifestEntry] = ()
+    adds: Sequence[ManifestEntry] = ()
+    changelog: Sequence[ManifestEntry] = ()
     index: tuple[IndexEntry, ...] | None = None
     statistics: str | None = None
     waiting: WaitingOrder | None = None
     next_row_id: int | None = None
 
     @property
-    def entries(self) -> tuple[ManifestEntry, ...]:
+    def entries(self) -> Sequence[ManifestEntry]:
         """The delta in the order of its manifest."""
-        return self.deletes + self.adds
+        return joined(self.deletes, self.adds)
 
     @property
     def is_empty(self) -> bool:
@@ -56,7 +58,7 @@ class SnapshotDelta(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def buckets(self) -> frozenset[Bucket]:
         """The changed buckets."""
-        return frozenset((entry.partition, entry.bucket) for entry in self.entries + self.changelog)
+        return frozenset(place for part in (self.deletes, self.adds, self.changelog) for place in bucket_counts(part))
 
     @property
     def partitions(self) -> frozenset[bytes]:
@@ -64,34 +66,27 @@ class SnapshotDelta(msgspec.Struct, frozen=True, kw_only=True):
         return frozenset(partition for partition, _ in self.buckets)
 
 
-def write_part(buckets: Iterable[BucketChanges]) -> SnapshotDelta:
+def write_part(buckets: Sequence[BucketChanges]) -> SnapshotDelta:
     """The written part: kind APPEND, or OVERWRITE if files or rows of files are deleted."""
-    edits = [(bucket, bucket.written) for bucket in buckets]
-    kills = any(entry.index_type == DELETION_VECTORS for _, edit in edits for entry in edit.added_index)
-    deletes = any(edit.deleted for _, edit in edits)
-    return _part(CommitKind.OVERWRITE if deletes or kills else CommitKind.APPEND, edits)
+    part = _part(CommitKind.APPEND, buckets, "written")
+    added = (entry for bucket in with_index(buckets) for entry in bucket.written.added_index)
+    kills = bool(part.deletes) or any(entry.index_type == DELETION_VECTORS for entry in added)
+    return msgspec.structs.replace(part, kind=CommitKind.OVERWRITE) if kills else part
 
 
-def compact_part(buckets: Iterable[BucketChanges]) -> SnapshotDelta:
+def compact_part(buckets: Sequence[BucketChanges]) -> SnapshotDelta:
     """The compacted part; may be empty."""
-    return _part(CommitKind.COMPACT, [(bucket, bucket.compacted) for bucket in buckets])
+    if not any(not bucket.compacted.is_empty for bucket in with_compaction(buckets)):
+        return SnapshotDelta(kind=CommitKind.COMPACT)
+    return _part(CommitKind.COMPACT, buckets, "compacted")
 
 
-def _part(kind: CommitKind, edits: Sequence[tuple[BucketChanges, Edit]]) -> SnapshotDelta:
-    return SnapshotDelta(
-        kind=kind,
-        deletes=tuple(entry for bucket, edit in edits for entry in entries_of(bucket, FileKind.DELETE, edit.deleted)),
-        adds=tuple(entry for bucket, edit in edits for entry in entries_of(bucket, FileKind.ADD, edit.added)),
-        changelog=tuple(entry for bucket, edit in edits for entry in entries_of(bucket, FileKind.ADD, edit.changelog)),
-    )
-
-
-def entries_of(bucket: BucketChanges, kind: FileKind, files: Iterable[DataFile]) -> list[ManifestEntry]:
-    """The entries that add or delete files of a bucket."""
-    partition, number, count = bucket.partition, bucket.bucket, bucket.total_buckets
-    return [
-        ManifestEntry(kind=kind, partition=partition, bucket=number, total_buckets=count, file=file) for file in files
-    ]
+def _part(kind: CommitKind, buckets: Sequence[BucketChanges], edit: str) -> SnapshotDelta:
+    makers = (
+        Made(edit, FileKind.DELETE, "deleted"), Made(edit, FileKind.ADD, "added"), Made(edit, FileKind.ADD, "changelog")
+    )  # fmt: skip
+    deletes, adds, changelog = entry_lists(buckets, makers)
+    return SnapshotDelta(kind=kind, deletes=deletes, adds=adds, changelog=changelog)
 
 
 def stamp(part: SnapshotDelta, snapshot_id: int, now_millis: int) -> SnapshotDelta:
@@ -104,7 +99,7 @@ def stamp(part: SnapshotDelta, snapshot_id: int, now_millis: int) -> SnapshotDel
     if part.kind is CommitKind.COMPACT:
         return part
     adds, _ = with_growing_times(part.adds, _BEFORE_ALL, now_millis, lambda _: True)
-    return msgspec.structs.replace(part, adds=tuple(_stamp_entry(entry, snapshot_id) for entry in adds))
+    return msgspec.structs.replace(part, adds=pack_entries(_stamp_entry(entry, snapshot_id) for entry in adds))
 
 
 def track_rows(part: SnapshotDelta, snapshot_id: int, first_row_id: int, *, grouped: bool) -> SnapshotDelta:
@@ -117,33 +112,38 @@ def track_rows(part: SnapshotDelta, snapshot_id: int, first_row_id: int, *, grou
 
     Source: format.md §23; Java `FileStoreCommitImpl`, `RowTrackingCommitUtils.assignRowTracking`.
     """
-    adds = list(part.adds)
+    adds: Iterable[ManifestEntry] = part.adds
     if grouped:
-        order = {partition: number for number, partition in enumerate(dict.fromkeys(add.partition for add in adds))}
-        adds.sort(key=lambda add: order[add.partition])
-    whole, parts = first_row_id, dict[str, int]()
-    for number, entry in enumerate(adds):
-        file = entry.file
-        low = file.min_sequence or snapshot_id
-        high = snapshot_id if not file.min_sequence else file.max_sequence or snapshot_id
-        first = file.first_row_id
-        if first is None and file.source is FileSource.APPEND and ROW_ID not in (file.write_columns or ()):
-            if file.is_apart:
-                (column,) = file.write_columns or ("",)
-                first = parts.get(column, whole)
-                parts[column] = first + file.row_count
-            else:
-                whole, parts = first_row_id, {}
-                first, first_row_id = first_row_id, first_row_id + file.row_count
-            low = high = snapshot_id  # a rolling writer numbers the rows of its later files from another number on
-        file = msgspec.structs.replace(file, min_sequence=low, max_sequence=high, first_row_id=first)
-        adds[number] = msgspec.structs.replace(entry, file=file)
-    return msgspec.structs.replace(part, adds=tuple(adds), next_row_id=first_row_id)
+        order = {partition: number for number, (partition, _) in enumerate(bucket_counts(part.adds))}
+        adds = sorted(part.adds, key=lambda add: order[add.partition])
+
+    def tracked() -> Iterator[ManifestEntry]:
+        nonlocal first_row_id
+        whole, parts = first_row_id, dict[str, int]()
+        for entry in adds:
+            file = entry.file
+            low = file.min_sequence or snapshot_id
+            high = snapshot_id if not file.min_sequence else file.max_sequence or snapshot_id
+            first = file.first_row_id
+            if first is None and file.source is FileSource.APPEND and ROW_ID not in (file.write_columns or ()):
+                if file.is_apart:
+                    (column,) = file.write_columns or ("",)
+                    first = parts.get(column, whole)
+                    parts[column] = first + file.row_count
+                else:
+                    whole, parts = first_row_id, {}
+                    first, first_row_id = first_row_id, first_row_id + file.row_count
+                low = high = snapshot_id  # a rolling writer numbers the rows of its later files from another number on
+            file = msgspec.structs.replace(file, min_sequence=low, max_sequence=high, first_row_id=first)
+            yield msgspec.structs.replace(entry, file=file)
+
+    with_ids = pack_entries(tracked())
+    return msgspec.structs.replace(part, adds=with_ids, next_row_id=first_row_id)
 
 
 def with_growing_times(
-    adds: tuple[ManifestEntry, ...], after_millis: int, now_millis: int, chosen: Callable[[ManifestEntry], bool]
-) -> tuple[tuple[ManifestEntry, ...], int]:
+    adds: Sequence[ManifestEntry], after_millis: int, now_millis: int, chosen: Callable[[ManifestEntry], bool]
+) -> tuple[Sequence[ManifestEntry], int]:
     """New files; the chosen ones get creation times that grow in their order, near their original times.
 
     Args:
@@ -152,15 +152,18 @@ def with_growing_times(
 
     Returns: the entries, and the last assigned time.
     """
-    result = []
-    for entry in adds:
-        if chosen(entry):
-            made = entry.file.creation_time_millis
-            after_millis = max(after_millis + 1, min(after_millis if made is None else made, now_millis))
-            file = msgspec.structs.replace(entry.file, creation_time_millis=after_millis)
-            entry = msgspec.structs.replace(entry, file=file)
-        result.append(entry)
-    return tuple(result), after_millis
+
+    def grown() -> Iterator[ManifestEntry]:
+        nonlocal after_millis
+        for entry in adds:
+            if chosen(entry):
+                made = entry.file.creation_time_millis
+                after_millis = max(after_millis + 1, min(after_millis if made is None else made, now_millis))
+                file = msgspec.structs.replace(entry.file, creation_time_millis=after_millis)
+                entry = msgspec.structs.replace(entry, file=file)
+            yield entry
+
+    return pack_entries(grown()), after_millis
 
 
 def _stamp_entry(entry: ManifestEntry, number: int) -> ManifestEntry:
@@ -169,7 +172,7 @@ def _stamp_entry(entry: ManifestEntry, number: int) -> ManifestEntry:
 
 
 def overwrite_part(
-    adds: tuple[ManifestEntry, ...], live: Iterable[ManifestEntry], index: tuple[IndexEntry, ...] | None
+    adds: Sequence[ManifestEntry], live: Iterable[ManifestEntry], index: tuple[IndexEntry, ...] | None
 ) -> SnapshotDelta:
     """New files in place of live ones. Overwrites have no changelog."""
     deletes = tuple(msgspec.structs.replace(entry, kind=FileKind.DELETE) for entry in live)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
-from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.changes import BucketChanges, Changes, with_index
 from paimon_py.commit.concurrent_commits import joint_base
 from paimon_py.errors import CommitUnknownError, PaimonError
 from paimon_py.metadata.history import Lost, SnapshotLog
@@ -46,7 +46,7 @@ def delete_made(files: OpenTable, buckets: Iterable[BucketChanges]) -> None:
 
 def discard(files: OpenTable, changes: Changes) -> None:
     """Delete the files of changes that will never be committed and whose writers have ended, if the store allows."""
-    edits = [edit for bucket in changes.buckets for edit in (bucket.written, bucket.compacted)]
+    edits = (edit for bucket in with_index(changes.buckets) for edit in (bucket.written, bucket.compacted))
     delete_handed_index(files, changes, {entry.name for edit in edits for entry in edit.made_index})
     delete_made(files, changes.buckets)
 
@@ -74,7 +74,7 @@ def delete_handed_index(files: OpenTable, changes: Changes, own: Container[str])
 
     `own`: names of files that no later round knows.
     """
-    edits = [edit for bucket in changes.buckets for edit in (bucket.written, bucket.compacted)]
+    edits = (edit for bucket in with_index(changes.buckets) for edit in (bucket.written, bucket.compacted))
     made = [entry for edit in edits for entry in edit.made_index]
     shared = [entry for entry in made if entry.index_type == HASH and entry.name not in own]
     names = {entry.name for entry in shared}

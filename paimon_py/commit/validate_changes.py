@@ -9,7 +9,9 @@ Source: docs/decisions/0019-travelling-values.md; docs/format.md §5.3, §10.1, 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -31,6 +33,7 @@ from paimon_py.spec.engine_rules import needs_lookup
 from paimon_py.spec.layout import POSTPONE_BUCKET, check_file_name
 from paimon_py.spec.manifest import DELETION_VECTORS, HASH, IndexEntry
 from paimon_py.spec.options import Options
+from paimon_py.spec.packed import Packed
 from paimon_py.spec.schema import ROW_ID, TableSchema
 from paimon_py.spec.types import Atomic, DataType, Field
 from paimon_py.storage.store import FileMissingError
@@ -51,8 +54,11 @@ def validate_changes(files: OpenTable, changes: Changes) -> None:
     Raises:
         CorruptionError: they have such values; nothing was written.
     """
+    buckets = changes.buckets
+    known_ids = functools.cache(lambda: frozenset(files.root.schemas.ids()))
     try:
-        _check(files, changes)
+        for part in buckets.parts() if isinstance(buckets, Packed) else [buckets]:
+            _check(files, msgspec.structs.replace(changes, buckets=part), known_ids)
     except FileMissingError:
         raise
     except PaimonError as error:
@@ -64,19 +70,20 @@ def validate_changes(files: OpenTable, changes: Changes) -> None:
         ) from error
 
 
-def _check(files: OpenTable, changes: Changes) -> None:
+def _check(files: OpenTable, changes: Changes, known_ids: Callable[[], frozenset[int]]) -> None:
     schema = files.schema
+    columns = _Columns.of(schema)
     _check_partitions(schema, changes)
     made: list[DataFile] = []
     for bucket in changes.buckets:
         _check_place(schema, bucket)
         _check_changelog(schema, bucket)
         for edit in (bucket.written, bucket.compacted):
-            new = _check_edit(schema, edit)
+            new = _check_edit(schema, edit, columns)
             _check_numbers(schema, bucket, edit, new)
             made += new
         _check_index(files, bucket)
-    schema_of = _known_schemas(files, {file.schema_id for file in made})
+    schema_of = _known_schemas(files, {file.schema_id for file in made}, known_ids)
     _check_counts(schema, schema_of, changes)
     _check_keys(schema_of, made, changes)
     _check_stats(schema_of, made)
@@ -135,7 +142,23 @@ def _check_counts(schema: TableSchema, schema_of: SchemaOf, changes: Changes) ->
         _require(fits, "new rows are in {} buckets, the table has {}", bucket.total_buckets, max(counts))
 
 
-def _check_edit(schema: TableSchema, edit: Edit) -> list[DataFile]:
+class _Columns(NamedTuple):
+    """What the columns of a table allow: column files, files with parts of new rows, and columns stored separately."""
+
+    evolves: bool
+    parts: frozenset[tuple[str, ...]]
+    apart: frozenset[str]
+
+    @classmethod
+    def of(cls, schema: TableSchema) -> _Columns:
+        """Those of a schema."""
+        evolves = evolves_columns(schema)
+        apart = frozenset(field.name for field in fields_apart(schema)) if evolves else frozenset[str]()
+        rest = tuple(name for name in schema.names if name not in apart)
+        return cls(evolves, frozenset([rest, *((name,) for name in apart)]) if apart else frozenset(), apart)
+
+
+def _check_edit(schema: TableSchema, edit: Edit, columns: _Columns) -> list[DataFile]:
     """The new files of an edit, each value of which is possible by itself; moved files must be unchanged."""
     gone = {file.name: file for file in edit.deleted}
     _require(len(gone) == len(edit.deleted), "the changes delete a file twice")
@@ -145,28 +168,17 @@ def _check_edit(schema: TableSchema, edit: Edit) -> list[DataFile]:
         _require(file.level <= top, "file {} is of level {}", file.name, file.level)
         before = gone.get(file.name)
         if before is None:
-            _check_file(
-                file, ranged=evolves_columns(schema) and file.source is FileSource.COMPACT, parts=_parts_of(schema)
-            )
+            _check_file(file, ranged=columns.evolves and file.source is FileSource.COMPACT, parts=columns.parts)
             made.append(file)
         elif file != _file_after_move(before, file):
             raise CorruptionError(f"file {file.name} is not described as before")
         _check_beside(file)
-    _check_apart(schema, made)
+    _check_apart(columns.apart, made)
     return made
 
 
-def _parts_of(schema: TableSchema) -> frozenset[tuple[str, ...]]:
-    """The lists of columns that files of new rows may contain if BLOBs are stored separately."""
-    apart = {field.name for field in fields_apart(schema)} if evolves_columns(schema) else set()
-    if not apart:
-        return frozenset()
-    return frozenset([tuple(name for name in schema.names if name not in apart), *((name,) for name in apart)])
-
-
-def _check_apart(schema: TableSchema, made: Sequence[DataFile]) -> None:
+def _check_apart(names: frozenset[str], made: Sequence[DataFile]) -> None:
     """Check that files of BLOBs follow the file of their rows, and contain the same number of rows."""
-    names = {field.name for field in fields_apart(schema)} if evolves_columns(schema) else set()
     rows: dict[str, int] | None = None
     for file in made:
         if not file.is_apart and names and file.source is FileSource.APPEND:
@@ -248,11 +260,11 @@ def _check_numbers(schema: TableSchema, bucket: BucketChanges, edit: Edit, made:
 # -- rows in metadata -----------------------------------------------------------------------------------------------
 
 
-def _known_schemas(files: OpenTable, wanted: set[int]) -> SchemaOf:
+def _known_schemas(files: OpenTable, wanted: set[int], known_ids: Callable[[], frozenset[int]]) -> SchemaOf:
     schemas, own = files.root.schemas, files.schema
     unknown = wanted - {own.id}
     if unknown:
-        unknown -= set(schemas.ids())
+        unknown -= known_ids()
     _require(not unknown, "files use schema {}, which does not exist", min(unknown, default=0))
     return lambda number: own if number == own.id else schemas.get(number)
 

@@ -79,14 +79,14 @@ class DistributedWrite:
         discard_changes(self._table, written)
 
     def _changes(self, written: Sequence[Changes | bytes]) -> Changes:
-        found = [Changes.from_bytes(one) if isinstance(one, bytes) else one for one in written]
         if self._is_staged:
+            found = [Changes.from_bytes(one) if isinstance(one, bytes) else one for one in written]
             try:
                 return place_rows(self._table, found, self._overwrite)
             finally:
                 self.discard(found)
-        if found:
-            return Changes.concat(found)
+        if written:
+            return Changes.concat(Changes.from_bytes(one) if isinstance(one, bytes) else one for one in written)
         with self._table.writer(overwrite=self._overwrite is not None) as writer:
             return writer.changes()
 

@@ -14,12 +14,13 @@ from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.attempts import Attempts
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.conflicts import Conflict
+from paimon_py.commit.entry_lists import entries_of
 from paimon_py.commit.index_plan import compacted_index, index_after
 from paimon_py.commit.newer_files import require_known
 from paimon_py.commit.next_snapshot import Author
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
-from paimon_py.commit.snapshot_delta import SnapshotDelta, entries_of
+from paimon_py.commit.snapshot_delta import SnapshotDelta
 from paimon_py.commit.state import Already, State, plan
 from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.errors import CommitConflictError, OptionError, UsageError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -82,13 +83,14 @@ def _batches(blobs: Iterable[object], job: str) -> Iterator[pa.RecordBatch]:
 
 def _scan_to_spark(scan: Scan | Step, spark: SparkSession, truncate_nanos: bool) -> DataFrame:
     target, spark_schema = spark_schemas(scan.schema, spark)
-    splits = scan.splits()
-    if not splits:
+    splits = iter(scan.splits()) if isinstance(scan, Step) else scan.iter_splits()
+    first = list(itertools.islice(splits, 2))
+    if not first:
         return spark.createDataFrame([], spark_schema)
-    items = [msgspec.msgpack.encode(list(map(bytes, share))) for share in shares(spark, splits)]
+    items = map(msgspec.msgpack.encode, shares(spark, itertools.chain(first, splits)))
     frame, work = hand_out(spark, items, _ReadSplits(scan, target, truncate_nanos))
     df = map_batches(frame, work, spark_schema)
-    limit = None if isinstance(scan, Step) or len(splits) == 1 else scan.limit
+    limit = None if isinstance(scan, Step) or len(first) == 1 else scan.limit
     return df if limit is None else df.limit(limit)
 
 

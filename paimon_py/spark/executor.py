@@ -31,7 +31,7 @@ class SparkExecutor:
 
         Raises: TaskFailed: a task failed in all of Spark's attempts.
         """
-        items = [bytes(task) for task in tasks]
+        items = map(bytes, tasks)
         name = new_job()
         frame, work = hand_out(session(self._spark), items, _RunTasks(job))
         try:

@@ -1,21 +1,23 @@
 """Sends work to Spark tasks as rows: each task receives only its own bytes, and the function for all tasks stays small.
 
-If the work of all tasks together is only a few kilobytes, it is sent within the function, which avoids a shuffle.
+The bytes are compressed. If the work of all tasks together is only a few kilobytes, it is sent within the function,
+which avoids a shuffle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from paimon_py.spark.compression import compress, decompress
 from paimon_py.spark.places import places
 
 HANDED_SQL = "task int, work binary"
 WITHIN_BYTES = 64 << 10
-"""The maximum number of bytes of work that are sent within the function, to every task."""
+"""The maximum number of compressed bytes of work that are sent within the function, to every task."""
 
 Made = TypeVar("Made")
 Handle = Callable[[Iterable[bytes]], Iterator[Made]]
@@ -23,12 +25,17 @@ Handle = Callable[[Iterable[bytes]], Iterator[Made]]
 Handed = Callable[[Iterable[pa.RecordBatch]], Iterator[Made]]
 
 
-def hand_out(spark: SparkSession, items: Sequence[bytes], handle: Handle[Made]) -> tuple[DataFrame, Handed[Made]]:
-    """A DataFrame with one Spark task for each item, and the function to run on it; see `jobs.map_batches`."""
-    count = len(items)
-    if sum(map(len, items)) <= WITHIN_BYTES:
-        return spark.range(0, count, 1, count), _InlineWork(list(items), handle)
-    rows = [(place, bytearray(item)) for place, item in zip(places(count), items, strict=True)]
+def hand_out(spark: SparkSession, items: Iterable[bytes], handle: Handle[Made]) -> tuple[DataFrame, Handed[Made]]:
+    """A DataFrame with one Spark task for each item, and the function to run on it; see `jobs.map_batches`.
+
+    Memory: the compressed items; `items` are taken one by one.
+    """
+    handed = [compress(item) for item in items]
+    count = len(handed)
+    if sum(map(len, handed)) <= WITHIN_BYTES:
+        return spark.range(0, count, 1, count), _InlineWork(handed, handle)
+    rows = [(place, bytearray(item)) for place, item in zip(places(count), handed, strict=True)]
+    del handed
     return spark.createDataFrame(rows, HANDED_SQL).repartition(count, "task"), _RowWork(handle)
 
 
@@ -40,7 +47,8 @@ class _InlineWork(Generic[Made]):
         self.handle = handle
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Made]:
-        yield from self.handle(self.items[number.as_py()] for batch in batches for number in batch.column(0))
+        numbers = (number.as_py() for batch in batches for number in batch.column(0))
+        yield from self.handle(decompress(self.items[number]) for number in numbers)
 
 
 class _RowWork(Generic[Made]):
@@ -50,4 +58,4 @@ class _RowWork(Generic[Made]):
         self.handle = handle
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Made]:
-        yield from self.handle(item.as_py() for batch in batches for item in batch.column(1))
+        yield from self.handle(decompress(item.as_py()) for batch in batches for item in batch.column(1))

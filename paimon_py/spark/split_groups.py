@@ -5,14 +5,18 @@ Source: Spark `FilePartition.maxSplitBytes`, `FilePartition.getFilePartitions`; 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import itertools
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from paimon_py.distributed import parse_size
 from paimon_py.env import usable_cores
+from paimon_py.spark.compression import compress, decompress
 from paimon_py.spark.session import shuffle_tasks
 
 if TYPE_CHECKING:
@@ -22,36 +26,56 @@ _TASK_BYTES = "spark.sql.files.maxPartitionBytes"
 _OPEN_BYTES = "spark.sql.files.openCostInBytes"
 _OPENING, _LIMIT = 4 << 20, 128 << 20
 """Spark's default values."""
+_BLOCK = 512
+_BLOCKS = msgspec.msgpack.Decoder(list[bytes])
 _TASKS_MIN = ("spark.sql.files.minPartitionNum", "spark.sql.leafNodeDefaultParallelism")
 
+One = TypeVar("One")
 
-def shares(spark: SparkSession, splits: Sequence[Split]) -> list[list[Split]]:
-    """The splits of each task, in their order."""
+
+def shares(spark: SparkSession, splits: Iterable[Split]) -> Iterator[list[bytes]]:
+    """The splits of each task as bytes, in their order. Cost, memory: as `_share`"""
     opening, limit = _bytes(spark, _OPEN_BYTES, _OPENING), _bytes(spark, _TASK_BYTES, _LIMIT)
     return _share(splits, opening, limit, _tasks_min(spark))
 
 
-def shares_of_source(splits: Sequence[Split]) -> list[list[Split]]:
+def shares_of_source(splits: Iterable[Split]) -> Iterator[list[bytes]]:
     """The same in a process next to the driver, without Spark's settings: by its defaults, for the cores here."""
     return _share(splits, _OPENING, _LIMIT, usable_cores())
 
 
-def _share(splits: Sequence[Split], opening: int, limit: int, tasks_min: int) -> list[list[Split]]:
-    sizes = [split.size_bytes + len(split.files) * opening for split in splits]
-    return share_splits(splits, sizes, min(limit, max(opening, sum(sizes) // tasks_min)))
+def _share(splits: Iterable[Split], opening: int, limit: int, tasks_min: int) -> Iterator[list[bytes]]:
+    """The shares, which depend on the sizes of all splits: only their compressed bytes are kept until these are known.
+
+    Memory: about 150 bytes for each split of one file, whose object has 1,400.
+    """
+    sizes = array("q")
+    blocks: list[bytes] = []
+    loose: list[bytes] = []
+    for split in splits:
+        sizes.append(split.size_bytes + len(split.files) * opening)
+        loose.append(bytes(split))
+        if len(loose) == _BLOCK:
+            blocks.append(compress(msgspec.msgpack.encode(loose)))
+            loose = []
+    kept = itertools.chain((one for block in blocks for one in _BLOCKS.decode(decompress(block))), loose)
+    return share_splits(kept, sizes, min(limit, max(opening, sum(sizes) // tasks_min)))
 
 
-def share_splits(splits: Sequence[Split], sizes: Sequence[int], limit: int) -> list[list[Split]]:
+def share_splits(splits: Iterable[One], sizes: Iterable[int], limit: int) -> Iterator[list[One]]:
     """Groups of neighbouring splits up to a size. Pure."""
-    found: list[list[Split]] = []
+    group: list[One] = []
     room = 0
     for split, size in zip(splits, sizes, strict=True):
-        if not found or size > room:
-            found.append([])
+        if group and size > room:
+            yield group
+            group = []
+        if not group:
             room = limit
-        found[-1].append(split)
+        group.append(split)
         room -= size
-    return found
+    if group:
+        yield group
 
 
 def _bytes(spark: SparkSession, name: str, otherwise: int) -> int:

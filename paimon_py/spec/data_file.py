@@ -31,7 +31,7 @@ class FileSource(enum.IntEnum):
     COMPACT = 1
 
 
-class Stats(msgspec.Struct, frozen=True):
+class Stats(msgspec.Struct, frozen=True, gc=False):
     """Bounds of some columns: two serialized BinaryRows (arity prefix included) and a null count per column.
 
     A null bound means unknown; `null_counts` may hold None for unknown.
@@ -45,7 +45,7 @@ class Stats(msgspec.Struct, frozen=True):
 EMPTY_STATS = Stats()
 
 
-class DataFile(msgspec.Struct, frozen=True, kw_only=True):
+class DataFile(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A Parquet, ORC or Avro file of one partition and bucket.
 
     `min_key`, `max_key`: serialized BinaryRows of the trimmed primary key (EMPTY_ROW in append tables).
@@ -101,7 +101,7 @@ def anchor_of(files: Sequence[DataFile]) -> DataFile:
     return min(whole, key=lambda file: (file.max_sequence, file.name))
 
 
-class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
+class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """ADD or DELETE of one data file. `partition` is a serialized BinaryRow; `total_buckets` −1 without buckets."""
 
     kind: FileKind

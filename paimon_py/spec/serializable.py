@@ -1,6 +1,7 @@
 """Values that are sent between processes as bytes with a checksum: changes, splits, compaction tasks.
 
 Each value is preceded by an envelope: its kind and version, its length, and a CRC-32 over all of these and the value.
+Long values of kinds of which very many are collected in one process are compressed.
 Accidental damage is detected; forged bytes are not, since a checksum is not a signature.
 
 Source: docs/decisions/0019-travelling-values.md.
@@ -14,13 +15,18 @@ import zlib
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
+import zstandard
 
 from paimon_py.errors import CorruptionError, UsageError
+from paimon_py.spec.packed import encode_packed
 
 _HEAD = re.compile(rb"paimon-([a-z]{1,20})-(\d{1,9}):")
 _SEAL = struct.Struct(">QI")
 
-_INNER = frozenset(("again", "called", "edition", "inner", "kind"))
+_COMPRESSED_FROM = 4096
+_WHOLE_MAX = 64 << 20
+_RATIO_MAX = 1000
+_INNER = frozenset(("again", "called", "compresses", "edition", "inner", "kind"))
 
 Value = TypeVar("Value", bound="Serializable")
 
@@ -33,6 +39,7 @@ class Serializable(msgspec.Struct, frozen=True):
         edition: the version of the encoding; other versions are refused.
         called: the name of such a value in messages.
         again: how to get a new value of this kind, for messages.
+        compresses: whether long values are compressed.
         inner: fields and methods that are hidden from completion, since only paimon_py needs them.
     """
 
@@ -40,13 +47,17 @@ class Serializable(msgspec.Struct, frozen=True):
     edition: ClassVar[int]
     called: ClassVar[str]
     again: ClassVar[str]
+    compresses: ClassVar[bool] = False
     inner: ClassVar[frozenset[str]] = frozenset()
 
     def __dir__(self) -> list[str]:
         return [name for name in object.__dir__(self) if name not in _INNER and name not in self.inner]
 
     def __bytes__(self) -> bytes:
-        head, body = f"paimon-{self.kind}-{self.edition}:".encode(), msgspec.msgpack.encode(self)
+        head = f"paimon-{self.kind}-{self.edition}:".encode()
+        body = msgspec.msgpack.encode(self, enc_hook=encode_packed)
+        if self.compresses and len(body) >= _COMPRESSED_FROM:
+            body = zstandard.ZstdCompressor(level=1).compress(body)
         return b"".join((head, _SEAL.pack(len(body), _checksum(head, body)), body))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -89,14 +100,27 @@ class Serializable(msgspec.Struct, frozen=True):
                 f"over again, or {cls.again} again"
             )
         try:
-            return msgspec.msgpack.decode(body, type=cls)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            return msgspec.msgpack.decode(_decompress(body) if cls.compresses else body, type=cls)
+        except (zstandard.ZstdError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise CorruptionError(f"these bytes are not {cls.called}: {error}") from error
 
 
 def _brought_back(kind: type[Value], data: bytes) -> Value:
     """The function that pickles call: a module function, which cloudpickle refers to by name."""
     return kind.from_bytes(data)
+
+
+def _decompress(body: bytes) -> bytes:
+    """The value in its encoding, whether or not it is compressed.
+
+    Raises: ZstdError if it is broken, or longer than any value that compresses to these bytes.
+    """
+    if not body.startswith(zstandard.FRAME_HEADER):
+        return body
+    size = zstandard.frame_content_size(body)
+    if not 0 <= size <= max(_WHOLE_MAX, _RATIO_MAX * len(body)):
+        raise zstandard.ZstdError(f"{len(body)} bytes would become {size}")
+    return zstandard.ZstdDecompressor().decompress(body)
 
 
 def _checksum(head: bytes, body: bytes) -> int:

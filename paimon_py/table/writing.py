@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
 
-from paimon_py.arguments import as_list, check_progress
+from paimon_py.arguments import as_items, check_progress
 from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit import uncommitted as uncommitted_files
-from paimon_py.commit.changes import Changes
+from paimon_py.commit.changes import Changes, with_compaction
 from paimon_py.commit.commit import commit, committed_before
 from paimon_py.commit.overwrite import overwrite_of
 from paimon_py.commit.request import CommitRequest
@@ -165,9 +165,9 @@ def publish(
         check_files=True,
     )  # fmt: skip
     given = _join(changes)
-    compacts_only = request.overwrite is None and any(bucket.compacted.deleted for bucket in given.buckets)
     writes = any(bucket.written.added or bucket.written.deleted for bucket in given.buckets)
-    (check_compactable if compacts_only and not writes else check_writable)(table.schema)
+    compacts = not writes and any(bucket.compacted.deleted for bucket in with_compaction(given.buckets))
+    (check_compactable if compacts and request.overwrite is None else check_writable)(table.schema)
     warn_of_idle_options(table.root, table.schema.options)
     result = commit(table, given, request)
     return run_auto_maintenance(table, result, of_batch=writes and label.identifier is None)
@@ -218,13 +218,17 @@ def _join(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
 
     Raises: UsageError for anything else.
     """
+    if isinstance(changes, Changes):
+        return changes
     asked = "commit takes what writer.changes() returns, its bytes, or a list of these"
-    parts: list[Changes] = []
-    for part in [changes] if isinstance(changes, (Changes, bytes)) else as_list(asked, changes):
-        if not isinstance(part, (Changes, bytes)):
-            raise UsageError(f"{asked}, not {part!r}")
-        parts.append(Changes.from_bytes(part) if isinstance(part, bytes) else part)
-    return Changes.concat(parts)
+
+    def decode() -> Iterator[Changes]:
+        for part in [changes] if isinstance(changes, bytes) else as_items(asked, changes):
+            if not isinstance(part, (Changes, bytes)):
+                raise UsageError(f"{asked}, not {part!r}")
+            yield Changes.from_bytes(part) if isinstance(part, bytes) else part
+
+    return Changes.concat(decode())
 
 
 def _publish(

@@ -22,9 +22,12 @@ from unit.commit.support import (
     unaware,
 )
 
-from paimon_py.commit.changes import Edit
+from paimon_py.commit import drafts
+from paimon_py.commit.changes import Changes, Edit
 from paimon_py.commit.commit import DynamicOverwrite
 from paimon_py.errors import CommitConflictError, CommitUnknownError
+from paimon_py.spec import packed as packing
+from paimon_py.spec.packed import Packed
 from paimon_py.testing.fault_store import MODES, for_each_fault
 
 
@@ -259,3 +262,46 @@ def test_a_repeated_identifier_survives_faults_too():
             assert outcome.result.already_committed
 
     assert for_each_fault(build().copy, operation, is_right) >= 3 * (len(MODES) - 1)
+
+
+@pytest.mark.parametrize(("name", "modes"), [
+    ("append", ("after", "lost")), *(pytest.param(name, MODES, marks=pytest.mark.full) for name in ("append", "keyed", "compacted")),
+])  # fmt: skip
+def test_a_commit_of_packed_changes_in_several_manifests_survives_a_fault_at_every_call(name, modes, monkeypatch):
+    """What commits of very many files do: the changes are packed, and their entries fill several manifests."""
+    monkeypatch.setattr(packing, "PART_WEIGHT", 1)
+    monkeypatch.setattr(drafts, "_ENTRIES_PER_MANIFEST", 2)
+    case = PACKED_CASES[name]()
+    assert isinstance(case.changes.buckets, Packed)
+
+    def operation(store):
+        return do_commit(root_on(store, "mine"), case.schema, case.changes, **case.request)
+
+    before = built(case)
+    assert for_each_fault(before.copy, operation, check(case, before), modes=modes) >= 15 * (len(modes) - 1)
+
+
+def packed_changes(*buckets, base):
+    return Changes.concat(changes_of(bucket, base=base) for bucket in buckets)
+
+
+def packed_append():
+    new = [data_file(name) for name in ("mine", "mine2", "mine3", "mine4", "mine5")]
+    changes = packed_changes(*map(unaware, new), base=1)
+    return Case(schema=APPEND, before=[one("a")], changes=changes, new={"mine"})
+
+
+def packed_upsert():
+    new = [bucket_changes(data_file(name, sequences=(0, 4))) for name in ("mine", "mine2", "mine3")]
+    before = [one("a", make=bucket_changes, sequences=(0, 9))]
+    return Case(schema=KEYED, before=before, changes=packed_changes(*new, base=None), new={renumbered("mine", 10)})
+
+
+def packed_write_and_compaction():
+    case = CASES["write and compact"]
+    (bucket,) = case.changes.buckets
+    parts = [bucket, bucket_changes(data_file("mine2", sequences=(2, 2), **KEYS))]
+    return msgspec.structs.replace(case, changes=packed_changes(*parts, base=1))
+
+
+PACKED_CASES = {"append": packed_append, "keyed": packed_upsert, "compacted": packed_write_and_compaction}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 pytest.importorskip("pyspark")
@@ -13,6 +15,7 @@ import paimon_py  # noqa: E402
 from paimon_py import Catalog, Schema  # noqa: E402
 from paimon_py.executors import SparkExecutor  # noqa: E402
 from paimon_py.spark import handing, jobs  # noqa: E402
+from paimon_py.spark.compression import decompress  # noqa: E402
 from paimon_py.testing.executor_suite import ExecutorSuite  # noqa: E402
 
 pytestmark = MARKS
@@ -42,10 +45,10 @@ class TestWorkBesideTheFunction(ExecutorSuite):
 
 
 def test_items_come_to_a_task_each_and_the_function_stays_small(spark):
-    items = [b"%06d" % number * 1000 for number in range(13)]
+    items = [random.Random(number).randbytes(6000) for number in range(13)]
     frame, _ = handing.hand_out(spark, items, list)
     found = frame.rdd.mapPartitions(lambda rows: [[bytes(row.work) for row in rows]]).collect()
-    assert [one for (one,) in found] == items
+    assert [decompress(one) for (one,) in found] == items
 
 
 @pytest.mark.parametrize("within", [0, 1 << 20])

@@ -16,9 +16,12 @@ pytest.importorskip("pyspark", reason="the Spark adapter needs pyspark")
 pytestmark = pytest.mark.spark
 
 from paimon_py.codec.binary_row.hash import hash_row, hash_words  # noqa: E402
+from paimon_py.scan.split import Section, Split  # noqa: E402
+from paimon_py.spark import split_groups  # noqa: E402
 from paimon_py.spark.places import places  # noqa: E402
 from paimon_py.spark.shuffle import Parcels, open_parcels, work_parcel  # noqa: E402
 from paimon_py.spark.split_groups import share_splits  # noqa: E402
+from paimon_py.spec.data_file import DataFile  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,9 +58,9 @@ def test_spark_hands_over_at_most_some_megabytes_of_parcels_at_once():
 
 
 def test_small_splits_share_a_task_and_large_ones_do_not():
-    assert share_splits(["a", "b", "c", "d"], [4, 4, 4, 4], 9) == [["a", "b"], ["c", "d"]]
-    assert share_splits(["a", "b", "c"], [20, 1, 20], 9) == [["a"], ["b"], ["c"]]
-    assert share_splits([], [], 9) == []
+    assert list(share_splits(["a", "b", "c", "d"], [4, 4, 4, 4], 9)) == [["a", "b"], ["c", "d"]]
+    assert list(share_splits(["a", "b", "c"], [20, 1, 20], 9)) == [["a"], ["b"], ["c"]]
+    assert list(share_splits([], [], 9)) == []
 
 
 def test_other_work_travels_among_parcels_in_its_order():
@@ -97,3 +100,21 @@ def test_what_a_task_is_handed_does_not_grow_with_their_number(capsys):
         flat = max(growth.size_bytes) / min(growth.size_bytes)
         assert (flat < 1.01) is (growth.way == "rows"), growth
     assert "compact, rows" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("count", "limit"), [(0, 50), (1, 50), (3000, 50), (3000, 1)])
+def test_shares_of_compressed_splits_are_those_of_the_splits(count, limit):
+    """Against the plain way: all splits at hand, and then grouped."""
+    splits = [one_split(number, 1 + number * 7919 % 23) for number in range(count)]
+    sizes = [split.size_bytes + 3 for split in splits]
+    want = list(share_splits(map(bytes, splits), sizes, min(limit, max(3, sum(sizes) // 2))))
+    assert list(split_groups._share(iter(splits), 3, limit, 2)) == want
+    assert [Split.from_bytes(one) for share in want for one in share] == splits
+
+
+def one_split(number, size):
+    file = DataFile(
+        name=f"data-{number}.parquet", size_bytes=size, row_count=1, min_sequence=0, max_sequence=0, schema_id=0, level=0
+    )
+    sections = (Section(runs=((file,),), raw=True),)
+    return Split(snapshot_id=4, schema_id=0, partition=bytes(12), bucket=0, total_buckets=1, sections=sections)

@@ -298,7 +298,7 @@ def test_a_wrong_watermark_is_refused_before_anything_is_written(keyed, watermar
         ([1], UsageError, "writer.changes()"), ({"a": 1}, UsageError, "writer.changes()"),
         ([], UsageError, "at least one"), (iter(()), UsageError, "at least one"),
         (b"", CorruptionError, "not changes"), (b"junk", CorruptionError, "not changes"),
-        (b"paimon-changes-5:", CorruptionError, "cut off"), (b"paimon-changes-3:x", CorruptionError, "version 3"),
+        (b"paimon-changes-6:", CorruptionError, "cut off"), (b"paimon-changes-3:x", CorruptionError, "version 3"),
         (b"paimon-split-7:", UsageError, "begin with 'paimon-split'"),
     ],
 )  # fmt: skip

@@ -305,6 +305,10 @@ def write_long(value: int) -> bytes:
     value = value << 1 if value >= 0 else ~(value << 1)
     if value < 128:
         return _SHORT[value]
+    if value < 16_384:
+        return bytes((value & 127 | 128, value >> 7))
+    if value < 2_097_152:
+        return bytes((value & 127 | 128, value >> 7 & 127 | 128, value >> 14))
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)

@@ -134,14 +134,17 @@ def encode_entry(entry: ManifestEntry) -> bytes:
 
 def encode_stats(stats: Stats) -> list[bytes]:
     """The pieces of an Avro stats record."""
-    counts = stats.null_counts
+    return [*_with_size(stats.min_values), *_with_size(stats.max_values), _null_counts(stats.null_counts)]
+
+
+@functools.lru_cache(maxsize=1024)
+def _null_counts(counts: tuple[int | None, ...] | None) -> bytes:
+    """Many files have the same counts: cached."""
     if counts is None:
-        tail = b"\x00"
-    elif not counts:
-        tail = b"\x02\x00"
-    else:
-        tail = b"\x02" + _long(len(counts)) + b"".join(map(_nullable_long, counts)) + b"\x00"
-    return [*_with_size(stats.min_values), *_with_size(stats.max_values), tail]
+        return b"\x00"
+    if not counts:
+        return b"\x02\x00"
+    return b"\x02" + _long(len(counts)) + b"".join(map(_nullable_long, counts)) + b"\x00"
 
 
 def _with_size(raw: bytes) -> tuple[bytes, bytes]:

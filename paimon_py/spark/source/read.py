@@ -47,8 +47,10 @@ def plan(options: Mapping[str, str], wanted: st.StructType) -> tuple[list[list[b
     source = read_from(asked)
     names = projection(_scan(source, asked, asked.columns).schema, wanted)
     scan = _scan(source, asked, names)
-    shares = [[split] for split in scan.splits()] if isinstance(scan, MadeScan) else shares_of_source(scan.splits())
-    tasks = [[bytes(split) for split in share] for share in shares]
+    if isinstance(scan, MadeScan):
+        tasks = [[bytes(split)] for split in scan.splits()]
+    else:
+        tasks = list(shares_of_source(scan.iter_splits()))
     return tasks, ReadSplits(scan, wanted, asked.flag(TRUNCATE))
 
 

@@ -80,7 +80,7 @@ class Query:
         """The parts of a batch for tasks: the function that reads, and its splits."""
         splits = self._batches.between(_offset(start), _offset(end))
         read = wrap_for_executor(self._read)
-        return [(read, list(map(bytes, share))) for share in shares_of_source(splits)]
+        return [(read, share) for share in shares_of_source(splits)]
 
     def on_done(self, end: Json) -> None:
         """Record in the consumer that a batch is done."""

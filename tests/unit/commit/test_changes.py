@@ -27,7 +27,7 @@ def test_bytes_bring_back_an_equal_value():
     assert isinstance(bytes(value), bytes)
 
 
-@pytest.mark.parametrize("junk", [b"", b"x", b"paimon-changes-5:", b"paimon-changes-4:\x80", b"paimon-changes-3:\x80"])
+@pytest.mark.parametrize("junk", [b"", b"x", b"paimon-changes-6:", b"paimon-changes-4:\x80", b"paimon-changes-3:\x80"])
 def test_other_bytes_are_refused(junk):
     with pytest.raises(CorruptionError):
         Changes.from_bytes(junk)

@@ -7,7 +7,8 @@ import pytest
 from paimon_py.commit.changes import BucketChanges, Edit
 from paimon_py.commit.column_files import column_conflict
 from paimon_py.commit.compaction_fit import fit_compactions
-from paimon_py.commit.snapshot_delta import entries_of, write_part
+from paimon_py.commit.entry_lists import entries_of
+from paimon_py.commit.snapshot_delta import write_part
 from paimon_py.spec.data_file import DataFile, FileKind
 from paimon_py.spec.manifest import GlobalIndex, IndexEntry
 from paimon_py.spec.new_schema import Schema, TableSpec, new_table_schema

@@ -1,0 +1,131 @@
+"""The manifest entries of a commit as lists: tuples, or made from packed changes each time they are read.
+
+What a commit asks about all entries is counted once, when the lists are made.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, overload
+
+from paimon_py.commit.changes import Bucket, BucketChanges
+from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry
+from paimon_py.spec.packed import Kind, Packed, packed
+
+
+class Made(NamedTuple):
+    """Which entries to make of the changes of a bucket: the edit and its list of files by their names, and the kind."""
+
+    edit: str
+    kind: FileKind
+    files: str
+
+    def of(self, bucket: BucketChanges) -> list[ManifestEntry]:
+        """The entries of a bucket."""
+        return entries_of(bucket, self.kind, getattr(getattr(bucket, self.edit), self.files))
+
+
+class _Counts(NamedTuple):
+    """What is known about a list: its length, its rows, and for each bucket the numbers of buckets in its entries."""
+
+    entries: int
+    rows: int
+    buckets: dict[Bucket, tuple[int, ...]]
+
+
+class MadeEntries(Sequence[ManifestEntry]):
+    """Entries that are made from packed changes whenever they are read, so that few exist at a time."""
+
+    def __init__(self, buckets: Packed[BucketChanges], made: Made, counts: _Counts) -> None:
+        self._buckets = buckets
+        self._made = made
+        self.counts = counts
+
+    def __len__(self) -> int:
+        return self.counts.entries
+
+    def __iter__(self) -> Iterator[ManifestEntry]:
+        for bucket in self._buckets:
+            yield from self._made.of(bucket)
+
+    @overload
+    def __getitem__(self, at: int) -> ManifestEntry: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[ManifestEntry, ...]: ...
+    def __getitem__(self, at: int | slice) -> ManifestEntry | tuple[ManifestEntry, ...]:
+        if isinstance(at, slice):
+            return tuple(self)[at]
+        if not -len(self) <= at < len(self):
+            raise IndexError(at)
+        return next(itertools.islice(self, at % len(self), None))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, MadeEntries) and self._buckets is other._buckets and self._made == other._made:
+            return True
+        if not isinstance(other, (tuple, MadeEntries)):
+            return NotImplemented
+        return len(self) == len(other) and all(one == two for one, two in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+
+def entry_lists(buckets: Sequence[BucketChanges], makers: Sequence[Made]) -> list[Sequence[ManifestEntry]]:
+    """The entries of changes, one list for each of `makers`, in order: tuples, unless the changes are packed.
+
+    Cost: packed changes are decoded once here, and again whenever a list is read.
+    """
+    if not isinstance(buckets, Packed):
+        return [tuple(entry for bucket in buckets for entry in made.of(bucket)) for made in makers]
+    counts: list[tuple[list[int], dict[Bucket, tuple[int, ...]]]] = [([0, 0], {}) for _ in makers]
+    for bucket in buckets:
+        for made, (sums, numbers) in zip(makers, counts, strict=True):
+            entries = made.of(bucket)
+            if entries:
+                sums[0] += len(entries)
+                sums[1] += sum(entry.file.row_count for entry in entries)
+                _note(numbers, bucket.place, bucket.total_buckets)
+    return [
+        MadeEntries(buckets, made, _Counts(sums[0], sums[1], numbers)) if sums[0] else ()
+        for made, (sums, numbers) in zip(makers, counts, strict=True)
+    ]
+
+
+def row_count(entries: Sequence[ManifestEntry]) -> int:
+    """The rows in the files of entries."""
+    if isinstance(entries, MadeEntries):
+        return entries.counts.rows
+    return sum(entry.file.row_count for entry in entries)
+
+
+def bucket_counts(entries: Sequence[ManifestEntry]) -> dict[Bucket, tuple[int, ...]]:
+    """For each bucket of entries, in the order in which they first occur: the numbers of buckets that they name."""
+    if isinstance(entries, MadeEntries):
+        return entries.counts.buckets
+    found: dict[Bucket, tuple[int, ...]] = {}
+    for entry in entries:
+        _note(found, (entry.partition, entry.bucket), entry.total_buckets)
+    return found
+
+
+def pack_entries(entries: Iterable[ManifestEntry]) -> Sequence[ManifestEntry]:
+    """Entries as a list, packed if they are very many."""
+    return packed(entries, _ENTRIES)
+
+
+def entries_of(bucket: BucketChanges, kind: FileKind, files: Iterable[DataFile]) -> list[ManifestEntry]:
+    """The entries that add or delete files of a bucket."""
+    partition, number, count = bucket.partition, bucket.bucket, bucket.total_buckets
+    return [
+        ManifestEntry(kind=kind, partition=partition, bucket=number, total_buckets=count, file=file) for file in files
+    ]
+
+
+def _note(found: dict[Bucket, tuple[int, ...]], place: Bucket, count: int) -> None:
+    known = found.get(place, ())
+    if count not in known:
+        found[place] = (*known, count)
+
+
+_ENTRIES = Kind(ManifestEntry, lambda _: 1, lambda _: frozenset())
