@@ -47,8 +47,10 @@ class VersionCleanup:
 
     def delete_old(
         self, found: FoundVersions, version: IcebergVersion, replaced: IcebergVersion | None = None
-    ) -> None:
+    ) -> bool:
         """Delete the versions that do not stay beside a version, and what only they and those above it name.
+
+        Returns: whether there was anything to delete.
 
         Args:
             found: what was there before the version was written.
@@ -74,6 +76,7 @@ class VersionCleanup:
         if RETIRE_MARK in found.names:
             names.append(RETIRE_MARK)
         self._directory.delete(names)
+        return bool(names)
 
     def _lone_names(self, staying: Sequence[Sequence[IcebergSnapshot]], gone: Sequence[IcebergSnapshot]) -> list[str]:
         """The names of the files of snapshots that go which those of the versions that stay do not name."""

@@ -41,6 +41,13 @@ class TableHistory:
         snapshot = self._root.snapshots.find(version.number)
         return snapshot is not None and version.is_of(snapshot)
 
+    def find(self, found: FoundVersions, snapshot: Snapshot) -> IcebergVersion | None:
+        """The version that was made for a snapshot of the table at its current path, if it is among those found."""
+        version = found.get(snapshot.id)
+        if version is None or not version.is_of(snapshot) or not version.lies_at(self._root.path):
+            return None
+        return version
+
     def shows_number(self, number: int) -> bool:
         """Whether there is a version with a number, of this table and its history. Cost: two gets."""
         try:
@@ -52,3 +59,9 @@ class TableHistory:
         """The newest of the versions above a number that is one of this history. Cost: two gets for each one asked."""
         numbers = (number for number in reversed(found.numbers) if number > above)
         return next((version for number in numbers if (version := found.get(number)) and self.shows(version)), None)
+
+    def newest_now(self) -> tuple[IcebergVersion, Snapshot] | None:
+        """The newest version of this history as its file is now, and its snapshot. Cost: one list and three gets."""
+        version = self.newest(FoundVersions(self._directory))
+        snapshot = None if version is None else self._root.snapshots.find(version.number)
+        return None if version is None or snapshot is None else (version, snapshot)

@@ -67,6 +67,10 @@ class IcebergVersion(msgspec.Struct, frozen=True):
         found = self.value.get("next-row-id")
         return None if found is None else int(found)
 
+    def list_names(self) -> set[str]:
+        """The names of the manifest lists of all snapshots."""
+        return {one["manifest-list"].rpartition("/")[2] for one in self.snapshots}
+
     def find(self, snapshot_id: object) -> IcebergSnapshot | None:
         """The snapshot with an id."""
         return next((one for one in self.snapshots if one["snapshot-id"] == snapshot_id), None)
@@ -177,6 +181,14 @@ def refs_of(snapshots: Sequence[IcebergSnapshot], current: int, tags: Sequence[T
         if there is not None and tag.name != MAIN_REF and stands_for(there, tag.snapshot):
             refs[tag.name] = {"snapshot-id": tag.snapshot.id, "type": "tag", "max-ref-age-ms": _FOR_EVER}
     return refs
+
+
+def with_tags(version: IcebergVersion, tags: Sequence[Tag]) -> IcebergVersion:
+    """A version with the refs of these tags; the same object if it has them."""
+    refs = refs_of(version.snapshots, version.number, tags)
+    if refs == version.value.get("refs"):
+        return version
+    return IcebergVersion(version.number, {**version.value, "refs": refs})
 
 
 def plain_path(path: str) -> str:

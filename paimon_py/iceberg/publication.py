@@ -32,7 +32,7 @@ from paimon_py.iceberg.directory import IcebergDirectory
 from paimon_py.iceberg.expiry import find_expired
 from paimon_py.iceberg.found_versions import FoundVersions
 from paimon_py.iceberg.history import TableHistory
-from paimon_py.iceberg.metadata import IcebergSnapshot, IcebergVersion, refs_of, stands_for
+from paimon_py.iceberg.metadata import IcebergSnapshot, IcebergVersion, refs_of, stands_for, with_tags
 from paimon_py.iceberg.versions import VersionMaker, WholeVersion
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.iceberg import iceberg_directory, iceberg_options
@@ -95,8 +95,8 @@ class IcebergPublisher:
             newer = self._history.newest(found, above=snapshot.id)
             if newer is not None:
                 return self._result(newer.number, "there")
-            there = found.get(snapshot.id)
-            if there is not None and there.is_of(snapshot) and there.lies_at(self._root.path):
+            there = self._history.find(found, snapshot)
+            if there is not None:
                 self._finish(found, snapshot, there)
                 return self._result(snapshot.id, "there")
             done = self._publish(found, snapshot, may_begin=is_last_attempt)
@@ -138,10 +138,12 @@ class IcebergPublisher:
                     break
                 self.publish(latest)
                 continue
-            refs = refs_of(version.snapshots, latest.id, self._root.tags.list())
-            if refs != version.value.get("refs"):
-                version = self._replace(IcebergVersion(latest.id, {**version.value, "refs": refs}))
-            self._update_catalog(version, latest)
+            renewed = with_tags(version, self._root.tags.list())
+            if renewed is not version:
+                renewed = self._replace(renewed)
+            self._update_catalog(renewed, latest)
+            if not self._history.is_latest(latest):
+                self._catch_up_with_others(latest)
             break
         said, self._said = self._said, ()
         return said
@@ -160,10 +162,9 @@ class IcebergPublisher:
             if latest is None:
                 return None
             found = FoundVersions(self.directory)
-            there = found.get(latest.id)
-            is_here = there is not None and there.is_of(latest) and there.lies_at(self._root.path)
-            made: Literal["there", "restored"] = "there" if is_here else "restored"
-            if there is not None and is_here and there.current and self._is_whole(there.current):
+            there = self._history.find(found, latest)
+            made: Literal["there", "restored"] = "there"
+            if there is not None and there.current and self._is_whole(there.current):
                 version: IcebergVersion | None = self._without_gone(found, latest, there)
             else:
                 version, made = self._restore(found, latest), "restored"
@@ -188,7 +189,7 @@ class IcebergPublisher:
             if not may_begin and FoundVersions(self.directory).numbers != found.numbers:
                 return None
             return self._begin(found, snapshot)
-        there = found.get(snapshot.id) if snapshot.id in found.numbers else None
+        there = found.get(snapshot.id)
         notes = _notes_on(there, self.directory.version_path(snapshot.id))
         self._finish(found, snapshot, version, replaced=there)
         return self._result(snapshot.id, "next", notes)
@@ -213,7 +214,7 @@ class IcebergPublisher:
     def _begin(self, found: FoundVersions, snapshot: Snapshot) -> PublishedVersion:
         """Make a version from what the table says. Readers keep the uuid where the version goes on from another one."""
         is_taken = snapshot.id in found.numbers
-        there = found.get(snapshot.id) if is_taken else None
+        there = found.get(snapshot.id)
         newest = found.newest() if is_taken or found.get(snapshot.id - 1) is not None else None
         keeps = newest is not None and newest.format_version == self._options.format_version and snapshot.id > 1
         uuid = newest.uuid if newest is not None and keeps else self._root.env.ids.uuid()
@@ -249,17 +250,25 @@ class IcebergPublisher:
             if version.format_version != self._options.format_version or not version.lies_at(self._root.path):
                 continue
             if self._is_whole(there):
-                value = _cut(version, snapshot, self._table, self._root.tags.list(), found.names)
-                return IcebergVersion(snapshot.id, value)
+                return self._cut(version, snapshot, found)
         return None
 
     def _without_gone(self, found: FoundVersions, snapshot: Snapshot, there: IcebergVersion) -> IcebergVersion:
         """A version that is there, with the tags of now and without the snapshots whose files are gone."""
-        names, tags = {one["manifest-list"].rpartition("/")[2] for one in there.snapshots}, self._root.tags.list()
-        if not names.issubset(found.names):
-            return IcebergVersion(there.number, _cut(there, snapshot, self._table, tags, found.names))
-        refs = refs_of(there.snapshots, snapshot.id, tags)
-        return there if refs == there.value.get("refs") else IcebergVersion(there.number, {**there.value, "refs": refs})
+        if not there.list_names().issubset(found.names):
+            return self._cut(there, snapshot, found)
+        return with_tags(there, self._root.tags.list())
+
+    def _cut(self, version: IcebergVersion, latest: Snapshot, found: FoundVersions) -> IcebergVersion:
+        """The version of a snapshot, made of a version without the snapshots after it and those whose files are gone.
+
+        The version may be younger than the names that were found, so what they do not contain is looked for once more.
+        """
+        names: Container[str] = found.names
+        if not version.list_names().issubset(found.names):
+            names = self.directory.list_names()
+        value = _cut(version, latest, self._table, self._root.tags.list(), names)
+        return IcebergVersion(latest.id, value)
 
     def _is_whole(self, snapshot: IcebergSnapshot) -> bool:
         """Whether the list and the manifests of a snapshot can be read."""
@@ -313,10 +322,10 @@ class IcebergPublisher:
         """
         for _ in range(_ATTEMPTS):
             self.directory.put_version(version.number, version.value, replace=True, discard=discard)
-            refs = refs_of(version.snapshots, version.number, self._root.tags.list())
-            if refs == version.value.get("refs"):
+            renewed = with_tags(version, self._root.tags.list())
+            if renewed is version:
                 break
-            version, discard = IcebergVersion(version.number, {**version.value, "refs": refs}), None
+            version, discard = renewed, None
         return version
 
     def _finish(
@@ -340,8 +349,9 @@ class IcebergPublisher:
         if not is_updated:
             return
         moved = self._cleanup.delete_above(found, snapshot.id)
-        self._cleanup.delete_old(found, version, replaced)
-        if moved and not self._history.is_latest(snapshot):
+        deleted = self._cleanup.delete_old(found, version, replaced)
+        # A rollback in the meantime may show again what was deleted as old.
+        if (moved and not self._history.is_latest(snapshot)) or (deleted and not self._history.has_snapshot(snapshot)):
             self._catch_up_with_others(snapshot)
 
     def _catch_up_with_others(self, snapshot: Snapshot) -> None:
@@ -382,6 +392,7 @@ class IcebergPublisher:
             self.catalog_error = error
             return False
         return True
+
 
 def _notes_on(there: IcebergVersion | None, path: str) -> tuple[str, ...]:
     """What to say of a version that is not of the snapshot with its number."""

@@ -15,6 +15,7 @@ from copy import deepcopy
 from paimon_py.env import Env
 from paimon_py.errors import AlreadyExistsError, StorageError
 from paimon_py.iceberg.catalogs.catalog import CatalogedVersion
+from paimon_py.iceberg.directory import version_numbers
 from paimon_py.iceberg.history import TableHistory
 from paimon_py.iceberg.metadata import plain_path
 from paimon_py.metadata.open_table import OpenTable
@@ -220,5 +221,4 @@ def _columns(schema: TableSchema) -> tuple[int, object]:
 def _number_of(told: Mapping[str, str]) -> int | None:
     """The number of the version that an entry names."""
     name = (told.get(LOCATION) or "").rpartition("/")[2]
-    number = name.removeprefix("v").removesuffix(".metadata.json")
-    return int(number) if number.isdecimal() else None
+    return next(iter(version_numbers([name])), None)

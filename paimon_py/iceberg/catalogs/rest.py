@@ -45,9 +45,13 @@ class RestIcebergCatalog:
         for _ in range(_ATTEMPTS):
             server = self._load_or_drop(shown)
             if server is None:
+                shown = _as_written_now(shown, history)
                 self._register(shown.path)
                 continue
             decision = decide(server, shown, self._properties, history.has)
+            if isinstance(decision, Replace) or (isinstance(decision, Update) and decision.changes_tags):
+                shown = _as_written_now(shown, history)
+                decision = decide(server, shown, self._properties, history.has)
             if isinstance(decision, NothingToDo):
                 return notes
             if isinstance(decision, OtherTable):
@@ -173,6 +177,18 @@ class RestIcebergCatalog:
 
     def _refusal(self, what: str, error: CatalogRefusedError) -> StorageError:
         return StorageError(f"the server refuses to {what} {self}: {error}", operation=what)
+
+
+def _as_written_now(shown: CatalogedVersion, history: TableHistory) -> CatalogedVersion:
+    """The newest version as its file is now: another publisher may have replaced it, or written a later one.
+
+    A publisher that followed its own copy would fight with the other one over the entry.
+    """
+    found = history.newest_now()
+    if found is None:
+        return shown
+    version, snapshot = found
+    return CatalogedVersion(version, snapshot, f"{shown.directory}/v{version.number}.metadata.json")
 
 
 def open_rest(table: OpenTable) -> RestIcebergCatalog:

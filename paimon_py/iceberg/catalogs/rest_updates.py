@@ -44,6 +44,11 @@ class Update(msgspec.Struct, frozen=True, tag=True):
     requirements: tuple[Json, ...]
     updates: tuple[Json, ...]
 
+    @property
+    def changes_tags(self) -> bool:
+        """Whether the commit sets or removes a ref other than main."""
+        return any(one.get("ref-name", MAIN_REF) != MAIN_REF for one in self.updates)
+
 
 Decision = Union[NothingToDo, OtherTable, Replace, Update]
 
@@ -82,9 +87,12 @@ def decide(
     updates = _updates(server, shown, newer, properties)
     if not updates:
         return NothingToDo()
+    refs = server.get("refs") or {}
+    changed = {one["ref-name"] for one in updates if "ref-name" in one} - {MAIN_REF}
+    expected = {MAIN_REF: main, **{name: refs.get(name, {}).get("snapshot-id") for name in sorted(changed)}}
     requirements = (
         {"type": "assert-table-uuid", "uuid": version.uuid},
-        {"type": "assert-ref-snapshot-id", "ref": MAIN_REF, "snapshot-id": main},
+        *({"type": "assert-ref-snapshot-id", "ref": name, "snapshot-id": at} for name, at in expected.items()),
     )
     return Update(requirements, tuple(updates))
 
