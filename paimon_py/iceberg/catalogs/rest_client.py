@@ -13,11 +13,11 @@ import msgspec
 
 from paimon_py.env import Env
 from paimon_py.errors import StorageError, StorageUnknownError, UsageError
-from paimon_py.metastores.rest.http import Answer, Sender, Unsent
+from paimon_py.metastores.rest.http import Answer, Sender, Unanswered
+from paimon_py.metastores.rest.retries import Retries, send_until_answered
 from paimon_py.spec.redact import HIDDEN, shown_text, shown_url
 
 _ATTEMPTS = 4
-_BUSY = frozenset((429, 503))
 _HEADER = "header."
 _NONE: Mapping[str, Any] = {}
 
@@ -129,22 +129,18 @@ class IcebergRestClient:
         return found
 
     def _send(self, method: str, url: str, headers: Mapping[str, str], data: bytes | None) -> Answer:
-        """The answer of the server; only requests that change nothing are sent again."""
-        what = f"{method} {shown_url(url).removeprefix(self.address)}"
-        for attempt in range(1, _ATTEMPTS + 1):
-            reply = self._sender.send(method, url, headers, data)
-            is_last = attempt == _ATTEMPTS
-            if isinstance(reply, Answer):
-                if reply.status not in _BUSY or is_last:
-                    return reply
-            elif isinstance(reply, Unsent):
-                raise self._failure(what, self._redact(reply.reason))
-            elif method != "GET":
-                raise self._unknown(what, self._redact(reply.reason))
-            elif is_last or reply.slow:
-                raise self._failure(what, self._redact(reply.reason))
-            self._env.clock.sleep(0.2 * 2.0**attempt * (1 + 0.1 * self._env.ids.jitter()))
-        raise AssertionError("the last attempt ends in an answer or an error")
+        """Send a request; without an answer only a request that changes nothing is repeated."""
+        what, changes = f"{method} {shown_url(url).removeprefix(self.address)}", method != "GET"
+        retries = Retries(attempts=_ATTEMPTS, repeats_unanswered=not changes, wait=self._wait)
+        reply, may_be_done = send_until_answered(lambda: self._sender.send(method, url, headers, data), retries)
+        if isinstance(reply, Answer):
+            return reply
+        if changes and (may_be_done or isinstance(reply, Unanswered)):
+            raise self._unknown(what, self._redact(reply.reason))
+        raise self._failure(what, self._redact(reply.reason))
+
+    def _wait(self, _busy: Answer | None, attempt: int) -> None:
+        self._env.clock.sleep(0.2 * 2.0**attempt * (1 + 0.1 * self._env.ids.jitter()))
 
     def _json(self, answer: Answer) -> Mapping[str, Any]:
         """The JSON of an answer; {} if it has no body, or is an error whose body is not JSON."""
