@@ -10,6 +10,7 @@ Source: docs/format.md §25.9.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Union
 
 import msgspec
 
@@ -63,10 +64,9 @@ class BaseFinder:
         """
         child, missing = snapshot, list[Snapshot]()
         while child.id > 1 and len(missing) <= _CATCH_UP_MAX:
-            before = self._root.snapshots.find(child.id - 1)
+            before, version = self._look(found, child.id - 1)
             if before is None or child.follows(before) is False:
                 return None
-            version = found.get(before.id)
             if version is None and before.id in found.numbers:
                 return None
             if version is not None and version.is_of(before):
@@ -81,6 +81,14 @@ class BaseFinder:
             missing.append(before)
             child = before
         return self._first(found, missing) if child.id == 1 else None
+
+    def _look(self, found: FoundVersions, number: int) -> tuple[Snapshot | None, IcebergVersion | None]:
+        """A snapshot and its version, read at once."""
+        snapshots = list[Union[Snapshot, None]]()
+        self._root.env.at_once(self._root.path, [
+            lambda: snapshots.append(self._root.snapshots.find(number)), lambda: found.read(number),
+        ])  # fmt: skip
+        return snapshots[0], found.get(number)
 
     def continues(self, version: IcebergVersion, before: Snapshot) -> bool:
         """Whether a version is of a snapshot, and of the format that is written now."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
-from paimon_py.env import Ids
+from paimon_py.env import Env, Ids
 from paimon_py.errors import CorruptionError, StorageError
 from paimon_py.iceberg.avro_files import (
     read_list_bytes,
@@ -33,6 +34,11 @@ _VERSION = re.compile(r"v([0-9]{1,19})\.metadata\.json")
 _ENTRY_BYTES = 400
 """About what an entry takes in a manifest, beside its path and bounds."""
 
+_HELD_BYTES = 32 << 20
+"""The size of files that are held back to be written at once."""
+
+T = TypeVar("T")
+
 
 class IcebergDirectory:
     """Where the Iceberg metadata of one table lie.
@@ -41,9 +47,10 @@ class IcebergDirectory:
     the paths that name them.
     """
 
-    def __init__(self, store: Store, path: str, within: str | None = None) -> None:
+    def __init__(self, store: Store, path: str, env: Env, within: str | None = None) -> None:
         """`within`: a directory that must be there for anything to be written, such as that of the table."""
         self.store = store
+        self._env = env
         self.path = path
         self.within = within
 
@@ -77,6 +84,10 @@ class IcebergDirectory:
         """The manifests of a list. Raises: FileMissingError, CorruptionError"""
         path = self._own(list_path)
         return read_list_bytes(self.store.get(path), path)
+
+    def at_once(self, calls: Sequence[Callable[[], T]]) -> list[T]:
+        """The results of independent calls to the store; see `Env.at_once`."""
+        return self._env.at_once(self.path, calls)
 
     def entries(self, manifest: IcebergManifest, schema: TableSchema) -> list[IcebergEntry]:
         """The entries of a manifest. Raises: FileMissingError, CorruptionError"""
@@ -133,9 +144,11 @@ class IcebergDirectory:
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete files by name or path; what cannot be deleted stays as an orphan."""
-        for name in names:
-            with suppress(StorageError):
-                self.store.delete(self._own(name))
+        self.at_once([partial(self._delete, self._own(name)) for name in names])
+
+    def _delete(self, path: str) -> None:
+        with suppress(StorageError):
+            self.store.delete(path)
 
 
 def version_numbers(names: Iterable[str]) -> list[int]:
@@ -158,6 +171,7 @@ class MetadataWriter:
         self._number = number
         self._uuid = ids.uuid()
         self._count = 0
+        self._held: list[tuple[str, bytes]] = []
         self.written: list[str] = []
 
     def manifests(self, entries: Sequence[IcebergEntry], content: int) -> list[IcebergManifest]:
@@ -165,7 +179,7 @@ class MetadataWriter:
         return [self._manifest(part, content) for part in _roll(entries, self._options.target_bytes)]
 
     def manifest_list(self, manifests: Sequence[IcebergManifest], parent: int | None) -> str:
-        """A new list; its path."""
+        """A new list; its path. It and the manifests are written at the latest by `flush`."""
         data = write_list_bytes(manifests, self._number, parent, self._options)
         return self._put(f"snap-1-{self._uuid}.avro", data)
 
@@ -174,8 +188,15 @@ class MetadataWriter:
         data, offsets = puffin_bytes(blobs)
         return self._put(f"{self._uuid}-deletes.puffin", data), len(data), offsets
 
+    def flush(self) -> None:
+        """Write what is held back, several files at once. Raises: StorageError"""
+        held, self._held = self._held, []
+        put, within = self._directory.store.put, self._directory.within
+        self._directory.at_once([partial(put, path, data, within=within) for path, data in held])
+
     def discard(self) -> None:
         """Delete all that was written: no version names it."""
+        self._held.clear()
         self._directory.delete(self.written)
         self.written.clear()
 
@@ -191,7 +212,9 @@ class MetadataWriter:
     def _put(self, name: str, data: bytes) -> str:
         path = join(self._directory.path, name)
         self.written.append(path)
-        self._directory.store.put(path, data, within=self._directory.within)
+        self._held.append((path, data))
+        if sum(len(one) for _, one in self._held) >= _HELD_BYTES:
+            self.flush()
         return path
 
 
@@ -221,15 +244,11 @@ def named_files(
     Raises: CorruptionError, StorageError
     """
     found: set[str] = set()
-    for path in lists:
-        try:
-            manifests = directory.manifests(path)
-        except FileMissingError:
+    paths = list(lists)
+    calls = [partial(_manifests_of, directory, path, ignores_broken=ignores_broken) for path in paths]
+    for path, manifests in zip(paths, directory.at_once(calls), strict=True):
+        if manifests is None:
             continue
-        except CorruptionError:
-            if not ignores_broken:
-                raise
-            manifests = []
         found.add(path.rpartition("/")[2])
         for manifest in manifests:
             name = manifest.path.rpartition("/")[2]
@@ -237,6 +256,18 @@ def named_files(
                 found |= _puffin_files(directory, manifest, schema, ignores_broken=ignores_broken)
             found.add(name)
     return found
+
+
+def _manifests_of(directory: IcebergDirectory, path: str, *, ignores_broken: bool) -> list[IcebergManifest] | None:
+    """The manifests of a list; None if it is gone."""
+    try:
+        return directory.manifests(path)
+    except FileMissingError:
+        return None
+    except CorruptionError:
+        if not ignores_broken:
+            raise
+        return []
 
 
 def _puffin_files(

@@ -29,14 +29,17 @@ class FoundVersions:
 
     def get(self, number: int) -> IcebergVersion | None:
         """A version; None if there is none, or it is broken."""
-        if number not in self.numbers:
-            return None
-        if number not in self._read:
-            try:
-                self._read[number] = self._directory.version(number)
-            except CorruptionError:
-                self._read[number] = None
-        return self._read[number]
+        self.read(number)
+        return self._read.get(number)
+
+    def read(self, number: int) -> None:
+        """Read a version, unless there is none or it was read before."""
+        if number in self._read or number not in self.numbers:
+            return
+        try:
+            self._read[number] = self._directory.version(number)
+        except CorruptionError:
+            self._read[number] = None
 
     def newest(self) -> IcebergVersion | None:
         """The newest version that can be read."""

@@ -5,6 +5,8 @@ Source: docs/format.md §25.9.
 
 from __future__ import annotations
 
+from functools import partial
+
 from paimon_py.errors import CorruptionError
 from paimon_py.iceberg.directory import IcebergDirectory
 from paimon_py.iceberg.found_versions import FoundVersions
@@ -31,8 +33,10 @@ class TableHistory:
         return there is not None and Base.of(snapshot).is_of(there)
 
     def is_latest(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot is still there, and none was committed after it. Cost: two gets."""
-        return self._root.snapshots.find(snapshot.id + 1) is None and self.has_snapshot(snapshot)
+        """Whether a snapshot is still there, and none was committed after it. Cost: two gets at once."""
+        find = self._root.snapshots.find
+        following, there = self._directory.at_once([partial(find, snapshot.id + 1), partial(find, snapshot.id)])
+        return following is None and there is not None and Base.of(snapshot).is_of(there)
 
     def shows(self, version: IcebergVersion | None) -> bool:
         """Whether a version is one of this table and its history. Cost: one get."""

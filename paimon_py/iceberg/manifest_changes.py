@@ -100,6 +100,7 @@ class ManifestChange:
         is_full = sum(one.size_bytes for one in small) >= options.target_bytes
         if len(small) < options.merge_min or (len(small) < options.merge_max and not is_full):
             return manifests
+        self._writer.flush()
         paths = {one.path for one in small}
         entries = [
             kept

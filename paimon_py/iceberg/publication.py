@@ -72,7 +72,8 @@ class IcebergPublisher:
         self._schema = table.schema
         self._options = iceberg_options(table.schema)
         path = iceberg_directory(table.root.path, self._options)
-        self.directory = IcebergDirectory(table.root.store, path, None if self._options.in_catalog else table.root.path)
+        within = None if self._options.in_catalog else table.root.path
+        self.directory = IcebergDirectory(table.root.store, path, table.root.env, within)
         self.catalog_error: PaimonError | None = None
         """The error that kept the last version from the Iceberg catalog; None if it was published there."""
 
@@ -204,7 +205,7 @@ class IcebergPublisher:
             if version is None or before is None:
                 value: dict[str, Any] | None = self._whole(maker, WholeVersion(uuid=self._root.env.ids.uuid()))
             else:
-                value = self._next(maker, version, before) if maker.knows_schemas_of(version) else None
+                value = self._next(maker, version, before)
             version = None if value is None else self._put(maker, one, value, replace=one.id in found.numbers)
             if version is None or not self._bases.continues(version, one):
                 return None
@@ -228,7 +229,7 @@ class IcebergPublisher:
         return self._result(snapshot.id, "anew", _notes_on(there, self.directory.version_path(snapshot.id)))
 
     def _next(self, maker: VersionMaker, base: IcebergVersion, before: Snapshot) -> dict[str, Any] | None:
-        """The version that goes on from a base; None where the files of the base are broken or gone."""
+        """The version that goes on from a base; None where files of the base are broken or gone, or schemas differ."""
         now = self._root.env.clock.millis()
         gone = find_expired(base.snapshots, maker.snapshot.id, now, self._options)
         try:
