@@ -83,7 +83,9 @@ class BaseFinder:
         return self._first(found, missing) if child.id == 1 else None
 
     def _look(self, found: FoundVersions, number: int) -> tuple[Snapshot | None, IcebergVersion | None]:
-        """A snapshot and its version, read at once."""
+        """A snapshot and its version, read at once unless they were read before."""
+        if number in found.snapshots:
+            return found.snapshots[number], found.get(number)
         snapshots = list[Union[Snapshot, None]]()
         self._root.env.at_once(self._root.path, [
             lambda: snapshots.append(self._root.snapshots.find(number)), lambda: found.read(number),

@@ -10,6 +10,7 @@ Source: docs/format.md §25.8.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from paimon_py.errors import CorruptionError
 from paimon_py.iceberg.directory import RETIRE_MARK, IcebergDirectory, named_files
@@ -48,7 +49,7 @@ class VersionCleanup:
     def delete_old(
         self, found: FoundVersions, version: IcebergVersion, replaced: IcebergVersion | None = None
     ) -> bool:
-        """Delete the versions that do not stay beside a version, and what only they and those above it name.
+        """Delete the versions that do not stay beside a version, and the files that no other version names.
 
         Returns: whether there was anything to delete.
 
@@ -89,9 +90,9 @@ class VersionCleanup:
             # what older snapshots share with those that stay they share with the first of them
             listed = {snapshots[0]["manifest-list"] for snapshots in staying if snapshots}
         vectors = self._options.shows_vectors
-        kept = named_files(self._directory, sorted(listed), self._schema, vectors=vectors)
         lists = sorted({one["manifest-list"] for one in gone})
-        old = named_files(self._directory, lists, self._schema, vectors=vectors, ignores_broken=True)
+        find = partial(named_files, self._directory, schema=self._schema, vectors=vectors)
+        kept, old = self._directory.at_once([partial(find, sorted(listed)), partial(find, lists, ignores_broken=True)])
         return sorted(old - kept)
 
     def _snapshots(self, found: FoundVersions, number: int) -> Sequence[IcebergSnapshot]:

@@ -5,11 +5,14 @@ Source: docs/format.md §25.9.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from paimon_py.errors import CorruptionError
 from paimon_py.iceberg.directory import IcebergDirectory, version_numbers
 from paimon_py.iceberg.metadata import IcebergVersion
+from paimon_py.metadata.snapshots import Snapshots
+from paimon_py.spec.snapshot import Snapshot
 
 
 class FoundVersions:
@@ -18,28 +21,46 @@ class FoundVersions:
     Attributes:
         names: of all files.
         numbers: of the versions, ascending.
+        snapshots: the snapshots of the table that were read together with the list, None for one that is not there.
     """
 
-    def __init__(self, directory: IcebergDirectory) -> None:
-        """Cost: one list."""
+    def __init__(
+        self, directory: IcebergDirectory, snapshots: Snapshots | None = None, number: int | None = None
+    ) -> None:
+        """`number`: reads this snapshot, the one before, and its version as well, all at once. Cost: one list."""
         self._directory = directory
         self._read: dict[int, IcebergVersion | None] = {}
-        self.names: list[str] = directory.list_names()
+        self.names: list[str] = []
+        self.snapshots: dict[int, Snapshot | None] = {}
+        calls: list[Callable[[], None]] = [lambda: self.names.extend(directory.list_names())]
+        if snapshots is not None and number is not None:
+            find = snapshots.find
+            calls += [partial(self._keep, find, one) for one in (number, number - 1) if one > 0]
+            calls += [partial(self._try, number - 1)] if number > 1 else []
+        directory.at_once(calls)
         self.numbers = version_numbers(self.names)
+
+    def _keep(self, find: Callable[[int], Snapshot | None], number: int) -> None:
+        self.snapshots[number] = find(number)
 
     def get(self, number: int) -> IcebergVersion | None:
         """A version; None if there is none, or it is broken."""
         self.read(number)
-        return self._read.get(number)
+        return self._read.get(number) if number in self.numbers else None
 
     def read(self, number: int) -> None:
         """Read a version, unless there is none or it was read before."""
-        if number in self._read or number not in self.numbers:
-            return
+        if number not in self._read and number in self.numbers:
+            self._try(number)
+
+    def _try(self, number: int) -> None:
         try:
-            self._read[number] = self._directory.version(number)
+            version = self._directory.version(number)
         except CorruptionError:
             self._read[number] = None
+        else:
+            if version is not None:  # else it may have been written since
+                self._read[number] = version
 
     def newest(self) -> IcebergVersion | None:
         """The newest version that can be read."""

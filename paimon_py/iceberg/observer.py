@@ -24,10 +24,11 @@ class IcebergObserver:
         """Publish snapshots that were committed just now, or before, in their order."""
         notes: tuple[str, ...] = ()
         for number in snapshot_ids:
-            snapshot = self._root.snapshots.find(number)
+            found = self._publisher.look(number)
+            snapshot = found.snapshots[number]
             mark = number.mark if isinstance(number, SnapshotId) else None
             if snapshot is not None and Base(number, mark).is_of(snapshot):
-                notes += self._publisher.publish(snapshot).notes
+                notes += self._publisher.publish(snapshot, found).notes
         return notes + self._catalog_failure()
 
     def tags_changed(self) -> tuple[str, ...]:

@@ -84,15 +84,22 @@ class IcebergPublisher:
 
     # -- the verbs -----------------------------------------------------------------------------------------------------
 
-    def publish(self, snapshot: Snapshot) -> PublishedVersion:
+    def look(self, number: int) -> FoundVersions:
+        """Look for a snapshot and for what its publication goes on from, with calls at once."""
+        return FoundVersions(self.directory, self._root.snapshots, number)
+
+    def publish(self, snapshot: Snapshot, found: FoundVersions | None = None) -> PublishedVersion:
         """Make the version of a snapshot that was committed, if neither it nor a later one is there.
 
         Another publisher may be faster at any step; then this one looks again and goes on from what is there.
 
+        Args:
+            found: what `look` found.
+
         Raises: SnapshotExpiredError, CorruptionError, UnsupportedError, StorageError
         """
         for is_last_attempt in (*[False] * _ATTEMPTS, True):
-            found = FoundVersions(self.directory)
+            found = found or FoundVersions(self.directory)
             newer = self._history.newest(found, above=snapshot.id)
             if newer is not None:
                 return self._result(newer.number, "there")
@@ -103,6 +110,7 @@ class IcebergPublisher:
             done = self._publish(found, snapshot, may_begin=is_last_attempt)
             if done is not None:
                 return done
+            found = None
         raise AssertionError("the last attempt makes the version anew")
 
     def publish_anew(self, snapshot: Snapshot) -> PublishedVersion:
