@@ -1,4 +1,4 @@
-"""What lies in the directory of Iceberg metadata when a publication begins.
+"""The contents of the directory of Iceberg metadata when a publication begins.
 
 Source: docs/format.md §25.9.
 """
@@ -16,18 +16,18 @@ from paimon_py.spec.snapshot import Snapshot
 
 
 class FoundVersions:
-    """The versions that were listed; each is read once, when it is asked for.
+    """The versions in a listing of the directory; each is read once, when it is first needed.
 
     Attributes:
-        names: of all files.
-        numbers: of the versions, ascending.
-        snapshots: the snapshots of the table that were read together with the list, None for one that is not there.
+        names: the names of all files.
+        numbers: the numbers of the versions, ascending.
+        snapshots: the snapshots of the table that were read together with the list; None for a missing one.
     """
 
     def __init__(
         self, directory: IcebergDirectory, snapshots: Snapshots | None = None, number: int | None = None
     ) -> None:
-        """`number`: reads this snapshot, the one before, and its version as well, all at once. Cost: one list."""
+        """`number`: read this snapshot, the previous one, and its version in parallel, too. Cost: one list."""
         self._directory = directory
         self._read: dict[int, IcebergVersion | None] = {}
         self.names: list[str] = []
@@ -44,12 +44,12 @@ class FoundVersions:
         self.snapshots[number] = find(number)
 
     def get(self, number: int) -> IcebergVersion | None:
-        """A version; None if there is none, or it is broken."""
+        """A version; None if it is missing or broken."""
         self.read(number)
         return self._read.get(number) if number in self.numbers else None
 
     def read(self, number: int) -> None:
-        """Read a version, unless there is none or it was read before."""
+        """Read a version, unless it is missing or was read before."""
         if number not in self._read and number in self.numbers:
             self._try(number)
 
@@ -59,7 +59,7 @@ class FoundVersions:
         except CorruptionError:
             self._read[number] = None
         else:
-            if version is not None:  # else it may have been written since
+            if version is not None:  # one that is missing may be written at any time
                 self._read[number] = version
 
     def newest(self) -> IcebergVersion | None:
@@ -67,7 +67,7 @@ class FoundVersions:
         return next((version for number in reversed(self.numbers) if (version := self.get(number)) is not None), None)
 
     def first_row_id(self) -> int:
-        """The first row id that no version has given."""
+        """The first row id that no version has assigned."""
         return max((version.next_row_id or 0 for version in self._all(self.numbers)), default=0)
 
     def _all(self, numbers: Iterable[int]) -> list[IcebergVersion]:

@@ -48,7 +48,7 @@ c = duckdb.connect()
 for name in ("avro", "httpfs", "iceberg"):
     folder = os.path.join(base, "duckdb_extension_" + name, "extensions")
     c.sql(f"LOAD '{folder}/{sorted(os.listdir(folder))[-1]}/{name}.duckdb_extension'")
-c.sql("SET threads = 1")
+c.sql("SET threads = 1; SET enable_progress_bar = false")
 for line in sys.stdin:
     rows = c.sql(f"SELECT * FROM iceberg_scan('{line.strip()}')").to_arrow_table().to_pylist()
     print(json.dumps(rows), flush=True)

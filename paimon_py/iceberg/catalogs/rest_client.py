@@ -1,4 +1,4 @@
-"""Requests to a REST catalog of Iceberg, for one table.
+"""Sends requests to an Iceberg REST catalog.
 
 Source: Apache Iceberg REST catalog specification; Java `RESTSessionCatalog` for the names of options.
 """
@@ -32,11 +32,11 @@ class CatalogRefusedError(Exception):
 
 
 class IcebergRestClient:
-    """Asks one server. Can be used from several threads.
+    """Sends requests to one server. Can be used from several threads.
 
     Args:
-        options: by the names of Iceberg's clients: `uri`, `warehouse`, `prefix`, `token`, `credential`, `scope`,
-            `oauth2-server-uri`, `header.<name>`.
+        options: options with the names that Iceberg's clients use: `uri`, `warehouse`, `prefix`, `token`, `credential`,
+            `scope`, `oauth2-server-uri`, `header.<name>`.
     """
 
     def __init__(self, options: Mapping[str, str], sender: Sender, env: Env) -> None:
@@ -49,7 +49,7 @@ class IcebergRestClient:
 
     @property
     def address(self) -> str:
-        """The server's address, for texts."""
+        """The server's address, for messages."""
         return shown_url(self._uri)
 
     def table_path(self, namespace: str, table: str = "") -> str:
@@ -57,18 +57,18 @@ class IcebergRestClient:
         return f"namespaces/{quote(namespace, safe='')}/tables" + (f"/{quote(table, safe='')}" if table else "")
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-        """One request below the prefix, and its answer.
+        """The answer to a request below the prefix.
 
         Raises:
             CatalogRefusedError: the server refused; nothing was changed.
             UsageError: the server does not accept the credentials.
-            StorageUnknownError: the server may have done it. StorageError: nothing was changed.
+            StorageUnknownError: the server may have executed the request. StorageError: nothing was changed.
         """
         prefix = self._config().get("prefix", "").strip("/")
         return self._ask(method, f"{self._uri}/v1/{prefix + '/' if prefix else ''}{path}", body)
 
     def _config(self) -> Mapping[str, str]:
-        """The options, merged with those of the server. Cost: one request, once."""
+        """The options merged with those of the server. Cost: one request, only once."""
         if self._settings is None:
             if self._token is None and self._given.get("credential"):
                 self._token = self._fetch_token()
@@ -93,7 +93,8 @@ class IcebergRestClient:
         found = self._json(answer).get("access_token")
         if answer.status != 200 or not isinstance(found, str):
             raise UsageError(
-                f"{shown_url(url)} gives no token for the option metadata.iceberg.rest.credential: HTTP {answer.status}"
+                f"{shown_url(url)} returns no token for the option metadata.iceberg.rest.credential:"
+                f" HTTP {answer.status}"
             )
         return found
 
@@ -143,7 +144,7 @@ class IcebergRestClient:
         self._env.clock.sleep(0.2 * 2.0**attempt * (1 + 0.1 * self._env.ids.jitter()))
 
     def _json(self, answer: Answer) -> Mapping[str, Any]:
-        """The JSON of an answer; {} if it has no body, or is an error whose body is not JSON."""
+        """The JSON of an answer; {} if the answer has no body, or is an error whose body is not JSON."""
         try:
             found = msgspec.json.decode(answer.body) if answer.body else {}
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -152,13 +153,13 @@ class IcebergRestClient:
             return found
         if answer.status >= 300:
             return {}
-        raise self._failure("", "the answer is not one of a REST catalog of Iceberg")
+        raise self._failure("", "the answer is not one of an Iceberg REST catalog")
 
     def _failure(self, what: str, reason: str) -> StorageError:
         return StorageError(f"{self.address}: {what}: {reason}", operation=what, transient=True)
 
     def _unknown(self, what: str, reason: str) -> StorageUnknownError:
-        text = f"{self.address}: {what}: {reason}; it is not known whether this was done"
+        text = f"{self.address}: {what}: {reason}; it is not known whether the server executed it"
         return StorageUnknownError(text, operation=what, transient=True)
 
     def _redact(self, text: str) -> str:

@@ -109,8 +109,8 @@ def test_a_rollback_sets_the_entry_back_and_a_tag_leaves_it(stub):
     ("told", "what"),
     [
         ({"table_type": "ICEBERG", "metadata_location": "/w/other/metadata/v1.metadata.json"}, "another Iceberg table"),
-        ({"table_type": "PAIMON"}, "a table of PAIMON"),
-        ({}, "a table of Hive"),
+        ({"table_type": "PAIMON"}, "a table of type PAIMON"),
+        ({}, "a table of type Hive"),
     ],
 )
 def test_an_entry_of_something_else_is_left_alone(stub, told, what):
@@ -143,7 +143,7 @@ def test_a_call_that_fails_fails_no_commit_and_the_next_commit_heals(fault, is_f
                 told = made.table.write_arrow(data(2)).warnings
             stub.faults.clear()
             if told:
-                assert "not published to their catalog" in told[0]
+                assert "not published to its catalog" in told[0]
             else:  # done, and found again after its answer was lost
                 assert fault in ("lost", "half") and entry(stub, made) == (made.table.snapshot().id, stored(made.table))
             assert made.table.write_arrow(data(3)).warnings == ()
@@ -155,7 +155,7 @@ def test_a_metastore_that_is_away_is_told_and_publish_iceberg_raises(stub):
     made = world(stub)
     made.table.write_arrow(data(1))
     stub.close()
-    with pytest.warns(PaimonWarning, match="not published to their catalog"):
+    with pytest.warns(PaimonWarning, match="not published to its catalog"):
         result = made.table.write_arrow(data(2))
     assert result.snapshot_id == 2 and len(result.warnings) == 1
     with pytest.raises(StorageError):

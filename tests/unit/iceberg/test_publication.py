@@ -251,7 +251,7 @@ def test_a_rollback_that_others_made_is_noticed_by_the_next_commit():
     world.table.rollback_to(2)
     world.table.alter(SetOption("metadata.iceberg.storage", "table-location"))
     state = world.table.iceberg()
-    assert state.snapshot_id is None and "not there any more" in state.problems[0]
+    assert state.snapshot_id is None and "no longer exists" in state.problems[0]
     world.table.write_arrow(data(30))
     assert seen(world.store, DIRECTORY) == (3, [[1, "a"], [2, "a"], [30, "a"]])
     assert [name for name in names(world) if name.startswith("v4")] == []
