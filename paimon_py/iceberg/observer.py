@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from paimon_py.iceberg.found_versions import FoundVersions
 from paimon_py.iceberg.publication import IcebergPublisher
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.snapshot import Base, SnapshotId
@@ -24,7 +25,7 @@ class IcebergObserver:
         """Publish committed snapshots in their order."""
         notes: tuple[str, ...] = ()
         for number in snapshot_ids:
-            found = self._publisher.look(number)
+            found = FoundVersions(self._publisher.directory, self._root.snapshots, number)
             snapshot = found.snapshots[number]
             mark = number.mark if isinstance(number, SnapshotId) else None
             if snapshot is not None and Base(number, mark).is_of(snapshot):

@@ -36,6 +36,7 @@ from paimon_py.iceberg.metadata import IcebergSnapshot, IcebergVersion, refs_of,
 from paimon_py.iceberg.versions import VersionMaker, WholeVersion
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.iceberg import iceberg_directory, iceberg_options
+from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot, Tag
 from paimon_py.storage.store import FileMissingError
 
@@ -82,17 +83,13 @@ class IcebergPublisher:
 
     # -- the verbs -----------------------------------------------------------------------------------------------------
 
-    def look(self, number: int) -> FoundVersions:
-        """Read a snapshot and the base of its publication with parallel calls."""
-        return FoundVersions(self.directory, self._root.snapshots, number)
-
     def publish(self, snapshot: Snapshot, found: FoundVersions | None = None) -> PublishedVersion:
         """Make the version of a committed snapshot, unless it or a later one exists.
 
         If another publisher is faster at any step, the publication starts again from the versions that now exist.
 
         Args:
-            found: the result of `look`.
+            found: the contents of the directory, if they were read just before.
 
         Raises: SnapshotExpiredError, CorruptionError, UnsupportedError, StorageError
         """
@@ -172,7 +169,7 @@ class IcebergPublisher:
             found = FoundVersions(self.directory)
             there = self._history.find(found, latest)
             made: Literal["there", "restored"] = "there"
-            if there is not None and there.current and self._is_whole(there.current):
+            if there is not None and there.current and _is_whole(self.directory, there.current, self._schema):
                 version: IcebergVersion | None = self._without_gone(found, latest, there)
             else:
                 version, made = self._restore(found, latest), "restored"
@@ -257,7 +254,7 @@ class IcebergPublisher:
                 continue
             if version.format_version != self._options.format_version or not version.lies_at(self._root.path):
                 continue
-            if self._is_whole(there):
+            if _is_whole(self.directory, there, self._schema):
                 return self._cut(version, snapshot, found)
         return None
 
@@ -277,15 +274,6 @@ class IcebergPublisher:
             names = self.directory.list_names()
         value = _cut(version, latest, self._table, self._root.tags.list(), names)
         return IcebergVersion(latest.id, value)
-
-    def _is_whole(self, snapshot: IcebergSnapshot) -> bool:
-        """Whether the list and the manifests of a snapshot can be read."""
-        try:
-            for manifest in self.directory.manifests(snapshot["manifest-list"]):
-                self.directory.entries(manifest, self._schema)
-        except (CorruptionError, FileMissingError):
-            return False
-        return True
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -400,6 +388,16 @@ class IcebergPublisher:
             self.catalog_error = error
             return False
         return True
+
+
+def _is_whole(directory: IcebergDirectory, snapshot: IcebergSnapshot, schema: TableSchema) -> bool:
+    """Whether the list and the manifests of a snapshot can be read."""
+    try:
+        for manifest in directory.manifests(snapshot["manifest-list"]):
+            directory.entries(manifest, schema)
+    except (CorruptionError, FileMissingError):
+        return False
+    return True
 
 
 def _notes_on(there: IcebergVersion | None, path: str) -> tuple[str, ...]:
