@@ -17,7 +17,7 @@ from paimon_py.iceberg.fields import FIRST_PARTITION_ID
 from paimon_py.spec.types import Atomic, Field
 
 LINEAGE_VERSION = 3
-"""The first format version in which rows have ids."""
+"""The first format version with row ids."""
 
 _LETTER = re.compile(r"[A-Za-z_]")
 _LETTER_OR_DIGIT = re.compile(r"[A-Za-z0-9_]")

@@ -1,8 +1,8 @@
-"""Finds the version that a new version goes on from, and the snapshots between them that have none yet.
+"""Finds the version that a new version continues, and the snapshots between them that have no version yet.
 
-Publishers of one table work at the same time, so a snapshot may be published while the version of the snapshot before
-is still being made, or its publisher has died. The later publisher then makes the missing versions too: versions are
-created exclusively, and whoever comes second goes on from what is there.
+Several publishers can work on one table at the same time, so a snapshot may be published while the version of the
+previous snapshot is still being made, or after its publisher has died. The later publisher then makes the missing
+versions, too: versions are created exclusively, and the second publisher continues from the existing one.
 
 Source: docs/format.md §25.9.
 """
@@ -10,6 +10,7 @@ Source: docs/format.md §25.9.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Union
 
 import msgspec
 
@@ -21,17 +22,17 @@ from paimon_py.spec.iceberg import IcebergOptions, writes_iceberg
 from paimon_py.spec.snapshot import Snapshot
 
 _CATCH_UP_MAX = 100
-"""The most versions that are made because they are missing, one after the other."""
+"""The maximum number of missing versions that one publication makes."""
 
 
 class VersionBase(msgspec.Struct, frozen=True):
-    """Where a new version goes on.
+    """The base of a new version.
 
     Attributes:
-        version: the version to go on from; None: the first of `missing` is the first snapshot of the table.
-        snapshot: its snapshot; None without a version.
+        version: the version to continue; None if the first of `missing` is the first snapshot of the table.
+        snapshot: the snapshot of this version; None without a version.
         missing: the snapshots after it that have no version, oldest first.
-        is_restored: the version is not in its file; it was made of what a version of a later snapshot contains.
+        is_restored: the version is not in its file; it was made from the version of a later snapshot.
     """
 
     version: IcebergVersion | None
@@ -44,7 +45,7 @@ class BaseFinder:
     """Finds bases in the directory of one table.
 
     Args:
-        restore: the version of a snapshot from a version that was made for a later snapshot, if there is one.
+        restore: makes the version of a snapshot from the version of a later snapshot, if possible.
     """
 
     def __init__(
@@ -57,16 +58,15 @@ class BaseFinder:
         self._restore = restore
 
     def find(self, found: FoundVersions, snapshot: Snapshot) -> VersionBase | None:
-        """The base for the version of a snapshot; None: there is nothing to go on from.
+        """The base for the version of a snapshot; None if there is none.
 
-        Cost: a get for the snapshot before and for its version; as much for each snapshot without a version.
+        Cost: a get for the previous snapshot and for its version; the same for each snapshot without a version.
         """
         child, missing = snapshot, list[Snapshot]()
         while child.id > 1 and len(missing) <= _CATCH_UP_MAX:
-            before = self._root.snapshots.find(child.id - 1)
+            before, version = self._look(found, child.id - 1)
             if before is None or child.follows(before) is False:
                 return None
-            version = found.get(before.id)
             if version is None and before.id in found.numbers:
                 return None
             if version is not None and version.is_of(before):
@@ -82,15 +82,25 @@ class BaseFinder:
             child = before
         return self._first(found, missing) if child.id == 1 else None
 
+    def _look(self, found: FoundVersions, number: int) -> tuple[Snapshot | None, IcebergVersion | None]:
+        """A snapshot and its version, read in parallel unless they were read before."""
+        if number in found.snapshots:
+            return found.snapshots[number], found.get(number)
+        snapshots = list[Union[Snapshot, None]]()
+        self._root.env.at_once(self._root.path, [
+            lambda: snapshots.append(self._root.snapshots.find(number)), lambda: found.read(number),
+        ])  # fmt: skip
+        return snapshots[0], found.get(number)
+
     def continues(self, version: IcebergVersion, before: Snapshot) -> bool:
-        """Whether a version is of a snapshot, and of the format that is written now."""
+        """Whether a version was made for a snapshot, in the format version that is written now."""
         same = version.format_version == self._options.format_version and version.lies_at(self._root.path)
         return same and version.is_of(before) and (version.format_version < 3 or version.next_row_id is not None)
 
     def _first(self, found: FoundVersions, missing: list[Snapshot]) -> VersionBase | None:
-        """The base of a table whose first snapshots are being published at the same time.
+        """The base if the first snapshots of a table are being published at the same time.
 
-        Where a hint is the trace of versions that are gone, their history is not made again.
+        A hint without versions shows that the versions were deleted; their history is not made again.
         """
         is_new = bool(found.numbers) or HINT not in found.names
         if not missing or not is_new or not all(map(self._was_followed, missing)):

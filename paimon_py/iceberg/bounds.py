@@ -1,4 +1,4 @@
-"""Values of columns in the forms that Iceberg metadata have: plain ones of Avro records, and bounds as bytes.
+"""Values of columns in the forms of Iceberg metadata: plain values of Avro records, and bounds as bytes.
 
 Source: docs/format.md §25.5; Java `IcebergConversions`; Apache Iceberg table specification, "Binary single-value
 serialization".
@@ -29,7 +29,7 @@ _RAW = frozenset((Root.BINARY, Root.VARBINARY, Root.DECIMAL))
 
 
 class FileBounds(msgspec.Struct, frozen=True):
-    """What is known of the columns of a file, by field id."""
+    """The statistics of the columns of a file, by field id."""
 
     null_counts: dict[int, int]
     lower: dict[int, bytes]
@@ -37,7 +37,7 @@ class FileBounds(msgspec.Struct, frozen=True):
 
 
 def plain_values(column: pa.Array, kind: Atomic) -> list[Any]:
-    """Values as Avro holds them: whole numbers for times and dates, the unscaled bytes of decimals; None for NULL."""
+    """Values in Avro's form: integers for times and dates, the unscaled bytes of decimals; None for NULL."""
     if kind.root is Root.DECIMAL:
         column = to_bytes(column)
     elif kind.root in (Root.DATE, Root.TIME):
@@ -74,7 +74,7 @@ def encode_bound(kind: Atomic, value: Any) -> bytes:
 
 
 def partition_ranges(schema: TableSchema, partitions: Sequence[PartitionValues]) -> tuple[PartitionRange, ...]:
-    """What a manifest list says of the partitions of a manifest, key by key."""
+    """The ranges of the partitions of a manifest for a manifest list, key by key."""
     return tuple(
         _range(_atomic(field), [values[place] for values in partitions])
         for place, field in enumerate(schema.partition_fields)
@@ -82,7 +82,7 @@ def partition_ranges(schema: TableSchema, partitions: Sequence[PartitionValues])
 
 
 def may_hold(ranges: Sequence[PartitionRange] | None, schema: TableSchema, partition: PartitionValues) -> bool:
-    """Whether a manifest may hold files of a partition, by what the list says of it."""
+    """Whether a manifest may contain files of a partition, by the ranges in the list."""
     fields = schema.partition_fields
     if ranges is None or len(ranges) != len(fields):
         return True
@@ -144,14 +144,14 @@ def _may_hold(found: PartitionRange, kind: Atomic, value: Any) -> bool:
 
 
 def _order(kind: Atomic, value: Any) -> Any:
-    """What sorts like the value."""
+    """A key that sorts like the value."""
     if kind.root in _TEXTS:
         return str(value).encode()
     return int.from_bytes(value, "big", signed=True) if kind.root is Root.DECIMAL else value
 
 
 def _of_bound(kind: Atomic, raw: bytes) -> Any:
-    """What sorts like the value of a bound."""
+    """A key that sorts like the value of a bound."""
     if kind.root in _TEXTS or kind.root in (Root.BINARY, Root.VARBINARY):
         return raw
     return int.from_bytes(raw, "big" if kind.root is Root.DECIMAL else "little", signed=kind.root is not Root.BOOLEAN)

@@ -1,8 +1,7 @@
-"""Deletes what a published version replaces: versions, and the files that no version that stays names.
+"""Deletes the versions that a published version replaces, and the files that no remaining version references.
 
-Files of a version are named by it, or by the version before it: whoever goes on from a version names what it names and
-new files. So what a version and those that stay beside it do not name is not named by later ones either, even if they
-are published meanwhile.
+A version references files of the version that it continues, and new files. So files that neither a version nor the
+versions kept beside it reference are not referenced by later versions, either, even if those are published meanwhile.
 
 Source: docs/format.md §25.8.
 """
@@ -10,6 +9,7 @@ Source: docs/format.md §25.8.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from paimon_py.errors import CorruptionError
 from paimon_py.iceberg.directory import RETIRE_MARK, IcebergDirectory, named_files
@@ -33,9 +33,9 @@ class VersionCleanup:
         self._history = history
 
     def delete_above(self, found: FoundVersions, number: int) -> bool:
-        """Delete the versions above a number, the newest first; whether there were any.
+        """Delete the versions above a number, the newest first. Returns: whether there were any.
 
-        Readers go on from the hint to the versions above. One that was replaced since it was found stays.
+        Readers continue from the hint to the versions above. A version that was replaced since it was found remains.
 
         Raises: StorageError
         """
@@ -47,15 +47,17 @@ class VersionCleanup:
 
     def delete_old(
         self, found: FoundVersions, version: IcebergVersion, replaced: IcebergVersion | None = None
-    ) -> None:
-        """Delete the versions that do not stay beside a version, and what only they and those above it name.
+    ) -> bool:
+        """Delete the versions that are not kept beside a version, and the files that no other version references.
+
+        Returns: whether there was anything to delete.
 
         Args:
-            found: what was there before the version was written.
-            replaced: the version of this number that was there and is of no snapshot of the table.
+            found: the contents of the directory before the version was written.
+            replaced: an existing version of this number that belongs to no snapshot of the table.
 
-        Cost: a get for each version that goes and was not read; if files go, one for each list that goes or may share
-            manifests with it.
+        Cost: a get for each deleted version that was not read before; if files are deleted, one for each of their
+            lists, and for each list that may share manifests with them.
         Raises: CorruptionError, StorageError
         """
         number, options = version.number, self._options
@@ -64,7 +66,7 @@ class VersionCleanup:
         fallen = fallen_versions(found.numbers, number, options)
         gone = [one for old in fallen for one in self._snapshots(found, old)]
         above = [one for old in found.numbers if old > number for one in self._snapshots(found, old)]
-        kept = [one for one in above if self._history.has(one)]  # others may be restoring what is there again
+        kept = [one for one in above if self._history.has(one)]  # others may be restoring them after a rollback
         gone += [one for one in above if one not in kept]
         gone += [] if replaced is None else replaced.snapshots
         listed = {one["manifest-list"] for one in version.snapshots}
@@ -74,21 +76,22 @@ class VersionCleanup:
         if RETIRE_MARK in found.names:
             names.append(RETIRE_MARK)
         self._directory.delete(names)
+        return bool(names)
 
     def _lone_names(self, staying: Sequence[Sequence[IcebergSnapshot]], gone: Sequence[IcebergSnapshot]) -> list[str]:
-        """The names of the files of snapshots that go which those of the versions that stay do not name."""
+        """The names of the files that only deleted snapshots reference, and no remaining version."""
         listed = {one["manifest-list"] for snapshots in staying for one in snapshots}
         gone = [one for one in gone if one["manifest-list"] not in listed]
         if not gone:
             return []
         first = min(one["snapshot-id"] for snapshots in staying for one in snapshots)
         if max(one["snapshot-id"] for one in gone) < first:
-            # what older snapshots share with those that stay they share with the first of them
+            # files that older snapshots share with the remaining ones are shared with the first of these
             listed = {snapshots[0]["manifest-list"] for snapshots in staying if snapshots}
         vectors = self._options.shows_vectors
-        kept = named_files(self._directory, sorted(listed), self._schema, vectors=vectors)
         lists = sorted({one["manifest-list"] for one in gone})
-        old = named_files(self._directory, lists, self._schema, vectors=vectors, ignores_broken=True)
+        find = partial(named_files, self._directory, schema=self._schema, vectors=vectors)
+        kept, old = self._directory.at_once([partial(find, sorted(listed)), partial(find, lists, ignores_broken=True)])
         return sorted(old - kept)
 
     def _snapshots(self, found: FoundVersions, number: int) -> Sequence[IcebergSnapshot]:
@@ -96,7 +99,7 @@ class VersionCleanup:
         return () if version is None else version.snapshots
 
     def _is_unchanged(self, found: FoundVersions, number: int) -> bool:
-        """Whether a version is still the one that was found; one that cannot be read counts as such."""
+        """Whether a version is still the same as in the listing; an unreadable version counts as unchanged."""
         before = found.get(number)
         try:
             there = self._directory.version(number)

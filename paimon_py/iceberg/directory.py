@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
-from paimon_py.env import Ids
+from paimon_py.env import Env, Ids
 from paimon_py.errors import CorruptionError, StorageError
 from paimon_py.iceberg.avro_files import (
     read_list_bytes,
@@ -31,19 +32,25 @@ HINT = "version-hint.text"
 RETIRE_MARK = "retire-pending"
 _VERSION = re.compile(r"v([0-9]{1,19})\.metadata\.json")
 _ENTRY_BYTES = 400
-"""About what an entry takes in a manifest, beside its path and bounds."""
+"""The approximate size of an entry in a manifest, without its path and bounds."""
+
+_HELD_BYTES = 32 << 20
+"""The maximum total size of files that are held back to be written in parallel."""
+
+T = TypeVar("T")
 
 
 class IcebergDirectory:
-    """Where the Iceberg metadata of one table lie.
+    """The directory of the Iceberg metadata of one table.
 
-    `.path` is the directory. Manifests, lists and Puffin files are found in it by their names, whatever the scheme of
-    the paths that name them.
+    `.path` is the directory. Manifests, lists and Puffin files are found in it by their file names, regardless of the
+    scheme of the paths in the metadata.
     """
 
-    def __init__(self, store: Store, path: str, within: str | None = None) -> None:
-        """`within`: a directory that must be there for anything to be written, such as that of the table."""
+    def __init__(self, store: Store, path: str, env: Env, within: str | None = None) -> None:
+        """`within`: a directory that must exist for anything to be written, such as that of the table."""
         self.store = store
+        self._env = env
         self.path = path
         self.within = within
 
@@ -54,11 +61,11 @@ class IcebergDirectory:
         return [status.name for status in self.store.list(self.path) if not status.is_directory]
 
     def version_path(self, number: int) -> str:
-        """Where a version lies."""
+        """The path of a version."""
         return join(self.path, f"v{number}.metadata.json")
 
     def version(self, number: int) -> IcebergVersion | None:
-        """A version, None if there is none. Raises: CorruptionError"""
+        """A version; None if it does not exist. Raises: CorruptionError"""
         path = self.version_path(number)
         try:
             return parse_version(self.store.get(path), path, number)
@@ -66,7 +73,7 @@ class IcebergDirectory:
             return None
 
     def hint(self) -> int | None:
-        """The version that the hint names; None without one, or one that is not a number."""
+        """The version that the hint names; None without a hint, or if it is not a number."""
         try:
             text = self.store.get(join(self.path, HINT)).strip()
         except FileMissingError:
@@ -78,6 +85,10 @@ class IcebergDirectory:
         path = self._own(list_path)
         return read_list_bytes(self.store.get(path), path)
 
+    def at_once(self, calls: Sequence[Callable[[], T]]) -> list[T]:
+        """The results of independent calls to the store, in order; see `Env.at_once`."""
+        return self._env.at_once(self.path, calls)
+
     def entries(self, manifest: IcebergManifest, schema: TableSchema) -> list[IcebergEntry]:
         """The entries of a manifest. Raises: FileMissingError, CorruptionError"""
         path = self._own(manifest.path)
@@ -86,7 +97,7 @@ class IcebergDirectory:
     def _own(self, path: str) -> str:
         name = path.rpartition("/")[2]
         if not name or name in (".", ".."):
-            raise CorruptionError(f"Iceberg metadata in {self.path} name a file {path!r}", path=self.path)
+            raise CorruptionError(f"the Iceberg metadata in {self.path} references a file {path!r}", path=self.path)
         return join(self.path, name)
 
     # -- writing ------------------------------------------------------------------------------------------------------
@@ -94,9 +105,9 @@ class IcebergDirectory:
     def put_version(
         self, number: int, value: Mapping[str, Any], *, replace: bool, discard: Callable[[], None] | None = None
     ) -> bool:
-        """Write a version; False if there is one and it is not to be replaced.
+        """Write a version. Returns: False if it exists and must not be replaced.
 
-        After a failure the file is read back: what is there is ours if it equals what was written.
+        After a failure the file is read back: if it contains the same bytes, the version was written.
 
         Args:
             discard: called before a failure is raised, if the version certainly was not written.
@@ -117,7 +128,7 @@ class IcebergDirectory:
         return True
 
     def _holds(self, path: str, data: bytes) -> bool:
-        """Whether a file is what was to be written. Raises: StorageError if nobody can tell."""
+        """Whether a file contains these bytes. Raises: StorageError if that cannot be determined."""
         try:
             return self.store.get(path) == data
         except FileMissingError:
@@ -132,21 +143,23 @@ class IcebergDirectory:
         self.store.delete(self.version_path(number))
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete files by name or path; what cannot be deleted stays as an orphan."""
-        for name in names:
-            with suppress(StorageError):
-                self.store.delete(self._own(name))
+        """Delete files by name or path; a file that cannot be deleted remains as an orphan."""
+        self.at_once([partial(self._delete, self._own(name)) for name in names])
+
+    def _delete(self, path: str) -> None:
+        with suppress(StorageError):
+            self.store.delete(path)
 
 
 def version_numbers(names: Iterable[str]) -> list[int]:
-    """The versions among the names of files, ascending."""
+    """The numbers of the versions among file names, ascending."""
     return sorted(int(match.group(1)) for name in names if (match := _VERSION.fullmatch(name)))
 
 
 class MetadataWriter:
-    """Writes the manifests, the list and the vectors of one snapshot, under names that nobody else gives.
+    """Writes the manifests, the list and the vectors of one snapshot, under unique names.
 
-    `.written` are the paths of what was written, for who has to delete it.
+    `.written` contains the paths of the new files, so that a caller can delete them.
     """
 
     def __init__(
@@ -158,24 +171,32 @@ class MetadataWriter:
         self._number = number
         self._uuid = ids.uuid()
         self._count = 0
+        self._held: list[tuple[str, bytes]] = []
         self.written: list[str] = []
 
     def manifests(self, entries: Sequence[IcebergEntry], content: int) -> list[IcebergManifest]:
-        """New manifests with these entries, in order, each about as large as the options say; none without entries."""
+        """New manifests with these entries, in order, each about as large as the options set; none without entries."""
         return [self._manifest(part, content) for part in _roll(entries, self._options.target_bytes)]
 
     def manifest_list(self, manifests: Sequence[IcebergManifest], parent: int | None) -> str:
-        """A new list; its path."""
+        """The path of a new list. The list and the manifests are written by `flush` at the latest."""
         data = write_list_bytes(manifests, self._number, parent, self._options)
         return self._put(f"snap-1-{self._uuid}.avro", data)
 
     def vectors(self, blobs: Sequence[VectorBlob]) -> tuple[str, int, list[int]]:
-        """A new Puffin file; its path, its size, and where each vector begins in it."""
+        """A new Puffin file: its path, its size, and the offset of each vector."""
         data, offsets = puffin_bytes(blobs)
         return self._put(f"{self._uuid}-deletes.puffin", data), len(data), offsets
 
+    def flush(self) -> None:
+        """Write the files that are held back, in parallel. Raises: StorageError"""
+        held, self._held = self._held, []
+        put, within = self._directory.store.put, self._directory.within
+        self._directory.at_once([partial(put, path, data, within=within) for path, data in held])
+
     def discard(self) -> None:
-        """Delete all that was written: no version names it."""
+        """Delete all new files: no version references them."""
+        self._held.clear()
         self._directory.delete(self.written)
         self.written.clear()
 
@@ -191,7 +212,9 @@ class MetadataWriter:
     def _put(self, name: str, data: bytes) -> str:
         path = join(self._directory.path, name)
         self.written.append(path)
-        self._directory.store.put(path, data, within=self._directory.within)
+        self._held.append((path, data))
+        if sum(len(one) for _, one in self._held) >= _HELD_BYTES:
+            self.flush()
         return path
 
 
@@ -212,24 +235,20 @@ def named_files(
     directory: IcebergDirectory, lists: Iterable[str], schema: TableSchema, *, vectors: bool = True,
     ignores_broken: bool = False,
 ) -> set[str]:  # fmt: skip
-    """The names of the files that these manifest lists name, and their own; a list that is gone names nothing.
+    """The names of these manifest lists and of the files that they reference; a missing list is left out.
 
     Args:
-        ignores_broken: what is broken names nothing, either.
+        ignores_broken: leave out broken files, too.
 
     Cost: a get for each list; with `vectors` one more for each manifest of deletes.
     Raises: CorruptionError, StorageError
     """
     found: set[str] = set()
-    for path in lists:
-        try:
-            manifests = directory.manifests(path)
-        except FileMissingError:
+    paths = list(lists)
+    calls = [partial(_manifests_of, directory, path, ignores_broken=ignores_broken) for path in paths]
+    for path, manifests in zip(paths, directory.at_once(calls), strict=True):
+        if manifests is None:
             continue
-        except CorruptionError:
-            if not ignores_broken:
-                raise
-            manifests = []
         found.add(path.rpartition("/")[2])
         for manifest in manifests:
             name = manifest.path.rpartition("/")[2]
@@ -237,6 +256,18 @@ def named_files(
                 found |= _puffin_files(directory, manifest, schema, ignores_broken=ignores_broken)
             found.add(name)
     return found
+
+
+def _manifests_of(directory: IcebergDirectory, path: str, *, ignores_broken: bool) -> list[IcebergManifest] | None:
+    """The manifests of a list; None if it does not exist."""
+    try:
+        return directory.manifests(path)
+    except FileMissingError:
+        return None
+    except CorruptionError:
+        if not ignores_broken:
+            raise
+        return []
 
 
 def _puffin_files(

@@ -1,4 +1,4 @@
-"""Which Iceberg snapshots and metadata files stay.
+"""Decides which Iceberg snapshots and metadata files are kept.
 
 Source: docs/format.md §25.8; Java `IcebergCommitCallback.expireSnapshots`, `deleteApplicableMetadataFiles`.
 """
@@ -14,7 +14,7 @@ from paimon_py.spec.iceberg import IcebergOptions
 def find_expired(
     snapshots: Sequence[IcebergSnapshot], number: int, now_millis: int, options: IcebergOptions
 ) -> Sequence[IcebergSnapshot]:
-    """The oldest snapshots, which go when snapshot `number` is published."""
+    """The oldest snapshots, which expire when snapshot `number` is published."""
     for place, one in enumerate(snapshots):
         found = one["snapshot-id"]
         stays = found > number - options.retained_min
@@ -25,14 +25,14 @@ def find_expired(
 
 
 def old_versions(versions: Sequence[int], number: int, options: IcebergOptions) -> list[int]:
-    """The metadata files that go when version `number` is published."""
+    """The metadata files that are deleted when version `number` is published."""
     return [one for one in versions if one < number - options.previous_max] if options.deletes_old else []
 
 
 def fallen_versions(versions: Sequence[int], number: int, options: IcebergOptions) -> list[int]:
-    """The versions that no longer protect what they name when version `number` is published.
+    """The versions that no longer protect the files that they reference when version `number` is published.
 
-    Those that are not deleted fell out of the ones that protect one by one; what the older ones named went then.
+    If versions are not deleted, each publication adds one; the files of the older ones were deleted before.
     """
     fallen = [one for one in versions if one < number - options.previous_max]
     return fallen if options.deletes_old else fallen[-1:]

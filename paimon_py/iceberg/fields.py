@@ -1,4 +1,4 @@
-"""The columns of a table as Iceberg says them: types, ids, partition spec.
+"""The columns of a table in Iceberg's form: types, ids, partition spec.
 
 Source: docs/format.md §25.4; Java `IcebergDataField`, `IcebergSchema`; Apache Iceberg table specification, "Schemas".
 """
@@ -44,7 +44,7 @@ def schema_value(schema: TableSchema) -> dict[str, Any]:
 
 
 def partition_fields(schema: TableSchema) -> list[dict[str, Any]]:
-    """The fields of the partition spec: every partition key as it is."""
+    """The fields of the partition spec: every partition key with the identity transform."""
     return [
         {"name": field.name, "transform": "identity", "source-id": field.id, "field-id": FIRST_PARTITION_ID + place}
         for place, field in enumerate(schema.partition_fields)
@@ -52,7 +52,7 @@ def partition_fields(schema: TableSchema) -> list[dict[str, Any]]:
 
 
 def last_column_id(schemas: Sequence[TableSchema]) -> int:
-    """The highest id of any column, element, key or value in any version, and in files of tables with keys."""
+    """The highest id of any column, element, key or value in any schema, and in files of primary-key tables."""
     found = [number for schema in schemas for field in schema.fields for number in _ids(field)]
     keyed = [schema for schema in schemas if schema.primary_keys]
     keys = [SYSTEM_FIELD_ID_START + field.id for schema in keyed for field in schema.key_fields]
@@ -70,7 +70,7 @@ def _fields(fields: Sequence[Field]) -> list[dict[str, Any]]:
 
 
 def _type(kind: DataType, owner: int, depth: int) -> Any:
-    """`owner`: id of the column or row field around; `depth`: how many containers lie between."""
+    """`owner`: the id of the enclosing column or row field; `depth`: the number of containers between."""
     if isinstance(kind, Atomic):
         return _atomic(kind)
     if isinstance(kind, RowType):

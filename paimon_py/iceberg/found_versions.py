@@ -1,49 +1,73 @@
-"""What lies in the directory of Iceberg metadata when a publication begins.
+"""The contents of the directory of Iceberg metadata when a publication begins.
 
 Source: docs/format.md §25.9.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from paimon_py.errors import CorruptionError
 from paimon_py.iceberg.directory import IcebergDirectory, version_numbers
 from paimon_py.iceberg.metadata import IcebergVersion
+from paimon_py.metadata.snapshots import Snapshots
+from paimon_py.spec.snapshot import Snapshot
 
 
 class FoundVersions:
-    """The versions that were listed; each is read once, when it is asked for.
+    """The versions in a listing of the directory; each is read once, when it is first needed.
 
     Attributes:
-        names: of all files.
-        numbers: of the versions, ascending.
+        names: the names of all files.
+        numbers: the numbers of the versions, ascending.
+        snapshots: the snapshots of the table that were read together with the list; None for a missing one.
     """
 
-    def __init__(self, directory: IcebergDirectory) -> None:
-        """Cost: one list."""
+    def __init__(
+        self, directory: IcebergDirectory, snapshots: Snapshots | None = None, number: int | None = None
+    ) -> None:
+        """`number`: read this snapshot, the previous one, and its version in parallel, too. Cost: one list."""
         self._directory = directory
         self._read: dict[int, IcebergVersion | None] = {}
-        self.names: list[str] = directory.list_names()
+        self.names: list[str] = []
+        self.snapshots: dict[int, Snapshot | None] = {}
+        calls: list[Callable[[], None]] = [lambda: self.names.extend(directory.list_names())]
+        if snapshots is not None and number is not None:
+            find = snapshots.find
+            calls += [partial(self._keep, find, one) for one in (number, number - 1) if one > 0]
+            calls += [partial(self._try, number - 1)] if number > 1 else []
+        directory.at_once(calls)
         self.numbers = version_numbers(self.names)
 
+    def _keep(self, find: Callable[[int], Snapshot | None], number: int) -> None:
+        self.snapshots[number] = find(number)
+
     def get(self, number: int) -> IcebergVersion | None:
-        """A version; None if there is none, or it is broken."""
-        if number not in self.numbers:
-            return None
-        if number not in self._read:
-            try:
-                self._read[number] = self._directory.version(number)
-            except CorruptionError:
-                self._read[number] = None
-        return self._read[number]
+        """A version; None if it is missing or broken."""
+        self.read(number)
+        return self._read.get(number) if number in self.numbers else None
+
+    def read(self, number: int) -> None:
+        """Read a version, unless it is missing or was read before."""
+        if number not in self._read and number in self.numbers:
+            self._try(number)
+
+    def _try(self, number: int) -> None:
+        try:
+            version = self._directory.version(number)
+        except CorruptionError:
+            self._read[number] = None
+        else:
+            if version is not None:  # one that is missing may be written at any time
+                self._read[number] = version
 
     def newest(self) -> IcebergVersion | None:
         """The newest version that can be read."""
         return next((version for number in reversed(self.numbers) if (version := self.get(number)) is not None), None)
 
     def first_row_id(self) -> int:
-        """The first row id that no version has given."""
+        """The first row id that no version has assigned."""
         return max((version.next_row_id or 0 for version in self._all(self.numbers)), default=0)
 
     def _all(self, numbers: Iterable[int]) -> list[IcebergVersion]:

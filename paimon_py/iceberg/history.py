@@ -1,9 +1,11 @@
-"""What a table has: whether versions and snapshots of Iceberg stand for snapshots of its history.
+"""The history of a table: whether versions and Iceberg snapshots represent snapshots of the table.
 
 Source: docs/format.md §25.9.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 from paimon_py.errors import CorruptionError
 from paimon_py.iceberg.directory import IcebergDirectory
@@ -14,7 +16,7 @@ from paimon_py.spec.snapshot import Base, Snapshot
 
 
 class TableHistory:
-    """The history of a table, asked anew by each call: others commit to the table and roll it back."""
+    """The history of a table; each call reads it again, because others commit to the table and roll it back."""
 
     def __init__(self, root: TableRoot, directory: IcebergDirectory) -> None:
         self._root = root
@@ -26,29 +28,44 @@ class TableHistory:
         return snapshot is not None and stands_for(one, snapshot)
 
     def has_snapshot(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot is still there: not expired, and not rolled back. Cost: one get."""
+        """Whether a snapshot still exists: neither expired nor rolled back. Cost: one get."""
         there = self._root.snapshots.find(snapshot.id)
         return there is not None and Base.of(snapshot).is_of(there)
 
     def is_latest(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot is still there, and none was committed after it. Cost: two gets."""
-        return self._root.snapshots.find(snapshot.id + 1) is None and self.has_snapshot(snapshot)
+        """Whether a snapshot still exists and is the latest one. Cost: two parallel gets."""
+        find = self._root.snapshots.find
+        following, there = self._directory.at_once([partial(find, snapshot.id + 1), partial(find, snapshot.id)])
+        return following is None and there is not None and Base.of(snapshot).is_of(there)
 
     def shows(self, version: IcebergVersion | None) -> bool:
-        """Whether a version is one of this table and its history. Cost: one get."""
+        """Whether a version belongs to the current history of the table. Cost: one get."""
         if version is None or not version.lies_at(self._root.path):
             return False
         snapshot = self._root.snapshots.find(version.number)
         return snapshot is not None and version.is_of(snapshot)
 
+    def find(self, found: FoundVersions, snapshot: Snapshot) -> IcebergVersion | None:
+        """The version that was made for a snapshot of the table at its current path; None if it was not found."""
+        version = found.get(snapshot.id)
+        if version is None or not version.is_of(snapshot) or not version.lies_at(self._root.path):
+            return None
+        return version
+
     def shows_number(self, number: int) -> bool:
-        """Whether there is a version with a number, of this table and its history. Cost: two gets."""
+        """Whether a version with this number exists and belongs to the current history. Cost: two gets."""
         try:
             return self.shows(self._directory.version(number))
         except CorruptionError:
             return False
 
     def newest(self, found: FoundVersions, above: int = 0) -> IcebergVersion | None:
-        """The newest of the versions above a number that is one of this history. Cost: two gets for each one asked."""
+        """The newest version above a number that belongs to the current history. Cost: two gets for each candidate."""
         numbers = (number for number in reversed(found.numbers) if number > above)
         return next((version for number in numbers if (version := found.get(number)) and self.shows(version)), None)
+
+    def newest_now(self) -> tuple[IcebergVersion, Snapshot] | None:
+        """The newest version of the history as it is in its file now, with its snapshot. Cost: one list, three gets."""
+        version = self.newest(FoundVersions(self._directory))
+        snapshot = None if version is None else self._root.snapshots.find(version.number)
+        return None if version is None or snapshot is None else (version, snapshot)

@@ -1,4 +1,4 @@
-"""Row ids of Iceberg's format version 3: which rows of which manifest have which.
+"""Row ids of Iceberg's format version 3: assigns them to the rows of manifests.
 
 Source: docs/format.md §25.7; Java 2.1 `IcebergCommitCallback`; Apache Iceberg table specification, "Row Lineage".
 """
@@ -13,7 +13,7 @@ from paimon_py.iceberg.values import DELETES, IcebergEntry, IcebergManifest
 
 
 def assign_row_ids(manifests: Sequence[IcebergManifest], first: int) -> tuple[list[IcebergManifest], int]:
-    """The manifests of a list with the ids of their first rows, and the first id that is free then.
+    """The manifests of a list with the ids of their first rows, and the first id that remains unassigned.
 
     Manifests that have theirs keep it, those of deletes have none.
     """
@@ -28,7 +28,7 @@ def assign_row_ids(manifests: Sequence[IcebergManifest], first: int) -> tuple[li
 
 
 def with_row_ids(manifest: IcebergManifest, entries: Sequence[IcebergEntry]) -> list[IcebergEntry]:
-    """The entries of a manifest that are about to be written elsewhere, each with the id of its first row."""
+    """The entries of a manifest for another manifest, each with the id of its first row."""
     number = manifest.first_row_id
     if number is None:
         return list(entries)

@@ -1,4 +1,4 @@
-"""What a Paimon snapshot makes of the manifests of the Iceberg snapshot before.
+"""Applies the changes of a Paimon snapshot to the manifests of the previous Iceberg snapshot.
 
 Source: docs/format.md §25.5; Java `IcebergCommitCallback.createMetadataWithBase`, `compactMetadataIfNeeded`.
 """
@@ -20,8 +20,8 @@ from paimon_py.spec.schema import TableSchema
 
 
 class ChangedManifests(msgspec.Struct, frozen=True, kw_only=True):
-    """The data manifests of a snapshot; what came and went, in how many partitions; whether a manifest of the snapshot
-    before was rewritten.
+    """The data manifests of a snapshot, the added and removed files, the number of changed partitions, and whether a
+    manifest of the previous snapshot was rewritten.
     """
 
     manifests: list[IcebergManifest]
@@ -32,7 +32,7 @@ class ChangedManifests(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ManifestChange:
-    """Carries out the changes of snapshot `number`."""
+    """Applies the changes of snapshot `number`."""
 
     def __init__(
         self, directory: IcebergDirectory, writer: MetadataWriter, schema: TableSchema, options: IcebergOptions,
@@ -45,10 +45,10 @@ class ManifestChange:
         self._number = number
 
     def run(self, base: Sequence[IcebergManifest], changes: ShownChanges) -> ChangedManifests:
-        """The data manifests after the changes: those of before in their order, the new one last, small ones merged.
+        """The data manifests after the changes: the previous ones in their order, the new one last, small ones merged.
 
-        Cost: a get for each manifest of before that may hold a partition of which a file goes, a put for each that
-            does, one put for what comes.
+        Cost: a get for each previous manifest that may contain a partition from which a file is removed, a put for each
+            that contains such a file, and one put for the added files.
         Raises: FileMissingError, CorruptionError
         """
         added, removed = dict(changes.added), dict(changes.removed)
@@ -82,7 +82,7 @@ class ManifestChange:
     def _without(
         self, manifest: IcebergManifest, entries: Sequence[IcebergEntry], gone: set[str]
     ) -> list[IcebergEntry]:
-        """The entries of a manifest after some files went; what had gone before is left out."""
+        """The entries of a manifest after some files were removed; files removed earlier are left out."""
         kept = []
         for entry in with_row_ids(manifest, entries):
             if not entry.is_live:
@@ -94,12 +94,13 @@ class ManifestChange:
         return kept
 
     def _merge(self, manifests: list[IcebergManifest]) -> list[IcebergManifest]:
-        """The same files in fewer manifests, where there are many small ones."""
+        """The same files in fewer manifests, if there are many small ones."""
         options = self._options
         small = [one for one in manifests if one.size_bytes < options.target_bytes * 2 // 3]
         is_full = sum(one.size_bytes for one in small) >= options.target_bytes
         if len(small) < options.merge_min or (len(small) < options.merge_max and not is_full):
             return manifests
+        self._writer.flush()
         paths = {one.path for one in small}
         entries = [
             kept
@@ -114,7 +115,7 @@ class ManifestChange:
         return made
 
     def _carry_over(self, entry: IcebergEntry) -> IcebergEntry | None:
-        """An entry in a manifest of this snapshot; None for what had gone before."""
+        """An entry for a manifest of this snapshot; None for a file that was removed earlier."""
         if self._number in (entry.file_sequence_number, entry.snapshot_id):
             return entry
         return msgspec.structs.replace(entry, status=EntryStatus.EXISTING) if entry.is_live else None

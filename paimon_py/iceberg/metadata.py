@@ -1,4 +1,4 @@
-"""A version of the Iceberg metadata: the JSON file `v<n>.metadata.json` as a value, and what it says.
+"""A version of the Iceberg metadata: the JSON file `v<n>.metadata.json` as a value.
 
 Source: docs/format.md §25.3; Java `IcebergMetadata`, `IcebergSnapshot`; Apache Iceberg table specification,
 "Table Metadata".
@@ -19,17 +19,17 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot, Tag
 
 IDENTITY = "paimon-commit-identity"
-"""Key of a summary that says which Paimon snapshot an Iceberg snapshot stands for; Java has it since 2.1."""
+"""The summary key for the identity of the Paimon snapshot that an Iceberg snapshot represents; in Java since 2.1."""
 
 MAIN_REF = "main"
 _FOR_EVER = 9_223_372_036_854_775_807
 
 IcebergSnapshot = Mapping[str, Any]
-"""One of the `snapshots` of the metadata, as it stands there."""
+"""One of the `snapshots` of the metadata, as decoded from JSON."""
 
 
 class IcebergVersion(msgspec.Struct, frozen=True):
-    """One version: its number, which is the id of the Paimon snapshot it was made for, and its JSON value."""
+    """A version: its number, which is the id of the Paimon snapshot that it was made for, and its JSON value."""
 
     number: int
     value: Mapping[str, Any]
@@ -58,33 +58,37 @@ class IcebergVersion(msgspec.Struct, frozen=True):
 
     @property
     def current(self) -> IcebergSnapshot | None:
-        """The snapshot that readers see; None if there is none."""
+        """The current snapshot, which readers see; None if there is none."""
         return self.find(self.value.get("current-snapshot-id"))
 
     @property
     def next_row_id(self) -> int | None:
-        """The first row id that is free, None where rows have no ids."""
+        """The first unassigned row id; None if rows have no ids."""
         found = self.value.get("next-row-id")
         return None if found is None else int(found)
 
+    def list_names(self) -> set[str]:
+        """The names of the manifest lists of all snapshots."""
+        return {one["manifest-list"].rpartition("/")[2] for one in self.snapshots}
+
     def find(self, snapshot_id: object) -> IcebergSnapshot | None:
-        """The snapshot with an id."""
+        """The snapshot with this id; None if the version does not contain it."""
         return next((one for one in self.snapshots if one["snapshot-id"] == snapshot_id), None)
 
     def lies_at(self, path: str) -> bool:
-        """Whether the version speaks of a table in this directory; of one that was renamed it names files elsewhere."""
+        """Whether the version describes a table in this directory; after a rename it names files in another one."""
         return plain_path(str(self.value.get("location", ""))).rstrip("/") == plain_path(path).rstrip("/")
 
     def is_of(self, snapshot: Snapshot) -> bool:
-        """Whether the version was made for a Paimon snapshot, not by another writer or for one rolled back since."""
+        """Whether the version was made for this Paimon snapshot, not by another writer or for a rolled back one."""
         current = self.current
         return self.number == snapshot.id and current is not None and stands_for(current, snapshot)
 
 
 class MetadataParts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a new version holds.
+    """The contents of a new version.
 
-    `refs`: tags by name; `properties`, `uuid`: carried along from the version before.
+    `refs`: tags by name; `uuid`: copied from the previous version.
     """
 
     uuid: str
@@ -101,14 +105,14 @@ class MetadataParts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def identity_of(snapshot: Snapshot) -> str:
-    """What tells a Paimon snapshot from others of its id."""
+    """A text that distinguishes a Paimon snapshot from others with the same id."""
     return snapshot.uuid or f"{snapshot.commit_user}:{snapshot.commit_identifier}:{snapshot.time_millis}"
 
 
 def stands_for(found: IcebergSnapshot, snapshot: Snapshot) -> bool:
     """Whether an Iceberg snapshot was made for a Paimon snapshot.
 
-    Java 2.0 writes no identity, but the time of writing, which no snapshot that came later can have.
+    Java 2.0 writes no identity. There the time of writing decides: it is before the time of a later snapshot.
     """
     if found["snapshot-id"] != snapshot.id:
         return False
@@ -121,7 +125,7 @@ def stands_for(found: IcebergSnapshot, snapshot: Snapshot) -> bool:
 def parse_version(data: bytes, path: str, number: int) -> IcebergVersion:
     """The version in a file.
 
-    Raises: CorruptionError for what no reader could make sense of.
+    Raises: CorruptionError if no reader could use it.
     """
     with decoding_metadata(path):
         value = msgspec.json.decode(data)
@@ -133,7 +137,7 @@ def parse_version(data: bytes, path: str, number: int) -> IcebergVersion:
         _ = [int(one["schema-id"]) for one in version.schemas]
         _ = version.format_version, version.uuid, version.next_row_id
     if current is None and value.get("snapshots"):
-        raise CorruptionError(f"{path} names no snapshot that it holds", path=path)
+        raise CorruptionError(f"the current snapshot of {path} is not among its snapshots", path=path)
     return version
 
 
@@ -169,7 +173,7 @@ def encode(value: Mapping[str, Any]) -> bytes:
 
 
 def refs_of(snapshots: Sequence[IcebergSnapshot], current: int, tags: Sequence[Tag]) -> dict[str, Any]:
-    """The refs of a version: main, and the tags whose snapshots it holds."""
+    """The refs of a version: main, and the tags whose snapshots it contains."""
     found = {one["snapshot-id"]: one for one in snapshots}
     refs: dict[str, Any] = {MAIN_REF: {"snapshot-id": current, "type": "branch"}}
     for tag in tags:
@@ -179,8 +183,16 @@ def refs_of(snapshots: Sequence[IcebergSnapshot], current: int, tags: Sequence[T
     return refs
 
 
+def with_tags(version: IcebergVersion, tags: Sequence[Tag]) -> IcebergVersion:
+    """A version with the refs for these tags; the same object if it has them already."""
+    refs = refs_of(version.snapshots, version.number, tags)
+    if refs == version.value.get("refs"):
+        return version
+    return IcebergVersion(version.number, {**version.value, "refs": refs})
+
+
 def plain_path(path: str) -> str:
-    """A path without its scheme, which differs between writers of one table (`s3://` and `s3a://`)."""
+    """A path without its scheme, which may differ between writers of one table (`s3://` and `s3a://`)."""
     scheme, colon, rest = path.partition(":")
     if not colon or "/" in scheme:
         return path

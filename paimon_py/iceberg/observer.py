@@ -1,4 +1,4 @@
-"""Follows a table for its Iceberg readers: what is done after each commit, change of tags and move of the history.
+"""Publishes a table for Iceberg readers after each commit, change of tags, rollback and fast-forward.
 
 Source: docs/format.md §25.9; Java `IcebergCommitCallback`.
 """
@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from paimon_py.iceberg.found_versions import FoundVersions
 from paimon_py.iceberg.publication import IcebergPublisher
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.snapshot import Base, SnapshotId
 
 
 class IcebergObserver:
-    """What is done for Iceberg readers. Each call gives what users should know, and raises what fails."""
+    """Publishes Iceberg metadata after events of a table; each method returns messages for users."""
 
     def __init__(self, table: OpenTable) -> None:
         self._table = table
@@ -21,21 +22,22 @@ class IcebergObserver:
         self._publisher = IcebergPublisher(table)
 
     def on_commit(self, snapshot_ids: Sequence[int]) -> tuple[str, ...]:
-        """Publish snapshots that were committed just now, or before, in their order."""
+        """Publish committed snapshots in their order."""
         notes: tuple[str, ...] = ()
         for number in snapshot_ids:
-            snapshot = self._root.snapshots.find(number)
+            found = FoundVersions(self._publisher.directory, self._root.snapshots, number)
+            snapshot = found.snapshots[number]
             mark = number.mark if isinstance(number, SnapshotId) else None
             if snapshot is not None and Base(number, mark).is_of(snapshot):
-                notes += self._publisher.publish(snapshot).notes
+                notes += self._publisher.publish(snapshot, found).notes
         return notes + self._catalog_failure()
 
     def tags_changed(self) -> tuple[str, ...]:
-        """Publish the names of snapshots."""
+        """Publish the tags."""
         return self._publisher.tags_changed() + self._catalog_failure()
 
     def on_move(self) -> tuple[str, ...]:
-        """Publish the snapshot that is the latest one after the table went back, or on to a branch."""
+        """Publish the latest snapshot after a rollback or fast-forward."""
         done = self._publisher.follow_move()
         return (() if done is None else done.notes) + self._catalog_failure()
 
@@ -45,6 +47,6 @@ class IcebergObserver:
         if error is None:
             return ()
         return (
-            f"the Iceberg metadata were written, but not published to their catalog: {error}; the next commit or"
-            " table.publish_iceberg() publishes them",
+            f"the Iceberg metadata was written, but not published to its catalog: {error}; the next commit or"
+            " table.publish_iceberg() publishes it",
         )

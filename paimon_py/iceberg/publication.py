@@ -1,17 +1,17 @@
-"""Publishes Iceberg metadata: after a commit, after tags changed, after the table went back, and anew.
+"""Publishes Iceberg metadata: after a commit, a change of tags, or a rollback, and from scratch.
 
-Every publication can be repeated, and finds out what is there: a version counts only if it was made for the very
-snapshot that the table has under its number. So a version of a history that was rolled back, of another writer, or none
-at all where a process ended on the way, is replaced or made by the next publication.
+Every publication can be repeated, and begins with a look at the directory: a version is valid only if it was made for
+the very snapshot that the table has under its number. So the next publication replaces a version of a history that was
+rolled back or of another writer, and makes a version that is missing because a process died.
 
-The order of writing: manifests, list, version, hint, the catalog of Iceberg if there is one; then what is old goes.
-Readers see the old or the new snapshot. If the catalog cannot be updated, nothing is deleted, since its readers still
-need it.
+The order of writing is: manifests, list, version, hint, the Iceberg catalog if there is one; old files are deleted
+last. Readers see either the old or the new snapshot. If the catalog cannot be updated, nothing is deleted, because its
+readers still need the files.
 
-Publishers of one table work at the same time. Each makes its version from the one before, which it makes too if it is
-missing; versions are created exclusively, and the slower publisher goes on from what is there. Only the publisher of
-the latest snapshot moves readers and deletes. A publisher that is not the latest one any more, afterwards, lets readers
-find the newest version again.
+Several publishers can work on one table at the same time. Each makes its version from the previous one, and makes that
+one, too, if it is missing. Versions are created exclusively, and the slower publisher continues from the existing one.
+Only the publisher of the latest snapshot changes what readers find, and deletes files. A publisher that finds later
+that its snapshot is no longer the latest one shows readers the newest version.
 
 Source: docs/format.md §25.8, §25.9; Java 2.1 `IcebergCommitCallback`.
 """
@@ -32,25 +32,27 @@ from paimon_py.iceberg.directory import IcebergDirectory
 from paimon_py.iceberg.expiry import find_expired
 from paimon_py.iceberg.found_versions import FoundVersions
 from paimon_py.iceberg.history import TableHistory
-from paimon_py.iceberg.metadata import IcebergSnapshot, IcebergVersion, refs_of, stands_for
+from paimon_py.iceberg.metadata import IcebergSnapshot, IcebergVersion, refs_of, stands_for, with_tags
 from paimon_py.iceberg.versions import VersionMaker, WholeVersion
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.iceberg import iceberg_directory, iceberg_options
+from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot, Tag
 from paimon_py.storage.store import FileMissingError
 
 _ATTEMPTS = 10
-"""How often a publication looks again because others changed the versions."""
+"""The maximum number of times that a publication starts again because other publishers changed the versions."""
 
 
 class PublishedVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """What a publication did.
+    """The result of a publication.
 
     Attributes:
         version: the version of the Iceberg metadata, which is the id of the Paimon snapshot.
-        path: where the version lies.
-        made: from the version before, anew, from a version of before a rollback, or not at all: it was there.
-        notes: what users of the Iceberg table should know.
+        path: the metadata file of the version.
+        made: "next": from the previous version; "anew": from the table alone; "restored": from a version that was
+            written before a rollback; "there": the version already existed.
+        notes: messages for users of the Iceberg table.
     """
 
     version: int
@@ -60,21 +62,19 @@ class PublishedVersion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IcebergPublisher:
-    """Publishes the Iceberg metadata of one table; its options say where and how."""
+    """Publishes the Iceberg metadata of one table, in the place and form that its options determine."""
 
     def __init__(self, table: OpenTable) -> None:
-        """`schema`: the latest one.
-
-        Raises: OptionError
-        """
+        """`table`: under its latest schema. Raises: OptionError"""
         self._table = table
         self._root = table.root
         self._schema = table.schema
         self._options = iceberg_options(table.schema)
         path = iceberg_directory(table.root.path, self._options)
-        self.directory = IcebergDirectory(table.root.store, path, None if self._options.in_catalog else table.root.path)
+        within = None if self._options.in_catalog else table.root.path
+        self.directory = IcebergDirectory(table.root.store, path, table.root.env, within)
         self.catalog_error: PaimonError | None = None
-        """The error that kept the last version from the Iceberg catalog; None if it was published there."""
+        """The error with which the last update of the Iceberg catalog failed; None if it succeeded."""
 
         self._said: tuple[str, ...] = ()
         self._history = TableHistory(table.root, self.directory)
@@ -83,31 +83,35 @@ class IcebergPublisher:
 
     # -- the verbs -----------------------------------------------------------------------------------------------------
 
-    def publish(self, snapshot: Snapshot) -> PublishedVersion:
-        """Make the version of a snapshot that was committed, if neither it nor a later one is there.
+    def publish(self, snapshot: Snapshot, found: FoundVersions | None = None) -> PublishedVersion:
+        """Make the version of a committed snapshot, unless it or a later one exists.
 
-        Another publisher may be faster at any step; then this one looks again and goes on from what is there.
+        If another publisher is faster at any step, the publication starts again from the versions that now exist.
+
+        Args:
+            found: the contents of the directory, if they were read just before.
 
         Raises: SnapshotExpiredError, CorruptionError, UnsupportedError, StorageError
         """
         for is_last_attempt in (*[False] * _ATTEMPTS, True):
-            found = FoundVersions(self.directory)
+            found = found or FoundVersions(self.directory)
             newer = self._history.newest(found, above=snapshot.id)
             if newer is not None:
                 return self._result(newer.number, "there")
-            there = found.get(snapshot.id)
-            if there is not None and there.is_of(snapshot) and there.lies_at(self._root.path):
+            there = self._history.find(found, snapshot)
+            if there is not None:
                 self._finish(found, snapshot, there)
                 return self._result(snapshot.id, "there")
             done = self._publish(found, snapshot, may_begin=is_last_attempt)
             if done is not None:
                 return done
+            found = None
         raise AssertionError("the last attempt makes the version anew")
 
     def publish_anew(self, snapshot: Snapshot) -> PublishedVersion:
-        """Make the version of the latest snapshot from what the table says, whatever is there; readers keep the uuid.
+        """Make the version of the latest snapshot from the table alone, and replace an existing one; the uuid remains.
 
-        The files of a version of this snapshot that was there stay, for its readers, until orphans are removed.
+        The files of the replaced version remain for its readers until orphans are removed.
 
         Raises: as `publish`
         """
@@ -122,9 +126,10 @@ class IcebergPublisher:
         return self._result(snapshot.id, "anew")
 
     def tags_changed(self) -> tuple[str, ...]:
-        """Write the refs of the newest version again, in place; what users should know.
+        """Write the refs of the newest version again, in place. Returns: messages for users.
 
-        A version that another publisher is about to write is written now: that publisher may have read the tags before.
+        A version that another publisher is about to write is written here, because that publisher may have read the
+        tags before they changed.
 
         Raises: CorruptionError, StorageError
         """
@@ -138,19 +143,21 @@ class IcebergPublisher:
                     break
                 self.publish(latest)
                 continue
-            refs = refs_of(version.snapshots, latest.id, self._root.tags.list())
-            if refs != version.value.get("refs"):
-                version = self._replace(IcebergVersion(latest.id, {**version.value, "refs": refs}))
-            self._update_catalog(version, latest)
+            renewed = with_tags(version, self._root.tags.list())
+            if renewed is not version:
+                renewed = self._replace(renewed)
+            self._update_catalog(renewed, latest)
+            if not self._history.is_latest(latest):
+                self._catch_up_with_others(latest)
             break
         said, self._said = self._said, ()
         return said
 
     def follow_move(self) -> PublishedVersion | None:
-        """Follow the table after it went back, or on to a branch: the version of its latest snapshot, and none above.
+        """Follow the table after a rollback or fast-forward: publish its latest snapshot and delete the versions above.
 
-        The version of a snapshot that is there again is made of what the versions above say of it. So readers see what
-        they saw then, and keep the history up to there.
+        The version of a snapshot that is the latest one again is made from the versions above it, so that readers see
+        the same rows as before, with the history up to that snapshot.
 
         Raises: as `publish`
         """
@@ -160,10 +167,9 @@ class IcebergPublisher:
             if latest is None:
                 return None
             found = FoundVersions(self.directory)
-            there = found.get(latest.id)
-            is_here = there is not None and there.is_of(latest) and there.lies_at(self._root.path)
-            made: Literal["there", "restored"] = "there" if is_here else "restored"
-            if there is not None and is_here and there.current and self._is_whole(there.current):
+            there = self._history.find(found, latest)
+            made: Literal["there", "restored"] = "there"
+            if there is not None and there.current and _is_whole(self.directory, there.current, self._schema):
                 version: IcebergVersion | None = self._without_gone(found, latest, there)
             else:
                 version, made = self._restore(found, latest), "restored"
@@ -181,20 +187,20 @@ class IcebergPublisher:
     # -- steps ---------------------------------------------------------------------------------------------------------
 
     def _publish(self, found: FoundVersions, snapshot: Snapshot, *, may_begin: bool) -> PublishedVersion | None:
-        """Make the version of a snapshot from the one before, or anew; None: others changed the versions meanwhile."""
+        """Make the version of a snapshot from the previous one, or anew; None if others changed the versions."""
         base = self._bases.find(found, snapshot)
         version = None if base is None else self._follow(found, base, snapshot)
         if version is None:
             if not may_begin and FoundVersions(self.directory).numbers != found.numbers:
                 return None
             return self._begin(found, snapshot)
-        there = found.get(snapshot.id) if snapshot.id in found.numbers else None
+        there = found.get(snapshot.id)
         notes = _notes_on(there, self.directory.version_path(snapshot.id))
         self._finish(found, snapshot, version, replaced=there)
         return self._result(snapshot.id, "next", notes)
 
     def _follow(self, found: FoundVersions, base: VersionBase, snapshot: Snapshot) -> IcebergVersion | None:
-        """The version of a snapshot, written after those that are missing before it; None: the base cannot be used."""
+        """Write the missing versions before a snapshot, then its own version; None if the base cannot be used."""
         version, before = base.version, base.snapshot
         if version is not None and before is not None and base.is_restored:
             version = self._replace(version)
@@ -203,7 +209,7 @@ class IcebergPublisher:
             if version is None or before is None:
                 value: dict[str, Any] | None = self._whole(maker, WholeVersion(uuid=self._root.env.ids.uuid()))
             else:
-                value = self._next(maker, version, before) if maker.knows_schemas_of(version) else None
+                value = self._next(maker, version, before)
             version = None if value is None else self._put(maker, one, value, replace=one.id in found.numbers)
             if version is None or not self._bases.continues(version, one):
                 return None
@@ -211,9 +217,9 @@ class IcebergPublisher:
         return version
 
     def _begin(self, found: FoundVersions, snapshot: Snapshot) -> PublishedVersion:
-        """Make a version from what the table says. Readers keep the uuid where the version goes on from another one."""
+        """Make a version from the table alone. The uuid remains if the version continues another one."""
         is_taken = snapshot.id in found.numbers
-        there = found.get(snapshot.id) if is_taken else None
+        there = found.get(snapshot.id)
         newest = found.newest() if is_taken or found.get(snapshot.id - 1) is not None else None
         keeps = newest is not None and newest.format_version == self._options.format_version and snapshot.id > 1
         uuid = newest.uuid if newest is not None and keeps else self._root.env.ids.uuid()
@@ -227,7 +233,7 @@ class IcebergPublisher:
         return self._result(snapshot.id, "anew", _notes_on(there, self.directory.version_path(snapshot.id)))
 
     def _next(self, maker: VersionMaker, base: IcebergVersion, before: Snapshot) -> dict[str, Any] | None:
-        """The version that goes on from a base; None where the files of the base are broken or gone."""
+        """The version that continues a base; None if files of the base are broken or missing, or the schemas differ."""
         now = self._root.env.clock.millis()
         gone = find_expired(base.snapshots, maker.snapshot.id, now, self._options)
         try:
@@ -240,7 +246,7 @@ class IcebergPublisher:
             return None
 
     def _restore(self, found: FoundVersions, snapshot: Snapshot) -> IcebergVersion | None:
-        """The version of a snapshot, from the newest version that still holds it; None if none does, or files went."""
+        """The version of a snapshot, from the newest version that contains it; None without one with all its files."""
         for number in reversed(found.numbers):
             version = found.get(number)
             there = None if version is None else version.find(snapshot.id)
@@ -248,27 +254,26 @@ class IcebergPublisher:
                 continue
             if version.format_version != self._options.format_version or not version.lies_at(self._root.path):
                 continue
-            if self._is_whole(there):
-                value = _cut(version, snapshot, self._table, self._root.tags.list(), found.names)
-                return IcebergVersion(snapshot.id, value)
+            if _is_whole(self.directory, there, self._schema):
+                return self._cut(version, snapshot, found)
         return None
 
     def _without_gone(self, found: FoundVersions, snapshot: Snapshot, there: IcebergVersion) -> IcebergVersion:
-        """A version that is there, with the tags of now and without the snapshots whose files are gone."""
-        names, tags = {one["manifest-list"].rpartition("/")[2] for one in there.snapshots}, self._root.tags.list()
-        if not names.issubset(found.names):
-            return IcebergVersion(there.number, _cut(there, snapshot, self._table, tags, found.names))
-        refs = refs_of(there.snapshots, snapshot.id, tags)
-        return there if refs == there.value.get("refs") else IcebergVersion(there.number, {**there.value, "refs": refs})
+        """An existing version with the current tags, without the snapshots whose files are missing."""
+        if not there.list_names().issubset(found.names):
+            return self._cut(there, snapshot, found)
+        return with_tags(there, self._root.tags.list())
 
-    def _is_whole(self, snapshot: IcebergSnapshot) -> bool:
-        """Whether the list and the manifests of a snapshot can be read."""
-        try:
-            for manifest in self.directory.manifests(snapshot["manifest-list"]):
-                self.directory.entries(manifest, self._schema)
-        except (CorruptionError, FileMissingError):
-            return False
-        return True
+    def _cut(self, version: IcebergVersion, latest: Snapshot, found: FoundVersions) -> IcebergVersion:
+        """The version of a snapshot from another version, without later snapshots and those whose files are missing.
+
+        The version may be newer than the list of names, so the directory is listed again if a name is missing.
+        """
+        names: Container[str] = found.names
+        if not version.list_names().issubset(found.names):
+            names = self.directory.list_names()
+        value = _cut(version, latest, self._table, self._root.tags.list(), names)
+        return IcebergVersion(latest.id, value)
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -276,7 +281,7 @@ class IcebergPublisher:
         return VersionMaker(self._root, self.directory, self._schema, self._options, snapshot)
 
     def _whole(self, maker: VersionMaker, how: WholeVersion) -> dict[str, Any]:
-        """A version made from what the table says; what was written for it goes if that fails."""
+        """A version made from the table alone; if that fails, its files are deleted."""
         try:
             return maker.whole(how)
         except PaimonError:
@@ -286,10 +291,10 @@ class IcebergPublisher:
     def _put(
         self, maker: VersionMaker, snapshot: Snapshot, value: dict[str, Any], *, replace: bool
     ) -> IcebergVersion | None:
-        """Write a version; the one that is there then. None: another one was there, and is gone again.
+        """Write a version. Returns: the version in the file; None if another one existed and is gone again.
 
-        Where another publication of the same snapshot was faster, or the version certainly was not written, the files
-        that it names go.
+        If another publication of the same snapshot was faster, or the version was certainly not written, the files that
+        only this version references are deleted.
 
         Raises: StorageError
         """
@@ -304,7 +309,7 @@ class IcebergPublisher:
         return self._replace(made, maker.writer.discard)
 
     def _replace(self, version: IcebergVersion, discard: Callable[[], None] | None = None) -> IcebergVersion:
-        """Write a version, whatever is there, and once more if tags changed meanwhile: others may have written those.
+        """Write a version over an existing one, again if tags changed meanwhile, because others may have written those.
 
         Args:
             discard: called before a failure is raised, if the version certainly was not written.
@@ -313,20 +318,20 @@ class IcebergPublisher:
         """
         for _ in range(_ATTEMPTS):
             self.directory.put_version(version.number, version.value, replace=True, discard=discard)
-            refs = refs_of(version.snapshots, version.number, self._root.tags.list())
-            if refs == version.value.get("refs"):
+            renewed = with_tags(version, self._root.tags.list())
+            if renewed is version:
                 break
-            version, discard = IcebergVersion(version.number, {**version.value, "refs": refs}), None
+            version, discard = renewed, None
         return version
 
     def _finish(
         self, found: FoundVersions, snapshot: Snapshot, version: IcebergVersion,
         replaced: IcebergVersion | None = None,
     ) -> None:  # fmt: skip
-        """Let readers find a version if it is of the latest snapshot, then delete what it replaces.
+        """Let readers find a version if its snapshot is the latest one, then delete the files that it replaces.
 
         Args:
-            found: what was there before.
+            found: the versions that existed before.
             replaced: see `VersionCleanup.delete_old`.
         """
         if not self._history.is_latest(snapshot):
@@ -340,8 +345,9 @@ class IcebergPublisher:
         if not is_updated:
             return
         moved = self._cleanup.delete_above(found, snapshot.id)
-        self._cleanup.delete_old(found, version, replaced)
-        if moved and not self._history.is_latest(snapshot):
+        deleted = self._cleanup.delete_old(found, version, replaced)
+        # After a rollback in the meantime readers may need a version that was deleted as old.
+        if (moved and not self._history.is_latest(snapshot)) or (deleted and not self._history.has_snapshot(snapshot)):
             self._catch_up_with_others(snapshot)
 
     def _catch_up_with_others(self, snapshot: Snapshot) -> None:
@@ -370,7 +376,7 @@ class IcebergPublisher:
         )
 
     def _update_catalog(self, version: IcebergVersion, snapshot: Snapshot) -> bool:
-        """Let readers of the catalog see a version. False if that failed: `catalog_error` says why."""
+        """Let readers of the catalog see a version. Returns: False if that failed; `catalog_error` is the reason."""
         self.catalog_error = None
         number = version.number
         try:
@@ -383,20 +389,31 @@ class IcebergPublisher:
             return False
         return True
 
+
+def _is_whole(directory: IcebergDirectory, snapshot: IcebergSnapshot, schema: TableSchema) -> bool:
+    """Whether the list and the manifests of a snapshot can be read."""
+    try:
+        for manifest in directory.manifests(snapshot["manifest-list"]):
+            directory.entries(manifest, schema)
+    except (CorruptionError, FileMissingError):
+        return False
+    return True
+
+
 def _notes_on(there: IcebergVersion | None, path: str) -> tuple[str, ...]:
-    """What to say of a version that is not of the snapshot with its number."""
+    """The message about an existing version that another writer made."""
     if there is None or there.value.get("current-snapshot-id") == there.number:
         return ()
     return (
-        f"another writer had written {path}: its rows are not rows of the Paimon table, and Iceberg readers do not see"
-        " them any more; write through Paimon alone",
+        f"another writer had written {path}: its rows are not rows of the Paimon table, and Iceberg readers no longer"
+        " see them; write only through Paimon",
     )
 
 
 def _cut(
     version: IcebergVersion, latest: Snapshot, table: OpenTable, tags: Sequence[Tag], names: Container[str]
 ) -> dict[str, Any]:
-    """A version without the snapshots after one, and those whose lists are not among the names of files."""
+    """A version without the snapshots after `latest` and those whose manifest lists are not among the file names."""
     kept = [
         one
         for one in version.snapshots

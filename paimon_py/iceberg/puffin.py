@@ -1,4 +1,4 @@
-"""Puffin files of deletion vectors, as most Iceberg readers want them: with magic bytes, footer and one blob for each.
+"""Puffin files of deletion vectors in the form that most Iceberg readers need: magic bytes, blobs, and a footer.
 
 Source: docs/format.md §25.6; Apache Iceberg, "Puffin file format", blob type `deletion-vector-v1`.
 """
@@ -15,7 +15,7 @@ _POSITION_COLUMN = 2_147_483_645
 
 
 class VectorBlob(msgspec.Struct, frozen=True):
-    """A deletion vector: the path of its data file, how many rows are dead, and its bytes as a blob."""
+    """A deletion vector: the path of its data file, the number of deleted rows, and its bytes as a blob."""
 
     data_file: str
     row_count: int
@@ -23,7 +23,7 @@ class VectorBlob(msgspec.Struct, frozen=True):
 
 
 def puffin_bytes(blobs: Sequence[VectorBlob]) -> tuple[bytes, list[int]]:
-    """The bytes of a file with these blobs, and where each begins."""
+    """The bytes of a file with these blobs, and the offset of each."""
     parts, offsets, described = [_MAGIC], [], []
     at = len(_MAGIC)
     for blob in blobs:

@@ -1,4 +1,4 @@
-"""Which files of a Paimon table Iceberg readers see, and how: of a whole snapshot, and what one changed.
+"""Determines which files of a Paimon table Iceberg readers see: those of a snapshot, and the changes of a commit.
 
 Source: docs/format.md §25.5, §25.6; Java `IcebergCommitCallback`, `IcebergDataFileMeta`.
 """
@@ -32,7 +32,7 @@ from paimon_py.storage.store import FileMissingError
 
 
 class RemovedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that goes, whether Iceberg readers have seen it or not."""
+    """A removed file, whether Iceberg readers have seen it or not."""
 
     path: str
     partition: PartitionValues
@@ -41,9 +41,9 @@ class RemovedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """What a Paimon snapshot changes for Iceberg readers, by path in the order of its entries.
+    """The changes of a Paimon snapshot for Iceberg readers, by path in the order of its entries.
 
-    `add_only`: no file goes, not even one that readers have not seen.
+    `add_only`: no file is removed, not even one that readers have not seen.
     """
 
     added: Mapping[str, IcebergFile]
@@ -52,7 +52,7 @@ class ShownChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownFiles:
-    """Asks a Paimon table what Iceberg readers are to see of it."""
+    """Determines the files of a Paimon table that Iceberg readers see."""
 
     def __init__(self, table: OpenTable, options: IcebergOptions) -> None:
         self._root = table.root
@@ -64,7 +64,7 @@ class ShownFiles:
     # -- data files ---------------------------------------------------------------------------------------------------
 
     def changes(self, snapshot: Snapshot) -> ShownChanges:
-        """What a snapshot changes. Cost: its delta list and the manifests in it, which a commit has just written.
+        """The changes of a snapshot. Cost: its delta list and the manifests in it, which a commit has just written.
 
         Raises: SnapshotExpiredError, CorruptionError, StorageError
         """
@@ -91,8 +91,8 @@ class ShownFiles:
         """All files of a snapshot that readers may see without merging rows, in the order of the plan of a read.
 
         Args:
-            top_levels: of a bucket that has to be merged, at least the files of its top level: what the last full
-                compaction left.
+            top_levels: for a bucket that needs a merge, return at least the files of its top level, which are the
+                result of the last full compaction.
 
         Raises: SnapshotExpiredError, CorruptionError, StorageError
         """
@@ -102,7 +102,7 @@ class ShownFiles:
         return [self._shown_file(entry, self._path(entry)) for entry in chosen.entries()]
 
     def _files_readable_alone(self, snapshot: Snapshot, live: EntryColumns, top_levels: bool) -> EntryColumns:
-        """The files of a table with keys that may be read as they are."""
+        """The files of a primary-key table that can be read without a merge."""
         request = Request(schema=self._schema, columns=self._schema.names, every_level=True)
         planned = plan_snapshot(self._root, request, snapshot)
         alone = {
@@ -120,7 +120,7 @@ class ShownFiles:
         return live.take(np.flatnonzero(keep))
 
     def _settled_places(self, live: EntryColumns) -> Sequence[int]:
-        """The places of files in buckets of which no key can lie in two files: none is of level 0 or holds deletes."""
+        """The positions of files in buckets where no key is in two files: none is on level 0 or contains deletes."""
         one_row = kills_older_rows(self._schema)
         found: list[int] = []
         for places in live.by_bucket().values():
@@ -167,16 +167,16 @@ class ShownFiles:
     # -- deletion vectors ----------------------------------------------------------------------------------------------
 
     def vectors_changed(self, before: Snapshot | None, snapshot: Snapshot) -> bool:
-        """Whether a snapshot has other deletion vectors than the one before. Cost: the index manifests of both."""
+        """Whether a snapshot has other deletion vectors than the previous one. Cost: the index manifests of both."""
         if not self._options.shows_vectors:
             return False
         return self._vector_entries(before) != self._vector_entries(snapshot)
 
     def vectors(self, snapshot: Snapshot, paths: Iterable[str] | None = None) -> list[tuple[VectorBlob, IcebergFile]]:
-        """The deletion vectors of a snapshot, with what is known of each but where it will lie.
+        """The deletion vectors of a snapshot, each with its entry, in which path and size are still missing.
 
         Args:
-            paths: of the data files that readers see; None: all that have vectors.
+            paths: the data files that readers see; None: all files with vectors.
 
         Cost: a small read for each.
         Raises: SnapshotExpiredError, CorruptionError, StorageError

@@ -1,4 +1,4 @@
-"""Where the Iceberg metadata of a table stand, what their readers do not see, and which files nothing names.
+"""The state of the Iceberg metadata of a table: the version that readers find, hidden rows, problems, and orphans.
 
 Source: docs/format.md §25.9.
 """
@@ -26,23 +26,23 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError, FileStatus
 
-_MEND = "; table.publish_iceberg() makes them good"
+_MEND = "; table.publish_iceberg() repairs the metadata"
 
 
 class IcebergState(AsPage, msgspec.Struct, frozen=True, kw_only=True):
-    """Where the Iceberg metadata of a table stand.
+    """The state of the Iceberg metadata of a table.
 
     Attributes:
         enabled: whether commits publish Iceberg metadata.
-        version: the version that readers find, None if there is none; it is the id of the Paimon snapshot.
+        version: the version that readers find, which is the id of the Paimon snapshot; None if there is none.
         path: the metadata file of this version.
-        snapshot_id: the Paimon snapshot whose state readers see; None if that is none of the table's.
-        lag: how many Paimon snapshots came after it; None where readers see no state of the table.
-        catalog_id: the snapshot that the Hive or REST catalog of Iceberg shows; None without one.
-        format_version: of the metadata that readers find.
-        hidden_rows: rows in files that readers do not see.
-        not_seen: what readers do not see of the latest snapshot, or see though it is deleted, with what mends that.
-        problems: what is wrong, each with what mends it.
+        snapshot_id: the Paimon snapshot that readers see; None if the version belongs to no snapshot of the table.
+        lag: the number of Paimon snapshots committed after it; None if readers see no snapshot of the table.
+        catalog_id: the snapshot that the Hive or REST catalog of Iceberg shows; None without a catalog.
+        format_version: the format version of the metadata that readers find.
+        hidden_rows: the number of rows in files that readers do not see.
+        not_seen: differences between the latest snapshot and what readers see, each with its fix.
+        problems: the problems of the metadata, each with its fix.
     """
 
     enabled: bool
@@ -58,11 +58,11 @@ class IcebergState(AsPage, msgspec.Struct, frozen=True, kw_only=True):
 
 
 def iceberg_state(table: OpenTable) -> IcebergState:
-    """Look at the metadata as a reader does, and at the table.
+    """Compare the metadata that a reader finds with the table.
 
-    Cost: two lists and some gets, a request to a catalog of Iceberg; the manifests of the Iceberg snapshot and of the
+    Cost: two lists and some gets, a request to the Iceberg catalog; the manifests of the Iceberg snapshot and of the
         latest Paimon snapshot.
-    Raises: CorruptionError, StorageError of the Paimon table; those of the Iceberg metadata are problems.
+    Raises: CorruptionError, StorageError of the Paimon table; errors of the Iceberg metadata are listed as problems.
     """
     if not writes_iceberg(table.schema):
         return IcebergState(enabled=False)
@@ -71,14 +71,15 @@ def iceberg_state(table: OpenTable) -> IcebergState:
     version, problems = _find(directory)
     if latest is None or version is None:
         if latest is not None and not problems:
-            problems = (f"there are no Iceberg metadata yet: the next commit makes them{_MEND}",)
+            problems = ("there is no Iceberg metadata yet: the next commit or table.publish_iceberg() writes it",)
         return IcebergState(enabled=True, problems=problems, not_seen=_general(table.schema))
     shown = table.root.snapshots.find(version.number)
     if shown is None or not version.is_of(shown):
         problems += (_stranger(version, shown),)
         shown = None
     if not version.lies_at(table.root.path):
-        problems += (f"version {version.number} names files of {version.value.get('location')}: it was renamed{_MEND}",)
+        place = version.value.get("location")
+        problems += (f"version {version.number} names files in {place}: the table was renamed{_MEND}",)
     catalog_id, unpublished = _ask_catalog(table, version.number)
     seen, broken = _seen_paths(directory, version, table.schema)
     hidden_rows, hidden = _count_hidden(table, latest, seen)
@@ -91,10 +92,10 @@ def iceberg_state(table: OpenTable) -> IcebergState:
 
 
 def iceberg_orphans(table: OpenTable) -> list[FileStatus]:
-    """The files of Iceberg metadata that no version names: what publications left that failed or whose process ended.
+    """The files of Iceberg metadata that no version references: failed publications and dead processes left them.
 
     Cost: two lists, a get for each version, manifest list and manifest of deletes.
-    Raises: CorruptionError, StorageError: nobody knows what is an orphan.
+    Raises: CorruptionError, StorageError: the orphans cannot be determined.
     """
     if not writes_iceberg(table.schema):
         return []
@@ -111,7 +112,7 @@ def iceberg_orphans(table: OpenTable) -> list[FileStatus]:
 
 
 def _find(directory: IcebergDirectory) -> tuple[IcebergVersion | None, tuple[str, ...]]:
-    """The version that a reader finds: that of the hint, or a later one that follows without a gap."""
+    """The version that a reader finds: the one in the hint, or a later one that follows without a gap."""
     numbers = set(version_numbers(directory.list_names()))
     number = directory.hint()
     if number is None:
@@ -123,26 +124,26 @@ def _find(directory: IcebergDirectory) -> tuple[IcebergVersion | None, tuple[str
     except CorruptionError as error:
         return None, (f"{error}{_MEND}",)
     if version is None and number:
-        return None, (f"version-hint.text names version {number}, which is not there{_MEND}",)
+        return None, (f"version-hint.text names version {number}, which does not exist{_MEND}",)
     return version, ()
 
 
 def _stranger(version: IcebergVersion, shown: Snapshot | None) -> str:
     if version.value.get("current-snapshot-id") != version.number:
         return f"version {version.number} was written by another writer of Iceberg tables{_MEND}"
-    what = "of a snapshot that is not there any more" if shown is None else "of a snapshot that was rolled back"
-    return f"version {version.number} is {what}{_MEND}"
+    what = "a snapshot that no longer exists" if shown is None else "a snapshot that was rolled back"
+    return f"version {version.number} belongs to {what}{_MEND}"
 
 
 def _ask_catalog(table: OpenTable, number: int) -> tuple[int | None, tuple[str, ...]]:
-    """The snapshot that the catalog of Iceberg shows, and what is wrong with that."""
+    """The snapshot that the Iceberg catalog shows, and the problems with it."""
     try:
         catalog = open_catalog(table)
         if catalog is None:
             return None, ()
         shown = catalog.shown_id()
     except PaimonError as error:
-        return None, (f"the Iceberg catalog cannot be asked: {error}",)
+        return None, (f"the Iceberg catalog cannot be reached: {error}",)
     if shown == number:
         return shown, ()
     what = "does not have the table" if shown is None else f"shows snapshot {shown}, not {number}"
@@ -152,7 +153,7 @@ def _ask_catalog(table: OpenTable, number: int) -> tuple[int | None, tuple[str, 
 def _seen_paths(
     directory: IcebergDirectory, version: IcebergVersion, schema: TableSchema
 ) -> tuple[set[str], tuple[str, ...]]:
-    """The names of the data files that readers see."""
+    """The names of the data files that readers see, and the problems found."""
     current = version.current
     if current is None:
         return set(), ()
@@ -165,7 +166,7 @@ def _seen_paths(
 
 
 def _count_hidden(table: OpenTable, latest: Snapshot, seen: set[str]) -> tuple[int, tuple[str, ...]]:
-    """How many rows lie in files that readers do not see, and when they will."""
+    """The number of rows in files that readers do not see, and how to show them."""
     live = table.root.manifests.live_entries(latest)
     known = numpy_values(pc.is_in(live.names(), value_set=pa.array(sorted(seen), pa.string())))
     places = np.flatnonzero(~known)
@@ -174,20 +175,20 @@ def _count_hidden(table: OpenTable, latest: Snapshot, seen: set[str]) -> tuple[i
         return 0, ()
     what = f"{rows} rows in {len(places)} files are not seen"
     if not table.schema.primary_keys:
-        return rows, (f"{what}: they were committed since, or the metadata are not those of the table",)
+        return rows, (f"{what}: they were committed later, or the metadata does not belong to the table",)
     options = iceberg_options(table.schema)
     if not options.shows_vectors and bool((live.level[places] == options.top_level).any()):
-        return rows, (f"{what}, some of which the last full compaction left: table.publish_iceberg() shows those",)
+        return rows, (f"{what}, some of them from the last full compaction: table.publish_iceberg() shows those",)
     if options.shows_vectors:
-        return rows, (f"{what}: readers see what lookup compaction has taken above level 0; table.compact() does so",)
-    return rows, (f"{what}: readers see what the last full compaction left; table.compact(full=True) is one",)
+        return rows, (f"{what}: readers see rows that lookup compaction moved above level 0; run table.compact()",)
+    return rows, (f"{what}: readers see the result of the last full compaction; run table.compact(full=True)",)
 
 
 def _general(schema: TableSchema) -> tuple[str, ...]:
-    """What readers do not see right whatever is in the table."""
+    """What readers do not see correctly in any snapshot of the table."""
     vectors, decimals = hidden_vectors(schema), decimal_partitions(schema)
-    found: Sequence[str] = () if vectors is None else (f"deleted rows are still seen: {vectors}",)
+    found: Sequence[str] = () if vectors is None else (f"readers still see deleted rows: {vectors}",)
     if decimals:
         names = ", ".join(decimals)
-        found = (*found, f"most readers cannot read a table that is partitioned by a DECIMAL ({names})")
+        found = (*found, f"most readers cannot read a table that is partitioned by a DECIMAL column ({names})")
     return tuple(found)

@@ -1,4 +1,4 @@
-"""What Iceberg metadata say of files, as values.
+"""Files and manifests of Iceberg metadata, as values.
 
 Source: docs/format.md §25.2; Apache Iceberg table specification, "Manifests", "Manifest Lists".
 """
@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 DATA, DELETES = 0, 1
-"""What a manifest, or a file in one, holds."""
+"""The content of a manifest, or of a file in it."""
 
 PartitionValues = tuple[object, ...]
-"""The values of a partition, as Avro holds them, one for each partition key."""
+"""The values of a partition in Avro's form, one for each partition key."""
 
 
 class EntryStatus(enum.IntEnum):
-    """What a snapshot did with a file."""
+    """The change of a file in a snapshot."""
 
     EXISTING = 0
     ADDED = 1
@@ -53,7 +53,7 @@ class IcebergFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IcebergEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a file, in which snapshot, and since when it is there."""
+    """The status of a file in a snapshot, and the snapshot that added it."""
 
     status: EntryStatus
     snapshot_id: int
@@ -68,7 +68,7 @@ class IcebergEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def new(cls, file: IcebergFile, number: int) -> IcebergEntry:
-        """A file that comes with a snapshot."""
+        """The entry of a file that a snapshot adds."""
         return cls(
             status=EntryStatus.ADDED, snapshot_id=number, sequence_number=number, file_sequence_number=number, file=file
         )
@@ -84,7 +84,7 @@ class PartitionRange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IcebergManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A manifest as a manifest list names it; counts are of files and of rows."""
+    """A manifest as described in a manifest list; counts are of files and of rows."""
 
     path: str
     size_bytes: int
@@ -104,12 +104,12 @@ class IcebergManifest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def live_files(self) -> int:
-        """How many files of it are part of a snapshot that lists it."""
+        """The number of its files that belong to a snapshot that lists it."""
         return self.added_files + self.existing_files
 
     @property
     def live_rows(self) -> int:
-        """Rows in these."""
+        """The number of rows in these files."""
         return self.added_rows + self.existing_rows
 
 
@@ -117,7 +117,7 @@ def describe(
     entries: Sequence[IcebergEntry], *, path: str, size_bytes: int, content: int, number: int,
     partitions: tuple[PartitionRange, ...],
 ) -> IcebergManifest:  # fmt: skip
-    """What a list says of a manifest with these entries, at least one, that snapshot `number` writes."""
+    """The description of a manifest with these entries, at least one, that snapshot `number` writes."""
     counts = {status: [0, 0] for status in EntryStatus}
     for entry in entries:
         counts[entry.status][0] += 1

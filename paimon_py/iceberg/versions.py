@@ -1,4 +1,4 @@
-"""Makes the parts of a new version: its manifests, its list, its snapshot, from the version before or from nothing.
+"""Makes the parts of a new version: manifests, list and snapshot, from the previous version or from the table alone.
 
 Source: docs/format.md §25.3, §25.5; Java `IcebergCommitCallback`.
 """
@@ -30,17 +30,17 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.iceberg import IcebergOptions
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import CommitKind, Snapshot
+from paimon_py.spec.snapshot import CommitKind, Snapshot, Tag
 
 _SIZE = "total-files-size"
 
 
 class WholeVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """How a version is made from nothing.
+    """How a version is made from the table alone.
 
     Attributes:
         uuid: the table's id for readers.
-        first_row_id: the first row id that may be given.
+        first_row_id: the first row id that may be assigned.
         top_levels: see `ShownFiles.whole`.
     """
 
@@ -50,7 +50,7 @@ class WholeVersion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VersionMaker:
-    """Makes the value of the version of one Paimon snapshot; writes what the value names, not the version itself.
+    """Makes the value of the version of one Paimon snapshot, and writes the files that the value references.
 
     `.snapshot` is the Paimon snapshot.
     """
@@ -59,17 +59,18 @@ class VersionMaker:
         self, root: TableRoot, directory: IcebergDirectory, schema: TableSchema, options: IcebergOptions,
         snapshot: Snapshot,
     ) -> None:
-        """`schema`: the latest one, of which partition keys and options count."""
+        """`schema`: the latest one, which determines partition keys and options."""
         self._root = root
         self._directory = directory
         self._schema = schema
         self._options = options
         self.snapshot = snapshot
         self._shown = ShownFiles(OpenTable(root, schema), options)
+        self._schemas: list[TableSchema] | None = None
         self.writer = MetadataWriter(directory, schema, options, snapshot.id, root.env.ids)
 
     def whole(self, how: WholeVersion) -> dict[str, Any]:
-        """The value of a version that holds this snapshot alone.
+        """The value of a version that contains only this snapshot.
 
         Raises: SnapshotExpiredError, CorruptionError, StorageError
         """
@@ -86,17 +87,21 @@ class VersionMaker:
         schemas = [schema_value(one) for one in self._all_schemas()]
         return self._metadata(how.uuid, schemas, [snapshot], free, 0)
 
-    def on(self, base: IcebergVersion, before: Snapshot, expired: int | None) -> dict[str, Any]:
-        """The value of a version that goes on from the one of the snapshot before.
+    def on(self, base: IcebergVersion, before: Snapshot, expired: int | None) -> dict[str, Any] | None:
+        """The value of a version that continues the one of the previous snapshot; None if its schemas are not ours.
 
         Args:
-            expired: how many of the oldest snapshots are left out.
+            expired: the number of oldest snapshots to leave out.
 
-        Raises: SnapshotExpiredError, CorruptionError, StorageError; FileMissingError if the version before is broken.
+        Raises: SnapshotExpiredError, CorruptionError, StorageError; FileMissingError if the previous version is broken.
         """
         current = base.current
         assert current is not None
-        listed = self._directory.manifests(current["manifest-list"])
+        listed: list[IcebergManifest] = []
+        read = [lambda: listed.extend(self._directory.manifests(current["manifest-list"])), self._read_schemas]
+        self._directory.at_once(read)
+        if not self._knows_schemas_of(base):
+            return None
         change = ManifestChange(self._directory, self.writer, self._schema, self._options, self.snapshot.id)
         changes = self._shown.changes(self.snapshot)
         changed = change.run([one for one in listed if one.content == DATA], changes)
@@ -114,16 +119,23 @@ class VersionMaker:
             base.uuid, [*base.schemas, *newer], [*kept, snapshot], free, int(base.value["last-column-id"])
         )
 
-    def knows_schemas_of(self, base: IcebergVersion) -> bool:
-        """Whether the schemas of a version are those of the table. Cost: a get for each that was not read before."""
+    def _knows_schemas_of(self, base: IcebergVersion) -> bool:
+        """Whether the schemas of a version are those of the table."""
         mine = {schema.id: schema_value(schema) for schema in self._all_schemas()}
         return all(mine.get(one["schema-id"]) == _comparable(one) for one in base.schemas)
 
     def _all_schemas(self) -> list[TableSchema]:
-        return [self._root.schemas.get(number) for number in self._root.schemas.ids() if number <= self._schema.id]
+        if self._schemas is None:
+            self._read_schemas()
+        assert self._schemas is not None
+        return self._schemas
+
+    def _read_schemas(self) -> None:
+        ids = self._root.schemas.ids()
+        self._schemas = [self._root.schemas.get(number) for number in ids if number <= self._schema.id]
 
     def _vectors(self, paths: Sequence[str] | None) -> list[IcebergManifest]:
-        """New manifests of all deletion vectors, copied into a new file that readers understand."""
+        """New manifests of all deletion vectors, which are copied into a new Puffin file."""
         found = self._shown.vectors(self.snapshot, paths)
         if not found:
             return []
@@ -194,12 +206,14 @@ class VersionMaker:
         last_column: int,
     ) -> dict[str, Any]:  # fmt: skip
         number = self.snapshot.id
+        tags: list[Tag] = []
+        self._directory.at_once([self.writer.flush, lambda: tags.extend(self._root.tags.list())])
         return metadata_value(MetadataParts(
             uuid=uuid, location=self._root.path, format_version=self._options.format_version, schema=self._schema,
             schemas=schemas, last_column_id=max(last_column, last_column_id(self._all_schemas())),
             snapshots=snapshots, current=number,
             updated_millis=max(self._root.env.clock.millis(), self.snapshot.time_millis),
-            refs=refs_of(snapshots, number, self._root.tags.list()), next_row_id=free,
+            refs=refs_of(snapshots, number, tags), next_row_id=free,
         ))  # fmt: skip
 
 
@@ -208,5 +222,5 @@ def _bytes(files: Sequence[IcebergFile]) -> int:
 
 
 def _comparable(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema of a version in the form of `schema_value`, whatever else is in it."""
+    """A schema of a version in the form of `schema_value`, without further keys."""
     return {name: schema.get(name) for name in ("type", "schema-id", "fields")}

@@ -18,9 +18,9 @@ class CatalogedVersion(msgspec.Struct, frozen=True):
     """A version to publish to a catalog.
 
     Attributes:
-        version: the version; it is written.
-        snapshot: its Paimon snapshot.
-        path: its file.
+        version: the version, which is already written.
+        snapshot: the Paimon snapshot of the version.
+        path: the file of the version.
     """
 
     version: IcebergVersion
@@ -34,25 +34,25 @@ class CatalogedVersion(msgspec.Struct, frozen=True):
 
 
 class IcebergCatalog(Protocol):
-    """A catalog of Iceberg with an entry for one table."""
+    """An Iceberg catalog with an entry for one table."""
 
     def publish(self, shown: CatalogedVersion, history: TableHistory) -> tuple[str, ...]:
-        """Make a version visible to readers of the catalog; do nothing if they see it, or a later one of the table.
+        """Make a version visible to readers of the catalog, unless they see this or a later version of the table.
 
-        Can be repeated, also after a failure. Only the version of the latest snapshot replaces one that does not come
-        before it.
+        The call can be repeated, also after a failure. An entry that does not show an earlier version is replaced only
+        by the version of the latest snapshot.
 
-        Returns: notes for users of the catalog.
+        Returns: messages for users of the catalog.
 
         Raises:
             AlreadyExistsError: the catalog has another table, or a view, of this name.
             UsageError, UnsupportedError: the catalog does not accept the table or the credentials.
-            StorageError: the catalog cannot be reached, or fails; readers see what they saw before, or the version.
+            StorageError: the catalog cannot be reached, or fails; readers see the previous version or this one.
         """
         ...
 
     def shown_id(self) -> int | None:
-        """The id of the snapshot that readers of the catalog see; None: the catalog has no such table.
+        """The id of the snapshot that readers of the catalog see; None if the catalog does not have the table.
 
         Raises: StorageError, UsageError
         """

@@ -1,8 +1,10 @@
 """Publishes the newest version of a table's Iceberg metadata to a Hive Metastore, as Java does.
 
 The entry is an external table of the type ICEBERG whose parameter `metadata_location` names the version. A publisher
-reads the entry first: one that names a later version of the table stays. Columns that the metastore refuses to change
-stay as they are: Iceberg readers take the columns from the version.
+reads the entry first and does not change one that names a later version of the table. The metastore does not compare:
+if a later version is published between the two calls, the entry goes back, until the publisher checks the table again
+after the change (see `publication.py`). Columns that the metastore refuses to change remain as they are, because
+Iceberg readers take the columns from the version.
 
 Source: docs/format.md §25.10; Java `IcebergHiveMetadataCommitter`, release 2.0.
 """
@@ -15,6 +17,7 @@ from copy import deepcopy
 from paimon_py.env import Env
 from paimon_py.errors import AlreadyExistsError, StorageError
 from paimon_py.iceberg.catalogs.catalog import CatalogedVersion
+from paimon_py.iceberg.directory import version_numbers
 from paimon_py.iceberg.history import TableHistory
 from paimon_py.iceberg.metadata import plain_path
 from paimon_py.metadata.open_table import OpenTable
@@ -96,9 +99,9 @@ class HiveIcebergCatalog:
         raise StorageError(text, operation="publish")
 
     def _is_due(self, name: TableName, record: Struct, shown: CatalogedVersion, history: TableHistory) -> bool:
-        """Whether an entry is to be changed: not if it names the version, or a later one of the table.
+        """Whether an entry must be changed: not if it names this version or a later one of the table.
 
-        Only the version of the latest snapshot replaces a later one, which was rolled back.
+        Only the version of the latest snapshot replaces a later version, which was rolled back.
 
         Raises: AlreadyExistsError
         """
@@ -112,20 +115,20 @@ class HiveIcebergCatalog:
         return not history.shows_number(there) and history.is_latest(shown.snapshot)
 
     def _require_ours(self, name: TableName, told: Mapping[str, str], shown: CatalogedVersion) -> None:
-        """Raises: AlreadyExistsError where the entry is not one of the Iceberg metadata of this table."""
+        """Raises: AlreadyExistsError if the entry does not belong to the Iceberg metadata of this table."""
         kind, location = told.get(_KIND, ""), told.get(LOCATION)
         place = plain_path(location or "").rpartition("/")[0]
         if kind.upper() == _ICEBERG and (location is None or place == plain_path(shown.directory)):
             return
         what = f"is another Iceberg table: {location}"
         if kind.upper() != _ICEBERG:
-            what = f"is a table of {kind or 'Hive'}"
+            what = f"is a table of type {kind or 'Hive'}"
         raise AlreadyExistsError(
             f"{name} in the metastore {what}: set metadata.iceberg.database or metadata.iceberg.table to another name"
         )
 
     def _create(self, name: TableName, shown: CatalogedVersion) -> bool:
-        """False if there is a table of this name now."""
+        """Create the entry. Returns: False if a table of this name exists now."""
         table, seconds = shown.directory.rpartition("/")[0], self._env.clock.millis() // 1000
         user = self._verbs.client.settings.user
         database = table.rpartition("/")[0]
@@ -155,7 +158,7 @@ class HiveIcebergCatalog:
         })  # fmt: skip
 
     def _alter(self, name: TableName, record: Struct, shown: CatalogedVersion) -> bool:
-        """False if another publisher changed the entry since it was read."""
+        """Change the entry. Returns: False if another publisher changed it since it was read."""
         changed, told = deepcopy(record), parameters(record)
         before = told.pop(LOCATION, None)
         told.update({_KIND: _ICEBERG, LOCATION: shown.path})
@@ -169,7 +172,7 @@ class HiveIcebergCatalog:
             except RefusedError as error:
                 if "incompatible" not in error.message:
                     raise
-                changed[T_SD] = record[T_SD]  # readers of Iceberg take the columns from the version
+                changed[T_SD] = record[T_SD]  # Iceberg readers take the columns from the version
                 self._verbs.alter_table(name, changed, self._context)
         except RefusedError as error:
             there = self._verbs.table(name)
@@ -181,9 +184,9 @@ class HiveIcebergCatalog:
 
 
 def open_hive(table: OpenTable) -> HiveIcebergCatalog:
-    """The metastore that the options of a table name; connections are kept for the next commit of the table object.
+    """The metastore in the options of a table; connections are kept for the next commit of the table object.
 
-    Raises: OptionError; UnsupportedError for Kerberos, SASL, TLS and what else is not built
+    Raises: OptionError; UnsupportedError for Kerberos, SASL, TLS and other unsupported features
     """
     root, schema = table.root, table.schema
     options = Options(schema.options)
@@ -220,5 +223,4 @@ def _columns(schema: TableSchema) -> tuple[int, object]:
 def _number_of(told: Mapping[str, str]) -> int | None:
     """The number of the version that an entry names."""
     name = (told.get(LOCATION) or "").rpartition("/")[2]
-    number = name.removeprefix("v").removesuffix(".metadata.json")
-    return int(number) if number.isdecimal() else None
+    return next(iter(version_numbers([name])), None)

@@ -1,4 +1,4 @@
-"""Opens the Iceberg catalog that the options of a table name; clients are imported when a table has one."""
+"""Opens the Iceberg catalog in the options of a table; a client is imported when a table has such a catalog."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from paimon_py.spec.iceberg import HIVE, REST, iceberg_options, writes_iceberg
 
 
 def open_catalog(table: OpenTable) -> IcebergCatalog | None:
-    """The catalog to which each version is published; None if the options name none.
+    """The catalog to which each version is published; None if the options do not name one.
 
     Raises: OptionError, UnsupportedError
     """

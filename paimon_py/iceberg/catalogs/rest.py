@@ -1,6 +1,7 @@
 """Publishes each version to an Iceberg REST catalog: registers the table, then adds snapshots to it.
 
-Each change asserts the value of main that was read, so that a late publisher is refused and reads it again.
+Each change asserts the values of the refs that were read, so that the server refuses a late publisher, which then reads
+the table again. Before an entry is replaced or tags are changed, the newest version is read again from its file.
 
 Source: docs/format.md §25.10; Apache Iceberg REST catalog specification.
 """
@@ -26,7 +27,7 @@ _MISSING = 404
 
 
 class RestIcebergCatalog:
-    """The entry of one table in a REST catalog of Iceberg; see `IcebergCatalog`.
+    """The entry of one table in an Iceberg REST catalog; see `IcebergCatalog`.
 
     Args:
         names: namespace and table.
@@ -45,9 +46,13 @@ class RestIcebergCatalog:
         for _ in range(_ATTEMPTS):
             server = self._load_or_drop(shown)
             if server is None:
+                shown = _as_written_now(shown, history)
                 self._register(shown.path)
                 continue
             decision = decide(server, shown, self._properties, history.has)
+            if isinstance(decision, Replace) or (isinstance(decision, Update) and decision.changes_tags):
+                shown = _as_written_now(shown, history)
+                decision = decide(server, shown, self._properties, history.has)
             if isinstance(decision, NothingToDo):
                 return notes
             if isinstance(decision, OtherTable):
@@ -64,11 +69,11 @@ class RestIcebergCatalog:
                         raise
                     unsure = True
                 continue
-            if not history.is_latest(shown.snapshot):  # the publisher of the latest snapshot replaces the entry
+            if not history.is_latest(shown.snapshot):  # only the publisher of the latest snapshot replaces the entry
                 return notes
             notes = self._notes(decision) or notes
             self._drop()
-        text = f"{self} was changed by others {_ATTEMPTS} times, and does not show {shown.path}"
+        text = f"{self} was changed by others {_ATTEMPTS} times and does not show {shown.path}"
         raise StorageError(text, operation="publish")
 
     def shown_id(self) -> int | None:
@@ -83,7 +88,7 @@ class RestIcebergCatalog:
     # -- requests ------------------------------------------------------------------------------------------------------
 
     def _load(self) -> Mapping[str, Any] | None:
-        """The metadata of the server's table, None if there is none."""
+        """The metadata of the server's table; None if the server does not have it."""
         try:
             answer = self._client.ask("GET", self._client.table_path(self._namespace, self._table))
         except CatalogRefusedError as error:
@@ -92,14 +97,14 @@ class RestIcebergCatalog:
             raise self._refusal("load", error) from None
         found = answer.get("metadata")
         if not isinstance(found, dict):
-            raise StorageError(f"{self}: the server gives no metadata", operation="load")
+            raise StorageError(f"{self}: the answer of the server contains no metadata", operation="load")
         return found
 
     def _load_or_drop(self, shown: CatalogedVersion) -> Mapping[str, Any] | None:
-        """The metadata of the server's table, None if there is none.
+        """The metadata of the server's table; None if the server does not have it.
 
-        An entry whose metadata file is missing from the directory of this table is dropped: it is of a table that was
-        here before.
+        An entry whose metadata file is missing from the directory of this table is dropped, because it belongs to a
+        former table at this place.
         """
         try:
             return self._load()
@@ -111,7 +116,7 @@ class RestIcebergCatalog:
             return None
 
     def _register(self, path: str) -> None:
-        """Register the table, and its namespace; the next read shows whether that was done."""
+        """Register the table and its namespace; the next read shows whether that succeeded."""
         body = {"name": self._table, "metadata-location": path}
         place = f"namespaces/{self._client.table_path(self._namespace).split('/')[1]}/register"
         for is_second in (False, True):
@@ -136,7 +141,7 @@ class RestIcebergCatalog:
                 raise self._refusal("create the namespace of", error) from None
 
     def _commit(self, update: Update) -> bool:
-        """Whether the server accepted an update; if it did not, the next read shows why.
+        """Send an update. Returns: whether the server accepted it; if not, the next read shows why.
 
         Raises: StorageError; StorageUnknownError if the outcome is unknown.
         """
@@ -146,14 +151,14 @@ class RestIcebergCatalog:
         except CatalogRefusedError as error:
             if error.status in (_CONFLICT, _MISSING):
                 return False
-            if any(one["action"] == "add-snapshot" for one in update.updates):  # a new entry needs no such update
+            if any(one["action"] == "add-snapshot" for one in update.updates):  # a new entry needs no update
                 self._drop()
                 return False
             raise self._refusal("update", error) from None
         return True
 
     def _drop(self) -> None:
-        """Drop the server's entry, and no file."""
+        """Drop the server's entry, but no file."""
         try:
             self._client.ask("DELETE", self._client.table_path(self._namespace, self._table) + "?purgeRequested=false")
         except CatalogRefusedError as error:
@@ -167,16 +172,28 @@ class RestIcebergCatalog:
         if not decision.foreign:
             return ()
         return (
-            f"another writer had written to {self}: its rows are not rows of the Paimon table, and Iceberg readers do"
-            " not see them any more; write through Paimon alone",
+            f"another writer had written to {self}: its rows are not rows of the Paimon table, and Iceberg readers no"
+            " longer see them; write only through Paimon",
         )
 
     def _refusal(self, what: str, error: CatalogRefusedError) -> StorageError:
         return StorageError(f"the server refuses to {what} {self}: {error}", operation=what)
 
 
+def _as_written_now(shown: CatalogedVersion, history: TableHistory) -> CatalogedVersion:
+    """The newest version as it is in its file now: another publisher may have replaced it, or written a later one.
+
+    With their own copies two publishers would replace each other's entry again and again.
+    """
+    found = history.newest_now()
+    if found is None:
+        return shown
+    version, snapshot = found
+    return CatalogedVersion(version, snapshot, f"{shown.directory}/v{version.number}.metadata.json")
+
+
 def open_rest(table: OpenTable) -> RestIcebergCatalog:
-    """The REST catalog that the options of a table name; its client is kept for the next commit of the table object.
+    """The REST catalog in the options of a table; its client is kept for the next commit of the table object.
 
     Raises: OptionError; UnsupportedError without urllib3
     """
@@ -190,7 +207,7 @@ def open_rest(table: OpenTable) -> RestIcebergCatalog:
         client = IcebergRestClient(told, HttpSender(ids=root.env.ids), root.env)
         root.upkeep.clients[key] = client
     properties = {
-        "gc.enabled": "false",  # Iceberg's own expiry and its removal of orphans would delete files of Paimon
+        "gc.enabled": "false",  # Iceberg's expiry and removal of orphans would delete files of Paimon
         "write.metadata.delete-after-commit.enabled": str(options.deletes_old).lower(),
         "write.metadata.previous-versions-max": str(options.previous_max),
     }

@@ -1,4 +1,4 @@
-"""Requests to a REST catalog of Iceberg, for one table.
+"""Sends requests to an Iceberg REST catalog.
 
 Source: Apache Iceberg REST catalog specification; Java `RESTSessionCatalog` for the names of options.
 """
@@ -13,11 +13,11 @@ import msgspec
 
 from paimon_py.env import Env
 from paimon_py.errors import StorageError, StorageUnknownError, UsageError
-from paimon_py.metastores.rest.http import Answer, Sender, Unsent
+from paimon_py.metastores.rest.http import Answer, Sender, Unanswered
+from paimon_py.metastores.rest.retries import Retries, send_until_answered
 from paimon_py.spec.redact import HIDDEN, shown_text, shown_url
 
 _ATTEMPTS = 4
-_BUSY = frozenset((429, 503))
 _HEADER = "header."
 _NONE: Mapping[str, Any] = {}
 
@@ -32,11 +32,11 @@ class CatalogRefusedError(Exception):
 
 
 class IcebergRestClient:
-    """Asks one server. Can be used from several threads.
+    """Sends requests to one server. Can be used from several threads.
 
     Args:
-        options: by the names of Iceberg's clients: `uri`, `warehouse`, `prefix`, `token`, `credential`, `scope`,
-            `oauth2-server-uri`, `header.<name>`.
+        options: options with the names that Iceberg's clients use: `uri`, `warehouse`, `prefix`, `token`, `credential`,
+            `scope`, `oauth2-server-uri`, `header.<name>`.
     """
 
     def __init__(self, options: Mapping[str, str], sender: Sender, env: Env) -> None:
@@ -49,7 +49,7 @@ class IcebergRestClient:
 
     @property
     def address(self) -> str:
-        """The server's address, for texts."""
+        """The server's address, for messages."""
         return shown_url(self._uri)
 
     def table_path(self, namespace: str, table: str = "") -> str:
@@ -57,18 +57,18 @@ class IcebergRestClient:
         return f"namespaces/{quote(namespace, safe='')}/tables" + (f"/{quote(table, safe='')}" if table else "")
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-        """One request below the prefix, and its answer.
+        """The answer to a request below the prefix.
 
         Raises:
             CatalogRefusedError: the server refused; nothing was changed.
             UsageError: the server does not accept the credentials.
-            StorageUnknownError: the server may have done it. StorageError: nothing was changed.
+            StorageUnknownError: the server may have executed the request. StorageError: nothing was changed.
         """
         prefix = self._config().get("prefix", "").strip("/")
         return self._ask(method, f"{self._uri}/v1/{prefix + '/' if prefix else ''}{path}", body)
 
     def _config(self) -> Mapping[str, str]:
-        """The options, merged with those of the server. Cost: one request, once."""
+        """The options merged with those of the server. Cost: one request, only once."""
         if self._settings is None:
             if self._token is None and self._given.get("credential"):
                 self._token = self._fetch_token()
@@ -93,7 +93,8 @@ class IcebergRestClient:
         found = self._json(answer).get("access_token")
         if answer.status != 200 or not isinstance(found, str):
             raise UsageError(
-                f"{shown_url(url)} gives no token for the option metadata.iceberg.rest.credential: HTTP {answer.status}"
+                f"{shown_url(url)} returns no token for the option metadata.iceberg.rest.credential:"
+                f" HTTP {answer.status}"
             )
         return found
 
@@ -129,25 +130,21 @@ class IcebergRestClient:
         return found
 
     def _send(self, method: str, url: str, headers: Mapping[str, str], data: bytes | None) -> Answer:
-        """The answer of the server; only requests that change nothing are sent again."""
-        what = f"{method} {shown_url(url).removeprefix(self.address)}"
-        for attempt in range(1, _ATTEMPTS + 1):
-            reply = self._sender.send(method, url, headers, data)
-            is_last = attempt == _ATTEMPTS
-            if isinstance(reply, Answer):
-                if reply.status not in _BUSY or is_last:
-                    return reply
-            elif isinstance(reply, Unsent):
-                raise self._failure(what, self._redact(reply.reason))
-            elif method != "GET":
-                raise self._unknown(what, self._redact(reply.reason))
-            elif is_last or reply.slow:
-                raise self._failure(what, self._redact(reply.reason))
-            self._env.clock.sleep(0.2 * 2.0**attempt * (1 + 0.1 * self._env.ids.jitter()))
-        raise AssertionError("the last attempt ends in an answer or an error")
+        """Send a request; without an answer only a request that changes nothing is repeated."""
+        what, changes = f"{method} {shown_url(url).removeprefix(self.address)}", method != "GET"
+        retries = Retries(attempts=_ATTEMPTS, repeats_unanswered=not changes, wait=self._wait)
+        reply, may_be_done = send_until_answered(lambda: self._sender.send(method, url, headers, data), retries)
+        if isinstance(reply, Answer):
+            return reply
+        if changes and (may_be_done or isinstance(reply, Unanswered)):
+            raise self._unknown(what, self._redact(reply.reason))
+        raise self._failure(what, self._redact(reply.reason))
+
+    def _wait(self, _busy: Answer | None, attempt: int) -> None:
+        self._env.clock.sleep(0.2 * 2.0**attempt * (1 + 0.1 * self._env.ids.jitter()))
 
     def _json(self, answer: Answer) -> Mapping[str, Any]:
-        """The JSON of an answer; {} if it has no body, or is an error whose body is not JSON."""
+        """The JSON of an answer; {} if the answer has no body, or is an error whose body is not JSON."""
         try:
             found = msgspec.json.decode(answer.body) if answer.body else {}
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -156,13 +153,13 @@ class IcebergRestClient:
             return found
         if answer.status >= 300:
             return {}
-        raise self._failure("", "the answer is not one of a REST catalog of Iceberg")
+        raise self._failure("", "the answer is not one of an Iceberg REST catalog")
 
     def _failure(self, what: str, reason: str) -> StorageError:
         return StorageError(f"{self.address}: {what}: {reason}", operation=what, transient=True)
 
     def _unknown(self, what: str, reason: str) -> StorageUnknownError:
-        text = f"{self.address}: {what}: {reason}; it is not known whether this was done"
+        text = f"{self.address}: {what}: {reason}; it is not known whether the server executed it"
         return StorageUnknownError(text, operation=what, transient=True)
 
     def _redact(self, text: str) -> str:

@@ -1,7 +1,7 @@
 """Decides which updates make a table of an Iceberg REST catalog show a version. Pure.
 
-A snapshot of the server is one of ours if it names the same manifest list, since names of lists are unique. As long as
-the server's main is one of ours, it is updated; otherwise the table is registered again.
+A snapshot of the server is ours if it has the same manifest list, because names of lists are unique. If the server's
+main is a snapshot of ours, the table is updated; otherwise it is registered again.
 
 Source: docs/format.md §25.10; Apache Iceberg REST catalog specification, `CommitTableRequest`.
 """
@@ -30,7 +30,7 @@ class OtherTable(msgspec.Struct, frozen=True, tag=True):
 
 
 class Replace(msgspec.Struct, frozen=True, tag=True):
-    """The version does not follow the one on the server: drop the entry and register it again.
+    """The version does not follow the one on the server, so the entry must be dropped and registered again.
 
     `foreign`: the snapshot that the server shows was not written by Paimon.
     """
@@ -43,6 +43,11 @@ class Update(msgspec.Struct, frozen=True, tag=True):
 
     requirements: tuple[Json, ...]
     updates: tuple[Json, ...]
+
+    @property
+    def changes_tags(self) -> bool:
+        """Whether the commit sets or removes a ref other than main."""
+        return any(one.get("ref-name", MAIN_REF) != MAIN_REF for one in self.updates)
 
 
 Decision = Union[NothingToDo, OtherTable, Replace, Update]
@@ -82,9 +87,12 @@ def decide(
     updates = _updates(server, shown, newer, properties)
     if not updates:
         return NothingToDo()
+    refs = server.get("refs") or {}
+    changed = {one["ref-name"] for one in updates if "ref-name" in one} - {MAIN_REF}
+    expected = {MAIN_REF: main, **{name: refs.get(name, {}).get("snapshot-id") for name in sorted(changed)}}
     requirements = (
         {"type": "assert-table-uuid", "uuid": version.uuid},
-        {"type": "assert-ref-snapshot-id", "ref": MAIN_REF, "snapshot-id": main},
+        *({"type": "assert-ref-snapshot-id", "ref": name, "snapshot-id": at} for name, at in expected.items()),
     )
     return Update(requirements, tuple(updates))
 
@@ -115,7 +123,7 @@ def _updates(
 
 
 def _refs(theirs: Mapping[str, Json], mine: Mapping[str, Json]) -> Iterable[Json]:
-    """Changes of refs, main first: a ref must leave a snapshot before the snapshot is removed."""
+    """The changes of refs, main first: no ref may point to a snapshot when the snapshot is removed."""
     for name, ref in sorted(mine.items(), key=lambda one: one[0] != MAIN_REF):
         there = theirs.get(name, {})
         if (there.get("snapshot-id"), there.get("type")) != (ref["snapshot-id"], ref["type"]):
@@ -126,7 +134,7 @@ def _refs(theirs: Mapping[str, Json], mine: Mapping[str, Json]) -> Iterable[Json
 
 
 class _Schemas:
-    """The ids that schemas have at the server, which gives equal schemas one id and new ones the next."""
+    """The ids of schemas on the server, which assigns one id to equal schemas and the next id to a new one."""
 
     def __init__(self, server: Json) -> None:
         known = server.get("schemas") or ()
@@ -147,7 +155,7 @@ def _schema_key(schema: Json) -> bytes:
 
 
 def _plain_type(value: Any) -> Any:
-    """A part of a schema in a form that writers agree on: texts of types without blanks, nothing that is not set."""
+    """A part of a schema in a normal form: types without spaces, and no keys without a value."""
     if isinstance(value, Mapping):
         named = ("name", "doc")
         return {name: part if name in named else _plain_type(part) for name, part in value.items() if part is not None}

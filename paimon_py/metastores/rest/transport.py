@@ -18,11 +18,11 @@ from paimon_py.errors import PaimonError, StorageError, StorageUnknownError, Uns
 from paimon_py.metastores.rest.authority import Authority
 from paimon_py.metastores.rest.http import Answer, Sender, Unanswered, Unsent
 from paimon_py.metastores.rest.messages import Failure, RestAnswer
+from paimon_py.metastores.rest.retries import BUSY, Retries, send_until_answered
 from paimon_py.metastores.rest.signing import HttpRequest
 from paimon_py.spec.redact import HIDDEN, shown_text, shown_url
 
 RETRIES = 5
-_BUSY = frozenset((429, 503))
 _DONE = frozenset((200, 202, 204))
 _LONGEST_WAIT_SECONDS = 64.0
 _LONGEST_ASKED_SECONDS = 600.0
@@ -82,29 +82,19 @@ class Transport:
             UsageError, UnsupportedError, StorageError: nothing was changed.
         """
         changes, repeats = request.method != "GET", request.method != "POST"
-        unsure = False
-        for attempt in range(1, RETRIES + 2):
-            reply = self._sender.send(*self._sign(request, headers))
-            last = attempt > RETRIES
-            if isinstance(reply, Unsent):
-                raise self._unreachable(request, reply.reason, unknown=unsure)
-            if isinstance(reply, Unanswered):
-                unsure = unsure or changes
-                if last or not repeats or reply.slow:
-                    raise self._unreachable(request, reply.reason, unknown=changes)
-                self._env.clock.sleep(self._wait_seconds(attempt))
-                continue
-            if reply.status in _DONE:
-                return reply
-            if reply.status in _BUSY and not last:
-                unsure = unsure or changes
-                self._env.clock.sleep(self._asked_wait_seconds(reply, attempt))
-                continue
-            failure = self._failure(reply)
-            if request.method == "DELETE" and unsure and (failure.code or reply.status) == 404:
-                return reply
-            raise self._refusal(request, reply, failure, unsure=unsure)
-        raise AssertionError("the last attempt ends in an answer or an error")
+        retries = Retries(attempts=RETRIES + 1, repeats_unanswered=repeats, wait=self._wait)
+        reply, may_be_done = send_until_answered(lambda: self._sender.send(*self._sign(request, headers)), retries)
+        unsure = changes and may_be_done
+        if isinstance(reply, Unsent):
+            raise self._unreachable(request, reply.reason, unknown=unsure)
+        if isinstance(reply, Unanswered):
+            raise self._unreachable(request, reply.reason, unknown=changes)
+        if reply.status in _DONE:
+            return reply
+        failure = self._failure(reply)
+        if request.method == "DELETE" and unsure and (failure.code or reply.status) == 404:
+            return reply
+        raise self._refusal(request, reply, failure, unsure=unsure)
 
     def decode(self, answer: Answer, kind: type[M], operation: str) -> M:
         """Decode the message in an answer. Raises: StorageError that quotes nothing of undecodable content."""
@@ -143,7 +133,7 @@ class Transport:
             text += "; the credentials are valid, but do not permit this"
         if answer.status in range(300, 400):
             text += "; redirects are not followed: set the option 'uri' to the final address"
-        if (status >= 500 and status != 501) or status in _BUSY:
+        if (status >= 500 and status != 501) or status in BUSY:
             if request.method != "GET":
                 text += "; it is not known whether this was done: check before trying again"
                 return StorageUnknownError(text, operation=operation, transient=True)
@@ -168,6 +158,10 @@ class Transport:
         for secret in () if self._authority is None else self._authority.secrets():
             text = text.replace(secret, HIDDEN)
         return shown_text(text)
+
+    def _wait(self, busy: Answer | None, attempt: int) -> None:
+        seconds = self._wait_seconds(attempt) if busy is None else self._asked_wait_seconds(busy, attempt)
+        self._env.clock.sleep(seconds)
 
     def _wait_seconds(self, attempt: int) -> float:
         seconds = min(2.0 ** (attempt - 1), _LONGEST_WAIT_SECONDS)

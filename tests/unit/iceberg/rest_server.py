@@ -85,7 +85,8 @@ def commit(before, data):
     for one in data["requirements"]:
         if one["type"] == "assert-table-uuid" and one["uuid"] != value["table-uuid"]:
             raise Refused(409, "another uuid")
-        if one["type"] == "assert-ref-snapshot-id" and value["refs"][one["ref"]]["snapshot-id"] != one["snapshot-id"]:
+        there = value["refs"].get(one.get("ref"), {})
+        if one["type"] == "assert-ref-snapshot-id" and there.get("snapshot-id") != one["snapshot-id"]:
             raise Refused(409, "the ref moved")
     for one in data["updates"]:
         action = one["action"]

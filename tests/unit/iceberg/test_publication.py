@@ -251,7 +251,7 @@ def test_a_rollback_that_others_made_is_noticed_by_the_next_commit():
     world.table.rollback_to(2)
     world.table.alter(SetOption("metadata.iceberg.storage", "table-location"))
     state = world.table.iceberg()
-    assert state.snapshot_id is None and "not there any more" in state.problems[0]
+    assert state.snapshot_id is None and "no longer exists" in state.problems[0]
     world.table.write_arrow(data(30))
     assert seen(world.store, DIRECTORY) == (3, [[1, "a"], [2, "a"], [30, "a"]])
     assert [name for name in names(world) if name.startswith("v4")] == []
@@ -393,22 +393,48 @@ def test_a_kept_version_loses_the_tags_that_a_rollback_took():
     assert set(metadata(world.store, DIRECTORY)["refs"]) == {"main"}
 
 
-def test_a_publication_that_comes_late_leaves_the_hint_to_the_next_one(monkeypatch):
-    world = World()
-    world.table.write_arrow(data(1))
+def overtake(monkeypatch, other, *, dies=False):
+    """Another writer commits snapshot 3 right before the publisher of snapshot 2 sets the hint, and may die after that."""
     put = MemoryStore.put
-    other = world.opened()
 
     def overtaken(store, path, content, *, within=None):
-        if path.endswith("version-hint.text") and content == b"2":
-            monkeypatch.setattr(MemoryStore, "put", put)
-            other.write_arrow(data(3))
-            assert version_of(store, DIRECTORY) == 3
+        if not path.endswith("version-hint.text") or content != b"2":
+            return put(store, path, content, within=within)
+        monkeypatch.setattr(MemoryStore, "put", put)
+        other.write_arrow(data(3))
+        assert version_of(store, DIRECTORY) == 3
         put(store, path, content, within=within)
+        assert store.get(f"{DIRECTORY}/version-hint.text") == b"2"
+        if dies:
+            raise KeyboardInterrupt
+        return None
 
     monkeypatch.setattr(MemoryStore, "put", overtaken)
+
+
+def test_a_late_publisher_that_set_the_hint_back_corrects_it(monkeypatch):
+    world = World()
+    world.table.write_arrow(data(1))
+    overtake(monkeypatch, world.opened())
     assert world.table.write_arrow(data(2)).snapshot_id == 2
     assert seen(world.store, DIRECTORY) == (3, [[1, "a"], [2, "a"], [3, "a"]])
+
+
+@pytest.mark.parametrize("heal", ["commit", "publish"])
+def test_a_hint_that_a_dead_publisher_set_back_is_corrected_by_the_next_publication(monkeypatch, heal):
+    world = World()
+    world.table.write_arrow(data(1))
+    overtake(monkeypatch, world.opened(), dies=True)
+    with pytest.raises(KeyboardInterrupt):
+        world.table.write_arrow(data(2))
+    table = world.opened()
+    if heal == "commit":
+        table.write_arrow(data(4))
+    else:
+        table.publish_iceberg()
+    latest = table.snapshot().id
+    assert seen(world.store, DIRECTORY) == (latest, stored(table))
+    assert [one["snapshot-id"] for one in metadata(world.store, DIRECTORY)["snapshots"]][-1] == latest
 
 
 def test_rows_that_lag_and_metadata_made_anew_hide_are_told():

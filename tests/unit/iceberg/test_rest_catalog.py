@@ -104,7 +104,7 @@ def test_a_server_that_is_away_fails_no_commit_and_the_next_commit_tells_it_all(
     made.table.write_arrow(data(1))
     server.faults = dict.fromkeys(range(len(server.requests), len(server.requests) + 40), "unsent")
     for number in (2, 3):
-        with pytest.warns(PaimonWarning, match="not published to their catalog"):
+        with pytest.warns(PaimonWarning, match="not published to its catalog"):
             result = made.table.write_arrow(data(number))
         assert result.snapshot_id == number and "http://server" in result.warnings[0]
     assert seen(server, made.store)[0] == 1
