@@ -16,7 +16,7 @@ from paimon_py.spec.bounds import BucketNumber, Count, Long
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.manifest import IndexEntry
-from paimon_py.spec.packed import Kind, having, packed
+from paimon_py.spec.packed import PackedType, pack_list, with_label
 from paimon_py.spec.serializable import Serializable
 from paimon_py.spec.snapshot import Base
 
@@ -130,22 +130,22 @@ def _label(bucket: BucketChanges) -> frozenset[str]:
     return frozenset(label for label, holds in found.items() if holds)
 
 
-_BUCKETS = Kind(BucketChanges, _weigh, _label)
+_BUCKETS = PackedType(BucketChanges, _weigh, _label)
 
 
 def pack_buckets(buckets: Iterable[BucketChanges]) -> Sequence[BucketChanges]:
     """The changes of buckets as a list, packed if they have very many files."""
-    return packed(buckets, _BUCKETS)
+    return pack_list(buckets, _BUCKETS)
 
 
 def with_index(buckets: Sequence[BucketChanges]) -> Iterable[BucketChanges]:
     """All changes of buckets that mention index files; others may be among them."""
-    return having(buckets, _INDEX)
+    return with_label(buckets, _INDEX)
 
 
 def with_compaction(buckets: Sequence[BucketChanges]) -> Iterable[BucketChanges]:
     """All changes of buckets that contain a compaction; others may be among them."""
-    return having(buckets, _COMPACTION)
+    return with_label(buckets, _COMPACTION)
 
 
 class KeyBase(msgspec.Struct, frozen=True, kw_only=True):

@@ -63,7 +63,7 @@ def fit_compactions(
         alive.setdefault((entry.partition, entry.bucket), []).append(entry)
     dropped: dict[int, Conflict] = {}
 
-    def kept() -> Iterator[BucketChanges]:
+    def fit_buckets() -> Iterator[BucketChanges]:
         for position, bucket in enumerate(buckets):
             place = bucket.place
             after = (passed_over or {}).get(position) or _after(alive.get(place, []), bucket, ranks)
@@ -77,7 +77,7 @@ def fit_compactions(
                 alive[place] = after
                 yield bucket
 
-    return Fit(pack_buckets(kept()), dropped)
+    return Fit(pack_buckets(fit_buckets()), dropped)
 
 
 def is_committed(buckets: Sequence[BucketChanges], live: Iterable[ManifestEntry]) -> bool:

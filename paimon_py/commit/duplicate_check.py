@@ -48,7 +48,7 @@ class DuplicateCheck:
         self._looked = False
 
     @lazy_property
-    def _made(self) -> frozenset[str]:
+    def _names_made(self) -> frozenset[str]:
         return _made_names(self._changes)
 
     @lazy_property
@@ -72,7 +72,7 @@ class DuplicateCheck:
         Changes come as bytes: regardless of when they claim to be made, they may not delete a file that the table has.
         """
         names = self.names_since(self._made_after)
-        return names is not None and self._made.isdisjoint(_with_earlier(names)) and self._has_none_left()
+        return names is not None and self._names_made.isdisjoint(_with_earlier(names)) and self._has_none_left()
 
     def names_since(self, base: Base) -> set[str] | None:
         """Names of all files that were added after a base; None if this cannot be determined, also if the store fails.
@@ -91,7 +91,7 @@ class DuplicateCheck:
             left = self._chronicle.names_left()
         except PaimonError:
             return False
-        return not isinstance(left, Lost) and self._made.isdisjoint(left)
+        return not isinstance(left, Lost) and self._names_made.isdisjoint(left)
 
     def _find(self, state: State) -> Refusal | None:
         latest, certain = state.latest, False

@@ -11,11 +11,11 @@ from typing import NamedTuple, overload
 
 from paimon_py.commit.changes import Bucket, BucketChanges
 from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry
-from paimon_py.spec.packed import Kind, Packed, packed
+from paimon_py.spec.packed import PackedList, PackedType, pack_list
 
 
-class Made(NamedTuple):
-    """Which entries to make of the changes of a bucket: the edit and its list of files by their names, and the kind."""
+class EntryMaker(NamedTuple):
+    """Makes entries of some changes of a bucket: the names of the edit and of its list of files, and the kind."""
 
     edit: str
     kind: FileKind
@@ -37,9 +37,9 @@ class _Counts(NamedTuple):
 class MadeEntries(Sequence[ManifestEntry]):
     """Entries that are made from packed changes whenever they are read, so that few exist at a time."""
 
-    def __init__(self, buckets: Packed[BucketChanges], made: Made, counts: _Counts) -> None:
+    def __init__(self, buckets: PackedList[BucketChanges], maker: EntryMaker, counts: _Counts) -> None:
         self._buckets = buckets
-        self._made = made
+        self._maker = maker
         self.counts = counts
 
     def __len__(self) -> int:
@@ -47,7 +47,7 @@ class MadeEntries(Sequence[ManifestEntry]):
 
     def __iter__(self) -> Iterator[ManifestEntry]:
         for bucket in self._buckets:
-            yield from self._made.of(bucket)
+            yield from self._maker.of(bucket)
 
     @overload
     def __getitem__(self, at: int) -> ManifestEntry: ...
@@ -61,7 +61,7 @@ class MadeEntries(Sequence[ManifestEntry]):
         return next(itertools.islice(self, at % len(self), None))
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, MadeEntries) and self._buckets is other._buckets and self._made == other._made:
+        if isinstance(other, MadeEntries) and self._buckets is other._buckets and self._maker == other._maker:
             return True
         if not isinstance(other, (tuple, MadeEntries)):
             return NotImplemented
@@ -71,24 +71,24 @@ class MadeEntries(Sequence[ManifestEntry]):
         return hash(tuple(self))
 
 
-def entry_lists(buckets: Sequence[BucketChanges], makers: Sequence[Made]) -> list[Sequence[ManifestEntry]]:
+def entry_lists(buckets: Sequence[BucketChanges], makers: Sequence[EntryMaker]) -> list[Sequence[ManifestEntry]]:
     """The entries of changes, one list for each of `makers`, in order: tuples, unless the changes are packed.
 
     Cost: packed changes are decoded once here, and again whenever a list is read.
     """
-    if not isinstance(buckets, Packed):
-        return [tuple(entry for bucket in buckets for entry in made.of(bucket)) for made in makers]
+    if not isinstance(buckets, PackedList):
+        return [tuple(entry for bucket in buckets for entry in maker.of(bucket)) for maker in makers]
     counts: list[tuple[list[int], dict[Bucket, tuple[int, ...]]]] = [([0, 0], {}) for _ in makers]
     for bucket in buckets:
-        for made, (sums, numbers) in zip(makers, counts, strict=True):
-            entries = made.of(bucket)
+        for maker, (sums, numbers) in zip(makers, counts, strict=True):
+            entries = maker.of(bucket)
             if entries:
                 sums[0] += len(entries)
                 sums[1] += sum(entry.file.row_count for entry in entries)
                 _note(numbers, bucket.place, bucket.total_buckets)
     return [
-        MadeEntries(buckets, made, _Counts(sums[0], sums[1], numbers)) if sums[0] else ()
-        for made, (sums, numbers) in zip(makers, counts, strict=True)
+        MadeEntries(buckets, maker, _Counts(sums[0], sums[1], numbers)) if sums[0] else ()
+        for maker, (sums, numbers) in zip(makers, counts, strict=True)
     ]
 
 
@@ -100,7 +100,7 @@ def row_count(entries: Sequence[ManifestEntry]) -> int:
 
 
 def bucket_counts(entries: Sequence[ManifestEntry]) -> dict[Bucket, tuple[int, ...]]:
-    """For each bucket of entries, in the order in which they first occur: the numbers of buckets that they name."""
+    """The numbers of buckets that the entries of each bucket name, in the order in which buckets first occur."""
     if isinstance(entries, MadeEntries):
         return entries.counts.buckets
     found: dict[Bucket, tuple[int, ...]] = {}
@@ -111,7 +111,7 @@ def bucket_counts(entries: Sequence[ManifestEntry]) -> dict[Bucket, tuple[int, .
 
 def pack_entries(entries: Iterable[ManifestEntry]) -> Sequence[ManifestEntry]:
     """Entries as a list, packed if they are very many."""
-    return packed(entries, _ENTRIES)
+    return pack_list(entries, _ENTRIES)
 
 
 def entries_of(bucket: BucketChanges, kind: FileKind, files: Iterable[DataFile]) -> list[ManifestEntry]:
@@ -128,4 +128,4 @@ def _note(found: dict[Bucket, tuple[int, ...]], place: Bucket, count: int) -> No
         found[place] = (*known, count)
 
 
-_ENTRIES = Kind(ManifestEntry, lambda _: 1, lambda _: frozenset())
+_ENTRIES = PackedType(ManifestEntry, lambda _: 1, lambda _: frozenset())

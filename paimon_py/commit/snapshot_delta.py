@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from paimon_py.commit.changes import Bucket, BucketChanges, with_compaction, with_index
-from paimon_py.commit.entry_lists import Made, bucket_counts, entry_lists, pack_entries
+from paimon_py.commit.entry_lists import EntryMaker, bucket_counts, entry_lists, pack_entries
 from paimon_py.spec.data_file import FileKind, FileSource, ManifestEntry
 from paimon_py.spec.manifest import DELETION_VECTORS, IndexEntry
-from paimon_py.spec.packed import joined
+from paimon_py.spec.packed import join_lists
 from paimon_py.spec.postponed import WaitingOrder
 from paimon_py.spec.schema import ROW_ID
 from paimon_py.spec.snapshot import CommitKind
@@ -43,7 +43,7 @@ class SnapshotDelta(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def entries(self) -> Sequence[ManifestEntry]:
         """The delta in the order of its manifest."""
-        return joined(self.deletes, self.adds)
+        return join_lists(self.deletes, self.adds)
 
     @property
     def is_empty(self) -> bool:
@@ -83,7 +83,8 @@ def compact_part(buckets: Sequence[BucketChanges]) -> SnapshotDelta:
 
 def _part(kind: CommitKind, buckets: Sequence[BucketChanges], edit: str) -> SnapshotDelta:
     makers = (
-        Made(edit, FileKind.DELETE, "deleted"), Made(edit, FileKind.ADD, "added"), Made(edit, FileKind.ADD, "changelog")
+        EntryMaker(edit, FileKind.DELETE, "deleted"), EntryMaker(edit, FileKind.ADD, "added"),
+        EntryMaker(edit, FileKind.ADD, "changelog"),
     )  # fmt: skip
     deletes, adds, changelog = entry_lists(buckets, makers)
     return SnapshotDelta(kind=kind, deletes=deletes, adds=adds, changelog=changelog)
@@ -117,7 +118,7 @@ def track_rows(part: SnapshotDelta, snapshot_id: int, first_row_id: int, *, grou
         order = {partition: number for number, (partition, _) in enumerate(bucket_counts(part.adds))}
         adds = sorted(part.adds, key=lambda add: order[add.partition])
 
-    def tracked() -> Iterator[ManifestEntry]:
+    def number_rows() -> Iterator[ManifestEntry]:
         nonlocal first_row_id
         whole, parts = first_row_id, dict[str, int]()
         for entry in adds:
@@ -137,7 +138,7 @@ def track_rows(part: SnapshotDelta, snapshot_id: int, first_row_id: int, *, grou
             file = msgspec.structs.replace(file, min_sequence=low, max_sequence=high, first_row_id=first)
             yield msgspec.structs.replace(entry, file=file)
 
-    with_ids = pack_entries(tracked())
+    with_ids = pack_entries(number_rows())
     return msgspec.structs.replace(part, adds=with_ids, next_row_id=first_row_id)
 
 
@@ -153,7 +154,7 @@ def with_growing_times(
     Returns: the entries, and the last assigned time.
     """
 
-    def grown() -> Iterator[ManifestEntry]:
+    def renew_times() -> Iterator[ManifestEntry]:
         nonlocal after_millis
         for entry in adds:
             if chosen(entry):
@@ -163,7 +164,7 @@ def with_growing_times(
                 entry = msgspec.structs.replace(entry, file=file)
             yield entry
 
-    return pack_entries(grown()), after_millis
+    return pack_entries(renew_times()), after_millis
 
 
 def _stamp_entry(entry: ManifestEntry, number: int) -> ManifestEntry:

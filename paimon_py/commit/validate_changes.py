@@ -33,7 +33,7 @@ from paimon_py.spec.engine_rules import needs_lookup
 from paimon_py.spec.layout import POSTPONE_BUCKET, check_file_name
 from paimon_py.spec.manifest import DELETION_VECTORS, HASH, IndexEntry
 from paimon_py.spec.options import Options
-from paimon_py.spec.packed import Packed
+from paimon_py.spec.packed import PackedList
 from paimon_py.spec.schema import ROW_ID, TableSchema
 from paimon_py.spec.types import Atomic, DataType, Field
 from paimon_py.storage.store import FileMissingError
@@ -57,7 +57,7 @@ def validate_changes(files: OpenTable, changes: Changes) -> None:
     buckets = changes.buckets
     known_ids = functools.cache(lambda: frozenset(files.root.schemas.ids()))
     try:
-        for part in buckets.parts() if isinstance(buckets, Packed) else [buckets]:
+        for part in buckets.parts() if isinstance(buckets, PackedList) else [buckets]:
             _check(files, msgspec.structs.replace(changes, buckets=part), known_ids)
     except FileMissingError:
         raise
@@ -151,7 +151,7 @@ class _Columns(NamedTuple):
 
     @classmethod
     def of(cls, schema: TableSchema) -> _Columns:
-        """Those of a schema."""
+        """The columns of a schema."""
         evolves = evolves_columns(schema)
         apart = frozenset(field.name for field in fields_apart(schema)) if evolves else frozenset[str]()
         rest = tuple(name for name in schema.names if name not in apart)

@@ -23,11 +23,13 @@ _ARRAY_32 = 0xDD
 _LEVEL = 1
 
 
-class Kind(NamedTuple, Generic[Value]):
+class PackedType(msgspec.Struct, Generic[Value], frozen=True):
     """How values of a type are packed.
 
-    `type`: what their bytes are decoded as. `weight`: how much a value weighs. `labels`: what to know about a part
-    without decoding it.
+    Attributes:
+        type: the type that their bytes are decoded as.
+        weight: returns how much a value weighs.
+        labels: returns what to know about a value without decoding its part.
     """
 
     type: type[Value]
@@ -43,7 +45,7 @@ class _Part(NamedTuple):
     data: bytes
 
 
-class Packed(Sequence[Value]):
+class PackedList(Sequence[Value]):
     """A frozen list whose values exist as objects only while they are used: one part of them at a time.
 
     Equal to the tuple of the same values.
@@ -51,7 +53,7 @@ class Packed(Sequence[Value]):
     Cost: about 5 µs to decode a data file, in each pass over the list.
     """
 
-    def __init__(self, kind: Kind[Value], parts: Sequence[_Part]) -> None:
+    def __init__(self, kind: PackedType[Value], parts: Sequence[_Part]) -> None:
         self._kind = kind
         self._parts = tuple(parts)
         self._decode = msgspec.msgpack.Decoder(tuple[kind.type, ...]).decode  # type: ignore[name-defined]
@@ -71,7 +73,7 @@ class Packed(Sequence[Value]):
         """All values, as many at a time as are packed together."""
         return map(self._open, self._parts)
 
-    def having(self, label: str) -> Iterator[Value]:
+    def with_label(self, label: str) -> Iterator[Value]:
         """The values of all parts in which a value has the label, in order."""
         for part in self._parts:
             if label in part.labels:
@@ -89,7 +91,7 @@ class Packed(Sequence[Value]):
         return self._at(at % len(self))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, (tuple, Packed)):
+        if not isinstance(other, (tuple, PackedList)):
             return NotImplemented
         return len(self) == len(other) and all(one == two for one, two in zip(self, other, strict=True))
 
@@ -99,7 +101,7 @@ class Packed(Sequence[Value]):
     def __repr__(self) -> str:
         return f"<{len(self)} values>"
 
-    def encoded(self) -> msgspec.Raw:
+    def encode(self) -> msgspec.Raw:
         """The list as MessagePack."""
         pieces = (zstandard.ZstdDecompressor().decompress(part.data) for part in self._parts)
         return msgspec.Raw(b"".join((_ARRAY.pack(_ARRAY_32, len(self)), *pieces)))
@@ -147,7 +149,7 @@ class Joined(Sequence[Value]):
         return hash(self._lists)
 
 
-def packed(values: Iterable[Value], kind: Kind[Value]) -> Sequence[Value]:
+def pack_list(values: Iterable[Value], kind: PackedType[Value]) -> Sequence[Value]:
     """The values as a list: a tuple, or packed if they weigh more than one part.
 
     Cost: 2 µs for a data file; the memory of one part more than the result.
@@ -163,10 +165,10 @@ def packed(values: Iterable[Value], kind: Kind[Value]) -> Sequence[Value]:
         weight += kind.weight(value)
     if not parts:
         return tuple(loose)
-    return Packed(kind, [*parts, _part(loose, kind)])
+    return PackedList(kind, [*parts, _part(loose, kind)])
 
 
-def joined(*lists: Sequence[Value]) -> Sequence[Value]:
+def join_lists(*lists: Sequence[Value]) -> Sequence[Value]:
     """Several lists as one: a tuple if all are tuples."""
     filled = [values for values in lists if len(values)]
     if len(filled) == 1:
@@ -176,19 +178,19 @@ def joined(*lists: Sequence[Value]) -> Sequence[Value]:
     return Joined(filled)
 
 
-def having(values: Sequence[Value], label: str) -> Iterable[Value]:
-    """The values among which all are that have a label; others may be among them."""
-    return values.having(label) if isinstance(values, Packed) else values
+def with_label(values: Sequence[Value], label: str) -> Iterable[Value]:
+    """The values that have a label, and maybe others."""
+    return values.with_label(label) if isinstance(values, PackedList) else values
 
 
 def encode_packed(value: Any) -> Any:
     """The hook with which MessagePack encodes structs that hold packed lists."""
-    if isinstance(value, Packed):
-        return value.encoded()
+    if isinstance(value, PackedList):
+        return value.encode()
     raise NotImplementedError(f"{type(value).__name__} cannot be encoded")
 
 
-def _part(values: Sequence[Value], kind: Kind[Value]) -> _Part:
+def _part(values: Sequence[Value], kind: PackedType[Value]) -> _Part:
     encode = msgspec.msgpack.Encoder().encode
     data = zstandard.ZstdCompressor(level=_LEVEL).compress(b"".join(map(encode, values)))
     labels = frozenset[str]().union(*map(kind.labels, values))

@@ -27,7 +27,7 @@ from paimon_py.commit.changes import Changes, Edit
 from paimon_py.commit.commit import DynamicOverwrite
 from paimon_py.errors import CommitConflictError, CommitUnknownError
 from paimon_py.spec import packed as packing
-from paimon_py.spec.packed import Packed
+from paimon_py.spec.packed import PackedList
 from paimon_py.testing.fault_store import MODES, for_each_fault
 
 
@@ -272,7 +272,7 @@ def test_a_commit_of_packed_changes_in_several_manifests_survives_a_fault_at_eve
     monkeypatch.setattr(packing, "PART_WEIGHT", 1)
     monkeypatch.setattr(drafts, "_ENTRIES_PER_MANIFEST", 2)
     case = PACKED_CASES[name]()
-    assert isinstance(case.changes.buckets, Packed)
+    assert isinstance(case.changes.buckets, PackedList)
 
     def operation(store):
         return do_commit(root_on(store, "mine"), case.schema, case.changes, **case.request)

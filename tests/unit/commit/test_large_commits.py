@@ -26,7 +26,7 @@ from paimon_py.commit.changes import Changes, Edit
 from paimon_py.commit.commit import DynamicOverwrite
 from paimon_py.errors import PaimonError, UsageError
 from paimon_py.spec import packed as packing
-from paimon_py.spec.packed import Packed
+from paimon_py.spec.packed import PackedList
 
 TRACKED = schema(options={"row-tracking.enabled": "true"})
 STAMPED = schema(primary_key=["k"], options={"bucket": "4", "sequence.snapshot-ordering": "true"})
@@ -82,7 +82,7 @@ def life(name, seed):
         base = chosen.randrange(max(0, number - 1), number + 1) if number else 0
         handed = [bytes(changes_of(one, base=base)) for one in make(chosen, number)]
         changes = Changes.concat(map(Changes.from_bytes, handed))
-        assert isinstance(changes.buckets, Packed) is (packing.PART_WEIGHT == 1)
+        assert isinstance(changes.buckets, PackedList) is (packing.PART_WEIGHT == 1)
         place(store, table_schema, changes)
         again = [changes] if chosen.random() < 0.5 else []
         for given in (changes, *again):
@@ -122,7 +122,7 @@ def test_packed_compactions_fit_or_are_dropped_like_others(packs, monkeypatch):
 
     mine = changes_of(compacted(0, olds[0]), compacted(1, data_file("gone", **KEYS)), compacted(2, olds[2]), base=1)
     mine = Changes.from_bytes(bytes(mine))
-    assert isinstance(mine.buckets, Packed) is packs
+    assert isinstance(mine.buckets, PackedList) is packs
     place(store, table_schema, mine)
     done = do_commit(root_on(store, "b"), table_schema, mine)
     assert done.dropped_buckets == ((row(), 1),)

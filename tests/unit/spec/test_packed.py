@@ -1,4 +1,4 @@
-"""Packed lists hold what tuples hold."""
+"""PackedList lists hold what tuples hold."""
 
 import random
 
@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from paimon_py.spec import packed as packing
-from paimon_py.spec.packed import Joined, Kind, Packed, encode_packed, having, joined, packed
+from paimon_py.spec.packed import Joined, PackedList, PackedType, encode_packed, join_lists, pack_list, with_label
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -15,7 +15,7 @@ class Value(msgspec.Struct, frozen=True):
     parts: tuple[int, ...] = ()
 
 
-KIND = Kind(Value, lambda value: value.weight, lambda value: frozenset(value.name[:1]))
+KIND = PackedType(Value, lambda value: value.weight, lambda value: frozenset(value.name[:1]))
 
 
 @pytest.fixture(autouse=True)
@@ -32,9 +32,9 @@ def values_of(seed):
 @pytest.mark.parametrize("seed", range(40))
 def test_a_packed_list_is_like_the_tuple_of_its_values(seed):
     want = values_of(seed)
-    found = packed(iter(want), KIND)
-    assert isinstance(found, Packed) or sum(value.weight for value in want[:-1]) < 4
-    assert tuple(found) == want == found == packed(want, KIND)
+    found = pack_list(iter(want), KIND)
+    assert isinstance(found, PackedList) or sum(value.weight for value in want[:-1]) < 4
+    assert tuple(found) == want == found == pack_list(want, KIND)
     assert found == want
     assert hash(found) == hash(want)
     assert len(found) == len(want)
@@ -47,37 +47,37 @@ def test_a_packed_list_is_like_the_tuple_of_its_values(seed):
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(found, enc_hook=encode_packed), type=tuple[Value, ...]) == want
     for label in "abc":
         wanted = [value for value in want if value.name.startswith(label)]
-        assert [value for value in having(found, label) if value.name.startswith(label)] == wanted
+        assert [value for value in with_label(found, label) if value.name.startswith(label)] == wanted
 
 
 def test_other_lists_are_not_equal():
-    found = packed([Value(str(at)) for at in range(9)], KIND)
-    assert isinstance(found, Packed)
-    assert found != packed([Value(str(at)) for at in range(8)], KIND)
+    found = pack_list([Value(str(at)) for at in range(9)], KIND)
+    assert isinstance(found, PackedList)
+    assert found != pack_list([Value(str(at)) for at in range(8)], KIND)
     assert found != (*found[:-1], Value("x"))
     assert found != list(found)
     assert repr(found) == "<9 values>"
 
 
 def test_parts_are_left_closed_where_nothing_has_the_label():
-    found = packed([Value(name) for name in "aaaaaabbbbbb"], KIND)
-    assert isinstance(found, Packed)
-    assert len(list(having(found, "b"))) == 8
-    assert list(having(found, "c")) == []
+    found = pack_list([Value(name) for name in "aaaaaabbbbbb"], KIND)
+    assert isinstance(found, PackedList)
+    assert len(list(with_label(found, "b"))) == 8
+    assert list(with_label(found, "c")) == []
     assert [len(part) for part in found.parts()] == [4, 4, 4]
 
 
 def test_joined_lists_are_copied_only_if_they_are_short():
-    long = packed([Value(str(at)) for at in range(9)], KIND)
-    assert joined((Value("a"),), (), (Value("b"),)) == (Value("a"), Value("b"))
-    assert joined((), long) is long
-    assert joined() == ()
-    both = joined((Value("a"),), long)
+    long = pack_list([Value(str(at)) for at in range(9)], KIND)
+    assert join_lists((Value("a"),), (), (Value("b"),)) == (Value("a"), Value("b"))
+    assert join_lists((), long) is long
+    assert join_lists() == ()
+    both = join_lists((Value("a"),), long)
     assert isinstance(both, Joined)
     assert (len(both), tuple(both), both[0], both[1:3]) == (10, (Value("a"), *long), Value("a"), long[:2])
-    assert both == joined((Value("a"),), long)
-    assert hash(both) == hash(joined((Value("a"),), long))
-    assert both != joined((Value("b"),), long)
+    assert both == join_lists((Value("a"),), long)
+    assert hash(both) == hash(join_lists((Value("a"),), long))
+    assert both != join_lists((Value("b"),), long)
 
 
 def test_nothing_else_is_encoded():
