@@ -546,7 +546,7 @@ FOUND_AT_ONCE = ("1:", "2:", "4:", "5:")
 MENDS = (
     plant(
         "a compaction committed again under its identifier loses its files",
-        "and self._made.isdisjoint(_with_earlier(names)) and self._has_none_left()",
+        "and self._names_made.isdisjoint(_with_earlier(names)) and self._has_none_left()",
         "and self._names.isdisjoint(_with_earlier(names))",
         "regressions/test_changes_given_twice.py",
     ),
@@ -661,14 +661,14 @@ OUTSIDE = (
     ),
     plant(
         "prefixes of tables of others are not checked when they are written",
-        "        check_prefixes(typed)\n",
+        "        check_prefixes(options)\n",
         "",
         "unit/test_outside.py::test_prefixes_that_are_no_part_of_a_name_are_refused",
     ),
     plant(
         "changes under a used identifier delete files of the table",
-        "self._made.isdisjoint(_with_earlier(names)) and self._has_none_left()",
-        "self._made.isdisjoint(_with_earlier(names))",
+        "self._names_made.isdisjoint(_with_earlier(names)) and self._has_none_left()",
+        "self._names_made.isdisjoint(_with_earlier(names))",
         "unit/commit/test_commit.py",
     ),
     plant(
