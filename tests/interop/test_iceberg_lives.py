@@ -114,7 +114,10 @@ class Life:
 
     def overwrite(self):
         if self.table.schema.partition_keys:
-            self.table.write_arrow(self.rows("a"), overwrite={"p": "a"})
+            self.table.write_arrow(self.rows("a"), overwrite={"p": "a"})  # its rows are on the highest level: readers see them
+            seen = self.by_id(self.table.scan(where="p = 'a'").to_arrow().to_pylist())
+            (number,) = [field.id for field in self.table.schema.fields if field.name == "p"]
+            self.shown = [row for row in self.shown if row[number] != "a"] + seen
         else:
             self.table.write_arrow(self.rows(), overwrite={})
 
