@@ -37,7 +37,35 @@ NAME = "paimon-py"
 _COMPLETE = "_PAIMON_PY_COMPLETE"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+_OTHER_WORDS = {
+    **dict.fromkeys(("restore", "undo", "revert", "reset"), "rollback"),
+    **dict.fromkeys(("list", "tables", "databases"), "ls"),
+    **dict.fromkeys(("describe", "desc", "info", "properties"), "show"),
+    **dict.fromkeys(("log", "commits"), "history"),
+    **dict.fromkeys(("cat", "read", "scan", "select", "query"), "head, or sql"),
+    **dict.fromkeys(("watch", "stream", "follow", "changes"), "tail, or diff"),
+    **dict.fromkeys(("write", "insert", "append", "upsert"), "load"),
+    **dict.fromkeys(("optimize", "rewrite"), "compact"),
+    **dict.fromkeys(("vacuum", "clean", "gc"), "expire, and orphans"),
+    **dict.fromkeys(("check", "fsck", "repair"), "doctor"),
+    **dict.fromkeys(("maintain", "serve", "run"), "care"),
+    **dict.fromkeys(("delete", "remove", "rm"), "drop"),
+}
+"""What users of other tools write, and the commands that do it."""
+
+
+class _Commands(click.Group):
+    """Commands that know their names in other tools."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in _OTHER_WORDS and args[0] not in self.commands:
+            ctx.fail(f"No such command {args[0]!r}; write {NAME} {_OTHER_WORDS[args[0]]}.")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(paimon_py.__version__, prog_name=NAME)
 @click.option("--verbose", "-v", is_flag=True, help="Show the log on stderr: commits, retries, compactions, expiry.")
 @click.pass_context

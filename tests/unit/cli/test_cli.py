@@ -378,6 +378,8 @@ def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_pat
         (["expire", "d.t", "-w", "{}", "--retain-max", "1", "--retain-min", "2"], 1, "retain"),
         (["head"], 2, "Missing argument 'TABLE'"),
         (["nonsense"], 2, "No such command"),
+        (["restore", "w/d.db/t", "3"], 2, "No such command 'restore'; write paimon-py rollback."),
+        (["vacuum", "w/d.db/t"], 2, "write paimon-py expire, and orphans."),
         (["head", "d.t", "-w", "{}", "--format", "xml"], 2, "xml"),
         (["head", "d.t", "-w", "{}", "--timestamp", "soon"], 2, "not a time such as"),
         (["expire", "d.t", "-w", "{}", "--older-than", "7 years"], 2, "neither an age"),
