@@ -82,8 +82,8 @@ class Observers:
                 failed.append(f"the observer {_name(observer)} failed on the event {event.kind!r}: {shown}")
         return tuple(failed)
 
-    def report_failure(self, event: TableEvent) -> None:
-        """Like `report`, for a caller that raises its own error: failures are only logged."""
+    def report_and_log(self, event: TableEvent) -> None:
+        """Call all observers with an event, as `report`, where no result can carry messages: they are logged."""
         for text in self.report(event):
             GENERAL.warning("%s: %s", event.path, text)
 

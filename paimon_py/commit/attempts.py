@@ -197,14 +197,14 @@ class Attempts:
             )  # fmt: skip
             if self._root.env.observers:
                 said = RaceEvent(**self._root.event_place(), attempt=lost, wait_seconds=wait, reason=reason)
-                self._root.env.observers.report_failure(said)
+                self._root.env.observers.report_and_log(said)
             clock.sleep(wait)
 
     def _report_failure(self, outcome: Literal["conflict", "given-up", "unknown"], reason: str) -> None:
         observers = self._root.env.observers
         if observers:
             said = ConflictEvent(**self._root.event_place(), outcome=outcome, reason=reason, attempts=self.count)
-            observers.report_failure(said)
+            observers.report_and_log(said)
 
     def _log(self, done: Published, *, attempt: int, seconds: float) -> None:
         snapshot, part = done.snapshot, done.part

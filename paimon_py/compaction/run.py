@@ -92,7 +92,7 @@ def run_task(
         ),
     )  # fmt: skip
     if table.root.env.observers:
-        table.root.env.observers.report_failure(CompactionEvent(
+        table.root.env.observers.report_and_log(CompactionEvent(
             **table.root.event_place(), directory=work.directory, output_level=task.output_level,
             before_files=len(before), after_files=len(after), read_rows=task.row_count, read_bytes=task.size_bytes,
             seconds=table.root.env.clock.elapsed() - began,

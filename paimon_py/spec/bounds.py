@@ -17,6 +17,9 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX)]
 SEQUENCE_MAX = 2**62
 """The maximum sequence number: larger ones are damage, and leave no room for new ones."""
 
+TIME_SECONDS_MAX = _LONG_MAX // 1_000 - 1
+"""The last second since 1970 that files can hold: milliseconds in 64 bits, and ORC keeps fractions apart."""
+
 Level = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 """A level of a bucket."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_py.spec.bounds import TIME_SECONDS_MAX
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import MAX_LENGTH, Atomic, Root
 from paimon_py.write.misfits import ColumnPlace, Misfit
@@ -17,8 +18,6 @@ Check = Callable[[pa.Array, ColumnPlace], None]
 _TEXTS = frozenset({Root.CHAR, Root.VARCHAR})
 _BINARIES = frozenset({Root.BINARY, Root.VARBINARY, Root.BLOB})
 _TIMESTAMPS = frozenset({Root.TIMESTAMP, Root.TIMESTAMP_LTZ})
-_SECONDS_MAX = (2**63 - 1) // 1_000 - 1
-"""ORC keeps the last second apart from its fractions, and cannot hold it."""
 _SHOWN = 60
 """The number of characters of a string that messages show."""
 
@@ -39,10 +38,10 @@ def _check_seconds(array: pa.Array, target: Atomic, place: ColumnPlace) -> None:
     seconds = array.view(pa.int64())
     ends = pc.min_max(seconds)
     low, high = ends["min"].as_py() or 0, ends["max"].as_py() or 0
-    if low >= -_SECONDS_MAX and high <= _SECONDS_MAX:
+    if low >= -TIME_SECONDS_MAX and high <= TIME_SECONDS_MAX:
         return
-    row = pc.index(pc.greater(pc.abs(pc.max_element_wise(seconds, -(2**63) + 1)), _SECONDS_MAX), True).as_py()
-    after = f", {seconds[row]} s since 1970) does not fit {sql_type(target)}: the limit is {_SECONDS_MAX} s"
+    row = pc.index(pc.greater(pc.abs(pc.max_element_wise(seconds, -(2**63) + 1)), TIME_SECONDS_MAX), True).as_py()
+    after = f", {seconds[row]} s since 1970) does not fit {sql_type(target)}: the limit is {TIME_SECONDS_MAX} s"
     raise Misfit(place, row, ": a time (", f"{after}; change the value")
 
 

@@ -36,6 +36,11 @@ TURNS = ("o", "j", "oj", "jo")
 """Who acts: we, Java, we and Java in turn, Java and we in turn. The first one creates the table."""
 
 
+HINTS = {f"{directory}/{name}" for directory in ("snapshot", "changelog") for name in ("EARLIEST", "LATEST")}
+OUR_FILES = {"tag/ANCESTOR"}
+"""Files of a table that Java does not write."""
+
+
 @dataclass(frozen=True)
 class Kind:
     """What a table is made of."""

@@ -9,7 +9,7 @@ import time
 from datetime import timedelta
 
 import pytest
-from pair import Kind, Pair
+from pair import HINTS, OUR_FILES, Kind, Pair
 from passing import passing
 
 from paimon_py.metadata.consumers import Consumer
@@ -17,8 +17,6 @@ from paimon_py.spec.layout import CONSUMER_MARK_PREFIX
 
 pytestmark = pytest.mark.java
 
-HINTS = {f"{directory}/{name}" for directory in ("snapshot", "changelog") for name in ("EARLIEST", "LATEST")}
-OURS = {"tag/ANCESTOR"}
 MADE = ("snapshot/", "changelog/", "tag/", "consumer/")
 QUICK = {"2.0.0": range(3), "1.4.2": range(10, 11), "0.9.0": range(13, 14)}
 FULL = {"2.0.0": range(100, 160), "1.4.2": range(160, 190), "0.9.0": range(190, 220)}
@@ -32,7 +30,7 @@ PERIODS = {
 def below(pair: Pair) -> set[str]:
     """All files, but for hints, which Java writes at other times, and for the marks that we record beside consumers and tags."""
     paths = (path for path in pair.path.rglob("*") if path.is_file() and not path.name.endswith(".crc"))
-    return {str(path.relative_to(pair.path)) for path in paths if not path.name.startswith(CONSUMER_MARK_PREFIX)} - HINTS - OURS
+    return {str(path.relative_to(pair.path)) for path in paths if not path.name.startswith(CONSUMER_MARK_PREFIX)} - HINTS - OUR_FILES
 
 
 def directories(pair: Pair) -> set[str]:

@@ -9,15 +9,13 @@ from datetime import timedelta
 import pytest
 import table_scripts
 from engine_play import play
-from pair import Kind, Pair
+from pair import HINTS, OUR_FILES, Kind, Pair
 
 pytestmark = pytest.mark.java
 
 QUICK = ("fixed vectors: merge", "dynamic: delete", "files, vectors: update", "fixed first-row: rounds", "files in parts: index")
 SCRIPTS = {script.about: script for script in table_scripts.cells()}
 VERSIONS = {"2.0.0": range(150), "1.4.2": range(150, 180), "0.9.0": range(180, 200)}
-HINTS = {f"{directory}/{name}" for directory in ("snapshot", "changelog") for name in ("EARLIEST", "LATEST")}
-OURS = {"tag/ANCESTOR"}
 """What paimon_py alone records, beside the tags."""
 ALL_AGES = timedelta(milliseconds=-1)
 
@@ -25,7 +23,7 @@ ALL_AGES = timedelta(milliseconds=-1)
 def below(pair: Pair) -> set[str]:
     """All files, but for hints, which Java writes at other times, and records of our own."""
     paths = (path for path in pair.path.rglob("*") if path.is_file() and not path.name.endswith(".crc"))
-    return {str(path.relative_to(pair.path)) for path in paths} - HINTS - OURS
+    return {str(path.relative_to(pair.path)) for path in paths} - HINTS - OUR_FILES
 
 
 def tagged(pair: Pair, name: str) -> list[str]:

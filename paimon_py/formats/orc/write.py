@@ -23,6 +23,7 @@ from paimon_py.formats.field_ids import identified_schema
 from paimon_py.formats.guards import GuardedSink
 from paimon_py.formats.orc.old_times import with_old_times
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, leaves, reshape
+from paimon_py.spec.bounds import TIME_SECONDS_MAX
 from paimon_py.spec.types import Atomic, Field, Root
 
 LAST_SECOND_FEATURE = "ORC timestamps in the last second before 1970 with digits below the millisecond"
@@ -34,7 +35,6 @@ _UNWRITABLE = ("lzo", "brotli")
 _SMALL_LEVEL = 3
 _LEVELS = {"speed": 1, "compression": _SMALL_LEVEL}
 _PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_MAX_SECONDS = (2**63 - 1) // 1_000 - 1
 _MEMORY_BLOCK = 64 << 10
 _MANY_COLUMNS = 200
 _UNBOUNDED = frozenset({Root.BINARY, Root.VARBINARY})
@@ -222,7 +222,7 @@ def _has_old(array: pa.Array) -> bool:
     if len(values) == 0:
         return False
     unit, low = array.type.unit, int(values.min())
-    if unit in ("s", "ms") and max(-low, int(values.max())) > _MAX_SECONDS * (1 if unit == "s" else 1_000):
+    if unit in ("s", "ms") and max(-low, int(values.max())) > TIME_SECONDS_MAX * (1 if unit == "s" else 1_000):
         raise UnsupportedError(f"a value is out of range: {YEARS_FEATURE} cannot be written", feature=YEARS_FEATURE)
     if low >= 0 or unit == "s":
         return False
