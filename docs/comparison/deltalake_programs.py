@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import deltalake
@@ -239,6 +240,49 @@ def metadata():
 
 def two_tables():
     return absent(deltalake, "multi_table", "catalog_transaction")
+
+
+def history():
+    made = table()
+    made.delete("k = 1", commit_properties=CommitProperties(custom_metadata={"user": "ann"}))
+    last = made.history()[0]
+    assert (last["operation"], last["user"]) == ("DELETE", "ann")
+    return "yes, users in properties of the caller"
+
+
+def observers():
+    absent(deltalake, "observer", "listener", "callback")
+    return absent(DeltaTable, "observer", "listener", "callback")
+
+
+def metrics():
+    assert table().delete("k = 1")["num_deleted_rows"] == 1
+    absent(deltalake, "metrics", "prometheus")
+    return "no: numbers as results of calls"
+
+
+def doctor():
+    made = table()
+    os.unlink(made.file_uris()[0])
+    assert len(made.repair(dry_run=True)["files_removed"]) == 1
+    return "missing files alone, which `repair` takes out of the table"
+
+
+def dry_run():
+    made = table()
+    made.delete()
+    before = set(Path("t").rglob("*"))
+    assert len(made.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=True)) == 1
+    assert set(Path("t").rglob("*")) == before
+
+
+def care():
+    return absent(deltalake, "runner", "service", "maintenance")
+
+
+def command_line():
+    assert [one for one in entry_points(group="console_scripts") if one.value.startswith("deltalake")] == []
+    return "no"
 
 
 if __name__ == "__main__":

@@ -44,6 +44,13 @@ FEATURES = {
     "constraints": "CHECK constraints",
     "metadata": "files and states as tables",
     "two_tables": "one commit for two tables",
+    "history": "what each commit did, and by which user",
+    "observers": "call a function after each commit",
+    "metrics": "metrics of commits as text for Prometheus",
+    "doctor": "find what is wrong with a table, and the call that mends it",
+    "dry_run": "say what a cleaning would delete before it deletes",
+    "care": "keep all tables of a warehouse compacted and expired, in one process",
+    "command_line": "do this on the command line",
 }
 """What is compared, in the order of the page."""
 

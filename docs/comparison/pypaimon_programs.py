@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from importlib.metadata import entry_points
 
 import pyarrow as pa
 import pypaimon
@@ -323,6 +324,41 @@ def metadata():
 
 def two_tables():
     return absent(type(catalog()), "transaction")
+
+
+def history():
+    made = table()
+    builder = catalog().get_table("d.t$snapshots").new_read_builder()
+    (row,) = builder.new_read().to_arrow(builder.new_scan().plan().splits()).to_pylist()
+    assert row["commit_kind"] == "APPEND" and row["commit_user"]
+    absent(type(made), "history")
+    return "kind and user, as a system table"
+
+
+def observers():
+    return absent(type(catalog()), "observer", "listener", "callback")
+
+
+def metrics():
+    return absent(pypaimon, "metrics", "prometheus")
+
+
+def doctor():
+    return absent(pypaimon.table.file_store_table.FileStoreTable, "doctor", "repair", "check")
+
+
+def dry_run():
+    return absent(pypaimon.table.file_store_table.FileStoreTable, "dry_run", "orphan", "expire_snapshots")
+
+
+def care():
+    return absent(pypaimon, "runner", "service", "maintenance")
+
+
+def command_line():
+    named = {one.name for one in entry_points(group="console_scripts") if one.value.startswith("pypaimon")}
+    assert named == set(), named
+    return "no"
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 The entry is an external table of the type ICEBERG whose parameter `metadata_location` names the version. A publisher
 reads the entry first and does not change one that names a later version of the table. The metastore does not compare:
 if a later version is published between the two calls, the entry goes back, until the publisher checks the table again
-after the change (see `publication.py`). Columns that the metastore refuses to change remain as they are, because
+after the change (`iceberg/publication.py`). Columns that the metastore refuses to change remain as they are, because
 Iceberg readers take the columns from the version.
 
 Source: docs/format.md §25.10; Java `IcebergHiveMetadataCommitter`, release 2.0.
