@@ -50,7 +50,7 @@ FEATURES = {
     "doctor": "find what is wrong with a table, and the call that mends it",
     "dry_run": "say what a cleaning would delete before it deletes",
     "care": "keep all tables of a warehouse compacted and expired, in one process",
-    "command_line": "do this on the command line",
+    "command_line": "do these things on the command line",
 }
 """What is compared, in the order of the page."""
 

@@ -307,7 +307,7 @@ def command_line():
     table()
     done = subprocess.run([sys.executable, "-m", "paimon_py", "history", "w/d.db/t"], capture_output=True, text=True)
     assert done.returncode == 0 and "APPEND" in done.stdout
-    return "yes: every line of the last ten, load, sql, roll back, report"
+    return "yes: load, query, maintain, roll back, report"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import pyarrow as pa
 import pypaimon
@@ -356,9 +359,17 @@ def care():
 
 
 def command_line():
-    named = {one.name for one in entry_points(group="console_scripts") if one.value.startswith("pypaimon")}
-    assert named == set(), named
-    return "no"
+    (command,) = (one for one in entry_points(group="console_scripts") if one.value.startswith("pypaimon"))
+    Path("paimon.yaml").write_text("metastore: filesystem\nwarehouse: w\n")
+    table()
+    program = str(Path(sys.executable).with_name(command.name))
+    done, helped = (
+        subprocess.run([program, "table", *words], capture_output=True, text=True, check=True)
+        for words in (["read", "d.t"], ["--help"])
+    )
+    assert "c" in done.stdout and "rollback" in helped.stdout
+    assert not {"compact", "history", "expire", "doctor"} & set(helped.stdout.split())
+    return "to read, create, alter, import, roll back, branch and tag"
 
 
 if __name__ == "__main__":

@@ -261,7 +261,10 @@ def of(suffix: str, rewrite: Rewrite) -> Callable[[Place], str | None]:
             return None
         about = None
         for path in paths if place.draw.random() < 0.5 else [place.draw.choice(paths)]:
-            table = orc.read_table(path) if suffix == ".orc" else pq.read_table(path, use_threads=False)
+            try:
+                table = orc.read_table(path) if suffix == ".orc" else pq.read_table(path, use_threads=False)
+            except pa.ArrowInvalid:  # times that Arrow's reader of ORC cannot hold
+                return None
             done = rewrite(place, table)
             if done is None:
                 return None

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator
 
 import msgspec
+import zstandard
 
 NUMBERS = (0, -1, 1, 2, 5, 2**31, 2**62, 2**63 - 1, 2**63, -(2**63))
 TEXTS = ("", "..", "../x", "a/b", "x" * 300, "data-0.parquet", "\0", "file:///etc/passwd")
@@ -19,7 +20,10 @@ Path = tuple[object, ...]
 def opened(data: bytes) -> tuple[bytes, dict]:
     """The head of the envelope and the value in it, as plain Python."""
     end = data.index(b":") + 1
-    return data[:end], msgspec.msgpack.decode(data[end + 12 :])
+    body = data[end + 12 :]
+    if body.startswith(zstandard.FRAME_HEADER):
+        body = zstandard.ZstdDecompressor().decompress(body)
+    return data[:end], msgspec.msgpack.decode(body)
 
 
 def sealed(head: bytes, value: dict) -> bytes:
