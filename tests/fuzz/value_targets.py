@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import struct
 
 import msgspec
 import numpy as np
@@ -27,14 +26,13 @@ from paimon_py.expr.bind import bind
 from paimon_py.expr.sql import parse_where
 from paimon_py.files.file_index import FileIndexWriter, matching
 from paimon_py.lsm.spill import _read, _Run
-from paimon_py.scan.split import Split
 from paimon_py.spec.data_file import EMPTY_ROW, DataFile
 from paimon_py.spec.external_paths import external_paths
 from paimon_py.spec.file_indexes import IndexColumn
 from paimon_py.spec.layout import check_file_name, check_name, escape, is_plain_directory, partition_path, unescape
 from paimon_py.spec.options import OPTIONS, Options, check_names, check_values
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.serializable import _checksum
+from paimon_py.spec.serializable import _SEAL, _checksum, _decompress
 from paimon_py.spec.type_text import parse_type, print_type, sql_type
 from paimon_py.spec.types import Field
 from paimon_py.storage.memory_store import MemoryStore
@@ -64,10 +62,9 @@ def _splits():
     return [(name, bytes(split)) for name in TRAVELLERS for split in table_of(name).scan().splits()]
 
 
-def forged(rng, data, kind):
+def forged(rng, data):
     """Bytes of a value with other contents and the checksum of these; None if nothing changed that can be written."""
-    sound = kind.from_bytes(data)
-    body = data[len(data) - len(msgspec.msgpack.encode(sound)) :]
+    head, body = data[: data.index(b":") + 1], _decompress(data[data.index(b":") + 1 + _SEAL.size :])
     if rng.random() < 0.3:
         other = bytes_damaged(rng, body, [body])
     else:
@@ -77,8 +74,7 @@ def forged(rng, data, kind):
             other = msgspec.msgpack.encode(value)
         except (OverflowError, UnicodeEncodeError):
             return None
-    head = data[: data.index(b":") + 1]
-    return None if other == body else head + struct.pack(">QI", len(other), _checksum(head, other)) + other
+    return None if other == body else head + _SEAL.pack(len(other), _checksum(head, other)) + other
 
 
 def split(rng):
@@ -86,7 +82,7 @@ def split(rng):
 
 
 def forged_split(rng):
-    return _split(rng, lambda data: forged(rng, data, Split))
+    return _split(rng, lambda data: forged(rng, data))
 
 
 def _split(rng, damage):
@@ -113,7 +109,7 @@ def task(rng):
 
 
 def forged_task(rng):
-    return _task(rng, lambda data: forged(rng, data, CompactionTask))
+    return _task(rng, lambda data: forged(rng, data))
 
 
 def _task(rng, damage):
@@ -159,7 +155,7 @@ def changes(rng):
 
 
 def forged_changes(rng):
-    return _commit(rng, lambda data: forged(rng, data, Changes))
+    return _commit(rng, lambda data: forged(rng, data))
 
 
 def _commit(rng, damage):

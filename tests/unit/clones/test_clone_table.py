@@ -381,12 +381,12 @@ def test_a_store_that_cannot_rename_gets_the_schemas_newest_first(keyed):
 
 def test_a_history_with_a_gap_is_cloned_from_there_on(keyed):
     """The clone, which has no hints, ended at the snapshot before the gap, and its newest rows were gone."""
-    keyed.write(7)
+    keyed.table.write_arrow([{"id": 7, "m": 1, "name": "x", "w": 7}])
     newest = keyed.table.refresh().snapshot().id
     before = rows(keyed.table.refresh())
     keyed.store.delete(f"{keyed.table.location}/snapshot/snapshot-{newest - 1}")
     assert keyed.catalog.clone_table("a.t", "b.t", history=True).snapshots == 1
     clone = keyed.catalog.table("b.t")
     assert rows(clone) == before and [snapshot.id for snapshot in clone.snapshots()] == [newest]
-    clone.write_arrow([{"id": 8, "m": 1, "v": "x"}])
+    clone.write_arrow([{"id": 8, "m": 1, "name": "x", "w": 8}])
     assert clone.refresh().snapshot().id == newest + 1
