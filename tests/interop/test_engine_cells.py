@@ -27,12 +27,14 @@ def test_names_are_names_of_one_script():
     assert len(QUICK) + len(EDGES) >= 150
 
 
+@pytest.mark.dear(3)
 @pytest.mark.parametrize("name", QUICK)
 def test_a_cell_of_the_matrix_ends_alike_whoever_plays_it(name, java, tmp_path):
     ours = "oj" if list(QUICK).index(name) % 2 else "o"
     check(QUICK[name], play(java("2.0.0"), tmp_path, QUICK[name], ("j", ours)))
 
 
+@pytest.mark.dear(3)
 @pytest.mark.parametrize("name", EDGES)
 def test_a_rule_is_followed_alike(name, java, tmp_path):
     check(EDGES[name], play(java("2.0.0"), tmp_path, EDGES[name], ("j", "o")))
