@@ -23,9 +23,9 @@ VERSIONS = {"2.0.0": range(60), "1.4.2": range(60, 80), "0.9.0": range(80, 100)}
 FORMATS = {
     None: ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%-m-%-d", "%Y-%-m-%-d %-H:%-M:%-S.5", "%Y-%-m-45", "%Y%m%d"),
     "yyyyMMdd": ("%Y%m%d", "%Y%m31", "%Y%m00", "%Y-%m-%d", "%Y%m%d0"),
-    "yyyy-MM-dd['T'HH[:mm]]": ("%Y-%m-%d", "%Y-%m-%dT%H", "%Y-%m-%dT%H:%M", "%Y-%m-%dT24", "%Y-%m-%dT25"),
-    "d.M.yy hh a": ("%-d.%-m.%y %I %p", "%d.%m.%y %I %p", "%-d.%-m.%y"),
-    "yyyyDDDHHmm": ("%Y%j%H%M", "%Y366%H%M", "%Y%j%H60"),
+    "yyyy-MM-dd'T'HH:mm": ("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT24:00", "%Y-%m-%dT25:00"),
+    "d.M.uuuu HH": ("%-d.%-m.%Y %H", "%d.%m.%Y %H", "%-d.%-m.%Y"),
+    "yMMddHHmmss": ("%Y%m%d%H%M%S", "%Y%m30%H%M%S", "%Y%m%d%H60%S"),
     "y/M/d": ("%Y/%-m/%-d", "%Y/%m/%d", "%Y/02/31"),
 }
 MODES = (
@@ -68,7 +68,7 @@ def by_values(rng: random.Random) -> tuple[list, dict[str, str], list[dict]]:
         rows += [{"day": "20240230", "hour": 24}, {"day": "20240101", "hour": 24}, {"day": "20240101", "hour": None}]
         rows = [{**row, "day": int(row["day"])} for row in rows] if columns[0][1] != "STRING" else rows
     else:  # not TIMESTAMP: Java 2.0 cannot drop what it finds
-        columns, options = [["p", "DATE"]], rng.choice([{}, {"partition.timestamp-formatter": "D"}])
+        columns, options = [["p", "DATE"]], rng.choice([{}, {"partition.timestamp-formatter": "d"}])
         rows = [{"p": moment.date().isoformat()} for moment in ages(rng)]
     return columns, {name: value for name, value in options.items() if value is not None}, rows
 

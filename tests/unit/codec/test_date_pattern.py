@@ -64,33 +64,34 @@ def test_dates_without_a_pattern_are_read_leniently(text, meant):
         ("yyyyMMddHH", "2024010124", "2024-01-02 00:00:00"),
         ("yyyyMMddHHmm", "202401012401", None),
         ("yyyyMMddHHmmssSSS", "20240101101112999", "2024-01-01 10:11:12.999"),
-        ("yyMMdd", "990101", "2099-01-01 00:00:00"),
         ("y-M-d", "2024-1-12", "2024-01-12 00:00:00"),
-        ("yyyy-MM-dd['T'HH:mm]", "2024-01-01T10:11", "2024-01-01 10:11:00"),
-        ("yyyy-MM-dd['T'HH:mm]", "2024-01-01", "2024-01-01 00:00:00"),
-        ("yyyy-MM-dd['T'HH:mm]", "2024-01-01T10", None),
         ("yyyy-MM-dd HH:mm:ss", "2024-01-01", None),
-        ("yyyyDDD", "2024366", "2024-12-31 00:00:00"),
-        ("yyyyDDD", "2023366", None),
-        ("dd.MM.yyyy hh:mm a", "01.02.2024 12:30 AM", "2024-02-01 00:30:00"),
-        ("dd.MM.yyyy hh:mm a", "01.02.2024 12:30 PM", "2024-02-01 12:30:00"),
-        ("uuuuMMddkk", "2024010124", "2024-01-01 00:00:00"),
         ("uuuuMMdd", "00000101", "0000-01-01 00:00:00"),
         ("yyyyMMdd", "00000101", None),
         ("yyyy'year'MM''dd", "2024year01'02", "2024-01-02 00:00:00"),
+        ("yyyy-MM-dd'T'HH:mm", "2024-01-01T10:11", "2024-01-01 10:11:00"),
+        ("yyyy-MM-dd'T'HH:mm", "2024-01-01T24:00", "2024-01-02 00:00:00"),
+        ("yyyy-MM-dd'T'HH:mm", "2024-01-01T24:01", None),
+        ("yyyy-MM-dd'T'HH:mm", "2024-01-01T10", None),
+        ("yMMdd", "20240102", "2024-01-02 00:00:00"),
+        ("yMMdd", "120240102", "12024-01-02 00:00:00"),
+        ("yyyyMMdd", "-20240102", None),
+        ("uuuuMMdd", "-20240102", "-2024-01-02 00:00:00"),
+        ("dMMyyyy", "1022024", None),
+        ("yyyy-MM-dd ss", "2024-01-01 59", "2024-01-01 00:00:00"),
+        ("yyyy-MM-dd ss", "2024-01-01 60", None),
+        ("yyyyMMdd yyyy", "20240102 2024", "2024-01-02 00:00:00"),
+        ("yyyyMMdd yyyy", "20240102 2025", None),
         ("yyyyMM", "202401", None),
         ("HH", "10", None),
-        ("yyyyMMddyy", "2024010124", "2024-01-01 00:00:00"),
-        ("yyyyMMddyy", "2024010125", None),
         ("yyyyMMddHHss", "202401011099", "2024-01-01 00:00:00"),
-        ("yyyyMMddHHhh", "202401011303", None),
     ],
 )
 def test_patterns_read_what_java_reads(pattern, text, meant):
     assert shown(DatePattern.of(pattern).nanos(text)) == meant
 
 
-@pytest.mark.parametrize("pattern", ["HHH", "ddd", "yyyy-MM-dd]", "'open", "yyyy{", "#", "bb", "SSSSSSSSSS", "i", "aa"])
+@pytest.mark.parametrize("pattern", ["HHH", "ddd", "'open", "yyyy{", "#", "bb", "SSSSSSSSSS", "i"])
 def test_no_patterns_of_java_are_refused(pattern):
     with pytest.raises(UsageError, match="not a date pattern"):
         DatePattern.of(pattern)
@@ -98,8 +99,8 @@ def test_no_patterns_of_java_are_refused(pattern):
         PartitionTime.of(("dt",), None, pattern)
 
 
-@pytest.mark.parametrize("pattern", ["dd MMM yyyy", "E", "LLL", "yyyy-ww", "HH:mm z", "QQ", "ppH"])
-def test_names_weeks_and_zones_are_not_read(pattern):
+@pytest.mark.parametrize("pattern", ["dd MMM yyyy", "E", "LL", "yyyy-ww", "HH:mm z", "QQ", "ppH", "yyMMdd", "yyyyDDD", "hh a", "kk", "yyyy-MM-dd['T'HH]"])
+def test_other_parts_of_java_are_not_read(pattern):
     with pytest.raises(UnsupportedError, match="does not read"):
         DatePattern.of(pattern)
 
