@@ -174,5 +174,5 @@ class TableStreams(TableVerbs):
 
         if not isinstance(user, str) or not user:
             raise UsageError(f"user is the name under which commits are made, not {user!r}")
-        last = UserHistory(SnapshotLog(self._root), self._root.users).last(self._root.latest(), user)
+        last = UserHistory(SnapshotLog(self._root), self._root).last(self._root.latest(), user)
         return None if isinstance(last, Rolled) else last
