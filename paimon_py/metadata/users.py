@@ -134,8 +134,8 @@ def keep_numbers(root: TableRoot, going: Sequence[Snapshot], latest: Sequence[Sn
         going: the expiring snapshots, ascending.
         latest: the latest one, if it is known.
 
-    Cost: none if the latest snapshot contains all users; otherwise a get, and mostly a put, per user of these
-        snapshots.
+    Cost: none if the latest snapshot contains all users; otherwise a get or two, and mostly a put, per user of
+        these snapshots.
     """
     known = users_of(latest[0]) if latest else Users({}, going[-1].id)
     if known.unknown_until < going[0].id:
@@ -149,8 +149,15 @@ def keep_numbers(root: TableRoot, going: Sequence[Snapshot], latest: Sequence[Sn
     marks = {one.id: one.mark for one in going}
     for user in commits.keys() - known.commits.keys():
         there, commit = root.users.find(user), commits[user]
-        if there is None or there.is_rolled_back or there.commit.snapshot_id < commit.snapshot_id:
+        if there is None or (there.commit != commit and not _stays(root, there, going[-1])):
             root.users.put(UserFile(user, commit, marks.get(commit.snapshot_id, "")))
+
+
+def _stays(root: TableRoot, value: UserFile, last_going: Snapshot) -> bool:
+    """Whether the commit of a user's file is among the snapshots after the expiring ones. Cost: a get if it may be."""
+    number = value.commit.snapshot_id
+    there = root.snapshots.find(number) if number > last_going.id and not value.is_rolled_back else None
+    return there is not None and there.mark == value.mark
 
 
 def _bound(commits: Mapping[str, UserCommit], unknown_until: int) -> Users:

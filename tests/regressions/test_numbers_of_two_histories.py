@@ -112,6 +112,21 @@ def test_numbers_that_java_committed_outlive_an_expiry_of_ours():
     assert place.table.committed("u") == 3
 
 
+def test_a_number_outlives_an_expiry_after_another_program_rolled_a_later_one_back():
+    place = Place()
+    place.write(1, user="u", identifier=1)
+    place.write(2)
+    place.write(3, user="u", identifier=5)
+    place.store.delete(snapshot_path(PATH, 3))
+    for key in (4, 5):
+        place.write(key)
+        place.by_java()
+    place.table.expire_snapshots(**EVERYTHING)
+    assert place.table.committed("u") == 1
+    assert place.write(1, user="u", identifier=1).already_committed
+    assert not place.write(3, user="u", identifier=5).already_committed and place.keys() == [1, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize("how", ["branch", "tag", "clone", "branch of java"])
 def test_numbers_before_a_snapshot_of_java_are_known_to_its_branches_and_clones(how):
     place = Place()
