@@ -17,6 +17,7 @@ from paimon_py.errors import CorruptionError, UnsupportedError, UsageError
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.user_files import UserFile
+from paimon_py.metadata.users import users_until
 from paimon_py.scan.time_travel import snapshot_of
 from paimon_py.spec.data_file import FileKind, ManifestEntry
 from paimon_py.spec.external_paths import PATHS
@@ -108,9 +109,7 @@ def choose_contents(root: TableRoot, choice: CloneChoice) -> Contents:
         collector.add(snapshot, with_changes=root.snapshots.find(snapshot.id) == snapshot)
     for tag in tags:
         collector.add(tag.snapshot, with_changes=False)
-    users = () if newest is None else tuple(
-        user for user in root.users.all() if user.commit.snapshot_id <= newest.id
-    )  # fmt: skip
+    users = () if newest is None else tuple(users_until(root, newest))
     return Contents(
         newest=newest,
         schemas=tuple((number, root.store.get(schema_path(root.branch_path, number))) for number in ids),

@@ -113,7 +113,7 @@ class Attempts:
         self._schema = table.schema
         self._author = author
         self.seen: tuple[Snapshot | None, TableSchema | None] | None = None
-        self.users = UserHistory(self.chronicle, table.root.users)
+        self.users = UserHistory(self.chronicle, table.root)
         self._strict_mode = StrictMode(table, author.user)
         self._limits = Limits.of(options)
         self._settings = settings or ManifestSettings.of(options)

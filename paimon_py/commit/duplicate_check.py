@@ -136,14 +136,10 @@ class DuplicateCheck:
 
     def _other_step(self, commit: UserCommit | None) -> Conflict | None:
         """A conflict if a commit under the same number was made for another step of a stream."""
-        source = self._author.source
-        if commit is None or source is None or commit.source in (None, source):
+        if commit is None:
             return None
-        return Conflict(
-            f"{self._author.user!r} has committed the number {commit.identifier} for another step, {commit.source}, and"
-            f" this one is {source}: the table that is followed was rolled back or created again. Bring this table"
-            " in line with it, and continue as another user"
-        )
+        reason = commit.other_step(self._author.user, self._author.identifier, self._author.source)
+        return None if reason is None else Conflict(reason)
 
     def _same(self, state: State, last: UserCommit) -> Refusal:
         other = self._other_step(last)

@@ -12,6 +12,7 @@ from paimon_py.metadata.branches import branch_directories, check_new_branch, is
 from paimon_py.metadata.origins import origin_at, origin_of, origin_to_json
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
+from paimon_py.metadata.users import users_until
 from paimon_py.spec.layout import MAIN_BRANCH, is_temporary, origin_path, schema_path, snapshot_path, tag_path
 from paimon_py.spec.snapshot import Base, Snapshot
 
@@ -30,7 +31,7 @@ def create_branch(
     deleting snapshots, so either expiry sees the branch, or the branch is not created.
 
     Cost: a list; a get per snapshot of the table up to that one; a put for the snapshot, the tag and each schema,
-      and a get for each.
+      and a get for each. If another program committed the snapshot, a get and a put per user.
     Raises:
         SnapshotExpiredError: the snapshot expired in the meantime.
         AlreadyExistsError: a branch of this name, or remains of one, exist.
@@ -51,7 +52,8 @@ def create_branch(
     snapshot = root.tags.get(begin).snapshot if isinstance(begin, str) else begin
     newest = root.schemas.latest().id if snapshot is None or newest_schema else snapshot.schema_id
     files = _files(root, branch, snapshot, begin if isinstance(begin, str) else None, newest)
-    _check_remains(root, branch, {path for path, _ in files})
+    users = [] if snapshot is None else users_until(root, snapshot)
+    _check_remains(root, branch, {*(path for path, _ in files), *(branch.users.path_of(one.user) for one in users)})
     for number, (path, data) in enumerate(files):
         if number == len(files) - 1 and snapshot is not None and not is_kept(root, snapshot):
             root.store.delete_tree(branch.branch_path)
@@ -62,6 +64,9 @@ def create_branch(
         is_there = root.store.put_new(path, data, within=root.path) or root.store.get(path) == data
         if not is_there and not (path == origin_path(branch.branch_path) and _begins_at(branch, snapshot)):
             raise _remains_error(path, name)
+        if not number:
+            for value in users:
+                branch.users.put(value)
     return branch
 
 

@@ -240,7 +240,7 @@ class Cutting:
         Cost: a list, and two gets and a put per user; a get per ancestor if other writers committed.
         """
         root = self._root
-        numbers = UserHistory(SnapshotLog(root), root.users)
+        numbers = UserHistory(SnapshotLog(root), root)
         for value in list(root.users.all()):
             if not self._is_gone(value, last):
                 continue

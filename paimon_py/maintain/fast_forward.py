@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from paimon_py.errors import CommitConflictError, SnapshotExpiredError, UsageError
-from paimon_py.logs import COMMITS, fields
+from paimon_py.logs import COMMITS, fields, warn
 from paimon_py.maintain.cleanup.expired import FastForwarded
 from paimon_py.maintain.cutting import (
     Cutting,
@@ -81,13 +81,20 @@ def fast_forward(root: TableRoot, name: str, *, discard: bool) -> FastForwarded:
     if not discard:
         move.require_nothing_newer()
     consumers = consumers_beyond(root, move.parting.last_shared + 1) if move.parting.newer else ()
+    left_behind = move.left_behind()
     done = move.by_catalog() if root.history is not None else move.run(discard=discard)
-    done = msgspec.structs.replace(done, consumers=consumers)
+    done = msgspec.structs.replace(done, consumers=tuple(sorted({*consumers, *left_behind})))
     COMMITS.info(
         "%s: moved on to branch %s, snapshot %d", root.path, name, done.snapshot_id,
         extra=fields(root, from_branch=name, snapshot_id=done.snapshot_id),
     )  # fmt: skip
     warn_of_consumers(root, consumers, move.parting.last_shared + 1)
+    if left_behind:
+        warn(
+            f"{root.path}: consumers had not read snapshots that are deleted now, since the branch {name!r} has expired"
+            f" their successors: {', '.join(map(repr, left_behind))}. Their streams are refused until"
+            f" table.reset_consumer({left_behind[0]!r}, …) says where they continue"
+        )
     return done
 
 
@@ -175,6 +182,26 @@ class _Move:
                 " changed to the table itself",
                 table=self._root.path,
             )
+        left_behind = self.left_behind()
+        if left_behind:
+            name, consumer = self._branch.branch, left_behind[0]
+            raise CommitConflictError(
+                f"nothing was done: consumers of {self._root.path} have not read snapshots whose successors have"
+                f" expired in the branch {name!r}, and would never read them: {', '.join(map(repr, left_behind))}."
+                f" delete_consumer({consumer!r}) or fast_forward({name!r}, discard=True) passes these changes over",
+                table=self._root.path,
+            )
+
+    def left_behind(self) -> tuple[str, ...]:
+        """Names of the consumers whose next snapshots go: main keeps none that the branch, without those that it has
+        expired, follows.
+
+        Cost: none if main keeps snapshots; otherwise a list, and a get per consumer.
+        """
+        if self.parting.kept is not None or not self._there:
+            return ()
+        wanted = range(min(self._there), min(self._all()))
+        return tuple(one.name for one in self._root.consumers.all() if one.next_snapshot_id in wanted)
 
     def run(self, *, discard: bool) -> FastForwarded:
         """Move main. Without `discard`, a concurrent commit to main is kept, and nothing is done."""

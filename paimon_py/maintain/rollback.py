@@ -16,7 +16,7 @@ from paimon_py.metadata.cuts import ROLLBACK
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
 from paimon_py.spec.events import RollbackEvent
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 
 
 def rollback(root: TableRoot, target: Snapshot, *, tag: str | None = None) -> RolledBack:
@@ -57,8 +57,20 @@ def rollback_event(root: TableRoot, done: RolledBack) -> RollbackEvent:
 
 
 def consumers_beyond(root: TableRoot, number: int) -> tuple[str, ...]:
-    """Names of the consumers that have read a snapshot. Cost: one list, and one get per consumer."""
-    return tuple(consumer.name for consumer in root.consumers.all() if consumer.next_snapshot_id > number)
+    """Names of the consumers that have read a snapshot, which is to be deleted.
+
+    Java moves consumers without a mark of what they have read. It is recorded now, so that their streams notice that
+    the snapshot is gone when others have its number.
+
+    Cost: one list, and one get per consumer; for each of these another one, and a get and a put if it has no mark.
+    """
+    found = [consumer for consumer in root.consumers.all() if consumer.next_snapshot_id > number]
+    for consumer in found:
+        if root.consumers.read_by(consumer) is None:
+            read = root.snapshots.find(consumer.next_snapshot_id - 1) or root.snapshots.latest()
+            if read is not None:
+                root.consumers.put_mark(consumer, Base.of(read))
+    return tuple(consumer.name for consumer in found)
 
 
 def warn_of_consumers(root: TableRoot, consumers: tuple[str, ...], number: int) -> None:

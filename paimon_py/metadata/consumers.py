@@ -125,6 +125,14 @@ class Consumers:
         data = pretty({_NEXT: consumer.next_snapshot_id})
         self._store.put(consumer_path(self._path, consumer.name), data, within=self._path)
 
+    def put_mark(self, consumer: Consumer, read: Base) -> None:
+        """Record the mark of the last snapshot that a consumer has read, where another program moved the consumer.
+
+        Cost: a put.
+        """
+        marks = {str(consumer.next_snapshot_id): read.mark}
+        self._store.put(consumer_mark_path(self._path, consumer.name), pretty({_MARKS: marks}), within=self._path)
+
     def read_by(self, consumer: Consumer) -> Base | None:
         """The last snapshot that a consumer has read, by id and mark; None if the mark is unknown. Cost: one get.
 

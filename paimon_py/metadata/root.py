@@ -83,7 +83,7 @@ class TableRoot:
         self.history = None if registration is None else registration.history(branch)
         newest = None if self.history is None else self.history.newest
         self.snapshots = Snapshots(store, home, env, newest=newest)
-        self.schemas = Schemas(store, home)
+        self.schemas = Schemas(store, home, is_branch=branch != MAIN_BRANCH)
         self.files = DataStore(
             store, path, options, roots=self.schemas.external_roots,
             kept=self.schemas.referenced_roots, opener=self._open_beside,

@@ -6,6 +6,7 @@ Source: format.md §2, §3; Java `SchemaManager`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -46,13 +47,17 @@ class Schemas:
 
     A schema file never changes, so every version is read once. Another one takes its place only if the table is dropped
     and created again, or rolled back by others; a listing shows this. Pickles carry the store and the path.
+
+    A branch that is deleted and created again has the same schemas, copies of the table's. There a file that was
+    written again means another branch.
     """
 
-    __slots__ = ("_cache", "_own", "_path", "_stamps", "_store")
+    __slots__ = ("_cache", "_is_branch", "_own", "_path", "_stamps", "_store")
 
-    def __init__(self, store: SchemaStore, path: str) -> None:
+    def __init__(self, store: SchemaStore, path: str, *, is_branch: bool = False) -> None:
         self._store = store
         self._path = path
+        self._is_branch = is_branch
         self._cache: dict[int, TableSchema] = {}
         self._stamps: dict[int, FileStatus] = {}
         self._own: set[tuple[int, int]] = set()  # versions of the table, by id and time, used by snapshots
@@ -77,7 +82,10 @@ class Schemas:
         if not listed:
             raise TableNotFoundError(f"{self._path} is not a Paimon table: it has no schema", path=self._path)
         for number in list(self._cache):
-            if listed.get(number) != self._stamps.get(number):
+            stamp = self._stamps.get(number)
+            if listed.get(number) != stamp:
+                if self._is_branch and stamp is not None:
+                    raise self._changed_error(number)
                 self._require_same(number, self._cache[number].__eq__)
         self._stamps = listed
         return self.get(max(listed))
@@ -115,10 +123,14 @@ class Schemas:
                 return
         except FileMissingError:
             pass
-        raise TableNotFoundError(
-            f"schema {number} of {self._path} has changed: the table was dropped and created again, or its schema"
-            " rolled back; open it again",
-            path=path,
+        raise self._changed_error(number)
+
+    def _changed_error(self, number: int) -> TableNotFoundError:
+        what = "branch was deleted" if self._is_branch else "table was dropped"
+        return TableNotFoundError(
+            f"schema {number} of {self._path} has changed: the {what} and created again, or its schema rolled back;"
+            " open it again",
+            path=schema_path(self._path, number),
         )
 
     def forget(self) -> None:
@@ -240,7 +252,7 @@ class Schemas:
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Schemas, (self._store, self._path)
+        return partial(Schemas, is_branch=self._is_branch), (self._store, self._path)
 
     def __repr__(self) -> str:
         return f"Schemas({self._path!r})"

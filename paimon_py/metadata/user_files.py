@@ -34,6 +34,11 @@ class UserFile(msgspec.Struct, frozen=True):
     commit: UserCommit
     mark: str
 
+    @property
+    def is_rolled_back(self) -> bool:
+        """Whether the commit was rolled back."""
+        return self.commit.snapshot_id == _NO_SNAPSHOT
+
     def rolled_back(self) -> UserFile:
         """The file after the commit was rolled back: its snapshot is one that never exists."""
         return UserFile(self.user, UserCommit(self.commit.identifier, _NO_SNAPSHOT, self.commit.source), self.mark)
@@ -63,7 +68,7 @@ class UserFiles:
         Raises: CorruptionError if it is damaged.
         """
         try:
-            return self._read(self._file(user))
+            return self._read(self.path_of(user))
         except FileMissingError:
             return None
 
@@ -78,7 +83,7 @@ class UserFiles:
         }  # fmt: skip
         if commit.source is not None:
             data["source"] = commit.source
-        self._store.put(self._file(value.user), pretty(data), within=self._path)
+        self._store.put(self.path_of(value.user), pretty(data), within=self._path)
 
     def files(self) -> list[FileStatus]:
         """The files of all users. Cost: one list."""
@@ -102,9 +107,10 @@ class UserFiles:
 
     def delete(self, user: str) -> None:
         """Delete the file of a user, if it exists."""
-        self._store.delete(self._file(user))
+        self._store.delete(self.path_of(user))
 
-    def _file(self, user: str) -> str:
+    def path_of(self, user: str) -> str:
+        """The path of a user's file."""
         return join(user_directory(self._path), user_file_name(user))
 
     def _read(self, path: str) -> UserFile:

@@ -52,7 +52,8 @@ def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
             " mode='delta' returns the rows that were written",
             feature="changes in mode='diff' of a table with pk-clustering-override",
         )
-    asked = msgspec.structs.replace(keys_only(request), every_level=ends.of_call or not ends.removals)
+    every_level = ends.of_call or ends.of_step or not ends.removals
+    asked = msgspec.structs.replace(keys_only(request), every_level=every_level)
     first, last = _schema_ids(schema, ends)
     before = [] if ends.start is None else [_State(root, asked, ends.start, first)]
     after = _State(root, asked, ends.last, last)
@@ -227,7 +228,7 @@ class _Clusters:
             since=ends.since,
             branch=self._states[last].branch,
             compared=Compared(
-                before=sides[0] if last else (), after=sides[last], removals=ends.removals, old_rows=ends.old_rows
+                before=sides[0] if last else (), after=sides[last], removals=ends.removals, old_rows=ends.of_step
             ),
         )
 

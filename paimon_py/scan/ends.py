@@ -29,7 +29,8 @@ class Ends(msgspec.Struct, frozen=True, kw_only=True):
             ("auto") for each snapshot its changelog or its added files, by the table's options at the time.
         removals: whether a diff reports deleted keys. If not, a diff is Java's: files that both states have are
             skipped, rows have their stored kinds, and deleted keys are not reported.
-        old_rows: whether a diff first reports the old values of changed rows, as −U.
+        of_step: whether a diff is a step of a stream: it first reports the old values of changed rows, as −U, and
+            includes rows that have not been compacted, since steps return rows when they are written.
         refuses_none: whether to refuse to read changelogs if the table produced none for rows of the range.
         of_call: whether the diff is that of one call: it includes rows that have not been compacted, and both states
             are read with the options of that call. Otherwise each state is read with its own options.
@@ -44,7 +45,7 @@ class Ends(msgspec.Struct, frozen=True, kw_only=True):
     last: Snapshot
     mode: Mode
     removals: bool = True
-    old_rows: bool = False
+    of_step: bool = False
     refuses_none: bool = False
     of_call: bool = False
     now: bool = False

@@ -48,6 +48,27 @@ class UserCommit(msgspec.Struct, frozen=True, array_like=True):
     snapshot_id: int
     source: str | None = None
 
+    def other_step(self, user: str, asked: int, source: str | None) -> str | None:
+        """Why a number of a user cannot be this one or an earlier one, as a text: it stands for another step of a
+        stream, or for a step of another table. None if it may be; `source`: the position that it stands for.
+        """
+        if source is None or self.source is None or self.source == source or asked > self.identifier:
+            return None
+        tables = {_table_of(source), _table_of(self.source)}
+        if asked < self.identifier and (len(tables) == 1 or None in tables):
+            return None
+        return (
+            f"{user!r} has committed the number {self.identifier} for another step, {self.source}, and this one is"
+            f" {source}: the table that is followed was rolled back or created again. Bring this table in line with"
+            " it, and continue as another user"
+        )
+
+
+def _table_of(source: str) -> str | None:
+    """The part of a position that tells tables apart; None if it is unknown."""
+    parts = source.split(":")
+    return parts[2] if len(parts) > 2 and parts[2] != "-" else None
+
 
 class Users(msgspec.Struct, frozen=True, omit_defaults=True):
     """The last numbered commit of each user, as of a snapshot.

@@ -63,8 +63,8 @@ class Reading:
     def whole_request(self) -> Request:
         """The request for planning and reading a whole snapshot with which a stream begins.
 
-        A system table also shows deleted rows. Rows that are not compacted yet are omitted if the compaction will
-        report them in its changelog.
+        A system table also shows deleted rows. Rows that are not compacted yet are omitted only if the compaction will
+        report them in its changelog: no later step would return them otherwise, even if a scan hides them.
 
         Source: Java `DataTableStreamScan.tryFirstPlan`.
         """
@@ -75,7 +75,7 @@ class Reading:
         if producer == "full-compaction":
             levels = options.find_int("num-levels") or options.get_int("num-sorted-run.compaction-trigger") + 1
             files = FileChoice(level=levels - 1)
-        return msgspec.structs.replace(self.request, files=files, kinds=not self._is_plain)
+        return msgspec.structs.replace(self.request, files=files, kinds=not self._is_plain, every_level=True)
 
     def as_split(self, split: Split | bytes) -> Split:
         """A split of a step, or of its bytes.

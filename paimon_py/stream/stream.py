@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from paimon_py.api_hints import ApiHints
 from paimon_py.arguments import way_of, with_location
-from paimon_py.errors import UsageError
+from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
@@ -30,6 +30,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.supported import check_readable
+from paimon_py.spec.visibility import clusters_keys
 from paimon_py.stream.begin import follows, whole
 from paimon_py.stream.end import End
 from paimon_py.stream.follow import Follow, Reads
@@ -190,13 +191,29 @@ class Stream(ApiHints):
         if snapshot is None:
             self._ended = self._end.is_at(0) or self._end.is_past(self._root.env.clock.millis())
             return None
-        planned = plan_snapshot(self._root, self._reading.whole_request, snapshot)
+        planned = self._plan_whole(snapshot)
         if self._follow.waiting:
             others = plan_waiting(self._root, self._reading.request, snapshot)
             planned = msgspec.structs.replace(planned, splits=(*planned.splits, *others.splits))
         self._go_on_after(Base.of(snapshot))
         self._ended = self._end.is_at(snapshot.id) or self._end.is_before(snapshot)
         return self._make_step(snapshot, planned, after=None)
+
+    def _plan_whole(self, snapshot: Snapshot) -> Planned:
+        """Plan all rows of a snapshot with which the stream begins.
+
+        Raises: UnsupportedError if some of them can be neither returned now nor in a later step.
+        """
+        request = self._reading.whole_request
+        planned = plan_snapshot(self._root, request, snapshot)
+        if clusters_keys(request.schema) and request.files is None and planned.skipped.uncompacted:
+            raise UnsupportedError(
+                f"snapshot {snapshot.id} of {self._root.path} has rows that no compaction has processed. In a table"
+                " with pk-clustering-override they cannot be merged with the others, and no later step would return"
+                " them: compact the table with the program that writes it, or begin with from_='latest'",
+                feature="a stream of all rows of a table with pk-clustering-override before a compaction",
+            )
+        return planned
 
     def _go_on_after(self, base: Base) -> None:
         self._table = table_of(self._root)
@@ -235,7 +252,7 @@ class Stream(ApiHints):
         """Plan what an overwrite removed, added or changed, with the old values."""
         since = snapshot.id - 1
         start = self._root.snapshots.get(since) if since else None
-        ends = Ends(since=since, start=start, last=snapshot, mode="diff", old_rows=True)
+        ends = Ends(since=since, start=start, last=snapshot, mode="diff", of_step=True)
         return plan_diff(self._root, self._reading.request, ends)
 
     def _make_step(self, snapshot: Snapshot, planned: Planned, *, after: Base | None) -> Step:

@@ -75,11 +75,11 @@ class TableBranches(TableVerbs):
         """Fast-forward the table to the current state of a branch.
 
         The table keeps exactly the snapshots that the branch is based on, and gets those of the branch; the branch
-        remains. If the table has snapshots that the branch is not based on, tags of such snapshots, or later schema
-        changes, nothing is done.
+        remains. If the table has snapshots that the branch is not based on, tags of such snapshots, later schema
+        changes, or consumers that have not read what has expired in the branch, nothing is done.
 
         If the process is interrupted, call the method again; until then no other change to the table is possible.
-        Consumers that have read deleted snapshots cause a warning.
+        Consumers that have read deleted snapshots, or still had to, cause a warning.
 
         Args:
             discard: delete everything that the branch is not based on; the result lists what was deleted.

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from paimon_py.arguments import as_list, as_python
-from paimon_py.errors import UsageError
+from paimon_py.errors import CommitConflictError, UsageError
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.consumers import Consumer
@@ -15,7 +15,8 @@ from paimon_py.metadata.history import SnapshotLog
 from paimon_py.scan.moments import age_of, as_age
 from paimon_py.spec.bounds import is_long
 from paimon_py.spec.options import Options
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, StepSnapshotId
+from paimon_py.spec.users import StepNumber, UserCommit
 from paimon_py.table.verbs import TableVerbs, at_table_door, reads
 
 if TYPE_CHECKING:
@@ -138,12 +139,8 @@ class TableStreams(TableVerbs):
 
         Cost: a get for each snapshot since the user's last commit, or for all of them if the user has none.
         """
-        from paimon_py.metadata.users import Rolled, UserHistory
-
-        if not isinstance(user, str) or not user:
-            raise UsageError(f"user is the name under which commits are made, not {user!r}")
-        last = UserHistory(SnapshotLog(self._root), self._root.users).last(self._root.latest(), user)
-        return None if last is None or isinstance(last, Rolled) else last.identifier
+        last = self._last_of(user)
+        return None if last is None else last.identifier
 
     @reads
     def filter_committed(self, user: str, identifiers: Iterable[int]) -> list[int]:
@@ -153,11 +150,29 @@ class TableStreams(TableVerbs):
 
         Returns: the others, ascending.
         Cost: as `committed`; none if no identifiers are given.
+        Raises: CommitConflictError: an identifier is the number of a stream's step, and the user has committed its
+            number for another step, or larger ones for another table.
         """
         asked = list(map(as_python, as_list("identifiers are whole numbers", identifiers)))
         for number in asked:
             if not is_long(number) or not 0 <= number < BATCH_COMMIT_IDENTIFIER:
                 raise UsageError(f"identifiers are whole numbers from 0 to 2**63-2, not {number!r}")
         numbers = sorted(set(asked))
-        last = self.committed(user) if numbers else None
-        return [number for number in numbers if last is None or number > last]
+        last = self._last_of(user) if numbers else None
+        if last is None:
+            return numbers
+        for number in numbers:
+            source = number.source if isinstance(number, (StepNumber, StepSnapshotId)) else None
+            reason = last.other_step(user, number, source)
+            if reason is not None:
+                raise CommitConflictError(reason, table=self._root.path)
+        return [number for number in numbers if number > last.identifier]
+
+    def _last_of(self, user: str) -> UserCommit | None:
+        """The last numbered commit of a user; None if there is none, or it was rolled back."""
+        from paimon_py.metadata.users import Rolled, UserHistory
+
+        if not isinstance(user, str) or not user:
+            raise UsageError(f"user is the name under which commits are made, not {user!r}")
+        last = UserHistory(SnapshotLog(self._root), self._root).last(self._root.latest(), user)
+        return None if isinstance(last, Rolled) else last

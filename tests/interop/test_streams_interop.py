@@ -70,6 +70,29 @@ def test_streams_have_the_steps_of_java(java, tmp_path, engine, producer, seed, 
     assert our_steps(pair, 1, said[0])
 
 
+HIDING = [
+    {"deletion-vectors.enabled": "true"},
+    {"deletion-vectors.enabled": "true", "changelog-producer": "input"},
+    {"deletion-vectors.enabled": "true", "changelog-producer": "lookup"},
+    {"deletion-vectors.enabled": "true", "merge-engine": "aggregation", "fields.v.aggregate-function": "max"},
+    {"merge-engine": "first-row"},
+    {"merge-engine": "first-row", "changelog-producer": "lookup"},
+]
+
+
+@pytest.mark.parametrize("options", [*HIDING[:1], *(pytest.param(one, marks=pytest.mark.full) for one in HIDING[1:])], ids=str)
+def test_the_first_step_has_the_rows_that_scans_hide_as_in_java(java, tmp_path, options):
+    pair = Pair(java("2.0.0"), tmp_path)
+    pair.create(Kind(KEYED.columns, ["k"], options={**KEYED.options, **options}), "j")
+    pair.step("write", rows=[{"k": 1, "v": "a"}, {"k": 2, "v": "a"}])
+    pair.step("compact", options={"write-only": "false"})
+    for text in "bc":
+        pair.step("write", rows=[{"k": 2, "v": text}, {"k": 3, "v": text}, {"k": ord(text), "v": text}])
+    (theirs,) = pair.step("streamRead", plans=1)
+    step = pair.table().stream().poll()
+    assert [(row["k"], row["v"]) for row in step.to_arrow().to_pylist()] == [(row["k"], row["v"]) for row in theirs["rows"]]
+
+
 @pytest.mark.parametrize("version", ["2.0.0", *(pytest.param(v, marks=pytest.mark.full) for v in ("1.4.2", "0.9.0"))])
 def test_each_sees_the_consumers_of_the_other(java, tmp_path, version):
     pair = Pair(java(version), tmp_path)

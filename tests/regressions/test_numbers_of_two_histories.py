@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from unit.commit.support import Clock, Ids
 
-from paimon_py import Catalog, CommitConflictError, SnapshotExpiredError, SnapshotNotFoundError, UsageError
+from paimon_py import Catalog, CommitConflictError, PaimonError, SnapshotExpiredError, SnapshotNotFoundError, UsageError
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.tag_ancestor import TagAncestor, read_tag_ancestor, write_tag_ancestor
 from paimon_py.metadata.user_files import UserFiles
-from paimon_py.spec.layout import snapshot_path, tag_ancestor_path
+from paimon_py.spec.layout import origin_path, snapshot_path, tag_ancestor_path
 from paimon_py.storage.memory_store import MemoryStore
 
 PATH = "/w/db.db/t"
@@ -90,6 +90,77 @@ def test_a_number_before_one_that_was_rolled_back_is_still_known():
     place.table.expire_snapshots(**EVERYTHING)
     place.by_java()
     assert place.table.committed("u") == 4
+
+
+def test_numbers_that_java_committed_outlive_an_expiry_of_ours():
+    place = Place()
+    place.write(1, user="u", identifier=1)
+    place.write(2, user="u", identifier=2)
+    place.write(3, user="w", identifier=7)
+    place.by_java()
+    place.store.delete_tree(f"{PATH}/user")
+    place.write(4)
+    place.write(5)
+    place.by_java()
+    place.write(6)
+    place.table.expire_snapshots(**EVERYTHING)
+    assert place.table.committed("u") == 2 and place.table.committed("w") == 7
+    assert place.write(2, user="u", identifier=2).already_committed
+    assert place.keys() == [1, 2, 3, 4, 5, 6]
+    assert not place.write(9, user="u", identifier=3).already_committed
+    place.table.expire_snapshots(**EVERYTHING)
+    assert place.table.committed("u") == 3
+
+
+def test_a_number_outlives_an_expiry_after_another_program_rolled_a_later_one_back():
+    place = Place()
+    place.write(1, user="u", identifier=1)
+    place.write(2)
+    place.write(3, user="u", identifier=5)
+    place.store.delete(snapshot_path(PATH, 3))
+    for key in (4, 5):
+        place.write(key)
+        place.by_java()
+    place.table.expire_snapshots(**EVERYTHING)
+    assert place.table.committed("u") == 1
+    assert place.write(1, user="u", identifier=1).already_committed
+    assert not place.write(3, user="u", identifier=5).already_committed and place.keys() == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("how", ["branch", "tag", "clone", "branch of java"])
+def test_numbers_before_a_snapshot_of_java_are_known_to_its_branches_and_clones(how):
+    place = Place()
+    place.write(1, user="u", identifier=1)
+    place.write(2, user="w", identifier=7)
+    place.write(3)
+    place.by_java()
+    place.table.create_tag("t")
+    place.write(5, user="u", identifier=2)
+    place.write(6, user="x", identifier=3)
+    place.table.expire_snapshots(**EVERYTHING)
+    place.by_java()
+    if how == "clone":
+        place.catalog.clone_table("db.t", "db.c", tag="t")
+        copy = place.catalog.table("db.c")
+    else:
+        copy = place.table.create_branch("b", from_="t" if how != "branch" else place.table.snapshot().id)
+        if how == "branch of java":
+            for path in ("ORIGIN", "user"):
+                place.store.delete_tree(f"{PATH}/branch/branch-b/{path}") if path == "user" else place.store.delete(origin_path(f"{PATH}/branch/branch-b"))
+    rows = [{"k": 9, "v": 0}]
+    before = copy.count()
+    for user, number in (("u", 1), ("w", 7), *([("u", 2), ("x", 3)] if how == "branch" else [])):
+        try:
+            assert copy.write_arrow(rows, user=user, identifier=number).already_committed
+        except PaimonError as error:
+            assert "cannot be determined" in str(error) or "must grow" in str(error)
+    assert copy.count() == before
+    if how in ("tag", "clone"):
+        assert copy.committed("w") == 7 and copy.committed("u") is None
+        assert not copy.write_arrow(rows, user="u", identifier=2).already_committed
+    for user, number in (("u", 8), ("w", 8), ("x", 8), ("new", 1)):
+        assert not copy.write_arrow(rows, user=user, identifier=number).already_committed
+        assert copy.committed(user) == number
 
 
 @pytest.mark.parametrize("producer", ["none", "input"])

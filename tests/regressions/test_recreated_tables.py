@@ -109,3 +109,28 @@ def test_a_schema_that_was_rolled_back_and_replaced_is_not_written_with(tmp_path
         with pytest.raises((TableNotFoundError, CommitConflictError), match="has changed"):
             late.write_arrow(data(2))
     assert catalog_at(tmp_path).table("db.t").schema.names == ("k", "v", "longer")
+
+
+def test_nobody_commits_to_a_branch_that_was_created_anew(tmp_path):
+    names = catalog_at(tmp_path)
+    names.create_database("db")
+    table = names.create_table("db.t", OLD, primary_key=["k"], options={"bucket": "1"})
+    table.write_arrow(data(1))
+    branch = table.create_branch("b")
+    branch.write_arrow(data(2))
+    writer = branch.writer()
+    writer.write_arrow(data(3))
+    changes = writer.changes()
+    table.delete_branch("b")
+    new = table.create_branch("b")
+    new.write_arrow(data(4))
+    calls = [
+        lambda: branch.write_arrow(data(9)), lambda: branch.commit(changes), lambda: branch.rollback_to(1), lambda: branch.compact(full=True),
+        lambda: branch.create_tag("x"), lambda: branch.alter(AddColumn("x", "INT")), lambda: branch.stream().poll(),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(TableNotFoundError, match="the branch was deleted and created again.*; open it again"):
+            call()
+    assert sorted(new.to_arrow()["k"].to_pylist()) == [1, 4]
+    assert table.fast_forward("b").new_ids == (2,)
+    assert new.write_arrow(data(5)).snapshot_id == 3

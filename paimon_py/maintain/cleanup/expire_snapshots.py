@@ -26,6 +26,7 @@ from paimon_py.metadata.id_runs import current_run
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.tag_ancestor import TagAncestor, read_tag_ancestor, write_tag_ancestor
+from paimon_py.metadata.users import keep_numbers
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.events import ExpiryEvent
 from paimon_py.spec.layout import earliest_hint_path, snapshot_path
@@ -90,6 +91,7 @@ def expire_snapshots(
             root.changelogs.keep(snapshot)
     if beside.tags:
         _record_tag(root, chain.snapshots, beside.tags, ancestor)
+    keep_numbers(root, going, chain.latest)
     for snapshot in going:
         root.store.delete(snapshot_path(root.branch_path, snapshot.id))
     doomed.spare(other_references(root, going).without(beside))

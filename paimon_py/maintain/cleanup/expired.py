@@ -89,7 +89,8 @@ class FastForwarded(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         gone_ids: the snapshots of main that were deleted.
         new_ids: the snapshots of the branch that were added, without those that both had.
         tags: the tags of deleted snapshots of main, which were deleted too.
-        consumers: those that have already read deleted snapshots; their streams are refused until `reset_consumer`.
+        consumers: those that have already read deleted snapshots, or still had to read some; their streams are refused
+            until `reset_consumer`.
         warnings: failures of follow-up work, such as writing Iceberg metadata; the fast-forward stands.
     """
 

@@ -17,6 +17,7 @@ from paimon_py import (
     Catalog,
     CommitConflictError,
     PaimonError,
+    PaimonWarning,
     SetOption,
     SnapshotExpiredError,
     SnapshotNotFoundError,
@@ -222,6 +223,39 @@ def test_a_branch_that_forgot_where_it_parted_keeps_its_files():
     table.compact(full=True)
     table.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
     assert keys(branch) == [1, 2, 3] and keys(table) == [1, 2, 4]
+
+
+def test_consumers_that_would_pass_over_what_a_branch_has_expired_are_named():
+    catalog = Catalog(MemoryStore(), "/w")
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", rows(1).schema, primary_key=["k"], options={"bucket": "1", "write-only": "true"})
+    for key in (1, 2):
+        table.write_arrow(rows(key))
+    branch = table.create_branch("b")
+    stream = table.stream(from_=1, consumer_id="late")
+    stream.poll().acknowledge()
+    for key in (3, 4):
+        branch.write_arrow(rows(key))
+    branch.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
+    before = everything(table)
+    with pytest.raises(CommitConflictError, match=r"nothing was done: consumers .*: 'late'\. delete_consumer\('late'\) or .*discard"):
+        table.fast_forward("b")
+    assert everything(table) == before and stream.poll().snapshot_id == 2
+    with pytest.warns(PaimonWarning, match="consumers had not read .* 'late'.*reset_consumer"):
+        assert table.fast_forward("b", discard=True).consumers == ("late",)
+    with pytest.raises(SnapshotExpiredError):
+        table.stream(consumer_id="late").poll()
+    table.reset_consumer("late", 5)
+    table.write_arrow(rows(5))
+    assert [step.snapshot_id for step in table.stream(consumer_id="late", until="now")] == [5]
+
+
+def test_consumers_that_read_on_into_the_branch_are_left_alone():
+    table = opened(lived("keyed"))
+    table.create_branch("b").write_arrow(rows(70))
+    stream = table.stream(from_=4, consumer_id="c")
+    assert table.fast_forward("b").consumers == ()
+    assert [step.snapshot_id for step in iter(stream.poll, None)][-1] == table.snapshot().id
 
 
 @pytest.mark.parametrize("begin", [3, "late"])

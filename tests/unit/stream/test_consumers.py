@@ -216,3 +216,18 @@ def test_a_consumer_beyond_a_rollback_is_told_its_name_and_how_to_move_it(table)
     table.reset_consumer("c", 3)
     write(table, (9, "b"))
     assert [step.to_arrow()["k"].to_pylist() for step in steps(table)] == [[9]]
+
+
+def test_a_consumer_of_java_notices_a_rollback_when_others_have_the_numbers(table):
+    put(table, b'{"nextSnapshot":5}')
+    table.create_branch("b", from_=2)
+    for cut, read in ((lambda: table.rollback_to(2), 4), (lambda: table.fast_forward("b", discard=True), 7)):
+        with pytest.warns(PaimonWarning, match="Their streams are refused until"):
+            cut()
+        for number in range(6):
+            write(table, (number, "new"))
+        with pytest.raises(SnapshotExpiredError, match=f"snapshot {read} .*rolled back.*reset_consumer"):
+            table.stream(consumer_id="c").poll()
+        put(table, b'{"nextSnapshot":7}')
+        assert [step.snapshot_id for step in steps(table)] == [7, 8]
+        put(table, b'{"nextSnapshot":8}')

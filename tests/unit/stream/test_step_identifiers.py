@@ -108,6 +108,27 @@ def test_the_number_of_another_step_is_a_conflict(catalog):
 
 
 @pytest.mark.parametrize("number", ["snapshot_id", "next_snapshot_id"])
+def test_steps_of_a_table_that_was_created_again_are_not_filtered_out_as_committed(catalog, number):
+    source, target = made(catalog), made(catalog, "d.copy")
+
+    def left():
+        found = steps(source)
+        return target.filter_committed("copy", [getattr(step, number) for step in found]), found
+
+    source.write_arrow([{"k": 1, "v": 0}])
+    source.write_arrow([{"k": 2, "v": 0}])
+    for step in left()[1]:
+        target.write_arrow(step.to_reader(), user="copy", identifier=getattr(step, number))
+    assert left()[0] == [] and target.filter_committed("copy", [1, 2, 9]) == [9]
+    catalog.drop_table("d.t")
+    source = made(catalog)
+    for key in (7, 8):
+        source.write_arrow([{"k": key, "v": 0}])
+        with pytest.raises(CommitConflictError, match="dropped|created again"):
+            left()
+
+
+@pytest.mark.parametrize("number", ["snapshot_id", "next_snapshot_id"])
 def test_ids_of_snapshots_as_numbers_are_not_taken_for_those_of_a_history_that_was_rolled_back(catalog, number):
     source, target = made(catalog), made(catalog, "d.copy")
 

@@ -429,3 +429,33 @@ def test_overwrites_of_keyed_tables_are_read_if_asked_for(life):
     assert all_rows(stream) == [[(3, "c", "-U"), (3, "d", "+U"), (4, "d", "+I")], [(9, "z", "+I")]]
     life.truncate()
     assert all_rows(stream) == [[(1, "b", "-D"), (3, "d", "-D"), (4, "d", "-D"), (9, "z", "-D")]]
+
+
+@pytest.mark.parametrize("options", [{"deletion_vectors.enabled": "true"}, {"deletion_vectors.enabled": "true", "changelog_producer": "input"}])
+def test_rows_that_scans_hide_until_a_compaction_are_in_the_first_step_or_the_replaced_rows(options):
+    table = table_of(streaming_read_overwrite="true", **options)
+    write(table, (1, "a"), (2, "a"))
+    table.compact(full=True)
+    write(table, (2, "b"), (3, "b"))
+    assert table.count() == 2
+    stream = table.stream()
+    assert rows(stream.poll()) == [(1, "a", "+I"), (2, "b", "+I"), (3, "b", "+I")]
+    write(table, (3, "c"), overwrite={})
+    assert rows(stream.poll()) == [(1, "a", "-D"), (2, "b", "-D"), (3, "b", "-U"), (3, "c", "+U")]
+    write(table, (4, "c"))
+    table.compact(full=True)
+    assert rows(stream.poll()) == [(4, "c", "+I")] and stream.poll() is None
+
+
+def test_the_first_step_of_a_first_row_table_has_rows_that_no_compaction_has_seen():
+    table = table_of(merge_engine="first-row")
+    write(table, (1, "a"))
+    table.compact(full=True)
+    write(table, (1, "b"), (2, "b"))
+    assert rows(table.stream().poll()) == [(1, "a", "+I"), (2, "b", "+I")]
+    told = table_of(merge_engine="first-row", changelog_producer="lookup")
+    write(told, (1, "a"))
+    stream = told.stream()
+    assert rows(stream.poll()) == []
+    told.compact(full=True)
+    assert rows(stream.poll()) == [(1, "a", "+I")]
