@@ -180,8 +180,10 @@ def test_values_that_a_column_is_assigned(spark, door):
 
 @pytest.mark.full
 @pytest.mark.parametrize(("text", "words"), MISFITS)
-def test_values_that_do_not_fit_fail_the_write_and_leave_nothing(spark, door, text, words):
-    target, call = door
+@pytest.mark.parametrize("name", ["append", "keyed", "merge"])
+def test_values_that_do_not_fit_fail_the_write_and_leave_nothing(spark, catalog, name, text, words):
+    options, call = DOORS[name]
+    target = catalog.create_table("db.t", Schema(COLUMNS), **options)
     texts = [one for one in (K, Q) if not text.endswith(one[-2:])]
     with pytest.raises(PaimonError, match=words):
         call(target, spark.range(3).selectExpr(text, *texts))
