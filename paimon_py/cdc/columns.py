@@ -158,11 +158,11 @@ def _decimal(value: Any, column: SourceColumn) -> Decimal:
         unscaled = _bytes(value, column)
         if not unscaled:
             raise ValueError("no bytes")
-        return _unscaled(unscaled).scaleb(-column.scale, _EXACT)
+        return _unscaled_number(unscaled).scaleb(-column.scale, _EXACT)
     return Decimal(value)
 
 
-def _unscaled(number: bytes) -> Decimal:
+def _unscaled_number(number: bytes) -> Decimal:
     """The number in two's complement. Cost: `Decimal(int)` takes time by the square of the digits; halves do not."""
     if len(number) * 8 > _MOST_DIGITS * 10 // 3:
         raise ValueError("the number has more digits than those of any database")
@@ -184,7 +184,7 @@ def _decimal_text(value: Any, column: SourceColumn) -> str:
 def _variable_decimal(value: Any, column: SourceColumn) -> str:
     if not isinstance(value, dict) or type(value.get("scale")) is not int or abs(value["scale"]) > 20_000:
         raise TypeError("expected an object with scale and value")
-    return _all_digits(_unscaled(_bytes(value.get("value"), column)).scaleb(-value["scale"], _EXACT))
+    return _all_digits(_unscaled_number(_bytes(value.get("value"), column)).scaleb(-value["scale"], _EXACT))
 
 
 def _all_digits(number: Decimal) -> str:
