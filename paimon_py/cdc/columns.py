@@ -11,7 +11,7 @@ import math
 import re
 import struct
 from collections.abc import Callable, Sequence
-from decimal import Context, Decimal
+from decimal import Context, Decimal, Inexact, InvalidOperation, Overflow
 from typing import Any
 
 import msgspec
@@ -31,7 +31,10 @@ _CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,
 _DIGITS = re.compile(r"-?[0-9]{1,30}", re.ASCII)
 _ZEROS = re.compile(r"(\.[0-9]{6})0+(?![0-9])", re.ASCII)
 _FINE = re.compile(r"\.[0-9]{6}[0-9]*[1-9]", re.ASCII)
-_WIDE = Context(prec=200)
+_TAIL = re.compile(r"\.0+$|(\.[0-9]*[1-9])0+$", re.ASCII)
+_MOST_DIGITS = 150_000
+"""More than a number of any database has; PostgreSQL's have up to 147,455."""
+_EXACT = Context(prec=2 * _MOST_DIGITS, traps=[Inexact, InvalidOperation, Overflow])
 _JSON = msgspec.json.Encoder(decimal_format="number")
 _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -155,19 +158,46 @@ def _decimal(value: Any, column: SourceColumn) -> Decimal:
         unscaled = _bytes(value, column)
         if not unscaled:
             raise ValueError("no bytes")
-        return Decimal(int.from_bytes(unscaled, "big", signed=True)).scaleb(-column.scale, _WIDE)
+        return _unscaled_number(unscaled).scaleb(-column.scale, _EXACT)
     return Decimal(value)
 
 
+def _unscaled_number(number: bytes) -> Decimal:
+    """The number in two's complement. Cost: `Decimal(int)` takes time by the square of the digits; halves do not."""
+    if len(number) * 8 > _MOST_DIGITS * 10 // 3:
+        raise ValueError("the number has more digits than those of any database")
+    return _by_halves(int.from_bytes(number, "big", signed=True), 8 * len(number))
+
+
+def _by_halves(number: int, bits: int) -> Decimal:
+    if bits <= 2048:
+        return Decimal(number)
+    low = bits // 2
+    high = _EXACT.multiply(_by_halves(number >> low, bits - low), _EXACT.power(2, low))
+    return _EXACT.add(high, _by_halves(number & ((1 << low) - 1), low))
+
+
 def _decimal_text(value: Any, column: SourceColumn) -> str:
-    return f"{_decimal(value, column):f}"
+    return _all_digits(_decimal(value, column))
 
 
 def _variable_decimal(value: Any, column: SourceColumn) -> str:
     if not isinstance(value, dict) or type(value.get("scale")) is not int or abs(value["scale"]) > 20_000:
         raise TypeError("expected an object with scale and value")
-    unscaled = int.from_bytes(_bytes(value.get("value"), column), "big", signed=True)
-    return f"{Decimal(unscaled).scaleb(-value['scale'], Context(prec=100_000)):f}"
+    return _all_digits(_unscaled_number(_bytes(value.get("value"), column)).scaleb(-value["scale"], _EXACT))
+
+
+def _all_digits(number: Decimal) -> str:
+    """The number without an exponent, which could stand for gigabytes of zeros."""
+    if not number.is_finite() or number.adjusted() > _MOST_DIGITS or _places(number) > _MOST_DIGITS:
+        raise ValueError("the number has more digits than those of any database")
+    return f"{number:f}"
+
+
+def _places(number: Decimal) -> int:
+    """The digits after the point."""
+    exponent = number.as_tuple().exponent
+    return -exponent if isinstance(exponent, int) else 0
 
 
 def _whole_text(value: Any, column: SourceColumn) -> int:
@@ -202,6 +232,11 @@ def _clock_text(value: Any, column: SourceColumn) -> int:
         raise ValueError("expected a time of day such as 10:11:12.5")
     hours, minutes, seconds = (int(part) for part in match.groups()[:3])
     return ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + int((match[4] or "").ljust(6, "0"))
+
+
+def _time_text(value: Any, column: SourceColumn) -> str:
+    """The time without zeros at the end of its fraction, which any precision holds."""
+    return _TAIL.sub(r"\1", _string(value, column))
 
 
 def _instant(value: Any, column: SourceColumn) -> str:
@@ -283,7 +318,7 @@ def _refuse(reason: str) -> float:
 _VALUES: dict[str, Callable[[Any, SourceColumn], Any]] = {
     "any text": _text, "string": _string, "float": _float, "base64": _bytes, "bits": _bits, "decimal": _decimal,
     "whole text": _whole_text, "number text": _number_text, "float text": _float_text, "boolean text": _boolean_text,
-    "latin text": _latin_text, "time text": _string, "clock text": _clock_text, "decimal text": _decimal_text,
+    "latin text": _latin_text, "time text": _time_text, "clock text": _clock_text, "decimal text": _decimal_text,
     "variable decimal": _variable_decimal, "bit text": _bit_text, "text bytes": _text_bytes, "instant": _instant,
     "enum text": _enum_text, "set text": _set_text, "set as text": _set_as_text, "bit number": _bit_number,
     "geometry": _geometry, "mysql geometry": _mysql_geometry,

@@ -42,6 +42,14 @@ def python_array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
     return pa.array([fit(value) for value in values], kind)
 
 
+def shown_value(value: object) -> str:
+    """The value as errors show it, cut to a readable length."""
+    try:
+        return f"{value!r:.200}"
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        return "a number of thousands of digits"
+
+
 def _fitting(kind: pa.DataType) -> Callable[[object], object]:
     """The function that converts a value to a form that Arrow interprets correctly.
 
@@ -60,7 +68,7 @@ def _fitting(kind: pa.DataType) -> Callable[[object], object]:
             return value if own is None else None
         found = own(value, kind)
         if found is None:
-            raise ValueError(f"pass {wanted}, not {value!r}")
+            raise ValueError(f"pass {wanted}, not {shown_value(value)}")
         return found
 
     return fit_value

@@ -14,7 +14,7 @@ from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.drafts import Drafts
 from paimon_py.commit.entry_lists import row_count
 from paimon_py.commit.key_indexes import without_dead_indexes
-from paimon_py.commit.next_snapshot import Author, next_row_id, next_snapshot
+from paimon_py.commit.next_snapshot import Author, next_snapshot
 from paimon_py.commit.postponed_times import in_waiting_order
 from paimon_py.commit.sequence_maximum import with_maximum
 from paimon_py.commit.snapshot_delta import SnapshotDelta, stamp, track_rows
@@ -240,7 +240,7 @@ class Attempts:
             part = stamp(planned, number, now) if self._by_snapshot else planned
             part = in_waiting_order(part, state, now)
             if self._tracks_rows:
-                part = track_rows(part, number, next_row_id(latest), grouped=self._groups_rows)
+                part = track_rows(part, number, state.next_row_id, grouped=self._groups_rows)
             part = without_dead_indexes(part, state) if self._has_indexes else part
             author = with_maximum(self._author, part, state) if self._keeps_maximum else self._author
             lists = drafts.write(latest, part)

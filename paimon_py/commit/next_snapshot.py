@@ -109,13 +109,13 @@ def next_snapshot(
         known_users=_users(users_of(latest) if known is None else known, author, number),
         known_waiting=part.waiting,
         known_same_rows=author.same_rows,
-        next_row_id=next_row_id(latest) if part.next_row_id is None else part.next_row_id,
+        next_row_id=_row_id(latest) if part.next_row_id is None else part.next_row_id,
         operation=author.operation,
     )
 
 
-def next_row_id(latest: Snapshot | None) -> int:
-    """The id of the next new row of a table."""
+def _row_id(latest: Snapshot | None) -> int:
+    """The id of the next new row of a table without row tracking, which assigns none."""
     return (latest.next_row_id or 0) if latest else 0
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Mask, numpy_values, text_array
-from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import Bucket
 from paimon_py.commit.conflicts import Conflict
@@ -60,6 +60,22 @@ class State:
         """The table's latest schema. Raises: TableNotFoundError if the table no longer exists."""
         self._newest = self._newest or self._root.schemas.latest()
         return self._newest
+
+    @property
+    def next_row_id(self) -> int:
+        """The id of the next new row of a table with row tracking.
+
+        A snapshot of a writer that does not know it may lack the number; then it follows the ids of all files in
+        its manifests, also of deleted ones: ids that were given twice would make the table unreadable.
+        Raises: SnapshotExpiredError
+        """
+        if self.latest is None or self.latest.next_row_id is not None:
+            return (self.latest and self.latest.next_row_id) or 0
+        known = self._root.manifests.base_and_delta(self.latest)
+        entries = self._root.manifests.read_entries(known, EntryFilter())
+        numbered = entries.first_row_id != ABSENT
+        ends = (entries.first_row_id + entries.row_count)[numbered]
+        return int(ends.max()) if len(ends) else 0
 
     @property
     def index(self) -> tuple[IndexEntry, ...]:

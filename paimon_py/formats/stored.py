@@ -153,6 +153,12 @@ def _check_row(stored: pa.DataType, kind: RowType, stamps: Stamps) -> None:
             check_stored(stored.field(field.name).type, field.type, stamps)
 
 
+def _in_utc(stored: pa.DataType) -> pa.DataType:
+    """Instants by the clocks of UTC: the zone that Arrow's own metadata names changes no value."""
+    is_zoned = pa.types.is_timestamp(stored) and stored.tz is not None
+    return pa.timestamp(stored.unit, "UTC") if is_zoned else stored
+
+
 def _check_leaf(stored: pa.DataType, kind: Atomic, stamps: Stamps) -> None:
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
@@ -161,7 +167,7 @@ def _check_leaf(stored: pa.DataType, kind: Atomic, stamps: Stamps) -> None:
     elif kind.root is Root.DECIMAL:
         fits = pa.types.is_decimal(stored) and stored.scale == kind.scale
     elif kind.root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ):
-        fits = stored in stamps(kind)
+        fits = _in_utc(stored) in stamps(kind)
     else:
         known = _KINDS.get(kind.root)
         fits = known is None or any(is_kind(stored) for is_kind in known)

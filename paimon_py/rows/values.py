@@ -9,6 +9,7 @@ is the string itself. Type errors are reported before a row is read.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, get_args
 
@@ -19,7 +20,7 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import from_arrow_type, to_arrow_type
 from paimon_py.codec.columns import from_numpy
-from paimon_py.codec.python_values import python_array
+from paimon_py.codec.python_values import python_array, shown_value
 from paimon_py.codec.variant.arrays import of_encoded, of_value
 from paimon_py.errors import PaimonError, SchemaError, UsageError
 from paimon_py.expr.arrow import Filter
@@ -38,6 +39,8 @@ from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.write.convert import plan
 from paimon_py.write.misfits import place_of
 from paimon_py.write.steps import Refusal
+
+_DAY = re.compile(r"\s*[0-9]{4}-[0-9]")
 
 SOURCE = "source"
 TARGET = "target"
@@ -369,7 +372,7 @@ def _calculates(value: object) -> str:
     """A hint for a value that was probably meant as an expression."""
     if isinstance(value, get_args(Predicate)):
         return '; sql("CASE WHEN a > 1 THEN TRUE ELSE FALSE END") makes a value of a condition'
-    if isinstance(value, str) and any(sign in value for sign in "+-*/("):
+    if isinstance(value, str) and any(sign in value for sign in "+-*/(") and not _DAY.match(value):
         return f"; sql({json.dumps(value, ensure_ascii=False)}) calculates"
     if type(value).__name__ in ("Expression", "Expr"):
         library = type(value).__module__.partition(".")[0]
@@ -380,7 +383,7 @@ def _calculates(value: object) -> str:
 def _literal(field: Field, value: object) -> pa.Array:
     """An array of one value."""
     value = None if is_na(value) else value
-    wanted = f"{field.name}: {value!r} given, {sql_type(field.type)} needed"
+    wanted = f"{field.name}: {shown_value(value)} given, {sql_type(field.type)} needed"
     if value is None and not field.type.nullable:
         raise SchemaError(f"{wanted}; it may not be NULL", fields=(field.name,))
     if isinstance(value, pa.Scalar):

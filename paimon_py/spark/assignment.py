@@ -20,7 +20,7 @@ from pyspark.sql import types as st
 from paimon_py.distributed import sql_type, takes_type, to_arrow_type
 from paimon_py.errors import SchemaError
 from paimon_py.spark.jobs import error_text
-from paimon_py.spark.types import arrow_type, spark_form
+from paimon_py.spark.types import column_type, spark_form
 from paimon_py.types import Atomic, Field, Root
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def assignable(given: st.StructType, schema: TableSchema, names: CaseRule) -> li
     Raises: SchemaError that lists the columns with incompatible types.
     """
     found = list(_unlike(given, schema, names))
-    problems = [unlike for unlike in found if not _may(unlike.given, unlike.wanted)]
+    problems = [one for one in found if _is_time(one.field) or not _may(one.given, one.wanted)]
     if problems:
         lines = "".join(f"\n  {refusal(unlike)}" for unlike in problems)
         raise SchemaError(
@@ -76,15 +76,16 @@ def _unlike(given: st.StructType, schema: TableSchema, names: CaseRule) -> Itera
     known = names.rename(given.fieldNames(), schema.names)
     for place, (name, column) in enumerate(zip(known, given, strict=True)):
         field = schema.field(name) if name in schema.names else None
-        if field is None or isinstance(column.dataType, st.NullType) or _is_time(field):
+        if field is None or isinstance(column.dataType, st.NullType):
             continue
         wanted = to_arrow_type(field.type)
-        if not takes_type(field, arrow_type(column.dataType, wanted)):
+        is_count = _is_time(field) and isinstance(column.dataType, st.IntegerType)
+        if not is_count and not takes_type(field, column_type(column, wanted)):
             yield Unlike(place, field, column.dataType, _spark_type(wanted))
 
 
 def _is_time(field: Field) -> bool:
-    """Whether a column has the type TIME, for which Spark uses integers."""
+    """Whether a column has the type TIME, for which Spark uses integers: milliseconds of the day."""
     return isinstance(field.type, Atomic) and field.type.root is Root.TIME
 
 
@@ -133,5 +134,44 @@ def refusal(unlike: Unlike, why: str | None = None) -> str:
     what = f"{name}: {given.simpleString()} given, {sql_type(unlike.field.type)} needed"
     if why is not None:
         return f"{what}; {why}"
+    return f"{what}; {_advice(unlike)}"
+
+
+def _advice(unlike: Unlike) -> str:
+    name, kind = unlike.field.name, unlike.wanted.simpleString()
+    if _is_time(unlike.field):
+        return "give the milliseconds of the day as int"
+    if _has_fields(unlike.wanted):  # a cast would match the fields by position
+        return f"fields of structs are found by their names as they are: give {kind}"
+    if not _casts(unlike.given, unlike.wanted):
+        return f"Spark casts none to the other: give {kind}"
     quoted = name if name.isidentifier() else "`{}`".format(name.replace("`", "``"))
-    return f"{what}; cast({quoted} as {unlike.wanted.simpleString()}) in Spark makes one of the other"
+    return f"cast({quoted} as {kind}) in Spark makes one of the other"
+
+
+def _has_fields(kind: st.DataType) -> bool:
+    if isinstance(kind, st.ArrayType):
+        return _has_fields(kind.elementType)
+    if isinstance(kind, st.MapType):
+        return _has_fields(kind.keyType) or _has_fields(kind.valueType)
+    return isinstance(kind, st.StructType)
+
+
+def _casts(given: st.DataType, wanted: st.DataType) -> bool:
+    """Whether Spark has a cast, with or without ANSI mode, between types without structs. Source: Spark `Cast`."""
+    if given == wanted or isinstance(wanted, st.StringType):
+        return True
+    if isinstance(given, st.ArrayType) and isinstance(wanted, st.ArrayType):
+        return _casts(given.elementType, wanted.elementType)
+    if isinstance(given, st.MapType) and isinstance(wanted, st.MapType):
+        return _casts(given.keyType, wanted.keyType) and _casts(given.valueType, wanted.valueType)
+    if isinstance(given, st.StringType):
+        return not isinstance(wanted, (st.ArrayType, st.MapType))
+    if isinstance(wanted, st.BinaryType):
+        return isinstance(given, st.IntegralType)
+    numbers = (st.NumericType, st.BooleanType)
+    if isinstance(given, numbers):
+        return isinstance(wanted, (*numbers, st.TimestampType))
+    return isinstance(given, _TIMES) and isinstance(
+        wanted, (*_TIMES, *numbers) if isinstance(given, st.TimestampType) else _TIMES
+    )

@@ -146,12 +146,24 @@ def arrow_type(kind: st.DataType, like: pa.DataType | None = None) -> pa.DataTyp
     if isinstance(kind, st.StructType):
         inner = {field.name: field.type for field in like} if like is not None and pa.types.is_struct(like) else {}
         return pa.struct([
-            pa.field(f.name, arrow_type(f.dataType, inner.get(f.name)), f.nullable or _is_void(f.dataType))
+            pa.field(f.name, column_type(f, inner.get(f.name)), f.nullable or _is_void(f.dataType))
             for f in kind.fields
         ])  # fmt: skip
     if _HAS_TIME and isinstance(kind, st.TimeType):
         return pa.time64("us")
     raise UnsupportedError(f"no Arrow type for Spark's {kind.simpleString()}", feature=f"Spark {kind.simpleString()}")
+
+
+def column_type(column: st.StructField, like: pa.DataType | None = None) -> pa.DataType:
+    """The Arrow type of a column, as `arrow_type`; errors name the column.
+
+    Raises:
+        UnsupportedError: Arrow, or paimon_py, has no such type.
+    """
+    try:
+        return arrow_type(column.dataType, like)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"column {column.name!r}: {error}", feature=error.feature) from None
 
 
 def _is_void(kind: st.DataType) -> bool:

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema, to_arrow_type
-from paimon_py.codec.python_values import python_array
+from paimon_py.codec.python_values import python_array, shown_value
 from paimon_py.codec.variant.arrays import of_encoded, of_value
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.literal import is_na
@@ -137,7 +137,7 @@ def column_of(name: str, values: list[object], field: Field | None) -> pa.Array:
         row, reason = _first_misfit(values, kind)
         way = "" if reason.startswith("pass ") else f"; {WIDEN}"
         raise SchemaError(
-            f"column {name}: {values[row]!r:.200} (row {row}) does not fit {sql_type(field.type)}: {reason}{way}",
+            f"column {name}: {shown_value(values[row])} (row {row}) does not fit {sql_type(field.type)}: {reason}{way}",
             fields=(name,),
         ) from error
 

@@ -54,7 +54,7 @@ def test_all_that_holds_on_one_version_holds_on_the_others(version):
     said = run(version, "-c", "import pyspark; print(pyspark.__version__)")
     assert said.split() == [version]
     asked = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "full or not full", "-k", "not javas_connector"]
-    assert " skipped" not in run(version, "-m", "pytest", "tests/interop/test_spark.py", "tests/interop/test_spark_meaning.py", "tests/interop/test_spark_assignment.py", *asked)
+    assert " skipped" not in run(version, "-m", "pytest", "tests/interop/test_spark.py", "tests/interop/test_spark_meaning.py", "tests/interop/test_spark_assignment.py", "tests/interop/test_spark_shapes.py", *asked)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

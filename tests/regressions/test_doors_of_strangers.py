@@ -25,6 +25,9 @@ OF_OTHERS = {
     "texts of JSON": TEXTS,
     "uuids in lists": pa.ListArray.from_arrays([0, 2, 2, 3], UUIDS),
     "lists in rows": pa.StructArray.from_arrays([FIXED, VIEWS], names=["a", "b"]),
+    "instants by clocks elsewhere": pa.array([1, None, 3], pa.timestamp("us", "Asia/Tokyo")),
+    "instants ahead of UTC": pa.array([1000, None, 3000], pa.timestamp("s", "+05:30")),
+    "instants in lists": pa.array([[1], None, [2, None]], pa.list_(pa.timestamp("ms", "America/New_York"))),
     "bytes as booleans": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, None, 1], pa.int8())),
 }
 DOORS = {

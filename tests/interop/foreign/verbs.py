@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import shutil
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from foreign.origins import OWN, golden_cases
 from foreign.place import Place
 from pair import Pair
 
-from paimon_py import AddColumn, Catalog, DropColumn, PaimonError, RenameColumn, Table, col
+from paimon_py import AddColumn, Catalog, DropColumn, PaimonError, PaimonWarning, RenameColumn, Table, col
 
 _SIMPLE = {"INT", "BIGINT", "SMALLINT", "TINYINT", "STRING", "VARCHAR"}
 _TRIES = 20
@@ -162,6 +163,20 @@ VERBS: dict[str, Callable[[Guest], object]] = {
 }  # fmt: skip
 LIKE_BEFORE = {"compact", "full", "rescale", "anew", "expire", "tag", "analyze", "clone", "clone history", "lookup", "doctor", "stream"}
 """Verbs after which the rows are those of before."""
+SHOW_WAITING = {"compact", "full"}
+"""Verbs that show rows of level 0 where reads pass over that level, as in Java."""
+
+
+AS_IN_JAVA = ("leaves the range of", "cannot be read from the branches")
+"""Tables that Java cannot read either: a sum or product beyond its type (format.md §12.5), and a branch to fall back to
+whose columns were not changed yet as those of the table."""
+
+
+def passes_over_new_rows(table: Table) -> bool:
+    """Whether reads see rows only after a compaction."""
+    options = table.schema.options
+    by_vectors = options.get("deletion-vectors.enabled") == "true" and bool(table.schema.primary_keys)
+    return options.get("merge-engine") == "first-row" or by_vectors
 
 
 def rows(table: Table) -> list[str]:
@@ -213,7 +228,9 @@ class Guests:
             script.append(verb)
             refusal = None
             try:
-                VERBS[verb](guest)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", PaimonWarning)  # maintenance that fails after a commit is no refusal
+                    VERBS[verb](guest)
             except NotHere:
                 continue
             except PaimonError as error:
@@ -221,10 +238,14 @@ class Guests:
             try:
                 after, count = rows(guest.table), guest.table.count()
             except PaimonError as error:
+                if any(words in str(error) for words in AS_IN_JAVA):
+                    return None
                 return f"cannot be read any more: {error}; the verb said: {refusal}"
             if count != len(after):
                 return f"{count} rows are counted, and {len(after)} read"
             alike = verb in LIKE_BEFORE or (refusal is not None and verb != "branch")
+            if refusal is None and verb in SHOW_WAITING and passes_over_new_rows(guest.table):
+                alike = False
             if alike and after != before:
                 return f"{len(after)} rows instead of {len(before)}; the verb said: {refusal}"
             self.acknowledged += refusal is None

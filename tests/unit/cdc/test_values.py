@@ -276,3 +276,49 @@ def test_decimals_of_every_width(catalog):
     given = [base64.b64encode(number.to_bytes(16, "big", signed=True)).decode() for number in numbers]
     found, _, _ = stored(catalog, "debezium-json", [of_debezium(kind, text, place) for place, text in enumerate(given)])
     assert found == {place: Decimal(number).scaleb(-2) for place, number in enumerate(numbers) if abs(number) < 10_000}
+
+
+def in_bytes(number):
+    return base64.b64encode(number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)).decode()
+
+
+@pytest.mark.parametrize("digits", [199, 201, 1000, 147_000])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_numbers_of_many_digits_arrive_with_all_of_them(catalog, digits, sign):
+    """PostgreSQL's numbers have up to 147,455 digits."""
+    number = sign * (10 ** (digits - 1) + 7)
+    point = digits - 16
+    shown = ("-" if sign < 0 else "") + "1" + "0" * (point - 1) + "." + "0" * 15 + "7"
+    fixed = {"type": "bytes", "name": CONNECT + "Decimal", "parameters": {"scale": "16", "connect.decimal.precision": str(digits)}}
+    free = {"type": "struct", "name": DATA + "VariableScaleDecimal"}
+    for kind, value in ((fixed, in_bytes(number)), (free, {"scale": 16, "value": in_bytes(number)})):
+        catalog.drop_database("lake", missing_ok=True, cascade=True)
+        found, declared, _ = stored(catalog, "debezium-json", [of_debezium(kind, value)])
+        assert declared == "STRING" and found == {1: shown}
+
+
+def test_numbers_that_no_database_has_are_dead_letters(catalog):
+    fixed = {"type": "bytes", "name": CONNECT + "Decimal", "parameters": {"scale": "39"}}
+    free = {"type": "struct", "name": DATA + "VariableScaleDecimal"}
+    long = base64.b64encode(b"\x7f" * 1_000_000).decode()
+    events = [of_debezium(fixed, long), of_debezium(free, {"scale": 0, "value": long}, 2)]
+    for number, text in enumerate(("1e999999999", "1e-999999999", "-1e200000"), 3):
+        event = of_debezium(fixed, 0, number)
+        events.append(Event(event.value.replace(b'"v": 0', f'"v": {text}'.encode()), event.key))
+    found, _, reasons = stored(catalog, "debezium-json", events)
+    assert found == {} and len(reasons) == len(events)
+    assert all("more digits than those of any database" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "micros"),
+    [
+        ("timestamp", "2024-01-01 00:00:00.0", 0), ("datetime", "2024-01-01 00:00:00.000000", 0), ("datetime(3)", "2024-01-01 00:00:00.120000", 120_000),
+        ("datetime(6)", "2024-01-01 00:00:00.500000", 500_000), ("datetime(3)", "2024-01-01 00:00:00.123400", None), ("timestamp", "2024-01-01 00:00:00.5", None),
+        ("datetime", "2024-01-01 00:00:00.", None),
+    ],
+)  # fmt: skip
+def test_zeros_at_the_end_of_a_time_fit_any_precision(catalog, kind, text, micros):
+    found, _, _ = stored(catalog, "canal-json", [of_canal(kind, text)])
+    start = datetime.datetime(2024, 1, 1)  # noqa: DTZ001
+    assert found == ({} if micros is None else {1: start + datetime.timedelta(microseconds=micros)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pyarrow as pa
@@ -178,3 +179,21 @@ def test_the_first_rows_in_the_order_of_ids_and_numbers(tmp_path):
         for down in (False, True):
             found = table.scan(columns=[name, "k"], order_by=[(name, "descending" if down else "ascending")], limit=12).to_arrow()
             assert found[name].to_pylist() == sorted(values, reverse=down)[:12]
+
+
+@pytest.mark.parametrize("options", [{}, {"data-evolution.enabled": "true"}])
+def test_a_snapshot_that_lacks_the_next_id_gives_no_id_twice(tmp_path, options):
+    table = made(tmp_path, **options)
+    table.write_arrow(rows(4))
+    table.write_arrow(rows(3, start=4), overwrite={})
+    given = table._root.latest().next_row_id
+    latest = tmp_path / "d.db" / "t" / "snapshot" / f"snapshot-{table.snapshot().id}"
+    value = json.loads(latest.read_text())
+    del value["nextRowId"]
+    latest.write_text(json.dumps(value))
+    table = reopened(table)
+    known = by_id(table)
+    table.write_arrow(rows(2, start=10))
+    now = by_id(table)
+    assert {number: row for number, row in now.items() if number in known} == known
+    assert sorted(now.keys() - known.keys()) == [given, given + 1] and table._root.latest().next_row_id == given + 2

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paimon_py import Catalog, PaimonError, Schema
+from paimon_py import Catalog, PaimonError, Schema, SchemaError
 
 NANOS = "2024-01-01 00:00:00.123456789"
 
@@ -67,3 +67,20 @@ def test_digits_that_a_column_keeps_are_kept_in_rows_and_in_frames(tmp_path, kin
     for number, data in enumerate(([{"id": 0, "c": value}], pd.DataFrame({"id": [0], "c": [value]}).astype({"id": "int32"}))):
         found = stored(tmp_path / str(number), kind, data)
         assert "123456789" in str(found[0].as_py()) or found[0].as_py() == value
+
+
+@pytest.mark.parametrize("in_list", [False, True])
+def test_integers_that_python_does_not_write_are_refused_by_their_column(in_list):
+    value = [10**5000] if in_list else 10**5000
+    catalog = Catalog.open("memory://long-integers/wh")
+    catalog.drop_database("d", missing_ok=True, cascade=True)
+    catalog.create_database("d")
+    kinds = [("n", "INT"), ("x", "DOUBLE"), ("c", "STRING"), ("m", "DECIMAL(5, 2)"), ("xs", {"type": "ARRAY", "element": "BIGINT"})]
+    table = catalog.create_table("d.t", Schema([("k", "INT"), *kinds]))
+    table.write_arrow([{"k": 1}])
+    for name, _ in kinds:
+        for call in (lambda name=name: table.write_arrow([{name: value}]), lambda name=name: table.update("k = 1", {name: value})):
+            with pytest.raises(SchemaError, match=rf"(?s){name}: a number of thousands of digits") as caught:
+                call()
+            assert caught.value.fields == (name,)
+    assert table.refresh().snapshot().id == 1
