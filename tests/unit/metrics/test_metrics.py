@@ -20,9 +20,8 @@ from paimon_py.metrics.families import COMMIT_SECONDS, COMMITS, FAMILIES
 from paimon_py.metrics.measures import measure_table
 from paimon_py.metrics.samples import prometheus_text
 from paimon_py.storage.memory_store import MemoryStore
-from paimon_py.storage.store import page_lister
 from paimon_py.storage.metered_store import MeteredStore
-from paimon_py.storage.store import FileMissingError
+from paimon_py.storage.store import FileMissingError, page_lister
 
 ROOT = Path(__file__).parents[3]
 
