@@ -23,11 +23,12 @@ from paimon_py.distributed.columns import cast_values, takes_type
 from paimon_py.distributed.commits import commit_of, discard_changes, run_once
 from paimon_py.distributed.conditions import condition_of, with_meaning
 from paimon_py.distributed.lookup import LookupPart
-from paimon_py.distributed.merge import DistributedMerge, MergePart
+from paimon_py.distributed.merge import DistributedMerge, MergePart, pack_groups
 from paimon_py.distributed.offsets import Offset
 from paimon_py.distributed.option_groups import OptionGroups, group_options
 from paimon_py.distributed.routing import BucketRouting, RowRouting
 from paimon_py.distributed.schema_merging import SchemaMerging, merge_columns
+from paimon_py.distributed.spread_merge import ChangePart, InsertPart
 from paimon_py.distributed.stream_batches import StreamBatches
 from paimon_py.distributed.tables import create_table_at, with_options
 from paimon_py.distributed.write import DistributedWrite, Overwrite, WritePart
@@ -45,9 +46,11 @@ __all__ = [
     "ROW_KIND_COLUMN",
     "BatchLimits",
     "BucketRouting",
+    "ChangePart",
     "CommitLabel",
     "DistributedMerge",
     "DistributedWrite",
+    "InsertPart",
     "LookupPart",
     "MergeClauses",
     "MergePart",
@@ -68,6 +71,7 @@ __all__ = [
     "group_options",
     "hash_words",
     "merge_columns",
+    "pack_groups",
     "parse_size",
     "parse_timestamp",
     "predicate_of",

@@ -126,6 +126,14 @@ class FsspecStore:
             self._system().pipe_file(path, data)
 
     @hide_causes
+    def list_from(self, directory: str, start: str) -> list[FileStatus]:
+        """See `ListFrom`; only for S3 and Google Cloud Storage. Cost: one request."""
+        with self._failures.translate("list", directory):
+            system = self._system()
+            page = page_from(self.scheme, system, directory, start)
+            return page.files(fsspec.asyn.sync(system.loop, page.call, *page.words, **page.named))
+
+    @hide_causes
     def list(self, directory: str) -> list[FileStatus]:
         with self._failures.translate("list", directory):
             system = self._system()
@@ -142,14 +150,6 @@ class FsspecStore:
         """See `page_lister`."""
         is_known = self.scheme in REQUESTS and hasattr(self._system(), REQUESTS[self.scheme].method)
         return self.list_from if is_known else None
-
-    @hide_causes
-    def list_from(self, directory: str, start: str) -> list[FileStatus]:
-        """See `ListFrom`; only for S3 and Google Cloud Storage. Cost: one request."""
-        with self._failures.translate("list", directory):
-            system = self._system()
-            page = page_from(self.scheme, system, directory, start)
-            return page.files(fsspec.asyn.sync(system.loop, page.call, *page.words, **page.named))
 
     @hide_causes
     def stat(self, path: str) -> FileStatus | None:

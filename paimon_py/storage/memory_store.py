@@ -65,11 +65,6 @@ class MemoryStore:
         directory, name = _split(path)
         self._children(directory, within)[name] = self._new(data)
 
-    def list(self, directory: str) -> list[FileStatus]:
-        directory = directory.rstrip("/")
-        children = self._directories.get(directory, {})
-        return [_status(f"{directory}/{name}", children[name]) for name in sorted(children)]
-
     def list_from(self, directory: str, start: str) -> list[FileStatus]:
         """See `ListFrom`."""
         below = directory.rstrip("/") + "/"
@@ -80,6 +75,11 @@ class MemoryStore:
             for name, file in list(children.items()) if file is not None and (path := home + name) >= start
         ]  # fmt: skip
         return sorted(found, key=lambda status: status.path)[:_PAGE]
+
+    def list(self, directory: str) -> list[FileStatus]:
+        directory = directory.rstrip("/")
+        children = self._directories.get(directory, {})
+        return [_status(f"{directory}/{name}", children[name]) for name in sorted(children)]
 
     def stat(self, path: str) -> FileStatus | None:
         directory, name = _split(path.rstrip("/"))

@@ -112,6 +112,16 @@ class OssStore:
             bucket.put_object(key, data, headers=self._headers(data))
 
     @hide_causes
+    def list_from(self, directory: str, start: str) -> list[FileStatus]:
+        """See `ListFrom`. Cost: one request."""
+        bucket, key = self._place(directory)
+        prefix, after = key.rstrip("/") + "/", self._place(start)[1][:-1]
+        with self._translate_errors("list", directory):
+            page = bucket.list_objects_v2(prefix=prefix, start_after=after, max_keys=_PAGE)
+        keys = ((each.key, each.size) for each in page.object_list)
+        return files_below(directory, prefix, keys, start)
+
+    @hide_causes
     def list(self, directory: str) -> list[FileStatus]:
         bucket, key = self._place(directory)
         prefix = key.rstrip("/") + "/" if key else ""
@@ -125,16 +135,6 @@ class OssStore:
                           for each in page.object_list if each.key != prefix]  # fmt: skip
                 after, more = page.next_continuation_token, page.is_truncated
         return sorted(found, key=lambda child: child.name)
-
-    @hide_causes
-    def list_from(self, directory: str, start: str) -> list[FileStatus]:
-        """See `ListFrom`. Cost: one request."""
-        bucket, key = self._place(directory)
-        prefix, after = key.rstrip("/") + "/", self._place(start)[1][:-1]
-        with self._translate_errors("list", directory):
-            page = bucket.list_objects_v2(prefix=prefix, start_after=after, max_keys=_PAGE)
-        keys = ((each.key, each.size) for each in page.object_list)
-        return files_below(directory, prefix, keys, start)
 
     @hide_causes
     def stat(self, path: str) -> FileStatus | None:
