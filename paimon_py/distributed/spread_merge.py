@@ -101,12 +101,12 @@ class ChangePart:
         """The work of a process, as bytes to be sent to it."""
         return msgspec.msgpack.encode((number, list(map(bytes, splits))))
 
-    def __call__(self, found: Iterator[pa.RecordBatch], work: list[bytes]) -> Iterator[Sent]:
+    def __call__(self, found: Iterator[pa.RecordBatch], work: list[tuple[int, bytes]]) -> Iterator[Sent]:
         """Change the rows of the table that source rows match, or that none matches.
 
         Args:
             found: all rows of the source, in any order.
-            work: what `work` returned; complete once all rows have been taken.
+            work: what `work` returned, with any number; complete once all rows have been taken.
         Raises: StorageError, ResourceError, which another attempt may avoid; other errors are sent.
         """
         reader = pa.RecordBatchReader.from_batches(self.part.target, found)
@@ -114,7 +114,7 @@ class ChangePart:
         own = 0
         try:
             with verbs.merge_work(table, reader, self.part.on, self.part.clauses) as merging:  # has taken all rows
-                own, splits = _WORK.decode(work[0])
+                own, splits = _WORK.decode(work[0][1])
                 noted = _Noted(self.shares, own)
                 changing = merging._replace(
                     operations=lambda: (_Change(_block(each), noted.take) for each in merging.operations())

@@ -274,7 +274,9 @@ def update(spark, table):
 
 
 def merge(spark, table):
-    done = paimon_py.merge_spark(table, numbers(spark, 20, 60, "m"), ["p", "k"], when_matched_update=True, when_not_matched_insert=True)
+    done = paimon_py.merge_spark(
+        table, numbers(spark, 20, 60, "m"), ["p", "k"], when_matched_update=True, when_not_matched_insert=True, tasks=3
+    )
     assert (done.updated, done.inserted) == (20, 20)
 
 

@@ -108,7 +108,7 @@ def spread(table, data, on, clauses, *, tasks=4, label=None, seed=0, between=Non
         sent = []
         for number, share in enumerate(shares):
             batches = iter(shuffled(data.to_batches(max_chunksize=5)))
-            sent += elsewhere(changing)(batches, [changing.work(number, share)])
+            sent += elsewhere(changing)(batches, [(0, changing.work(number, share))])
             if between is not None:
                 between(number)
         given = (
@@ -258,7 +258,7 @@ def test_a_store_that_fails_is_left_to_the_engine(catalog, monkeypatch):
         changing = ChangePart(part, 1)
         monkeypatch.setattr(type(table._root.store), "open_write", failing)
         with pytest.raises(StorageError, match="full"):
-            list(changing(iter(rows(*range(60), text="m").to_batches()), [changing.work(0, splits)]))
+            list(changing(iter(rows(*range(60), text="m").to_batches()), [(0, changing.work(0, splits))]))
         raise CommitConflictError("enough")
 
     def failing(self, path, *, within=None):
