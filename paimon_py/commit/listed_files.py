@@ -119,17 +119,17 @@ class _SortedFiles:
     def of(cls, expected: Iterable[ExpectedFile]) -> _SortedFiles:
         """Sort files."""
         numbers: dict[str, int] = {}
-        columns: tuple[list[int], list[str], list[int | None]] = ([], [], [])
+        columns: list[list[object]] = [[], [], []]
         parts = [_NO_FILES]
         for path, size in expected:
             directory, name = posixpath.split(path)
             for column, value in zip(columns, (numbers.setdefault(directory, len(numbers)), name, size), strict=True):
-                column.append(value)  # type: ignore[arg-type]
+                column.append(value)
             if len(columns[0]) == _FILES_PER_RANGE:
-                parts.append(pa.table(list(columns), schema=_NO_FILES.schema))
+                parts.append(pa.table(columns, schema=_NO_FILES.schema))
                 for column in columns:
                     column.clear()
-        parts.append(pa.table(list(columns), schema=_NO_FILES.schema))
+        parts.append(pa.table(columns, schema=_NO_FILES.schema))
         directories = sorted(numbers, key=lambda directory: f"{directory}/")
         ranks = {numbers[directory]: rank for rank, directory in enumerate(directories)}
         order = pa.array([ranks[number] for number in range(len(ranks))], pa.int32())

@@ -5,7 +5,8 @@ a *part*, a value that is pickled once and runs in every process; the results of
 commits once:
 
 - `DistributedWrite`, `WritePart`: rows are written in place, or by the process to which `RowRouting` sends them;
-- `DistributedMerge`, `MergePart`: rows of a source are merged, each bucket by one process;
+- `DistributedMerge`, `MergePart`: rows of a source are merged, each bucket by one process; or, with `ChangePart` and
+  `InsertPart`, each file by a process that has all rows of the source;
 - `LookupPart`: rows are looked up by their keys;
 - `StreamBatches`: a stream as offsets and splits, for engines with their own checkpoints.
 
@@ -23,7 +24,7 @@ from paimon_py.distributed.columns import cast_values, takes_type
 from paimon_py.distributed.commits import commit_of, discard_changes, run_once
 from paimon_py.distributed.conditions import condition_of, with_meaning
 from paimon_py.distributed.lookup import LookupPart
-from paimon_py.distributed.merge import DistributedMerge, MergePart, pack_groups
+from paimon_py.distributed.merge import DistributedMerge, MergePart
 from paimon_py.distributed.offsets import Offset
 from paimon_py.distributed.option_groups import OptionGroups, group_options
 from paimon_py.distributed.routing import BucketRouting, RowRouting
@@ -71,7 +72,6 @@ __all__ = [
     "group_options",
     "hash_words",
     "merge_columns",
-    "pack_groups",
     "parse_size",
     "parse_timestamp",
     "predicate_of",

@@ -16,9 +16,9 @@ from paimon_py.distributed import (
     DistributedMerge,
     InsertPart,
     MergeClauses,
-    pack_groups,
     run_once,
 )
+from paimon_py.distributed.merge import pack_groups
 from paimon_py.errors import PaimonError
 
 COLUMNS = Schema([("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL"), ("v", "STRING"), ("d", "DOUBLE")])
