@@ -595,7 +595,7 @@ def test_merges_on_any_columns_run_in_several_tasks(spark, db, kind, on):
     assert content(there) == content(here) and there.count() == here.count()
     assert data_files(there) == named_files(there)
     with pytest.raises(UsageError, match="2 rows of the source want to change"):
-        paimon_py.merge_spark(there, source.unionAll(source), on, tasks=3, when_matched_update={"v": "source.w"})
+        paimon_py.merge_spark(there, source.unionAll(source), ["k"], tasks=3, when_matched_update={"v": "source.w"})
     assert data_files(there) == named_files(there)
 
 

@@ -292,3 +292,15 @@ def test_groups_are_packed_by_size():
     packed = pack_groups(groups, 3)
     assert sorted(sum(one.size_bytes for one in share) for share in packed) == [9, 9, 10]
     assert pack_groups([], 5) == [[]] and len(pack_groups(groups, 50)) == 6
+
+
+@pytest.mark.parametrize("kind", ["append", "dynamic"])
+def test_columns_of_the_source_may_have_other_names(catalog, kind):
+    here, there = here_and_there(catalog, kind, 4)
+    data = rows(*range(10, 80), text="m").rename_columns(["q", "id", "w", "x"])
+    values = {"p": "source.q", "k": "source.id", "v": "source.w", "d": 1.5}
+    clauses = MergeClauses(matched_update={"v": "source.w"}, insert=values)
+    on = {"p": "q", "k": "id"}
+    expected = outcome(lambda: here.merge(data, on, **asked(clauses)))
+    assert outcome(lambda: spread(there, data, on, clauses)) == expected
+    assert content(there) == content(here)
