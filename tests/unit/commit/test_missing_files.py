@@ -20,6 +20,7 @@ from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.store import FileStatus
 from paimon_py.table import Table
 from paimon_py.testing.counting_store import CountingStore
+from paimon_py.testing.fault_store import for_each_fault
 
 LOCAL, DISTANT = "/warehouse/db.db/t", "s3://warehouse/db.db/t"
 KEYED = schema(primary_key=["k"], options={"bucket": "1", "write-only": "true"})
@@ -232,3 +233,24 @@ def test_a_commit_of_very_many_files_sends_few_requests():
     table.commit(msgspec.structs.replace(changes, buckets=tuple(made)))
     assert store.calls["list_from"] <= 6 and sum(store.calls.values()) < 30
     assert table.snapshot().total_record_count == 5000 * file.row_count
+
+
+def test_a_commit_whose_listings_fail_publishes_all_or_nothing():
+    def build():
+        table, store = new_table(DISTANT)
+        made.append(many_files(table, store, 16)[0])
+        return store.store
+
+    def commit(store):
+        table = Table(TableRoot(store, DISTANT, Env(Clock(), Ids("c"), SerialPool())), KEYED, "db.t")
+        return table.commit(made[-1])
+
+    def check(store, outcome):
+        latest = Table(TableRoot(store, DISTANT, Env(Clock(), Ids("d"), SerialPool())), KEYED, "db.t").snapshot()
+        assert latest is None or latest.total_record_count == 16
+        assert latest is not None or outcome.error is not None
+        verbs.add(outcome.fault.verb)
+
+    made, verbs = [], set()
+    assert for_each_fault(build, commit, check, modes=("before", "die")) > 20
+    assert "list_from" in verbs
