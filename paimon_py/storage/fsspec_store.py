@@ -148,8 +148,8 @@ class FsspecStore:
 
     def page_lister(self) -> ListFrom | None:
         """See `page_lister`."""
-        is_known = self.scheme in REQUESTS and hasattr(self._system(), REQUESTS[self.scheme].method)
-        return self.list_from if is_known else None
+        request = REQUESTS.get(self.scheme)
+        return self.list_from if request is not None and hasattr(_system_class(self.scheme), request.method) else None
 
     @hide_causes
     def stat(self, path: str) -> FileStatus | None:
