@@ -5,21 +5,26 @@ names and keys are random, their statistics are those of six columns. "handed ov
 together. The driver reads the changes of all tasks, puts them together and commits once. "again" is a commit of the
 same size on top of the first, "replaced" one that takes the files of the first two away and adds one for each bucket,
 as a full compaction does. Each line is CPU seconds, what the peak of memory lies above the start of the process's work,
-calls of the store (a commit asks for each new file whether the file is there; the store of the measure says so), and
-the manifest files of the new snapshot with their bytes.
+calls of the store, and the manifest files of the new snapshot with their bytes.
+
+A commit looks whether each new file is there. On a local disk it asks for each of them, and the store of the measure
+says that it is there. With `--distant` the same directory looks like an object store, whose listings, one call for each
+1,000 names, contain the files of this step and of those before.
 """
 
 from __future__ import annotations
 
 import argparse
+import bisect
 import json
 import multiprocessing
+import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,10 +38,12 @@ from paimon_py.commit.changes import BucketChanges, Edit
 from paimon_py.env import Env
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
-from paimon_py.storage.store import FileStatus
+from paimon_py.storage.store import FileStatus, ListFrom
 from paimon_py.testing.counting_store import CountingStore
 
 _MADE_UP = "-0000-4000-8000-"
+_SCHEME = "s3://"
+_LINE_BYTES, _PAGE = 96, 1000
 STEPS = ("first", "again", "replaced")
 
 
@@ -51,6 +58,64 @@ class Line(NamedTuple):
     calls: int
     manifests: int
     manifest_bytes: int
+
+
+class Counted(CountingStore):
+    """Counts calls without remembering their paths."""
+
+    def _count(self, verb: str, path: str) -> None:  # noqa: ARG002
+        self.calls[verb] += 1
+
+
+class Named:
+    """Sorted paths in a file, in lines of the same length: they take no memory."""
+
+    def __init__(self, place: Path) -> None:
+        self._file = os.open(place, os.O_RDONLY) if place.exists() else None
+        self._count = place.stat().st_size // _LINE_BYTES if self._file is not None else 0
+
+    @staticmethod
+    def add(place: Path, paths: Iterable[str]) -> None:
+        """Add paths to those of a file."""
+        known = place.read_text().split() if place.exists() else []
+        place.write_text("".join(f"{path:<{_LINE_BYTES - 1}}\n" for path in sorted({*known, *paths})))
+
+    def page(self, start: str) -> list[str]:
+        """The first paths from one on."""
+        first = bisect.bisect_left(range(self._count), start, key=lambda at: self._read(at, 1)[0])
+        return self._read(first, _PAGE)
+
+    def _read(self, at: int, count: int) -> list[str]:
+        assert self._file is not None
+        return os.pread(self._file, count * _LINE_BYTES, at * _LINE_BYTES).decode().split()
+
+
+class Distant:
+    """A local disk at URLs, as an object store has them; it lists names of a file besides."""
+
+    def __init__(self, store: Any, names: Named, size: int) -> None:
+        self._store = store
+        self._names = names
+        self._size = size
+
+    def page_lister(self) -> ListFrom:
+        """See `page_lister`."""
+        return self._page
+
+    def _page(self, directory: str, start: str) -> list[FileStatus]:
+        found = self._names.page(start[len(directory) + 1 :])
+        paths = [f"{directory}/{path}" for path in found]
+        return [FileStatus(path, path.rpartition("/")[2], self._size, False) for path in paths]
+
+    def __getattr__(self, verb: str) -> Any:
+        def call(path: str, *rest: Any, within: str | None = None) -> Any:
+            here = {} if within is None else {"within": within.replace(_SCHEME, "/")}
+            found = getattr(self._store, verb)(path.replace(_SCHEME, "/"), *rest, **here)
+            if verb == "list":
+                return [msgspec.structs.replace(one, path=one.path.replace("/", _SCHEME, 1)) for one in found]
+            return found
+
+        return call
 
 
 class Complete:
@@ -130,6 +195,13 @@ def hand_over(directory: str, tasks: int, buckets: int, files: int, step: str) -
         buckets_of = Changes.from_bytes(Path(directory, "model").read_bytes()).buckets
         model = msgspec.structs.replace(writer.changes(), buckets=buckets_of)
     sizes = []
+    made = (
+        f"bucket-{one.bucket}/{file.name}"
+        for handed in made_up(model, tasks, buckets, files, step)
+        for one in Changes.from_bytes(handed).buckets
+        for file in one.made_files
+    )
+    Named.add(Path(directory, "names"), made)
     with open(Path(directory, "handed"), "wb") as sink:
         for handed in made_up(model, tasks, buckets, files, step):
             sink.write(handed)
@@ -137,7 +209,18 @@ def hand_over(directory: str, tasks: int, buckets: int, files: int, step: str) -
     Path(directory, "sizes").write_text(json.dumps(sizes))
 
 
-def measure(directory: str, tasks: int, buckets: int, files: int, step: str) -> Line:
+def opened(directory: str, size: int, *, distant: bool) -> tuple[Table, Counted]:
+    """The table in a store that counts its calls."""
+    table = Catalog.open(directory).table("db.t")
+    inner: Any = table._root.store
+    whole: Any = Distant(inner, Named(Path(directory, "names")), size) if distant else Complete(inner, size)
+    store = Counted(whole)
+    counting: Any = store
+    place = table.location.replace("/", _SCHEME, 1) if distant else table.location
+    return Table(TableRoot(counting, place, Env()), table.schema, "db.t"), store
+
+
+def measure(directory: str, tasks: int, buckets: int, files: int, step: str, *, distant: bool) -> Line:
     """The commit of one step in this process; the steps before are done."""
     arguments = (directory, tasks, buckets, files, step)
     maker = multiprocessing.get_context("spawn").Process(target=hand_over, args=arguments)
@@ -147,10 +230,7 @@ def measure(directory: str, tasks: int, buckets: int, files: int, step: str) -> 
     sizes = json.loads(Path(directory, "sizes").read_text())
     model = Changes.from_bytes(Path(directory, "model").read_bytes())
     size = model.buckets[0].made_files[0].size_bytes
-    table = Catalog.open(directory).table("db.t")
-    store = CountingStore(table._root.store)
-    whole: Any = Complete(store, size)
-    table = Table(TableRoot(whole, table.location, Env()), table.schema, "db.t")
+    table, store = opened(directory, size, distant=distant)
     with open(Path(directory, "handed"), "rb") as source:
         collected = [source.read(size) for size in sizes]
     had = _resident()
@@ -177,10 +257,12 @@ def main(arguments: Sequence[str] | None = None) -> list[Line]:
     parser.add_argument("--buckets", type=int, default=10, help="of each task")
     parser.add_argument("--files", type=int, default=10, help="of each bucket")
     parser.add_argument("--steps", nargs="+", default=STEPS, choices=STEPS, help="which commits to measure")
+    parser.add_argument("--distant", action="store_true", help="the table is in an object store")
     parser.add_argument("--measure", nargs=2, metavar=("DIRECTORY", "STEP"), help="one line, as JSON")
     given = parser.parse_args(arguments)
     if given.measure:
-        line = measure(given.measure[0], given.tasks, given.buckets, given.files, given.measure[1])
+        directory, step = given.measure
+        line = measure(directory, given.tasks, given.buckets, given.files, step, distant=given.distant)
         print(json.dumps(line))
         return [line]
     lines = []
@@ -188,6 +270,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Line]:
         make(directory, given.tasks * given.buckets)
         for step in given.steps:
             asked = [f"--{name}={getattr(given, name)}" for name in ("tasks", "buckets", "files")]
+            asked += ["--distant"] if given.distant else []
             command = [sys.executable, "-m", "benchmarks.large_commit", *asked, "--measure", directory, step]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             line = Line(*json.loads(done.stdout.splitlines()[-1]))

@@ -5,7 +5,8 @@ a *part*, a value that is pickled once and runs in every process; the results of
 commits once:
 
 - `DistributedWrite`, `WritePart`: rows are written in place, or by the process to which `RowRouting` sends them;
-- `DistributedMerge`, `MergePart`: rows of a source are merged, each bucket by one process;
+- `DistributedMerge`, `MergePart`: rows of a source are merged, each bucket by one process; or, with `ChangePart` and
+  `InsertPart`, each file by a process that has all rows of the source;
 - `LookupPart`: rows are looked up by their keys;
 - `StreamBatches`: a stream as offsets and splits, for engines with their own checkpoints.
 
@@ -28,6 +29,7 @@ from paimon_py.distributed.offsets import Offset
 from paimon_py.distributed.option_groups import OptionGroups, group_options
 from paimon_py.distributed.routing import BucketRouting, RowRouting
 from paimon_py.distributed.schema_merging import SchemaMerging, merge_columns
+from paimon_py.distributed.spread_merge import ChangePart, InsertPart
 from paimon_py.distributed.stream_batches import StreamBatches
 from paimon_py.distributed.tables import create_table_at, with_options
 from paimon_py.distributed.write import DistributedWrite, Overwrite, WritePart
@@ -45,9 +47,11 @@ __all__ = [
     "ROW_KIND_COLUMN",
     "BatchLimits",
     "BucketRouting",
+    "ChangePart",
     "CommitLabel",
     "DistributedMerge",
     "DistributedWrite",
+    "InsertPart",
     "LookupPart",
     "MergeClauses",
     "MergePart",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
@@ -10,16 +11,19 @@ import pyarrow as pa
 from paimon_py.distributed.commits import discard_changes
 from paimon_py.distributed.routing import writers_of
 from paimon_py.rows import verbs
-from paimon_py.rows.clauses import MergeClauses, join_keys
+from paimon_py.rows.clauses import MergeClauses, as_clauses, join_keys
 from paimon_py.rows.evaluation import Evaluated
 from paimon_py.rows.result import RowsResult
-from paimon_py.rows.row_tasks import RowTaskResult, evaluation_of
+from paimon_py.rows.row_tasks import RowTaskResult, evaluation_of, groups_of
 from paimon_py.rows.rules import check_one_process
 from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.table.table import Table
+
+_PROCESS_BYTES = 256 << 20
+"""Files that one process merges, unless the number of processes is given."""
 
 Gather = Callable[["MergePart", Sequence[Split]], list[bytes]]
 """Runs a part in each process that has rows of the source or splits to read; returns the bytes of all results."""
@@ -55,6 +59,35 @@ class DistributedMerge:
         is_routed = bucket_mode(schema) is BucketMode.FIXED and set(self.keys.values()) == set(schema.primary_keys)
         return writers_of(schema, wanted) if is_routed else 1
 
+    @property
+    def spreads(self) -> bool:
+        """Whether several processes can merge if each of them has all rows of the source (`spread_merge.py`).
+
+        Where rows are inserted, the process that has to write a row must be known by its key: in append tables without
+        buckets it is any, in tables with dynamic buckets that of the primary key.
+        """
+        schema = self._table.schema
+        mode = bucket_mode(schema)
+        by_key = set(self.keys.values()) == set(schema.primary_keys)
+        if mode is BucketMode.CROSS_PARTITION or (mode is BucketMode.FIXED and schema.primary_keys and by_key):
+            return False
+        return not self.inserts or mode is BucketMode.NONE or (mode is BucketMode.DYNAMIC and by_key)
+
+    @property
+    def inserts(self) -> bool:
+        """Whether source rows may be inserted: then a merge that is spread has a second step."""
+        return bool(as_clauses(self._clauses.insert, "when_not_matched_insert"))
+
+    def divide(self, splits: Sequence[Split], tasks: int | None, most: int) -> list[list[Split]]:
+        """The splits of each process, where each has all rows of the source.
+
+        Args:
+            tasks: the wanted number of processes; None: one for each 256 MB of files, at most `most`.
+        """
+        groups = groups_of(self._table.schema, splits)
+        count = -(-sum(split.size_bytes for split in splits) // _PROCESS_BYTES)
+        return pack_groups(groups, min(most, count) if tasks is None else tasks)
+
     def run(self, label: CommitLabel, gather: Gather) -> RowsResult:
         """Merge and commit; if a concurrent commit conflicts, the whole merge is repeated.
 
@@ -73,6 +106,19 @@ class DistributedMerge:
     def discard(self, done: Iterable[bytes]) -> None:
         """Delete the files that parts wrote for a failed merge."""
         discard_changes(self._table, [RowTaskResult.from_bytes(one).changes for one in done])
+
+
+def pack_groups(groups: Sequence[Sequence[Split]], count: int) -> list[list[Split]]:
+    """Distribute groups of splits evenly: the largest first, each to the process with the fewest bytes. Pure."""
+    sizes = [sum(split.size_bytes for split in group) for group in groups]
+    count = max(1, min(count, len(groups)))
+    heap = [(0, number) for number in range(count)]
+    packed: list[list[Split]] = [[] for _ in range(count)]
+    for at in sorted(range(len(groups)), key=lambda at: -sizes[at]):
+        size, number = heapq.heappop(heap)
+        packed[number] += groups[at]
+        heapq.heappush(heap, (size + sizes[at], number))
+    return packed
 
 
 class MergePart:

@@ -135,10 +135,10 @@ def clauses_of(
     on = {field.name: name for name, field in keys}
 
     def setting(given: object, scope: Scope, name: str) -> list[Clause]:
-        return [_setting(schema, each, scope, verb, name, on) for each in _as_clauses(given, name)]
+        return [_setting(schema, each, scope, verb, name, on) for each in as_clauses(given, name)]
 
     def deleting(given: object, scope: Scope, name: str) -> list[Clause]:
-        return [_deleting(each, scope, name) for each in _as_clauses(given, name)]
+        return [_deleting(each, scope, name) for each in as_clauses(given, name)]
 
     clauses = Clauses(
         on=tuple(on),
@@ -165,7 +165,7 @@ def clauses_of(
     return clauses
 
 
-def _as_clauses(asked: object, name: str) -> Sequence[object]:
+def as_clauses(asked: object, name: str) -> Sequence[object]:
     """The clauses of an argument: none, one, or those of a list."""
     if asked is None or asked is False:
         return ()

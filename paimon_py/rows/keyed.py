@@ -42,6 +42,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.write.align import kind_field
+from paimon_py.write.dynamic import Share
 from paimon_py.write.session import Writer
 
 _LATE_SHARE = 4
@@ -69,11 +70,12 @@ class KeyedRows:
 
     def __init__(
         self, root: TableRoot, request: Request, schema: TableSchema, operations: Callable[[], Iterable[Operation]],
-        tally: ProgressCounter,
+        tally: ProgressCounter, share: Share | None = None,
     ) -> None:
         """`operations` returns the operations for the check, for changing rows, and for adding rows. `tally` counts
-        three steps per row and operation: the dry run, the decision, and the writing."""
+        three steps per row and operation: the dry run, the decision, and the writing. `share`: as for `Writer`."""
         self._tally = tally
+        self._share = share
         self._root = root
         self._request = request
         self._schema = schema
@@ -173,7 +175,7 @@ class KeyedRows:
         """A writer; everything is deleted if the block fails."""
         try:
             table = OpenTable(self._root, self._schema)
-            with Writer(table, read_keys=live_keys(table)) as writer:
+            with Writer(table, share=self._share, read_keys=live_keys(table)) as writer:
                 writer._count_by(self._tally)
                 yield writer
         except BaseException:

@@ -44,6 +44,21 @@ class MergeBlock:
         self.inserts_last = source.blocks > 1 and set(clauses.on) != set(schema.primary_keys)
         self.is_doubtful = needs_one and bool((self._probe.counts > 1).any())
 
+    @property
+    def rows(self) -> pa.RecordBatch:
+        """The source rows of the block."""
+        return self._rows
+
+    @property
+    def keys(self) -> pa.RecordBatch:
+        """The keys of the source rows, with the names and types of the table."""
+        return pa.RecordBatch.from_arrays(self._keys, names=list(self._clauses.on))
+
+    @property
+    def seen_keys(self) -> pa.RecordBatch:
+        """The keys of the source that rows of the table have, each once."""
+        return _take(self.keys, self._probe.firsts[np.flatnonzero(self.seen)])
+
     def decide(self, batch: pa.RecordBatch) -> Decision:
         """Decide on rows.
 

@@ -42,6 +42,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.types import Field
+from paimon_py.write.dynamic import Share
 from paimon_py.write.streams import with_blob_bytes
 
 _SOURCE_MAX = 256 << 20
@@ -239,8 +240,10 @@ def run(
     return evaluation.run(evaluate or evaluator(table, work, progress))
 
 
-def evaluator(table: OpenTable, work: Work, progress: Progress | None = None) -> Evaluate:
-    """The evaluation of work in this process."""
+def evaluator(
+    table: OpenTable, work: Work, progress: Progress | None = None, *, share: Share | None = None
+) -> Evaluate:
+    """The evaluation of work in this process. `share`: its share of new rows, as for `Writer`."""
     request = Evaluation(table, work.predicate, work.name).request
     attempts = itertools.count(1)
 
@@ -250,7 +253,7 @@ def evaluator(table: OpenTable, work: Work, progress: Progress | None = None) ->
         count = work.passes * sum(split.row_count for split in splits)
         tally = ProgressCounter(progress, count, "rows", steps=3, attempt=next(attempts))
         if table.schema.primary_keys:
-            return KeyedRows(table.root, request, table.schema, passes, tally).evaluate(snapshot, splits)
+            return KeyedRows(table.root, request, table.schema, passes, tally, share).evaluate(snapshot, splits)
         if evolves_columns(table.schema):
             columns = ColumnWork(work.predicate, passes, work.sets, work.needs)
             return ColumnRows(table, columns, alone=work.alone, tally=tally).evaluate(snapshot, splits)

@@ -185,14 +185,17 @@ def merge_spark(  # noqa: PLR0913
     """Run `Table.merge` on executors, with one commit.
 
     In a table with fixed buckets whose primary key is `on`, each bucket is merged by the task that gets the rows of
-    `source` that belong to the bucket. All other merges run in one task, which spills to disk.
+    `source` that belong to the bucket. In other merges each task gets all rows of `source` and the files that it
+    changes, and spills to disk. Merges that insert rows into a table with buckets run in one task, except on the
+    primary key; so do merges in tables whose keys move between partitions.
 
     Args:
         source: a DataFrame. Its query runs again if other commits change the table during the call: cache it if its
             result is not the same every time.
         on, when_…: as in `Table.merge`; conditions and times without zone as in `delete_spark`.
         user, identifier: as in `delete_spark`.
-        tasks: the number of merge tasks; None uses `spark.sql.shuffle.partitions`, at most the number of buckets.
+        tasks: the number of merge tasks. None uses `spark.sql.shuffle.partitions`, but at most the number of buckets;
+            if each task gets all rows of `source`, one task for each 256 MB of files.
 
     Returns, Raises: as `Table.merge`.
     """

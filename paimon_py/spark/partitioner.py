@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from paimon_py.distributed import RowRouting
+from paimon_py.spark.entry import Work
 from paimon_py.spark.jobs import ErrorEncoder, map_batches
 from paimon_py.spark.places import places
-from paimon_py.spark.shuffle import PARCEL_SQL, Parcels, work_parcel
+from paimon_py.spark.shuffle import PARCEL_SQL, Copies, Parcels, work_parcel
 
 if TYPE_CHECKING:
     from paimon_py.types import TableSchema
@@ -37,9 +38,25 @@ def send_to_tasks(
         work: other work to send, each item with the number of its task; see `shuffle.open_parcels`.
     """
     number = RowRouting(schema, target, tasks)
-    at_once = int(df.sparkSession.conf.get(_AT_ONCE, None) or 10_000)
-    parcels = Parcels(target, number, np.array(places(tasks), np.int32), at_once)
-    rows = map_batches(df, ErrorEncoder(parcels, job), PARCEL_SQL, job)
+    parcels = Parcels(target, number, np.array(places(tasks), np.int32), rows_at_once(df.sparkSession))
+    return _sent(df, parcels, tasks, job, work)
+
+
+def copy_to_tasks(
+    df: DataFrame, target: pa.Schema, tasks: int, job: str, *, work: Sequence[tuple[int, bytes]]
+) -> DataFrame:
+    """All rows of `df` in parcels for every task. Args: as for `send_to_tasks`"""
+    copies = Copies(target, np.array(places(tasks), np.int32), rows_at_once(df.sparkSession))
+    return _sent(df, copies, tasks, job, work)
+
+
+def rows_at_once(spark: SparkSession) -> int:
+    """The number of rows in the batches that Spark passes to Python."""
+    return int(spark.conf.get(_AT_ONCE, None) or 10_000)
+
+
+def _sent(df: DataFrame, pack: Work, tasks: int, job: str, work: Sequence[tuple[int, bytes]]) -> DataFrame:
+    rows = map_batches(df, ErrorEncoder(pack, job), PARCEL_SQL, job)
     if work:
         homes = places(tasks)
         beside = [(homes[task], work_parcel(number, data)) for number, (task, data) in enumerate(work)]

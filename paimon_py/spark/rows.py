@@ -6,7 +6,7 @@ repeated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 import pyarrow as pa
@@ -17,12 +17,12 @@ from paimon_py.errors import UsageError
 from paimon_py.spark.assignment import assign_types
 from paimon_py.spark.care import require_table
 from paimon_py.spark.executor import SparkExecutor
-from paimon_py.spark.jobs import Failed, Results, gather, new_job
+from paimon_py.spark.jobs import Failed, gather, new_job
 from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.partitioner import send_to_tasks
 from paimon_py.spark.replays import label_of
 from paimon_py.spark.session import session, shuffle_tasks
-from paimon_py.spark.shuffle import open_parcels
+from paimon_py.spark.spread_merge import MergeRows, SpreadMerge
 from paimon_py.spark.write import target_of
 
 if TYPE_CHECKING:
@@ -78,8 +78,11 @@ def _merge(
     target = target_of(schema, source.schema, meaning.names)
     on = meaning.keys(on, schema.names, target.names)
     merging = DistributedMerge("merge_spark", table, target, on, meaning.clauses(asked, schema.fields, target))
-    routing = BucketRouting(schema, merging.parts(tasks or shuffle_tasks(source.sparkSession)))
     plain = source.toDF(*map(str, range(len(target))))
+    most = shuffle_tasks(source.sparkSession)
+    if merging.spreads:
+        return merging.run(label, SpreadMerge(merging, plain, job, tasks=tasks, most=most))
+    routing = BucketRouting(schema, merging.parts(tasks or most))
     renamed = pa.schema([field.with_name(merging.keys.get(field.name, f"source.{field.name}")) for field in target])
 
     def run_parts(part: MergePart, splits: Sequence[Split]) -> list[bytes]:
@@ -87,20 +90,9 @@ def _merge(
         given = list(zip(homes, map(bytes, splits), strict=True))
         rows = send_to_tasks(plain, schema, renamed, routing.processes, job, work=given)
         try:
-            return gather(rows, _MergeRows(part), job)
+            return gather(rows, MergeRows(part), job)
         except Failed as failed:
             merging.discard(failed.done)
             raise failed.error from None
 
     return merging.run(label, run_parts)
-
-
-class _MergeRows:
-    """Runs on an executor: takes parcels with splits and source rows, returns what was written."""
-
-    def __init__(self, part: MergePart) -> None:
-        self.part = part
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
-        work: list[tuple[int, bytes]] = []
-        return self.part((rows for _, rows in open_parcels(batches, self.part.target, work)), work)

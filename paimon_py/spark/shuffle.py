@@ -76,10 +76,45 @@ class Parcels:
                     yield self._parcel(number, part.serialize())
 
     def _parcel(self, number: int, data: pa.Buffer) -> pa.RecordBatch:
-        empty = max(0, self.at_once * len(data) // _HANDED_OVER)
-        task = pa.array(np.full(1 + empty, self.places[number], np.int32))
-        rows = pa.array([data.to_pybytes(), *[None] * empty], pa.binary())
-        return pa.RecordBatch.from_arrays([task, rows], schema=_PARCEL)
+        return parcel(int(self.places[number]), data.to_pybytes(), self.at_once)
+
+
+class Copies:
+    """Runs on an executor: packs rows into parcels, one copy of each for every task.
+
+    Args:
+        target, places, at_once: as for `Parcels`.
+    """
+
+    def __init__(self, target: pa.Schema, places: Numbers, at_once: int) -> None:
+        self.target = target
+        self.places = places
+        self.at_once = at_once
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for rows in fit(batch, self.target, False):
+                step = max(1, _BYTES * rows.num_rows // max(1, row_bytes(rows)))
+                for start in range(0, rows.num_rows, step):
+                    data = rows.slice(start, step).serialize().to_pybytes()
+                    for place in self.places.tolist():
+                        yield parcel(place, data, self.at_once)
+
+
+def parcel(place: int, data: bytes, at_once: int) -> pa.RecordBatch:
+    """A parcel, with the empty rows behind it; `at_once`: the number of rows in a batch of Spark."""
+    empty = max(0, at_once * len(data) // _HANDED_OVER)
+    task = pa.array(np.full(1 + empty, place, np.int32))
+    rows = pa.array([data, *[None] * empty], pa.binary())
+    return pa.RecordBatch.from_arrays([task, rows], schema=_PARCEL)
+
+
+def contents(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
+    """The bytes of parcels, each with the value of its column `task`."""
+    for batch in batches:
+        for task, data in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
+            if data.is_valid:
+                yield task, data.as_buffer().to_pybytes()
 
 
 def work_parcel(number: int, data: bytes) -> bytearray:

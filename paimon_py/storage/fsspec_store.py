@@ -26,7 +26,8 @@ from paimon_py.storage import azure_session
 from paimon_py.storage.cloud_options import fsspec_arguments, harmless_arguments
 from paimon_py.storage.exclusive_create import KNOWN, LOCK_HINT, check_promise, is_known
 from paimon_py.storage.fsspec_failures import Failures, hide_causes, http_status
-from paimon_py.storage.store import FileMissingError, FileStatus, join
+from paimon_py.storage.fsspec_pages import REQUESTS, page_from
+from paimon_py.storage.store import FileMissingError, FileStatus, ListFrom, join
 
 ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _EXTRAS = {"s3": "s3", "gs": "gcs", "abfs": "azure", "abfss": "azure", "az": "azure"}
@@ -125,6 +126,14 @@ class FsspecStore:
             self._system().pipe_file(path, data)
 
     @hide_causes
+    def list_from(self, directory: str, start: str) -> list[FileStatus]:
+        """See `ListFrom`; only for S3 and Google Cloud Storage. Cost: one request."""
+        with self._failures.translate("list", directory):
+            system = self._system()
+            page = page_from(self.scheme, system, directory, start)
+            return page.files(fsspec.asyn.sync(system.loop, page.call, *page.words, **page.named))
+
+    @hide_causes
     def list(self, directory: str) -> list[FileStatus]:
         with self._failures.translate("list", directory):
             system = self._system()
@@ -136,6 +145,11 @@ class FsspecStore:
             here = system._strip_protocol(directory).rstrip("/")
             children = [_status(directory, info) for info in found if _is_child(here, info)]
         return sorted(children, key=lambda child: child.name)
+
+    def page_lister(self) -> ListFrom | None:
+        """See `page_lister`."""
+        request = REQUESTS.get(self.scheme)
+        return self.list_from if request is not None and hasattr(_system_class(self.scheme), request.method) else None
 
     @hide_causes
     def stat(self, path: str) -> FileStatus | None:

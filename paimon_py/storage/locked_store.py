@@ -8,7 +8,16 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError
-from paimon_py.storage.store import FileMissingError, FileStatus, OpensBeside, ReadRange, Store, range_reader
+from paimon_py.storage.store import (
+    FileMissingError,
+    FileStatus,
+    ListFrom,
+    OpensBeside,
+    ReadRange,
+    Store,
+    page_lister,
+    range_reader,
+)
 
 
 class GuardedStore:
@@ -40,6 +49,10 @@ class GuardedStore:
     def range_reader(self) -> ReadRange | None:
         """See `range_reader`."""
         return range_reader(self._store)
+
+    def page_lister(self) -> ListFrom | None:
+        """See `page_lister`."""
+        return page_lister(self._store)
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         """See `PutNew.put_new`. Cost: without a safe creation, a stat and a put."""

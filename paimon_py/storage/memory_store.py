@@ -13,6 +13,7 @@ from paimon_py.env import Clock, SystemClock, SystemIds
 from paimon_py.errors import AlreadyExistsError, StorageError, UsageError
 from paimon_py.storage.store import FileMissingError, FileStatus, FileTakenError
 
+_PAGE = 1000
 _stores: WeakValueDictionary[str, MemoryStore] = WeakValueDictionary()
 
 
@@ -63,6 +64,17 @@ class MemoryStore:
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         directory, name = _split(path)
         self._children(directory, within)[name] = self._new(data)
+
+    def list_from(self, directory: str, start: str) -> list[FileStatus]:
+        """See `ListFrom`."""
+        below = directory.rstrip("/") + "/"
+        homes = [(f"{home}/", children) for home, children in list(self._directories.items())]
+        found = [
+            _status(path, file)
+            for home, children in homes if home.startswith(below)
+            for name, file in list(children.items()) if file is not None and (path := home + name) >= start
+        ]  # fmt: skip
+        return sorted(found, key=lambda status: status.path)[:_PAGE]
 
     def list(self, directory: str) -> list[FileStatus]:
         directory = directory.rstrip("/")

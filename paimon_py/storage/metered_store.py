@@ -8,7 +8,16 @@ from typing import BinaryIO, TypeVar
 
 from paimon_py.env import Env
 from paimon_py.errors import StorageError
-from paimon_py.storage.store import FileMissingError, FileStatus, OpensBeside, ReadRange, Store, range_reader
+from paimon_py.storage.store import (
+    FileMissingError,
+    FileStatus,
+    ListFrom,
+    OpensBeside,
+    ReadRange,
+    Store,
+    page_lister,
+    range_reader,
+)
 
 T = TypeVar("T")
 
@@ -44,6 +53,11 @@ class MeteredStore:
         """See `range_reader`."""
         get = range_reader(self._store)
         return None if get is None else partial(_range_of, self, get)
+
+    def page_lister(self) -> ListFrom | None:
+        """See `page_lister`. Reported as `list`."""
+        lists = page_lister(self._store)
+        return None if lists is None else partial(_page_of, self._env, lists)
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         def put() -> bool:
@@ -92,6 +106,10 @@ class MeteredStore:
 
 def _range_of(store: MeteredStore, get: ReadRange, path: str, start: int, stop: int) -> bytes:
     return _measure(store._env, "get_range", lambda: get(path, start, stop), len)
+
+
+def _page_of(env: Env, lists: ListFrom, directory: str, start: str) -> list[FileStatus]:
+    return _measure(env, "list", lambda: lists(directory, start))
 
 
 def _measure(env: Env, operation: str, call: Callable[[], T], size: Callable[[T], int] = lambda _: 0) -> T:

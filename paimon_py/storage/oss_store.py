@@ -29,7 +29,7 @@ from paimon_py.storage.exclusive_create import check_promise
 from paimon_py.storage.fsspec_failures import Failures, hide_causes
 from paimon_py.storage.oss_options import CLOUD, FORBID, OssSettings
 from paimon_py.storage.range_reader import RangeReader
-from paimon_py.storage.store import FileMissingError, FileStatus, join
+from paimon_py.storage.store import FileMissingError, FileStatus, files_below, join
 
 _PART_BYTES = 8 << 20
 _READ_BLOCK_BYTES = 1 << 20
@@ -110,6 +110,16 @@ class OssStore:
         bucket, key = self._place(path)
         with self._translate_errors("put", path):
             bucket.put_object(key, data, headers=self._headers(data))
+
+    @hide_causes
+    def list_from(self, directory: str, start: str) -> list[FileStatus]:
+        """See `ListFrom`. Cost: one request."""
+        bucket, key = self._place(directory)
+        prefix, after = key.rstrip("/") + "/", self._place(start)[1][:-1]
+        with self._translate_errors("list", directory):
+            page = bucket.list_objects_v2(prefix=prefix, start_after=after, max_keys=_PAGE)
+        keys = ((each.key, each.size) for each in page.object_list)
+        return files_below(directory, prefix, keys, start)
 
     @hide_causes
     def list(self, directory: str) -> list[FileStatus]:

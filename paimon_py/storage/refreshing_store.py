@@ -21,7 +21,7 @@ from paimon_py.errors import StorageError, UsageError
 from paimon_py.spec.credentials import Credentials
 from paimon_py.spec.redact import harmless_options
 from paimon_py.storage.open import open_store
-from paimon_py.storage.store import FileStatus, OpensBeside, ReadRange, Store, range_reader
+from paimon_py.storage.store import FileStatus, ListFrom, OpensBeside, ReadRange, Store, page_lister, range_reader
 
 SAFE_MILLIS = 3_600_000
 """Credentials are refreshed this long before they expire, or when half of their time is over."""
@@ -120,6 +120,10 @@ class RenewedStore:
         """See `range_reader`."""
         return None if range_reader(self.current()) is None else partial(_range_of, self)
 
+    def page_lister(self) -> ListFrom | None:
+        """See `page_lister`."""
+        return None if page_lister(self.current()) is None else partial(_page_of, self)
+
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         return self.current().put_new(path, data, within=within)
 
@@ -169,6 +173,11 @@ class RenewedStore:
 def _range_of(store: RenewedStore, path: str, start: int, stop: int) -> bytes:
     get = range_reader(store.current())
     return store.get(path)[start:stop] if get is None else get(path, start, stop)
+
+
+def _page_of(store: RenewedStore, directory: str, start: str) -> list[FileStatus]:
+    lists = page_lister(store.current())
+    return [] if lists is None else lists(directory, start)
 
 
 class _Reader(io.RawIOBase):

@@ -9,7 +9,7 @@ from paimon_py.env import Clock, Ids, SystemClock, SystemIds
 from paimon_py.errors import StorageError
 from paimon_py.logs import RETRIES, fields
 from paimon_py.spec.redact import shown_text
-from paimon_py.storage.store import FileStatus, ReadRange, Store, range_reader
+from paimon_py.storage.store import FileStatus, ListFrom, ReadRange, Store, page_lister, range_reader
 
 T = TypeVar("T")
 
@@ -56,6 +56,11 @@ class RetryStore:
         """See `range_reader`."""
         get = range_reader(self._store)
         return None if get is None else lambda path, start, stop: self._retry(lambda: get(path, start, stop))
+
+    def page_lister(self) -> ListFrom | None:
+        """See `page_lister`."""
+        lists = page_lister(self._store)
+        return None if lists is None else lambda directory, start: self._retry(lambda: lists(directory, start))
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         return self._store.put_new(path, data, within=within)

@@ -19,7 +19,7 @@ check this: `within` has no effect there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, Protocol, runtime_checkable
 
@@ -29,6 +29,13 @@ from paimon_py.errors import StorageError
 
 ReadRange = Callable[[str, int, int], bytes]
 """Reads the bytes of the file at a path, from one position up to another."""
+
+
+ListFrom = Callable[[str, str], "list[FileStatus]"]
+"""Returns one page of the files at any depth below a directory, in the order of their paths, from a path on.
+
+The page is empty if there are no more files. Times are not given.
+"""
 
 
 class FileMissingError(StorageError):
@@ -212,6 +219,21 @@ class OpensBeside(Protocol):
         ...
 
 
+def files_below(directory: str, prefix: str, sizes: Iterable[tuple[str, int]], start: str) -> list[FileStatus]:
+    """The files of a page from the path `start` on, as `ListFrom` returns them.
+
+    Args:
+        prefix: the beginning of all keys, which the path of the directory replaces.
+        sizes: keys and sizes; keys that end with a slash are markers of directories.
+    """
+    home = directory.rstrip("/")
+    found = ((f"{home}/{key[len(prefix) :]}", size) for key, size in sizes if key[-1:] != "/")
+    return [
+        FileStatus(path=path, name=path.rpartition("/")[2], size_bytes=size, is_directory=False)
+        for path, size in found if path >= start
+    ]  # fmt: skip
+
+
 def range_reader(store: object) -> ReadRange | None:
     """The function with which a store reads a part of a file in one request; None if it only reads streams.
 
@@ -219,3 +241,12 @@ def range_reader(store: object) -> ReadRange | None:
     """
     given = getattr(store, "range_reader", None)
     return getattr(store, "get_range", None) if given is None else given()
+
+
+def page_lister(store: object) -> ListFrom | None:
+    """The function with which a store lists files from a path on, one request for a page; None if it cannot.
+
+    Stores that wrap others have a `page_lister` method.
+    """
+    given = getattr(store, "page_lister", None)
+    return getattr(store, "list_from", None) if given is None else given()

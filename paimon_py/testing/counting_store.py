@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import BinaryIO
 
-from paimon_py.storage.store import FileStatus, Store
+from paimon_py.storage.store import FileStatus, ListFrom, Store, page_lister
 
 
 class CountingStore:
@@ -29,6 +29,16 @@ class CountingStore:
     def get(self, path: str) -> bytes:
         self._count("get", path)
         return self.store.get(path)
+
+    def page_lister(self) -> ListFrom | None:
+        """See `page_lister`. Its calls are counted as `list_from`."""
+        lists = page_lister(self.store)
+
+        def counted(directory: str, start: str) -> list[FileStatus]:
+            self._count("list_from", start)
+            return [] if lists is None else lists(directory, start)
+
+        return None if lists is None else counted
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         self._count("put_new", path)

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Literal, TypeVar, cast
 import msgspec
 
 from paimon_py.errors import PaimonError, StorageError, StorageUnknownError
-from paimon_py.storage.store import FileStatus, Store
+from paimon_py.storage.store import FileStatus, ListFrom, Store, page_lister
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ die, die_after: the process ends before or after the effect (`SimulatedCrash`). 
 its bytes and fails; tried on streams only.
 """
 
-_READS = ("get", "list", "stat", "open_read")
+_READS = ("get", "list", "list_from", "stat", "open_read")
 """Verbs without an effect: before and after are the same."""
 
 
@@ -58,6 +58,13 @@ class FaultStore:
 
     def get(self, path: str) -> bytes:
         return self._call("get", path, lambda: self.store.get(path))
+
+    def page_lister(self) -> ListFrom | None:
+        """See `page_lister`."""
+        lists = page_lister(self.store)
+        if lists is None:
+            return None
+        return lambda directory, start: self._call("list_from", start, lambda: lists(directory, start))
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         return self._call("put_new", path, lambda: self.store.put_new(path, data, within=within))

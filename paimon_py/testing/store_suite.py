@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_py.errors import AlreadyExistsError, PaimonError, StorageUnknownError
-from paimon_py.storage.store import FileMissingError, FileTakenError, Store, join, new_file, range_reader
+from paimon_py.storage.store import FileMissingError, FileTakenError, Store, join, new_file, page_lister, range_reader
 
 MAKING = ("put_new", "put", "open_write")
 """The verbs that create a file."""
@@ -97,6 +97,25 @@ class StoreSuite:
         assert children[0].size_bytes == 5
         assert children[0].path == join(root, "a")
         assert [child.name for child in store.list(join(root, "d"))] == ["below", "under"]
+
+    def test_files_are_listed_from_a_path_on_where_the_store_can(self, store: Store, root: str) -> None:
+        lists = page_lister(store)
+        if lists is None:
+            return
+        names = ["a-1/x", "a/b/c", "a/x", "a/y=ü/z", "b", "b+/d e", "c"]
+        for name in names:
+            store.put_new(join(root, name), b"12345")
+        store.put_new(join(root + "-beside", "c"), b"1")
+        paths = [join(root, name) for name in names]
+        for at, start in enumerate(paths):
+            found = lists(root, start)
+            assert [one.path for one in found if one.path >= start] == paths[at : at + len(found)] != []
+            assert {(one.name, one.size_bytes, one.is_directory) for one in found} <= {
+                (path.rpartition("/")[2], 5, False) for path in paths
+            }
+        assert [one.path for one in lists(root, join(root, "b!")) if one.path > join(root, "b!")] == paths[5:]
+        assert lists(root, join(root, "d")) == []
+        assert lists(join(root, "nowhere"), join(root, "nowhere", "a")) == []
 
     def test_listing_sees_what_was_written_and_deleted_a_moment_ago(self, store: Store, root: str) -> None:
         store.put_new(join(root, "1"), b"")

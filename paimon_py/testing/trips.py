@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import BinaryIO, TypeVar
 
 from paimon_py.parallel import Budget, run_streams
-from paimon_py.storage.store import FileStatus, Store
+from paimon_py.storage.store import FileStatus, ListFrom, Store, page_lister
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -88,6 +88,16 @@ class TripStore:
     def get_range(self, path: str, start: int, stop: int) -> bytes:
         self.trips.go(f"GET {stop - start} of {path}")
         return self.store.get(path)[start:stop]
+
+    def page_lister(self) -> ListFrom | None:
+        """See `page_lister`."""
+        lists = page_lister(self.store)
+
+        def traveling(directory: str, start: str) -> list[FileStatus]:
+            self.trips.go(f"LIST {directory} from {start}")
+            return [] if lists is None else lists(directory, start)
+
+        return None if lists is None else traveling
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         self.trips.go(f"PUT {path}")

@@ -575,6 +575,31 @@ def test_executors_delete_update_and_merge_as_one_process_does(spark, db, kind):
 
 
 @pytest.mark.full
+@pytest.mark.parametrize(("kind", "on"), [
+    ("append", ["p", "k"]), ("append", ["v"]), ("marked", ["k"]), ("dynamic", ["p", "k"]), ("fixed", ["v"]), ("dynamic", ["v"]),
+])  # fmt: skip
+def test_merges_on_any_columns_run_in_several_tasks(spark, db, kind, on):
+    """Each task has the whole source; what no task knows is inserted by a second step, where the table allows it."""
+    here, there = filled(db, "here", kind), filled(db, "there", kind)
+    source = numbers(spark, 15, 60, "v").where("k % 2 = 0").selectExpr("p", "k", "v", "concat('m', k) AS w")
+    asked = {
+        "when_matched_delete": "source.k = 28", "when_matched_update": {"v": "source.w"},
+        "when_not_matched_by_source_delete": "target.k < 5",
+    }  # fmt: skip
+    if on == ["p", "k"] or kind in ("append", "marked"):
+        asked["when_not_matched_insert"] = {"p": "source.p", "k": "source.k", "v": "source.w"}
+    rows = paimon_py.convert_from_spark(source).read_all()
+    one = here.merge(rows, on, **asked)
+    two = paimon_py.merge_spark(there, source, on, tasks=3, **asked)
+    assert (two.updated, two.deleted, two.inserted) == (one.updated, one.deleted, one.inserted)
+    assert content(there) == content(here) and there.count() == here.count()
+    assert data_files(there) == named_files(there)
+    with pytest.raises(UsageError, match="2 rows of the source want to change"):
+        paimon_py.merge_spark(there, source.unionAll(source), ["k"], tasks=3, when_matched_update={"v": "source.w"})
+    assert data_files(there) == named_files(there)
+
+
+@pytest.mark.full
 def test_a_merge_reaches_buckets_that_no_row_of_the_source_belongs_to(spark, db):
     table = filled(db, "t", "fixed")
     nothing = numbers(spark, 0, 1).where("false")

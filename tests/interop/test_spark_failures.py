@@ -274,7 +274,9 @@ def update(spark, table):
 
 
 def merge(spark, table):
-    done = paimon_py.merge_spark(table, numbers(spark, 20, 60, "m"), ["p", "k"], when_matched_update=True, when_not_matched_insert=True)
+    done = paimon_py.merge_spark(
+        table, numbers(spark, 20, 60, "m"), ["p", "k"], when_matched_update=True, when_not_matched_insert=True, tasks=3
+    )
     assert (done.updated, done.inserted) == (20, 20)
 
 
@@ -324,8 +326,8 @@ def test_executors_are_killed_in_the_middle(spark, deaths, db, verb, kind):
 
 
 @pytest.mark.parametrize(
-    ("verb", "kind"), [(write, "fixed"), (write, "append"), (write, "dynamic"), (compact, "fixed"), (delete, "append"), (merge, "fixed")],
-    ids=["write-fixed", "write-append", "write-dynamic", "compact-fixed", "delete-append", "merge-fixed"],
+    ("verb", "kind"), [(write, "fixed"), (write, "append"), (write, "dynamic"), (compact, "fixed"), (delete, "append"), (merge, "fixed"), (merge, "append")],
+    ids=["write-fixed", "write-append", "write-dynamic", "compact-fixed", "delete-append", "merge-fixed", "merge-append"],
 )  # fmt: skip
 def test_two_attempts_of_a_task_run_at_once(spark, deaths, db, verb, kind):
     table = db.create_table("db.t", ROWS, **KINDS[kind])
@@ -341,7 +343,9 @@ def test_two_attempts_of_a_task_run_at_once(spark, deaths, db, verb, kind):
     assert content(table) == RESULTS[verb]
 
 
-@pytest.mark.parametrize(("verb", "kind"), [(write, "fixed"), (merge, "fixed")], ids=["write", "merge"])
+@pytest.mark.parametrize(
+    ("verb", "kind"), [(write, "fixed"), (merge, "fixed"), (merge, "append")], ids=["write", "merge", "merge-append"]
+)
 def test_a_job_that_fails_for_good_leaves_no_snapshot(spark, deaths, db, verb, kind):
     table = db.create_table("db.t", ROWS, **KINDS[kind])
     if verb is not write:

@@ -36,6 +36,13 @@ class Guarded:
     def range_reader(self):
         return None
 
+    def page_lister(self):
+        def call(directory, start):
+            self.check()
+            return self.store.list_from(directory, start)
+
+        return call
+
     def __getattr__(self, verb):
         def call(*args, **kwargs):
             self.check()

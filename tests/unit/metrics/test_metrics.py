@@ -21,7 +21,7 @@ from paimon_py.metrics.measures import measure_table
 from paimon_py.metrics.samples import prometheus_text
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.metered_store import MeteredStore
-from paimon_py.storage.store import FileMissingError
+from paimon_py.storage.store import FileMissingError, page_lister
 
 ROOT = Path(__file__).parents[3]
 
@@ -110,6 +110,7 @@ def test_a_metered_store_passes_everything_on():
     with metered.open_read("memory://m/a/z") as source:
         assert source.read() == b"z"
     assert [one.name for one in metered.list("memory://m/a")] == ["x", "y", "z"]
+    assert [one.name for one in page_lister(metered)("memory://m", "memory://m/a/y")] == ["y", "z"]
     assert metered.stat("memory://m/a/x").size_bytes == 3 and metered.get("memory://m/a/y") == b"12345"
     metered.delete("memory://m/a/x")
     metered.delete_tree("memory://m/a")
@@ -117,6 +118,7 @@ def test_a_metered_store_passes_everything_on():
     assert metered == MeteredStore(store, watched) and hash(metered) == hash(MeteredStore(store, watched))
     assert metrics.value("paimon_store_bytes_total", operation="put") == 5
     assert metrics.value("paimon_store_calls_total", operation="put_new") == 2
+    assert metrics.value("paimon_store_calls_total", operation="list") == 3
 
 
 def test_a_table_is_measured(catalog):

@@ -14,6 +14,7 @@ from paimon_py import Catalog, Schema, StorageError, Table, UsageError
 from paimon_py.env import Env, SystemClock
 from paimon_py.spec.credentials import Credentials
 from paimon_py.storage.refreshing_store import RenewedStore, open_renewed
+from paimon_py.storage.store import page_lister
 
 MINUTE = 60_000
 
@@ -101,6 +102,15 @@ def test_an_open_file_goes_on_with_new_credentials(giver, place):
         assert source.read(2) == b"01"
         giver.clock.now += 2 * MINUTE
         assert source.read(3) == b"234" and source.tell() == 5 and source.read() == b"56789"
+
+
+def test_pages_of_a_listing_are_asked_for_with_new_credentials(giver, place):
+    store, root = open_renewed(*place, Env(giver.clock, credentials=giver))
+    for number in range(3):
+        store.put(f"{root}/d/{number}", b"1")
+    lists = page_lister(store)
+    giver.clock.now += 2 * MINUTE
+    assert [one.name for one in lists(root, f"{root}/d/1")] == ["1", "2"]
 
 
 def test_credentials_that_cannot_be_renewed_yet_are_used_to_their_end(giver, place):

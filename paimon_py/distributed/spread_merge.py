@@ -1,0 +1,278 @@
+"""Merges in which each process has some files of the table and all rows of the source.
+
+They are for merges whose source rows may match rows of any file: on columns other than the primary key, and in tables
+without fixed buckets. A row of the table is in one process, which knows all source rows: it decides alone whether the
+row is changed, and notices if two source rows want to change it. Only inserts need more than one process, since a
+source row is new if no process has a row with its key. So they come second:
+
+    step 1, `ChangePart`   process n changes rows of its files; sends on the source rows of share n, and all keys of the
+                           source that its files have, each to the share of the key
+    step 2, `InsertPart`   process n has the source rows of share n, and the keys of that share that some process has:
+                           inserts the others
+
+All results are committed together. If a process fails, the process that commits deletes the files of the others.
+
+Source: Java `MergeIntoPaimonTable`, whose join Spark runs.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.binary_row.hash import hash_rows
+from paimon_py.codec.columns import Ints, from_numpy
+from paimon_py.codec.row_size import row_bytes
+from paimon_py.distributed.merge import MergePart
+from paimon_py.distributed.routing import BucketRouting
+from paimon_py.errors import PaimonError, ResourceError, StorageError
+from paimon_py.executors.error_data import error_bytes, error_from
+from paimon_py.rows import verbs
+from paimon_py.rows.clauses import MergeClauses
+from paimon_py.rows.decide import Decision
+from paimon_py.rows.evaluation import Evaluated
+from paimon_py.rows.merging import MergeBlock
+from paimon_py.rows.row_tasks import RowTaskResult
+from paimon_py.scan.split import Split
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.schema import TableSchema
+from paimon_py.write.dynamic import Share
+
+ROWS, KEYS, DONE, FAILED = b"rows", b"keys", b"done", b"fail"
+"""What a process sends in step 1: source rows and keys as Arrow streams, its result, or its error."""
+
+_SENT_BYTES = 1 << 20
+"""The approximate size of the rows that are sent together."""
+
+_WORK = msgspec.msgpack.Decoder(tuple[int, list[bytes]])
+
+
+class Sent(NamedTuple):
+    """Bytes for a process of step 2, and what they are."""
+
+    process: int
+    kind: bytes
+    data: bytes
+
+
+class Shares:
+    """Assigns keys to the processes of step 2. Can be pickled.
+
+    Rows with equal keys have the same process. In tables with dynamic buckets it is the process whose share of the
+    buckets they belong to.
+    """
+
+    def __init__(self, schema: TableSchema, processes: int) -> None:
+        self.processes = processes
+        self._schema = schema
+        self._routing = BucketRouting(schema, processes) if bucket_mode(schema) is BucketMode.DYNAMIC else None
+
+    def __call__(self, keys: pa.RecordBatch) -> Ints:
+        if self._routing is not None:
+            return self._routing.of_rows(keys).astype(np.int64)
+        types = [self._schema.field(name).type for name in keys.schema.names]
+        hashes: Ints = hash_rows(keys.columns, types).astype(np.int64)
+        return hashes % self.processes
+
+    def of_writer(self, number: int) -> Share | None:
+        """The share of a process as its writer takes it; None if any process may write any row."""
+        return None if self._routing is None else Share.of(self._schema, number, self.processes)
+
+
+class ChangePart:
+    """Runs step 1 in another process. Can be pickled.
+
+    Args:
+        part: the merge.
+        processes: the number of processes in each step.
+    """
+
+    def __init__(self, part: MergePart, processes: int) -> None:
+        self.part = part
+        self.shares = Shares(part.table.schema, processes)
+
+    def work(self, number: int, splits: Sequence[Split]) -> bytes:
+        """The work of a process, as bytes to be sent to it."""
+        return msgspec.msgpack.encode((number, list(map(bytes, splits))))
+
+    def __call__(self, found: Iterator[pa.RecordBatch], work: list[tuple[int, bytes]]) -> Iterator[Sent]:
+        """Change the rows of the table that source rows match, or that none matches.
+
+        Args:
+            found: all rows of the source, in any order.
+            work: what `work` returned, with any number; complete once all rows have been taken.
+        Raises: StorageError, ResourceError, which another attempt may avoid; other errors are sent.
+        """
+        reader = pa.RecordBatchReader.from_batches(self.part.target, found)
+        table = self.part.table._open_table
+        own = 0
+        try:
+            with verbs.merge_work(table, reader, self.part.on, self.part.clauses) as merging:  # has taken all rows
+                own, splits = _WORK.decode(work[0][1])
+                noted = _Noted(self.shares, own)
+                changing = merging._replace(
+                    operations=lambda: (_Change(_block(each), noted.take) for each in merging.operations())
+                )
+                done = verbs.evaluator(table, changing)(self.part.snapshot, list(map(Split.from_bytes, splits)))
+        except (StorageError, ResourceError):
+            raise
+        except PaimonError as error:
+            yield Sent(own, FAILED, error_bytes(error))
+            return
+        yield Sent(own, DONE, _result_bytes(done))
+        yield from noted.sent
+
+
+class InsertPart:
+    """Runs step 2 in another process. Can be pickled.
+
+    Args:
+        part: the merge.
+        processes: the number of processes in each step.
+    """
+
+    def __init__(self, part: MergePart, processes: int) -> None:
+        self.part = part
+        self.shares = Shares(part.table.schema, processes)
+
+    def __call__(self, sent: Iterator[tuple[int, bytes, bytes]]) -> Iterator[bytes]:
+        """Insert the source rows of a share that no process has; returns the results of step 1, and its own.
+
+        Args:
+            sent: everything that was sent to this process: its number, the kind, and the bytes.
+        Raises: the first error of step 1 that was sent here, after the results.
+        """
+        received = _Received()
+        error: PaimonError | None = None
+        try:
+            own = self._insert(received, sent)
+        except (StorageError, ResourceError):
+            raise
+        except PaimonError as failed:
+            own, error = None, failed
+        yield from received.done
+        if error is not None:
+            raise error
+        if own is not None:
+            yield _result_bytes(own)
+
+    def _insert(self, received: _Received, sent: Iterator[tuple[int, bytes, bytes]]) -> Evaluated | None:
+        rows = received.rows(sent)
+        first = next(rows, None)
+        if first is not None:
+            reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
+            clauses = MergeClauses(insert=self.part.clauses.insert)
+            table = self.part.table._open_table
+            with verbs.merge_work(table, reader, self.part.on, clauses) as merging:  # has taken everything sent
+                received.require_success()
+                inserting = merging._replace(
+                    operations=lambda: (_inserting(_block(each), received.keys) for each in merging.operations())
+                )
+                share = self.shares.of_writer(received.number)
+                return verbs.evaluator(table, inserting, share=share)(self.part.snapshot, ())
+        received.require_success()
+        return None
+
+
+class _Received:
+    """What a process of step 2 received, besides source rows."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.keys: list[pa.RecordBatch] = []
+        self.done: list[bytes] = []
+        self._errors: list[bytes] = []
+
+    def rows(self, sent: Iterable[tuple[int, bytes, bytes]]) -> Iterator[pa.RecordBatch]:
+        """The source rows; takes everything else."""
+        lists = {DONE: self.done, FAILED: self._errors}
+        for number, kind, data in sent:
+            self.number = number
+            if kind == ROWS:
+                yield from pa.ipc.open_stream(data)
+            elif kind == KEYS:
+                self.keys += pa.ipc.open_stream(data)
+            else:
+                lists[kind].append(data)
+
+    def require_success(self) -> None:
+        """Check that no process failed. Raises: the first error that was sent."""
+        if self._errors:
+            raise error_from(self._errors[0])
+
+
+class _Noted:
+    """What the passes of step 1 leave for step 2."""
+
+    def __init__(self, shares: Shares, own: int) -> None:
+        self.sent: list[Sent] = []
+        self._shares = shares
+        self._own = own
+
+    def take(self, block: MergeBlock) -> None:
+        """Take the source rows of the own share, and the keys that rows of the table have."""
+        mine = self._shares(block.keys) == self._own
+        self._send(self._own, ROWS, block.rows.filter(from_numpy(mine, pa.bool_())))
+        seen = block.seen_keys
+        homes = self._shares(seen)
+        for number in np.unique(homes).tolist():
+            self._send(number, KEYS, seen.filter(from_numpy(homes == number, pa.bool_())))
+
+    def _send(self, process: int, kind: bytes, rows: pa.RecordBatch) -> None:
+        step = max(1, _SENT_BYTES * rows.num_rows // max(1, row_bytes(rows)))
+        for start in range(0, rows.num_rows, step):
+            sink = io.BytesIO()
+            with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+                writer.write_batch(rows.slice(start, step))
+            self.sent.append(Sent(process, kind, sink.getvalue()))
+
+
+class _Change:
+    """A pass of step 1: an `Operation` that changes the rows of some files, and leaves inserts to step 2."""
+
+    adds_rows = False
+    inserts_last = False
+
+    def __init__(self, block: MergeBlock, note: Callable[[MergeBlock], None]) -> None:
+        self.names = block.names
+        self.is_doubtful = block.is_doubtful
+        self.seen = block.seen
+        self._block = block
+        self._note = note
+
+    def decide(self, batch: pa.RecordBatch) -> Decision:
+        return self._block.decide(batch)
+
+    def update(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
+        return self._block.update(batch, decision)
+
+    def check(self) -> None:
+        """Never raises: which rows are new is known in step 2."""
+
+    def inserts(self) -> Iterator[pa.RecordBatch]:
+        """No rows; the pass is complete."""
+        self._note(self._block)
+        return iter(())
+
+
+def _inserting(block: MergeBlock, keys: Sequence[pa.RecordBatch]) -> MergeBlock:
+    """A pass of step 2: a block that has seen all keys of the table."""
+    for batch in keys:
+        block.decide(batch)
+    return block
+
+
+def _block(operation: object) -> MergeBlock:
+    assert isinstance(operation, MergeBlock)
+    return operation
+
+
+def _result_bytes(done: Evaluated) -> bytes:
+    return bytes(RowTaskResult(changes=done.changes, counts=done.counts))
+

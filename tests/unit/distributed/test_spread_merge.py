@@ -1,0 +1,343 @@
+"""Merges with the whole source in every process: rows, counts and errors of one process, or nothing left behind."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from paimon_py import Catalog, CommitConflictError, Schema, StorageError, UsageError
+from paimon_py.distributed import (
+    ChangePart,
+    CommitLabel,
+    DistributedMerge,
+    InsertPart,
+    MergeClauses,
+    run_once,
+)
+from paimon_py.distributed.merge import pack_groups
+from paimon_py.errors import PaimonError
+
+COLUMNS = Schema([("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL"), ("v", "STRING"), ("d", "DOUBLE")])
+SPILLS = {"write-buffer-size": "2 kb", "page-size": "1 kb"}
+KINDS = {
+    "append": {"partition_by": ["p"]},
+    "marked": {"partition_by": ["p"], "options": {"deletion-vectors.enabled": "true"}},
+    "tracked": {"options": {"row-tracking.enabled": "true"}},
+    "spilling": {"partition_by": ["p"], "options": SPILLS},
+    "dynamic": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "-1", "dynamic-bucket.target-row-num": "20"}},
+    "fixed": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "3"}},
+    "in buckets": {"options": {"bucket": "3", "bucket-key": "k"}},
+}
+NAN = float("nan")
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    made = Catalog.open(str(tmp_path / "lake"), {"fs.local.fsync": "false"})
+    made.create_database("db")
+    return made
+
+
+def rows(*keys, text="v"):
+    """Rows whose other columns say less and less of the key."""
+    doubles = [None if k is None else (NAN if k % 11 == 0 else k / 4) for k in keys]
+    return pa.table({
+        "p": pa.array([None if k is None else k % 3 for k in keys], pa.int32()), "k": pa.array(keys, pa.int64()),
+        "v": pa.array([None if k is None or k % 7 == 0 else f"{text}{k}" for k in keys], pa.string()),
+        "d": pa.array(doubles, pa.float64()),
+    })  # fmt: skip
+
+
+def content(table):
+    return sorted(map(repr, table.scan().to_arrow().to_pylist()))
+
+
+def files(table):
+    found = (path for path in Path(table.location).rglob("*") if path.is_file())
+    return {path for path in found if "bucket-" in str(path) or path.parent.name == "index"}
+
+
+def named(table):
+    """The data files that some snapshot has."""
+    scans = [table.scan(snapshot_id=snapshot.id) for snapshot in table.snapshots()]
+    return {file.name for scan in scans for split in scan.splits() for file in split.files}
+
+
+def elsewhere(part):
+    """The part as another process has it."""
+    return pickle.loads(pickle.dumps(part))
+
+
+def collected(merging, processes):
+    """The results of all processes; if one fails, the files of the others are deleted."""
+    results, errors = [], []
+    for process in processes:
+        try:
+            for result in process:
+                results.append(result)  # noqa: PERF402 - those before an error count
+        except PaimonError as error:
+            errors.append(error)
+    if errors:
+        merging.discard(results)
+        raise errors[0]
+    return results
+
+
+def spread(table, data, on, clauses, *, tasks=4, label=None, seed=0, between=None, attempts=1):
+    """A merge as an engine runs it: each process gets its input in an order of its own. The last attempt counts."""
+    merging = DistributedMerge("merge", table, data.schema, on, clauses)
+    assert merging.spreads
+    chosen = random.Random(seed)
+
+    def shuffled(items):
+        return chosen.sample(items, len(items))
+
+    def gather(part, splits):
+        shares = merging.divide(splits, tasks, 100)
+        if not merging.inserts:
+            return collected(merging, (
+                elsewhere(part)(iter(shuffled(data.to_batches(max_chunksize=5))), list(enumerate(map(bytes, share))))
+                for share in shares
+            ))  # fmt: skip
+        assert sorted(split.files[0].name for share in shares for split in share) == sorted(split.files[0].name for split in splits)
+        changing, inserting = ChangePart(part, len(shares)), InsertPart(part, len(shares))
+        sent = []
+        for number, share in enumerate(shares):
+            for _ in range(attempts):
+                batches = iter(shuffled(data.to_batches(max_chunksize=5)))
+                own = list(elsewhere(changing)(batches, [(0, changing.work(number, share))]))
+            sent += own
+            if between is not None:
+                between(number)
+        given = [[(number, one.kind, one.data) for one in sent if one.process == number] for number in range(len(shares))]
+        for one in given * (attempts - 1):
+            list(elsewhere(inserting)(iter(shuffled(one))))
+        return collected(merging, (elsewhere(inserting)(iter(shuffled(one))) for one in given))
+
+    label = label or CommitLabel()
+    return run_once(table, label, lambda: merging.run(label, gather))
+
+
+def here_and_there(catalog, kind, seed):
+    """Two tables with the same rows in several files, some of them deleted."""
+    tables = [catalog.create_table(f"db.{name}", COLUMNS, **KINDS[kind]) for name in ("here", "there")]
+    for table in tables:
+        chosen = random.Random(seed)
+        for number in range(4):
+            keys = chosen.sample(range(60), 12)
+            table.write_arrow(rows(*keys, text=chosen.choice("vw")))
+            if number == 2:
+                table.delete("k < 6")
+    return tables
+
+
+ON = [["k"], ["p", "k"], ["v"], ["d"], ["p", "v"], {"v": "v", "d": "d"}]
+UPDATES = [None, {"v": "source.v"}, ("target.k > 20", {"v": "new"}), [("source.k > 30", {"v": "source.v"}), {"d": 1.5}]]
+DELETES = [None, "source.k < 15", True]
+INSERTS = [None, True, ("source.k % 2 = 0", True), ("source.v IS NULL", True)]
+APART = [None, "target.k > 50"]
+PREDICATES = {"source.k % 2 = 0": "source.k > 33"}
+
+
+def clauses_at(chosen, *, inserts):
+    while True:
+        update, delete = chosen.choice(UPDATES), chosen.choice(DELETES)
+        insert, apart = chosen.choice(INSERTS), chosen.choice(APART)
+        insert = insert if inserts else None
+        if delete is True:
+            update = None
+        if isinstance(insert, tuple):
+            insert = (PREDICATES.get(insert[0], insert[0]), insert[1])
+        if update or delete or insert or apart:
+            return MergeClauses(matched_update=update, matched_delete=delete, insert=insert, by_source_delete=apart)
+
+
+def asked(clauses):
+    return {
+        "when_matched_update": clauses.matched_update, "when_matched_delete": clauses.matched_delete,
+        "when_not_matched_insert": clauses.insert, "when_not_matched_by_source_delete": clauses.by_source_delete,
+    }  # fmt: skip
+
+
+def outcome(action):
+    try:
+        done = action()
+    except PaimonError as error:
+        return type(error), str(error).split(" with ")[0].lstrip("0123456789")
+    return done.updated, done.deleted, done.inserted
+
+
+@pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.full) for seed in (0, 1, *range(3, 10)))])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_are_merged_as_one_process_merges_them(catalog, kind, seed):
+    chosen = random.Random(f"{kind} {seed}")
+    here, there = here_and_there(catalog, kind, seed)
+    by_key = kind == "dynamic" and seed % 2 == 0
+    on = ["p", "k"] if by_key else chosen.choice([one for one in ON if one != ["p", "k"]] if kind == "fixed" else ON)
+    clauses = clauses_at(chosen, inserts=by_key or kind in ("append", "marked", "tracked", "spilling"))
+    keys = chosen.sample(range(90), 40)
+    if seed % 3 == 0:
+        keys += keys[:3]
+    data = rows(*keys, *([] if here.schema.primary_keys or seed % 4 else [77, 77]), text="v")
+    before = files(there)
+    expected = outcome(lambda: here.merge(data, on, **asked(clauses)))
+    found = outcome(lambda: spread(there, data, on, clauses, tasks=chosen.choice((1, 3, 8)), seed=seed))
+    assert found == expected
+    assert content(there) == content(here)
+    if isinstance(expected[0], type):
+        assert files(there) == before
+    assert [finding for finding in there.doctor() if finding.severity == "problem"] == []
+
+
+def test_keys_that_differ_in_their_bits_alone_are_one_key(catalog):
+    table = catalog.create_table("db.t", COLUMNS)
+    other_nan = -NAN
+    for number in range(4):
+        part = rows(number + 1)
+        table.write_arrow(part.set_column(3, "d", pa.array([float(number) if number < 3 else NAN])))
+    doubles = [NAN, other_nan, 0.0, -0.0, 9.0, None]
+    data = pa.table({"p": pa.array([1] * 6, pa.int32()), "k": range(100, 106), "v": ["s"] * 6, "d": pa.array(doubles)})
+    clauses = MergeClauses(matched_delete=True, insert=True)
+    spread(table, data, ["d"], clauses, tasks=4)
+    here = catalog.create_table("db.here", COLUMNS)
+    for number in range(4):
+        part = rows(number + 1)
+        here.write_arrow(part.set_column(3, "d", pa.array([float(number) if number < 3 else NAN])))
+    here.merge(data, ["d"], **asked(clauses))
+    assert content(table) == content(here)
+    assert {102, 100} & set(table.scan(columns=["k"]).to_arrow()["k"].to_pylist()) == set()
+
+
+@pytest.mark.parametrize("kind", ["append", *(pytest.param(kind, marks=pytest.mark.full) for kind in ("marked", "dynamic"))])
+def test_attempts_that_an_engine_repeats_count_once(catalog, kind):
+    here, there = here_and_there(catalog, kind, 5)
+    data, clauses = rows(*range(10, 80), text="m"), MergeClauses(matched_update={"v": "source.v"}, insert=True)
+    here.merge(data, ["p", "k"], **asked(clauses))
+    spread(there, data, ["p", "k"], clauses, attempts=2)
+    assert content(there) == content(here)
+    assert {path.name for path in files(there) if path.name.startswith("data-")} > named(there)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ["append", "dynamic"])
+def test_a_store_that_fails_at_any_write_changes_nothing(catalog, kind, monkeypatch):
+    _, table = here_and_there(catalog, kind, 6)
+    data, clauses = rows(*range(10, 80), text="m"), MergeClauses(matched_update={"v": "source.v"}, insert=True)
+    rest, calls, opened = content(table), [], type(table._root.store).open_write
+
+    def failing(self, path, *, within=None):
+        calls.append(path)
+        if len(calls) == at:
+            raise StorageError("full", path=path, operation="open_write")
+        return opened(self, path, within=within)
+
+    monkeypatch.setattr(type(table._root.store), "open_write", failing)
+    for at in range(1, 100, 3):
+        calls.clear()
+        try:
+            spread(catalog.table("db.there"), data, ["p", "k"], clauses)
+        except StorageError:
+            assert content(catalog.table("db.there")) == rest
+        else:
+            break
+    assert at > 5
+    assert content(catalog.table("db.there")) != rest
+
+
+def test_a_step_is_committed_once(catalog):
+    _, table = here_and_there(catalog, "append", 1)
+    clauses, label = MergeClauses(matched_update={"v": "source.v"}, insert=True), CommitLabel("m", 1)
+    data = rows(*range(20, 80), text="m")
+    done = spread(table, data, ["k"], clauses, label=label)
+    assert done.inserted > 10 and done.updated > 10
+    after = content(table)
+    assert spread(table, data, ["k"], clauses, label=label).already_committed
+    assert content(table) == after
+
+
+def test_a_merge_that_is_overtaken_is_done_again_and_leaves_no_file(catalog):
+    here, there = here_and_there(catalog, "append", 2)
+    data, clauses = rows(*range(0, 40), text="m"), MergeClauses(matched_update={"v": "source.v"}, insert=True)
+    late = [rows(4, 200, text="late")]
+
+    def meanwhile(number):
+        if number == 1 and late:
+            catalog.table("db.there").write_arrow(late.pop())
+
+    done = spread(there, data, ["k"], clauses, between=meanwhile)
+    here.write_arrow(rows(4, 200, text="late"))
+    here.merge(data, ["k"], **asked(clauses))
+    assert done.rounds == 2 and content(there) == content(here)
+    assert {path.name for path in files(there)} == named(there)
+
+
+def test_an_error_of_one_process_reaches_the_caller_and_all_files_go(catalog):
+    _, table = here_and_there(catalog, "append", 3)
+    before, rest = files(table), content(table)
+    clauses = MergeClauses(matched_update={"v": "source.v"}, insert=True)
+    twice = rows(*range(0, 70), *range(0, 70), text="m")
+    with pytest.raises(UsageError, match="2 rows of the source want to change the row with k="):
+        spread(table, twice, ["k"], clauses)
+    assert files(table) == before and content(table) == rest
+
+
+def test_a_store_that_fails_is_left_to_the_engine(catalog, monkeypatch):
+    _, table = here_and_there(catalog, "append", 3)
+    before = files(table)
+    clauses = MergeClauses(matched_update={"v": "source.v"}, insert=True)
+    merging = DistributedMerge("merge", table, rows().schema, ["k"], clauses)
+
+    def gather(part, splits):
+        changing = ChangePart(part, 1)
+        monkeypatch.setattr(type(table._root.store), "open_write", failing)
+        with pytest.raises(StorageError, match="full"):
+            list(changing(iter(rows(*range(60), text="m").to_batches()), [(0, changing.work(0, splits))]))
+        raise CommitConflictError("enough")
+
+    def failing(self, path, *, within=None):
+        raise StorageError("full", path=path, operation="open_write")
+
+    with pytest.raises(CommitConflictError, match="enough"):
+        merging.run(CommitLabel(), gather)
+    assert files(table) == before
+
+
+def test_where_a_writer_must_know_its_rows_one_process_merges(catalog):
+    def spreads(kind, on, **clauses):
+        table = catalog.create_table("db.t", COLUMNS, exist_ok=False, **KINDS[kind])
+        try:
+            return DistributedMerge("merge", table, rows().schema, on, MergeClauses(**clauses)).spreads
+        finally:
+            catalog.drop_table("db.t")
+
+    assert not spreads("fixed", ["p", "k"], matched_update=True)  # sent to its buckets
+    assert spreads("fixed", ["v"], matched_delete=True) and not spreads("fixed", ["v"], insert=True)
+    assert spreads("dynamic", ["p", "k"], insert=True) and not spreads("dynamic", ["v"], insert=True)
+    assert spreads("append", ["v"], insert=True) and not spreads("in buckets", ["v"], insert=True)
+
+
+def test_groups_are_packed_by_size():
+    class Sized:
+        def __init__(self, size_bytes):
+            self.size_bytes = size_bytes
+
+    groups = [[Sized(size)] for size in (5, 1, 9, 3, 3, 7)]
+    packed = pack_groups(groups, 3)
+    assert sorted(sum(one.size_bytes for one in share) for share in packed) == [9, 9, 10]
+    assert pack_groups([], 5) == [[]] and len(pack_groups(groups, 50)) == 6
+
+
+@pytest.mark.parametrize("kind", ["append", "dynamic"])
+def test_columns_of_the_source_may_have_other_names(catalog, kind):
+    here, there = here_and_there(catalog, kind, 4)
+    data = rows(*range(10, 80), text="m").rename_columns(["q", "id", "w", "x"])
+    values = {"p": "source.q", "k": "source.id", "v": "source.w", "d": 1.5}
+    clauses = MergeClauses(matched_update={"v": "source.w"}, insert=values)
+    on = {"p": "q", "k": "id"}
+    expected = outcome(lambda: here.merge(data, on, **asked(clauses)))
+    assert outcome(lambda: spread(there, data, on, clauses)) == expected
+    assert content(there) == content(here)
