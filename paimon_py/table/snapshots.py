@@ -142,7 +142,7 @@ class Snapshot:
 
     @property
     def total_record_count(self) -> int | None:
-        """Rows in all files, deleted ones and old versions too; with data evolution a row counts in each of its files."""
+        """Rows in all files, deleted ones and old versions too; with data evolution, once for each file of a row."""
         return self.value.total_record_count
 
     @property
