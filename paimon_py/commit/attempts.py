@@ -218,6 +218,7 @@ class Attempts:
                 rows=snapshot.delta_record_count, attempt=attempt, seconds=seconds,
             ),
         )  # fmt: skip
+        self._root.upkeep.committed = snapshot
         if self._root.env.observers:
             self._root.upkeep.events.append(commit_event(self._root.event_place(), done, attempt, seconds))
 

@@ -121,7 +121,7 @@ def rows_of_files(entries: EntryColumns) -> Ints:
 
     Of files with the same row ids, the first one counts. Files with separate columns do not count.
     """
-    counts = entries.row_count.copy()
+    counts: Ints = entries.row_count.copy()
     tracked = np.flatnonzero(entries.first_row_id != ABSENT)
     if not len(tracked):
         return counts
