@@ -72,7 +72,7 @@ class EarlyVersions:
         self._upkeep = table.root.upkeep
 
     @property
-    def known(self) -> KnownVersion | None:
+    def base(self) -> KnownVersion | None:
         """The version that was published last."""
         base = self._upkeep.published
         return base.known if isinstance(base, OwnVersion) else None

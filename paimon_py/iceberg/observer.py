@@ -31,7 +31,7 @@ class IcebergObserver:
             made: list[EarlyVersion | None] = []
             meanwhile = None if make is None else partial(_keep, made, make)
             try:
-                directory, known = self._publisher.directory, self._publisher.early.known
+                directory, known = self._publisher.directory, self._publisher.early.base
                 found = FoundVersions(directory, self._root.snapshots, number, meanwhile, known)
                 snapshot = found.snapshots[number]
                 mark = number.mark if isinstance(number, SnapshotId) else None
