@@ -15,8 +15,9 @@ from paimon_py.cli.values import state, takes_table
 
 _HISTORY = pa.schema([
     ("snapshot", pa.int64()), ("time", pa.timestamp("us", "UTC")), ("operation", pa.string()),
-    ("added_rows", pa.int64()), ("deleted_rows", pa.int64()), ("total_rows", pa.int64()), ("added_files", pa.int64()),
-    ("deleted_files", pa.int64()), ("user", pa.string()), ("identifier", pa.int64()),
+    ("added_rows", pa.int64()), ("deleted_rows", pa.int64()), ("total_rows", pa.int64()),
+    ("rewritten_rows", pa.int64()), ("added_files", pa.int64()), ("deleted_files", pa.int64()), ("user", pa.string()),
+    ("identifier", pa.int64()),
 ])  # fmt: skip
 _CONSUMERS = pa.schema([("name", pa.string()), ("next_snapshot_id", pa.int64()), ("behind", pa.int64())])
 
@@ -30,9 +31,9 @@ def history(table: Table, limit: int, form: str) -> None:
     rows = [
         {
             "snapshot": one.snapshot_id, "time": one.time_millis * 1000, "operation": one.operation,
-            "added_rows": one.added_rows, "deleted_rows": one.deleted_rows, "total_rows": one.total_rows,
-            "added_files": one.added_files, "deleted_files": one.deleted_files, "user": one.user,
-            "identifier": one.identifier,
+            "added_rows": one.added_rows, "deleted_rows": one.deleted_rows,
+            "total_rows": one.total_rows, "rewritten_rows": one.rewritten_rows, "added_files": one.added_files,
+            "deleted_files": one.deleted_files, "user": one.user, "identifier": one.identifier,
         }
         for one in table.history(limit)
     ]  # fmt: skip

@@ -9,22 +9,26 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from typing import Any
 
 import click
+import msgspec
 import pyarrow as pa
 import pyarrow.types as pat
 from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from paimon_py import Variant
+from paimon_py import BlobRef, CorruptionError, Variant
+from paimon_py.codec.blob_refs import BlobViewRef
 from paimon_py.codec.variant.form import is_variant
+from paimon_py.spec.redact import shown_url
 
 FORMATS = ("table", "json", "csv")
 _BYTES_MAX, _BYTES_SHOWN = 64, 16
+_REFERENCES = {b"references": b""}
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _WIDE = 100_000
 """The width of the screen if there is none: output to files and pipes is not truncated."""
@@ -131,7 +135,33 @@ def _cut(value: object) -> str:
     """A cell of a table; of many bytes the first ones and the number."""
     if isinstance(value, bytes) and len(value) > _BYTES_MAX:
         return f"{value[:_BYTES_SHOWN].hex()}… ({len(value):,} bytes)"
+    if isinstance(value, BlobRef):
+        size = "all" if value.length is None else f"{value.length:,}"
+        return f"{size} bytes of {shown_url(value.uri).rpartition('/')[2]}"
     return _cell(value)
+
+
+def with_references(
+    schema: pa.Schema, names: Collection[str], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The batches; columns of these names contain references to BLOBs, which are shown as such."""
+    fields = [field.with_metadata(_REFERENCES) if field.name in names else field for field in schema]
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))
+
+
+def _reference(value: object) -> object:
+    """A serialized reference as a value; references in lists and maps likewise."""
+    if isinstance(value, list):
+        return [_reference(item) for item in value]
+    if isinstance(value, tuple):
+        return value[0], _reference(value[1])
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return BlobRef.from_bytes(value)
+    except CorruptionError:
+        return BlobViewRef.from_bytes(value)
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Sequence[Any]]:
@@ -144,6 +174,8 @@ def _values(field: pa.Field, column: pa.Array) -> list[Any]:
     """The values of a column; variants are JSON, and times with nanoseconds strings, since Python lacks them."""
     if is_variant(field):
         return [None if each is None else Variant(**each).to_json() for each in column.to_pylist()]
+    if (field.metadata or {}).keys() >= _REFERENCES.keys():
+        return [_reference(value) for value in column.to_pylist()]
     exact = pat.is_timestamp(column.type) and column.type.unit == "ns"
     values: list[Any] = (column.cast(pa.string()) if exact else column).to_pylist()
     return values
@@ -190,6 +222,12 @@ def _moment(value: Any) -> str:
 @plain.register
 def _bytes(value: bytes) -> str:
     return value.hex()
+
+
+@plain.register(BlobRef)
+@plain.register(BlobViewRef)
+def _place(value: Any) -> Any:
+    return msgspec.structs.asdict(value)
 
 
 @plain.register

@@ -7,8 +7,9 @@ from datetime import datetime
 
 import click
 
-from paimon_py.cli.output import CsvRows, show_lines, show_rows, takes_format
+from paimon_py.cli.output import CsvRows, show_lines, show_rows, takes_format, with_references
 from paimon_py.cli.values import AnyTable, moment, names, require_changes, state, takes_readable
+from paimon_py.spec.blobs import holds_blobs
 
 _COLUMNS = click.option("--columns", "-c", type=names, metavar="A,B,…", help="Only these columns, in this order.")
 _WHERE = click.option("--where", help="Only matching rows, such as \"a > 3 AND b LIKE 'x%'\".")
@@ -20,19 +21,24 @@ _LIMIT = click.option("--limit", "-n", type=click.IntRange(0), default=20, show_
 @_LIMIT
 @_COLUMNS
 @_WHERE
-@click.option("--snapshot", type=click.IntRange(1), help="Read the snapshot with this id.")
+@click.option("--snapshot", "snapshot_id", type=click.IntRange(1), help="Read the snapshot with this id.")
 @click.option("--tag", help="Read the snapshot of a tag.")
 @click.option("--timestamp", type=moment, metavar="TIME", help="Read the last snapshot at this time.")
+@click.option(
+    "--blobs", type=click.Choice(["refs", "bytes"]), default="refs", show_default=True,
+    help="Show where BLOBs are stored and how large they are, or read them.",
+)  # fmt: skip
 @takes_format
 def head(
-    table: AnyTable, limit: int, columns: list[str] | None, where: str | None, snapshot: int | None,
-    tag: str | None, timestamp: datetime | None, form: str,
+    table: AnyTable, limit: int, columns: list[str] | None, where: str | None, blobs: str, form: str,
+    **then: int | str | datetime | None,
 ) -> None:  # fmt: skip
     """Show the first rows of a table, or of an earlier state of it."""
-    then = {"snapshot_id": snapshot, "tag": tag, "timestamp": timestamp}
     given = {name: value for name, value in then.items() if value is not None}
     scan = table.scan(limit=limit, columns=columns, where=where, **given)  # type: ignore[arg-type]
-    show_rows(scan.schema, scan.to_reader(), form)
+    names = {field.name for field in table.schema.fields if holds_blobs(field.type)} if blobs == "refs" else ()
+    rows = scan._with_blobs(blobs)
+    show_rows(rows.schema, with_references(rows.schema, names, rows.to_reader()), form)
 
 
 @click.command()

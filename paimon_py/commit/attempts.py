@@ -12,7 +12,7 @@ import msgspec
 
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.drafts import Drafts
-from paimon_py.commit.entry_lists import row_count
+from paimon_py.commit.entry_lists import row_count, whole_row_count
 from paimon_py.commit.key_indexes import without_dead_indexes
 from paimon_py.commit.next_snapshot import Author, next_snapshot
 from paimon_py.commit.postponed_times import in_waiting_order
@@ -218,6 +218,7 @@ class Attempts:
                 rows=snapshot.delta_record_count, attempt=attempt, seconds=seconds,
             ),
         )  # fmt: skip
+        self._root.upkeep.committed = snapshot
         if self._root.env.observers:
             self._root.upkeep.events.append(commit_event(self._root.event_place(), done, attempt, seconds))
 
@@ -272,8 +273,8 @@ def commit_event(place: EventPlace, done: Published, attempts: int, seconds: flo
         operation=snapshot.operation, user=snapshot.commit_user, identifier=snapshot.commit_identifier,
         watermark=None if snapshot.watermark in (None, MIN_LONG) else snapshot.watermark,
         added_files=len(adds), deleted_files=len(deletes),
-        added_rows=row_count(adds),
-        deleted_rows=row_count(deletes),
+        added_rows=whole_row_count(adds),
+        deleted_rows=whole_row_count(deletes),
         added_bytes=sum(entry.file.size_bytes for entry in adds),
         deleted_bytes=sum(entry.file.size_bytes for entry in deletes),
         changelog_files=len(done.part.changelog),

@@ -201,8 +201,8 @@ class Changes(Serializable, frozen=True, kw_only=True):
 
     @property
     def row_count(self) -> int:
-        """The number of rows in the new files."""
-        return sum(file.row_count for bucket in self.buckets for file in bucket.written.added)
+        """The number of rows in the new files, without files that contain BLOBs or vectors of these rows."""
+        return sum(file.row_count for bucket in self.buckets for file in bucket.written.added if not file.is_apart)
 
     @property
     def file_count(self) -> int:

@@ -16,7 +16,7 @@ from paimon_py.commit.changes import Changes, with_index
 from paimon_py.commit.compaction_fit import PASSED_OVER, Fit
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.duplicate_check import DuplicateCheck
-from paimon_py.commit.entry_lists import row_count
+from paimon_py.commit.entry_lists import whole_row_count
 from paimon_py.commit.hash_indexes import HashIndexes
 from paimon_py.commit.key_follower import require_replacing
 from paimon_py.commit.missing_files import check_origin, missing_file
@@ -245,7 +245,7 @@ class _Commit:
             snapshot_ids=ids,
             before=SnapshotId.of(done[0].parent) if done else None,
             already_committed=written is None and isinstance(compacted, Already),
-            row_count=row_count(adds),
+            row_count=whole_row_count(adds),
             file_count=len(adds),
             attempts=self.attempts.count,
             dropped_compaction=dropped[min(dropped)].reason if dropped else None,

@@ -99,6 +99,13 @@ def row_count(entries: Sequence[ManifestEntry]) -> int:
     return sum(entry.file.row_count for entry in entries)
 
 
+def whole_row_count(entries: Sequence[ManifestEntry]) -> int:
+    """The rows in the files of entries, without those with separate columns (BLOBs, vectors) of these rows."""
+    if isinstance(entries, MadeEntries):  # of a table that does not track rows, which has no such files
+        return entries.counts.rows
+    return sum(entry.file.row_count for entry in entries if not entry.file.is_apart)
+
+
 def bucket_counts(entries: Sequence[ManifestEntry]) -> dict[Bucket, tuple[int, ...]]:
     """The numbers of buckets that the entries of each bucket name, in the order in which buckets first occur."""
     if isinstance(entries, MadeEntries):

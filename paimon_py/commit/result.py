@@ -37,7 +37,7 @@ class CommitResult(CommittedSnapshots, frozen=True, kw_only=True):
         before: the state before the commit, for `scan(snapshot_id=result.before)`; 0 is the empty table. None if
             nothing was committed, or that state is no longer known.
         already_committed: the same commit had happened before; nothing was published now.
-        row_count: the number of rows in the added files.
+        row_count: the number of rows in the added files, without files that contain BLOBs or vectors of these rows.
         file_count: the number of added files.
         attempts: the number of attempts to publish.
         dropped_compaction: the reason why the compaction of some buckets was dropped while everything else was kept.

@@ -81,20 +81,21 @@ class BlobColumn:
         self._first = first_row_id
         self._count = row_count
 
-    def pieces(self, rows: BitMap | None, *, as_refs: bool) -> Pieces:
+    def pieces(self, rows: BitMap | None, *, as_refs: bool, first_rows: int | None = None) -> Pieces:
         """The values in batches, each with the position of its first row.
 
         Shapes: out — batches with one column.
         Args:
             rows: requested positions; others may be missing, or have empty values.
             as_refs: return references instead of the bytes.
+            first_rows: the caller may end after so many requested rows: the first batch has at most these.
         Cost: reads the index of each file, and the bytes of the requested rows; a batch takes about 32 MB of memory.
         Raises: CorruptionError for damaged files.
         """
         places = self._places()
         schema, reader = to_arrow_schema([self._field]), _EntryReader(self._files)
         try:
-            for start, stop, wanted in self._stretches(places, rows, as_refs=as_refs):
+            for start, stop, wanted in self._stretches(places, rows, first_rows, as_refs=as_refs):
                 column = self._column(reader, places, start, wanted, stop - start, as_refs=as_refs)
                 yield start, pa.RecordBatch.from_arrays([column], schema=schema)
         finally:
@@ -142,7 +143,7 @@ class BlobColumn:
         return index
 
     def _stretches(
-        self, places: _Places, rows: BitMap | None, *, as_refs: bool
+        self, places: _Places, rows: BitMap | None, first_rows: int | None, *, as_refs: bool
     ) -> Iterator[tuple[int, int, Ints]]:
         """The start and end of each batch, and its requested rows."""
         wanted: Ints = np.arange(self._count) if rows is None else positions_of(rows & BitMap(range(self._count)))
@@ -158,6 +159,7 @@ class BlobColumn:
             end = min(max(by_bytes, first + 1), by_rows)
             gaps = np.flatnonzero(np.diff(wanted[first:end]) > _GAP_ROWS)
             end = first + int(gaps[0]) + 1 if len(gaps) else end
+            end = end if first or not first_rows else min(end, first_rows)
             yield int(wanted[first]), int(wanted[end - 1]) + 1, wanted[first:end]
             first = end
 

@@ -6,10 +6,10 @@ Source: docs/format.md §25.2; Java `IcebergPathFactory`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from paimon_py.env import Env, Ids
 from paimon_py.errors import CorruptionError, StorageError
@@ -20,7 +20,7 @@ from paimon_py.iceberg.avro_files import (
     write_manifest_bytes,
 )
 from paimon_py.iceberg.bounds import partition_ranges
-from paimon_py.iceberg.metadata import IcebergVersion, encode, parse_version
+from paimon_py.iceberg.metadata import IcebergVersion, KnownVersion, parse_version
 from paimon_py.iceberg.puffin import VectorBlob, puffin_bytes
 from paimon_py.iceberg.values import DELETES, IcebergEntry, IcebergManifest, describe
 from paimon_py.spec.iceberg import IcebergOptions
@@ -64,13 +64,19 @@ class IcebergDirectory:
         """The path of a version."""
         return join(self.path, f"v{number}.metadata.json")
 
-    def version(self, number: int) -> IcebergVersion | None:
-        """A version; None if it does not exist. Raises: CorruptionError"""
+    def version(self, number: int, known: KnownVersion | None = None) -> IcebergVersion | None:
+        """A version, which is not decoded again if it is a known one; None if it does not exist.
+
+        Raises: CorruptionError
+        """
         path = self.version_path(number)
         try:
-            return parse_version(self.store.get(path), path, number)
+            data = self.store.get(path)
         except FileMissingError:
             return None
+        if known is not None and known.version.number == number and known.data == data:
+            return known.version
+        return parse_version(data, path, number)
 
     def hint(self) -> int | None:
         """The version that the hint names; None without a hint, or if it is not a number."""
@@ -103,9 +109,9 @@ class IcebergDirectory:
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def put_version(
-        self, number: int, value: Mapping[str, Any], *, replace: bool, discard: Callable[[], None] | None = None
+        self, number: int, data: bytes, *, replace: bool, discard: Callable[[], None] | None = None
     ) -> bool:
-        """Write a version. Returns: False if it exists and must not be replaced.
+        """Write the bytes of a version. Returns: False if it exists and must not be replaced.
 
         After a failure the file is read back: if it contains the same bytes, the version was written.
 
@@ -114,7 +120,7 @@ class IcebergDirectory:
 
         Raises: StorageError
         """
-        path, data = self.version_path(number), encode(value)
+        path = self.version_path(number)
         try:
             if not replace:
                 return self.store.put_new(path, data, within=self.within)
@@ -159,7 +165,7 @@ def version_numbers(names: Iterable[str]) -> list[int]:
 class MetadataWriter:
     """Writes the manifests, the list and the vectors of one snapshot, under unique names.
 
-    `.written` contains the paths of the new files, so that a caller can delete them.
+    `.written` contains the paths of the new files, so that a caller can delete them; `.listed`: those in the list.
     """
 
     def __init__(
@@ -173,6 +179,7 @@ class MetadataWriter:
         self._count = 0
         self._held: list[tuple[str, bytes]] = []
         self.written: list[str] = []
+        self.listed: tuple[IcebergManifest, ...] | None = None
 
     def manifests(self, entries: Sequence[IcebergEntry], content: int) -> list[IcebergManifest]:
         """New manifests with these entries, in order, each about as large as the options set; none without entries."""
@@ -180,7 +187,7 @@ class MetadataWriter:
 
     def manifest_list(self, manifests: Sequence[IcebergManifest], parent: int | None) -> str:
         """The path of a new list. The list and the manifests are written by `flush` at the latest."""
-        data = write_list_bytes(manifests, self._number, parent, self._options)
+        data, self.listed = write_list_bytes(manifests, self._number, parent, self._options), tuple(manifests)
         return self._put(f"snap-1-{self._uuid}.avro", data)
 
     def vectors(self, blobs: Sequence[VectorBlob]) -> tuple[str, int, list[int]]:

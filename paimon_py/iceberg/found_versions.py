@@ -10,7 +10,7 @@ from functools import partial
 
 from paimon_py.errors import CorruptionError
 from paimon_py.iceberg.directory import IcebergDirectory, version_numbers
-from paimon_py.iceberg.metadata import IcebergVersion
+from paimon_py.iceberg.metadata import IcebergVersion, KnownVersion
 from paimon_py.metadata.snapshots import Snapshots
 from paimon_py.spec.snapshot import Snapshot
 
@@ -25,10 +25,18 @@ class FoundVersions:
     """
 
     def __init__(
-        self, directory: IcebergDirectory, snapshots: Snapshots | None = None, number: int | None = None
-    ) -> None:
-        """`number`: read this snapshot, the previous one, and its version in parallel, too. Cost: one list."""
+        self, directory: IcebergDirectory, snapshots: Snapshots | None = None, number: int | None = None,
+        meanwhile: Callable[[], None] | None = None, known: KnownVersion | None = None,
+    ) -> None:  # fmt: skip
+        """Read the list.
+
+        Args:
+            number: read this snapshot, the previous one, and its version in parallel, too.
+            meanwhile: called in parallel, too.
+            known: a version that need not be decoded again.
+        """
         self._directory = directory
+        self._known = known
         self._read: dict[int, IcebergVersion | None] = {}
         self.names: list[str] = []
         self.snapshots: dict[int, Snapshot | None] = {}
@@ -37,6 +45,7 @@ class FoundVersions:
             find = snapshots.find
             calls += [partial(self._keep, find, one) for one in (number, number - 1) if one > 0]
             calls += [partial(self._try, number - 1)] if number > 1 else []
+        calls += [] if meanwhile is None else [meanwhile]
         directory.at_once(calls)
         self.numbers = version_numbers(self.names)
 
@@ -55,7 +64,7 @@ class FoundVersions:
 
     def _try(self, number: int) -> None:
         try:
-            version = self._directory.version(number)
+            version = self._directory.version(number, self._known)
         except CorruptionError:
             self._read[number] = None
         else:

@@ -85,6 +85,13 @@ class IcebergVersion(msgspec.Struct, frozen=True):
         return self.number == snapshot.id and current is not None and stands_for(current, snapshot)
 
 
+class KnownVersion(msgspec.Struct, frozen=True):
+    """A version with the bytes of its file."""
+
+    version: IcebergVersion
+    data: bytes
+
+
 class MetadataParts(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of a new version.
 

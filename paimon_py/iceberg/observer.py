@@ -5,8 +5,10 @@ Source: docs/format.md §25.9; Java `IcebergCommitCallback`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
+from paimon_py.iceberg.early_versions import EarlyVersion
 from paimon_py.iceberg.found_versions import FoundVersions
 from paimon_py.iceberg.publication import IcebergPublisher
 from paimon_py.metadata.open_table import OpenTable
@@ -25,11 +27,20 @@ class IcebergObserver:
         """Publish committed snapshots in their order."""
         notes: tuple[str, ...] = ()
         for number in snapshot_ids:
-            found = FoundVersions(self._publisher.directory, self._root.snapshots, number)
-            snapshot = found.snapshots[number]
-            mark = number.mark if isinstance(number, SnapshotId) else None
-            if snapshot is not None and Base(number, mark).is_of(snapshot):
-                notes += self._publisher.publish(snapshot, found).notes
+            make = self._publisher.early.start(number)
+            made: list[EarlyVersion | None] = []
+            meanwhile = None if make is None else partial(_keep, made, make)
+            try:
+                directory, known = self._publisher.directory, self._publisher.early.base
+                found = FoundVersions(directory, self._root.snapshots, number, meanwhile, known)
+                snapshot = found.snapshots[number]
+                mark = number.mark if isinstance(number, SnapshotId) else None
+                if snapshot is not None and Base(number, mark).is_of(snapshot):
+                    notes += self._publisher.publish(snapshot, found, *made).notes
+            finally:
+                for one in made:
+                    if one is not None:
+                        one.discard()
         return notes + self._catalog_failure()
 
     def tags_changed(self) -> tuple[str, ...]:
@@ -50,3 +61,7 @@ class IcebergObserver:
             f"the Iceberg metadata was written, but not published to its catalog: {error}; the next commit or"
             " table.publish_iceberg() publishes it",
         )
+
+
+def _keep(made: list[EarlyVersion | None], make: Callable[[], EarlyVersion | None]) -> None:
+    made.append(make())

@@ -19,6 +19,7 @@ Source: docs/format.md §25.8, §25.9; Java 2.1 `IcebergCommitCallback`.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -29,10 +30,19 @@ from paimon_py.iceberg.catalogs.catalog import CatalogedVersion
 from paimon_py.iceberg.catalogs.open import open_catalog
 from paimon_py.iceberg.cleanup import VersionCleanup
 from paimon_py.iceberg.directory import IcebergDirectory
+from paimon_py.iceberg.early_versions import EarlyVersion, EarlyVersions
 from paimon_py.iceberg.expiry import find_expired
 from paimon_py.iceberg.found_versions import FoundVersions
 from paimon_py.iceberg.history import TableHistory
-from paimon_py.iceberg.metadata import IcebergSnapshot, IcebergVersion, refs_of, stands_for, with_tags
+from paimon_py.iceberg.metadata import (
+    IcebergSnapshot,
+    IcebergVersion,
+    KnownVersion,
+    encode,
+    refs_of,
+    stands_for,
+    with_tags,
+)
 from paimon_py.iceberg.versions import VersionMaker, WholeVersion
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.iceberg import iceberg_directory, iceberg_options
@@ -77,24 +87,29 @@ class IcebergPublisher:
         """The error with which the last update of the Iceberg catalog failed; None if it succeeded."""
 
         self._said: tuple[str, ...] = ()
+        self._latest: Snapshot | None = None  # the snapshot that was the latest one while its version was written
         self._history = TableHistory(table.root, self.directory)
         self._bases = BaseFinder(table, self._options, self._restore)
+        self.early = EarlyVersions(table, self.directory, self._options)
         self._cleanup = VersionCleanup(self.directory, table.schema, self._options, self._history)
 
     # -- the verbs -----------------------------------------------------------------------------------------------------
 
-    def publish(self, snapshot: Snapshot, found: FoundVersions | None = None) -> PublishedVersion:
+    def publish(
+        self, snapshot: Snapshot, found: FoundVersions | None = None, early: EarlyVersion | None = None
+    ) -> PublishedVersion:
         """Make the version of a committed snapshot, unless it or a later one exists.
 
         If another publisher is faster at any step, the publication starts again from the versions that now exist.
 
         Args:
             found: the contents of the directory, if they were read just before.
+            early: a version that is published if its base is found; otherwise the caller discards it.
 
         Raises: SnapshotExpiredError, CorruptionError, UnsupportedError, StorageError
         """
         for is_last_attempt in (*[False] * _ATTEMPTS, True):
-            found = found or FoundVersions(self.directory)
+            found, self._latest = found or FoundVersions(self.directory), None
             newer = self._history.newest(found, above=snapshot.id)
             if newer is not None:
                 return self._result(newer.number, "there")
@@ -102,10 +117,10 @@ class IcebergPublisher:
             if there is not None:
                 self._finish(found, snapshot, there)
                 return self._result(snapshot.id, "there")
-            done = self._publish(found, snapshot, may_begin=is_last_attempt)
+            done = self._publish(found, snapshot, early, may_begin=is_last_attempt)
             if done is not None:
                 return done
-            found = None
+            found = early = None
         raise AssertionError("the last attempt makes the version anew")
 
     def publish_anew(self, snapshot: Snapshot) -> PublishedVersion:
@@ -174,7 +189,7 @@ class IcebergPublisher:
             else:
                 version, made = self._restore(found, latest), "restored"
             if version is None:
-                done = self._publish(found, latest, may_begin=True)
+                done = self._publish(found, latest, None, may_begin=True)
             else:
                 if there is None or version.value != there.value:
                     version = self._replace(version)
@@ -186,10 +201,12 @@ class IcebergPublisher:
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    def _publish(self, found: FoundVersions, snapshot: Snapshot, *, may_begin: bool) -> PublishedVersion | None:
+    def _publish(
+        self, found: FoundVersions, snapshot: Snapshot, early: EarlyVersion | None, *, may_begin: bool
+    ) -> PublishedVersion | None:
         """Make the version of a snapshot from the previous one, or anew; None if others changed the versions."""
         base = self._bases.find(found, snapshot)
-        version = None if base is None else self._follow(found, base, snapshot)
+        version = None if base is None else self._follow(found, base, snapshot, early)
         if version is None:
             if not may_begin and FoundVersions(self.directory).numbers != found.numbers:
                 return None
@@ -199,15 +216,20 @@ class IcebergPublisher:
         self._finish(found, snapshot, version, replaced=there)
         return self._result(snapshot.id, "next", notes)
 
-    def _follow(self, found: FoundVersions, base: VersionBase, snapshot: Snapshot) -> IcebergVersion | None:
+    def _follow(
+        self, found: FoundVersions, base: VersionBase, snapshot: Snapshot, early: EarlyVersion | None
+    ) -> IcebergVersion | None:
         """Write the missing versions before a snapshot, then its own version; None if the base cannot be used."""
         version, before = base.version, base.snapshot
+        value: dict[str, Any] | None
         if version is not None and before is not None and base.is_restored:
             version = self._replace(version)
         for one in (*base.missing, snapshot):
             maker = self._maker(one)
-            if version is None or before is None:
-                value: dict[str, Any] | None = self._whole(maker, WholeVersion(uuid=self._root.env.ids.uuid()))
+            if one is snapshot and early is not None and early.take(version, before, found.names):
+                maker, value = early.maker, early.value
+            elif version is None or before is None:
+                value = self._whole(maker, WholeVersion(uuid=self._root.env.ids.uuid()))
             else:
                 value = self._next(maker, version, before)
             version = None if value is None else self._put(maker, one, value, replace=one.id in found.numbers)
@@ -300,7 +322,12 @@ class IcebergPublisher:
         """
         made = IcebergVersion(snapshot.id, value)
         if not replace:
-            if self.directory.put_version(snapshot.id, value, replace=False, discard=maker.writer.discard):
+            data = encode(value)
+            put = partial(self.directory.put_version, snapshot.id, data, replace=False, discard=maker.writer.discard)
+            is_new, is_latest = self.directory.at_once([put, partial(self._history.is_latest, snapshot)])
+            if is_new:
+                self._latest = snapshot if is_latest else None
+                self.early.remember(KnownVersion(made, data), snapshot, maker.writer)
                 return made
             there = self.directory.version(snapshot.id)
             if there is None or there.is_of(snapshot):
@@ -317,11 +344,12 @@ class IcebergPublisher:
         Raises: StorageError
         """
         for _ in range(_ATTEMPTS):
-            self.directory.put_version(version.number, version.value, replace=True, discard=discard)
+            self.directory.put_version(version.number, encode(version.value), replace=True, discard=discard)
             renewed = with_tags(version, self._root.tags.list())
             if renewed is version:
                 break
             version, discard = renewed, None
+        self.early.remember_renewed(version)
         return version
 
     def _finish(
@@ -334,7 +362,7 @@ class IcebergPublisher:
             found: the versions that existed before.
             replaced: see `VersionCleanup.delete_old`.
         """
-        if not self._history.is_latest(snapshot):
+        if self._latest is not snapshot and not self._history.is_latest(snapshot):
             self._catch_up_with_others(snapshot)
             return
         self.directory.put_hint(snapshot.id)

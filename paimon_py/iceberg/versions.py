@@ -87,19 +87,26 @@ class VersionMaker:
         schemas = [schema_value(one) for one in self._all_schemas()]
         return self._metadata(how.uuid, schemas, [snapshot], free, 0)
 
-    def on(self, base: IcebergVersion, before: Snapshot, expired: int | None) -> dict[str, Any] | None:
+    def on(
+        self, base: IcebergVersion, before: Snapshot, expired: int | None,
+        listed: Sequence[IcebergManifest] | None = None,
+    ) -> dict[str, Any] | None:  # fmt: skip
         """The value of a version that continues the one of the previous snapshot; None if its schemas are not ours.
 
         Args:
             expired: the number of oldest snapshots to leave out.
+            listed: the manifests of the base, if it is known and contains all schemas of the table.
 
         Raises: SnapshotExpiredError, CorruptionError, StorageError; FileMissingError if the previous version is broken.
         """
         current = base.current
         assert current is not None
-        listed: list[IcebergManifest] = []
-        read = [lambda: listed.extend(self._directory.manifests(current["manifest-list"])), self._read_schemas]
-        self._directory.at_once(read)
+        if listed is None:
+            listed = found = list[IcebergManifest]()
+            read = [lambda: found.extend(self._directory.manifests(current["manifest-list"])), self._read_schemas]
+            self._directory.at_once(read)
+        else:
+            self._schemas = [self._root.schemas.get(int(one["schema-id"])) for one in base.schemas]
         if not self._knows_schemas_of(base):
             return None
         change = ManifestChange(self._directory, self.writer, self._schema, self._options, self.snapshot.id)

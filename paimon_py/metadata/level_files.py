@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.metadata.open_table import OpenTable
+from paimon_py.metadata.row_ranges import rows_of_files
 from paimon_py.spec.snapshot import Snapshot
 
 _KEYS = ["partition", "bucket", "level"]
@@ -34,7 +35,8 @@ def count_levels(entries: EntryColumns) -> pa.Table:
     """The non-empty levels, from the live files of a snapshot.
 
     Returns: `partition` (serialized), `bucket`, `level`, `file_count`, `record_count`, `delete_count` (rows that
-        delete, as far as files contain it), `file_size_in_bytes`.
+        delete, as far as files contain it), `file_size_in_bytes`. Columns of the same rows in several files (data
+        evolution) count as one record.
     """
     rows = pa.table(
         {
@@ -42,7 +44,7 @@ def count_levels(entries: EntryColumns) -> pa.Table:
             "bucket": entries.bucket,
             "level": entries.level,
             "file_count": (entries.size_bytes >= 0).astype("int64"),
-            "record_count": entries.row_count,
+            "record_count": rows_of_files(entries),
             "delete_count": entries.delete_row_count.clip(min=0),
             "file_size_in_bytes": entries.size_bytes,
         }

@@ -116,6 +116,34 @@ def files_apart(entries: EntryColumns) -> Mask:
     return apart
 
 
+def rows_of_files(entries: EntryColumns) -> Ints:
+    """The number of rows of each file; 0 if a file contains columns of rows that another one of the files contains.
+
+    Of files with the same row ids, the first one counts. Files with separate columns do not count.
+    """
+    counts: Ints = entries.row_count.copy()
+    tracked = np.flatnonzero(entries.first_row_id != ABSENT)
+    if not len(tracked):
+        return counts
+    whole = tracked[~files_apart(entries)[tracked]]
+    ranges = np.stack([entries.first_row_id, entries.row_count])[:, whole]
+    counts[tracked] = 0
+    first = whole[np.unique(ranges, axis=1, return_index=True)[1]]
+    counts[first] = entries.row_count[first]
+    return counts
+
+
+def distinct_ids(entries: EntryColumns) -> int:
+    """The number of row ids in files that all have a first row id."""
+    if not len(entries):
+        return 0
+    order = np.argsort(entries.first_row_id, kind="stable")
+    first = entries.first_row_id[order]
+    ends = np.maximum.accumulate(first + entries.row_count[order])
+    known = np.append(_NONE, ends[:-1])
+    return int(np.clip(ends - np.maximum(first, known), 0, None).sum())
+
+
 def _places_in(ranges: Ints, keys: Ints) -> Ints:
     """The range that contains each of some parts of ranges: rows of partition, first and last id; −1 for none."""
     first = np.lexsort((ranges[1], ranges[0]))

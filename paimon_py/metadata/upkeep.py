@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from paimon_py.spec.events import CommitEvent
+from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.tag_periods import TagRule
 
 
@@ -51,6 +52,8 @@ class Upkeep(msgspec.Struct):
         partitions_checked: when commits last looked for partitions that have expired, in epoch milliseconds.
         at_work: whether care that was begun in the background still goes on.
         events: commits that observers are not told of yet.
+        committed: the snapshot that was committed last.
+        published: the Iceberg version that was published last.
         clients: connections to other catalogs to which commits are published, by their settings.
     """
 
@@ -63,9 +66,12 @@ class Upkeep(msgspec.Struct):
     partitions_checked: int | None = None
     at_work: bool = False
     events: list[CommitEvent] = msgspec.field(default_factory=list)
+    committed: Snapshot | None = None
+    published: object = None
     clients: dict[object, object] = msgspec.field(default_factory=dict)
 
     def forget(self) -> None:
         """Discard the state: another history has taken its place."""
         self.snapshot = self.changelog = self.consumers_due = self.tags_look = self.next_tag = None
+        self.committed = self.published = None
         self.tag_ends = {}

@@ -47,6 +47,7 @@ class AlignedRows:
         self._asks_indexes = request.asks_indexes
         self._ids = request.row_id_mask
         as_refs = Options(request.schema.options).get_bool(AS_DESCRIPTOR)
+        self._first_rows = request.first_rows
         self._with_bytes = frozenset[str]() if as_refs else frozenset(request.columns)
 
     def files_to_open(self, section: Section, fields: Sequence[Field]) -> list[DataFile]:
@@ -132,7 +133,7 @@ class AlignedRows:
 
         def read_blobs(field: Field, files: Sequence[DataFile]) -> Pieces:
             column = self._files.blob_column(field, files, rows.first_row_id, rows.row_count)
-            return column.pieces(wanted, as_refs=field.name not in returned)
+            return column.pieces(wanted, as_refs=field.name not in returned, first_rows=self._first_rows)
 
         return rows.rows(fields, read, read_blobs)
 

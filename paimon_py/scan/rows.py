@@ -70,17 +70,17 @@ class Rows(ShownRows):
             blobs: return BLOBs as bytes, or as references to the bytes, which `BlobRef.from_bytes` decodes. None: as
                 the option `blob-as-descriptor` says; the default is bytes.
         """
-        rows = self
-        if blobs is not None:
-            if blobs not in ("bytes", "refs"):
-                raise UsageError(f"blobs must be 'bytes' or 'refs', not {blobs!r}")
-            rows = self._showing_blobs(as_refs=blobs == "refs")
+        rows = self if blobs is None else self._with_blobs(blobs)
         return _table(rows._rows(keeps=True), rows.schema)
 
-    def head(self, n: int = 5) -> pa.Table:
-        """The rows as a table in memory, at most `n` of them."""
+    def head(self, n: int = 5, *, blobs: Literal["bytes", "refs"] = "refs") -> pa.Table:
+        """The rows as a table in memory, at most `n` of them, to look at.
+
+        Args:
+            blobs: as in `to_arrow`; but BLOBs, which may be large, are references unless bytes are asked for.
+        """
         most = row_count(n, "head")
-        return self._limit_to(most if self.limit is None else min(most, self.limit)).to_arrow()
+        return self._limit_to(most if self.limit is None else min(most, self.limit)).to_arrow(blobs=blobs)
 
     def to_pandas(self, *, types_mapper: convert.TypesMapper | None = None) -> pandas.DataFrame:
         """The rows as a pandas DataFrame.
@@ -132,6 +132,12 @@ class Rows(ShownRows):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def _with_blobs(self, blobs: str) -> Rows:
+        """A copy that returns BLOBs as 'bytes' or as 'refs'. Raises: UsageError for something else"""
+        if blobs not in ("bytes", "refs"):
+            raise UsageError(f"blobs must be 'bytes' or 'refs', not {blobs!r}")
+        return self._showing_blobs(as_refs=blobs == "refs")
 
     def _showing_blobs(self, *, as_refs: bool) -> Rows:
         """A copy that returns BLOBs as bytes or as references; rows without BLOBs are unchanged."""

@@ -49,10 +49,12 @@ class CommitEvent(TableEvent, frozen=True, kw_only=True, tag="commit"):
         user, identifier: the user and identifier of the commit.
         watermark: the watermark of the snapshot, in epoch milliseconds; None: unknown.
         added_files, deleted_files: data files that the snapshot adds and deletes.
-        added_rows, deleted_rows: rows in these files.
+        added_rows, deleted_rows: rows in these files, without those that contain BLOBs or vectors of these rows. An
+            update of some columns (data evolution) adds a file for all rows of the files that it changes.
         added_bytes, deleted_bytes: sizes of these files.
         changelog_files, changelog_rows: changelog files of the snapshot, and rows in them.
-        total_rows: rows in all files of the snapshot; None if the snapshot does not record it.
+        total_rows: rows in all files of the snapshot, as `Snapshot.total_record_count`; None if the snapshot does not
+            record it.
         attempts: the number of attempts to publish; more than 1 if other commits were faster.
         seconds: the duration of the commit.
     """

@@ -15,7 +15,8 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         partition: the values by key, as `drop_partitions` takes them; None is NULL.
-        record_count: rows of its files, including those that later rows replace or delete.
+        record_count: rows of its files, including those that later rows replace or delete. Rows whose columns are in
+            several files (data evolution) count once for each of them, as in Java.
         file_size_in_bytes, file_count: size and number of its data files.
         last_file_creation_time: the creation time of its newest file, in the local time of the writer; None if no file
             records it.

@@ -129,7 +129,7 @@ class FilePart:
         names = covered if covered is not None else written if written is not None else schema.names
         fields = [schema.field(name) for name in names]
         slots = {field.id: slot for slot, field in enumerate(fields)}
-        present = {field.id for field in schema.fields}
+        present = {field.id for field in schema.fields if written is None or field.name in written}
         wanted = [slots[field.id] for field in self.state.schema.fields if field.id in slots]
         counts = which == "value_null_counts"
         values = {} if counts else self._decode(entries, fields, wanted, which)

@@ -25,8 +25,9 @@ class TableHealth(TableVerbs):
         """The levels that contain files, for every bucket of the latest snapshot, ordered by bucket and level.
 
         Returns: `partition` (such as `month=3`; empty without partition keys), `bucket`, `level`, `file_count`,
-            `record_count` (rows in files, including rows that later rows replace), `delete_count` (delete rows, as far
-            as files record them), `file_size_in_bytes`.
+            `record_count` (rows in files, including rows that later rows replace or deletion vectors delete; once if
+            several files contain their columns), `delete_count` (delete rows, as far as files record them),
+            `file_size_in_bytes`.
 
         Cost: all manifests of the snapshot that were not read before; no data file.
         Raises: CorruptionError, StorageError

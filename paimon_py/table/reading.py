@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -65,9 +65,9 @@ class TableReading(TableVerbs):
         return self._now().to_polars()
 
     @reads
-    def head(self, n: int = 5) -> pa.Table:
-        """Any `n` rows, or fewer if the table has fewer."""
-        return self._now().head(n)
+    def head(self, n: int = 5, *, blobs: Literal["bytes", "refs"] = "refs") -> pa.Table:
+        """Any `n` rows, or fewer if the table has fewer; BLOBs are references, see `Scan.head`."""
+        return self._now().head(n, blobs=blobs)
 
     @reads
     def count(self) -> int:

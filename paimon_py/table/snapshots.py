@@ -142,7 +142,7 @@ class Snapshot:
 
     @property
     def total_record_count(self) -> int | None:
-        """Rows in all files; in primary-key tables this exceeds the number of rows a reader sees."""
+        """Rows in all files, deleted ones and old versions too; with data evolution, once for each file of a row."""
         return self.value.total_record_count
 
     @property
@@ -182,7 +182,7 @@ class Snapshot:
         value = self.value
         return (
             f"Snapshot(id={value.id}, kind={value.commit_kind.value}, schema_id={value.schema_id}, "
-            f"time={self.time.isoformat(timespec='milliseconds')}, rows={value.total_record_count}, "
+            f"time={self.time.isoformat(timespec='milliseconds')}, rows_in_files={value.total_record_count}, "
             f"user={value.commit_user!r})"
         )
 

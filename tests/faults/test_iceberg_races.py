@@ -327,6 +327,39 @@ def test_another_verb_runs_at_every_call_of_a_publication(place, first, second):
     race_at_every_call(place, first, second)
 
 
+class Backwards(SerialPool):
+    """Runs parallel calls one after the other, the last one first."""
+
+    def map(self, function, items):
+        return iter([function(item) for item in reversed(list(items))][::-1])
+
+
+@pytest.fixture
+def backwards(monkeypatch):
+    """Calls that a distant store carries out in parallel run in the opposite order."""
+    monkeypatch.setitem(globals(), "SerialPool", Backwards)
+    monkeypatch.setattr("paimon_py.env.is_distant", lambda _place: True)
+
+
+@pytest.mark.dear(2)
+@pytest.mark.parametrize("place, second", [("table", "write"), ("hadoop", "roll back"), ("rest", "tag"), ("keeping", "two")])
+def test_another_verb_runs_at_every_call_of_a_publication_that_continues_its_own(backwards, place, second):
+    """The second commit of one table object writes its files before it reads the version that it continues."""
+    race_at_every_call(place, "two", second)
+
+
+@pytest.mark.parametrize("seed", range(500, 504))
+def test_publishers_that_take_turns_at_random_run_parallel_calls_backwards(backwards, seed):
+    run_seed(seed)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("start", range(600, 800, 50))
+def test_many_publishers_that_take_turns_at_random_run_parallel_calls_backwards(backwards, start):
+    for seed in range(start, start + 50):
+        run_seed(seed)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("first", VERBS)
 @pytest.mark.parametrize("place", PLACES)

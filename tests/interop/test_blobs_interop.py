@@ -93,6 +93,7 @@ class Life:
         table = self.pair.table()
         found = table.scan(columns=[name for name, _ in COLUMNS] + ["_ROW_ID"]).to_arrow().to_pylist()
         assert {row.pop("_ROW_ID"): row for row in found} == self.rows
+        assert sum(entry.added_rows - entry.deleted_rows for entry in table.history()) == len(self.rows)
         theirs = {row["_ROW_ID"]: {name: row[name] for name, _ in COLUMNS} for row in self.pair.step("read", rowTracking=True)}
         assert theirs == {one: {name: hexed(value) for name, value in row.items()} for one, row in self.rows.items()}
         refs = table.scan(columns=["_ROW_ID", "a"]).to_arrow(blobs="refs").to_pylist()

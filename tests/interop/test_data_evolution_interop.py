@@ -44,6 +44,7 @@ class Life:
         assert ours == theirs
         assert {row.pop("_ROW_ID"): {name: row[name] for name in self.names} for row in found} == self.rows
         assert table.scan().count() == len(self.rows)
+        assert sum(entry.added_rows - entry.deleted_rows for entry in table.history()) == len(self.rows)
         one = self.rng.choice(self.names)
         narrow = sorted((row["_ROW_ID"], row["_SEQUENCE_NUMBER"], row[one]) for row in table.scan(columns=["_ROW_ID", "_SEQUENCE_NUMBER", one]).to_arrow().to_pylist() if row[one] is not None)
         read = self.pair.step("read", rowTracking=True, projection=[one, "_ROW_ID", "_SEQUENCE_NUMBER"])

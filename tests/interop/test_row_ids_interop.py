@@ -37,6 +37,7 @@ class Life:
         theirs = sorted(tuple(row[name] for name in SHOWN) for row in self.pair.step("read", rowTracking=True))
         assert ours == theirs
         assert {row[3]: row[:3] for row in ours} == self.rows and len(ours) == len(self.rows)
+        assert sum(entry.added_rows - entry.deleted_rows for entry in table.history()) == len(self.rows)
         latest = table.snapshot().id if table.snapshot() else 0
         assert all(1 <= row[4] <= latest for row in ours)
         wanted = self.rng.sample(sorted(self.rows), min(3, len(self.rows)))

@@ -13,7 +13,7 @@ from filters import predicate
 from pair import Kind, Pair
 from values import canonical_rows, difference, ours
 
-from paimon_py import Catalog
+from paimon_py import AddColumn, Catalog
 from paimon_py.spec.type_text import parse_type, sql_type
 
 pytestmark = pytest.mark.java
@@ -144,6 +144,28 @@ def test_a_branch_is_told_of_as_java_tells_of_it(java, tmp_path):
         **dict.fromkeys(TABLES, 2), "snapshots": 3, "schemas": 1, "options": 1, "branches": 1, "consumers": 0,
         "statistics": 1, "table_indexes": 0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["truncate(16)", "none"])
+def test_files_with_columns_of_rows_are_told_as_java_tells_them(java, tmp_path, mode):
+    """Column files of both, BLOBs, deletion vectors, a later column: a row counts in each of its files, as in Java."""
+    pair = Pair(java("2.0.0"), tmp_path)
+    switched_on = dict.fromkeys(("row-tracking.enabled", "data-evolution.enabled", "deletion-vectors.enabled"), "true")
+    columns = [["id", "INT"], ["n", "BIGINT"], ["v", "STRING"], ["image", "BLOB"]]
+    pair.create(Kind(columns, options={"bucket": "-1", "metadata.stats-mode": mode, **switched_on}), "j")
+    pair.step("write", rows=[{"id": n, "n": n, "v": "x", "image": "01"} for n in range(3)])
+    table = pair.table()
+    table.write_arrow([{"id": n, "n": n, "v": "x", "image": b"y"} for n in range(3, 5)])
+    table.alter(AddColumn("x", "STRING"))
+    table.update_rows(pa.table({"_ROW_ID": [1], "n": pa.array([None], pa.int64()), "x": ["new"]}))
+    table.update("id = 4", {"image": b"z"})
+    pair.step("write", rows=[{"v": f"w{n}"} for n in range(3)], writeColumns=["v"], firstRowId=0)
+    table.delete("id = 2")
+    tell(pair, "2.0.0")
+    assert [(entry.added_rows, entry.deleted_rows, entry.rewritten_rows) for entry in reversed(pair.table().history())] == [
+        (3, 0, 0), (2, 0, 0), (0, 0, 3), (0, 0, 2), (0, 0, 3), (0, 1, 0),
+    ]  # fmt: skip
+    assert pair.table().levels()["record_count"].to_pylist() == [5]
 
 
 @pytest.mark.full

@@ -25,13 +25,13 @@ def rows(*keys):
 class Distant:
     """A warehouse at a distance: `trips` counts, `near` is the same warehouse without any."""
 
-    def __init__(self, kind):
+    def __init__(self, kind, more=None):
         self.trips = Trips()
         self.store = MemoryStore(name="trips")
         self.near = Catalog(self.store, "memory://trips")
         self.near.create_database("d")
         keys, options = KINDS[kind]
-        self.near.create_table("d.t", COLUMNS, primary_key=keys, options=options)
+        self.near.create_table("d.t", COLUMNS, primary_key=keys, options={**options, **(more or {})})
 
     def catalog(self):
         env = Env(pool=TripPool(self.trips))
@@ -146,3 +146,17 @@ def test_a_compaction_reads_its_small_files_at_once():
     trips, done = distant.trips_of(lambda: table.compact(full=True))
     assert trips <= 16, distant.trips.requests
     assert table.scan().count() == 20
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_iceberg_metadata_cost_six_trips_more(kind, version):
+    """The directory, the previous version and the new files at once; version; hint; look; deletion; look."""
+    found = {}
+    for storage in ("disabled", "table-location"):
+        more = {"metadata.iceberg.storage": storage, "metadata.iceberg.format-version": version}
+        distant = Distant(kind, more)
+        table = distant.catalog().table("d.t")
+        for number in range(4):
+            found[storage], _ = distant.trips_of(lambda number=number: table.write_arrow(rows(number)))
+    assert found["table-location"] <= found["disabled"] + 6

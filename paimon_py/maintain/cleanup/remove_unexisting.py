@@ -55,7 +55,7 @@ def _remove(
             snapshot_id=latest.id,
         )  # fmt: skip
     paths = tuple(table.bucket(entry.partition, entry.bucket).path(entry.file) for entry in missing)
-    rows = sum(entry.file.row_count for entry in missing)
+    rows = _row_count([entry.file for entry in missing])
     if dry_run or not missing:
         return RemovedEntries(paths=paths, rows=rows, dry_run=dry_run)
     if evolves_columns(table.schema):
@@ -66,6 +66,19 @@ def _remove(
     done = commit(table, changes, CommitRequest(is_new=True))
     tell_commits(table.newest(), done.snapshot_ids)
     return RemovedEntries(paths=paths, rows=rows, snapshot_id=done.snapshot_id, dry_run=False)
+
+
+def _row_count(files: Sequence[DataFile]) -> int:
+    """The number of rows in files; rows whose columns are in several files count once."""
+    count, end = 0, 0
+    for file in sorted(files, key=lambda one: one.first_row_id or 0):
+        if file.first_row_id is None:
+            count += file.row_count
+        else:
+            first, stop = _rows_of(file)
+            count += max(0, stop - max(first, end))
+            end = max(end, stop)
+    return count
 
 
 def _rows_of(file: DataFile) -> tuple[int, int]:

@@ -281,13 +281,16 @@ def test_row_ids_variants_and_blobs_are_shown(run, tmp_path):
     assert [(one["file_format"], one["first_row_id"], one["write_cols"]) for one in found] == [
         ("parquet", 0, ["id", "v"]), ("blob", 0, ["image"]), ("parquet", 0, ["id"]),
     ]  # fmt: skip
-    rows = as_json(run, "head", table.location, "-c", "_ROW_ID,_SEQUENCE_NUMBER,id,v,image")
+    rows = as_json(run, "head", table.location, "-c", "_ROW_ID,_SEQUENCE_NUMBER,id,v,image", "--blobs", "bytes")
     assert rows == [
         {"_ROW_ID": 0, "_SEQUENCE_NUMBER": 2, "id": 1, "v": '{"a":[1,"x"]}', "image": "01" * 100},
         {"_ROW_ID": 1, "_SEQUENCE_NUMBER": 2, "id": 20, "v": None, "image": "02"},
     ]
-    drawn = good(run, "head", table.location)
+    drawn = good(run, "head", table.location, "--blobs", "bytes")
     assert '{"a":[1,"x"]}' in drawn and f"{'01' * 16}… (100 bytes)" in drawn and "NULL" in drawn
+    first = as_json(run, "head", table.location, "--where", "id = 1")[0]["image"]
+    assert first["uri"] == next(one["file_path"] for one in found if one["file_format"] == "blob") and first["length"] == 100
+    assert f" 100 bytes of {first['uri'].rpartition('/')[2]}" in good(run, "head", table.location)
     assert '"{""a"":[1,""x""]}"' in good(run, "head", table.location, "--format", "csv")
 
 

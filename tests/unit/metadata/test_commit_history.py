@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 from unit.public import new_catalog
 
-from paimon_py import UsageError
+from paimon_py import Catalog, Schema, UsageError
 
 PLAIN = pa.schema([("a", pa.int64()), ("b", pa.string())])
 KEYED = pa.schema([pa.field("a", pa.int64(), nullable=False), ("b", pa.string())])
@@ -45,6 +47,47 @@ def test_an_update_says_its_name(catalog):
     table.write_arrow(ROWS)
     table.update("a < 3", {"b": "new"})
     assert did(table, "operation", "added_rows", "deleted_rows")[1] == ("UPDATE", 2, 2)
+
+
+EVOLVES = {"bucket": "-1", **dict.fromkeys(("row-tracking.enabled", "data-evolution.enabled", "deletion-vectors.enabled"), "true")}
+
+
+def test_new_columns_of_existing_rows_are_no_added_rows(catalog):
+    table = catalog.create_table("d.t", Schema({"a": "INT", "b": "STRING", "image": "BLOB"}), options=EVOLVES)
+    assert table.write_arrow([{"a": n, "b": "x", "image": b"y"} for n in range(5)]).row_count == 5
+    assert table.write_arrow([{"a": n, "b": "x", "image": b"y"} for n in range(5, 8)]).row_count == 3
+    table.update_rows(pa.table({"_ROW_ID": [0, 1], "b": ["new", "new"]}))
+    table.update("a = 6", {"b": "z", "image": b"z"})
+    table.delete("a = 2")
+    table.merge([{"a": 7, "b": "m"}, {"a": 8, "b": "m"}], on=["a"], when_matched_update={"b": "source.b"}, when_not_matched_insert={"a": "source.a", "b": "source.b"})
+    table.compact(full=True)
+    table.write_arrow([{"a": 9, "b": "x", "image": None}], overwrite={})
+    found = did(table, "operation", "added_rows", "deleted_rows", "rewritten_rows")
+    assert found == [
+        ("APPEND", 5, 0, 0), ("APPEND", 3, 0, 0), ("UPDATE", 0, 0, 5), ("UPDATE", 0, 0, 3), ("DELETE", 0, 1, 0), ("MERGE", 1, 0, 3),
+        ("COMPACT", 0, 0, 0), ("OVERWRITE", 1, 8, 0),
+    ]  # fmt: skip
+    assert sum(table.levels()["record_count"].to_pylist()) == table.count() == 1
+
+
+def test_new_columns_are_told_after_the_snapshot_before_expired(catalog):
+    table = catalog.create_table("d.t", Schema({"a": "INT", "b": "STRING"}), options=EVOLVES)
+    table.write_arrow(pa.table({"a": pa.array([1, 2, 3], pa.int32()), "b": ["x"] * 3}))
+    table.update_rows(pa.table({"_ROW_ID": [0], "b": ["new"]}))
+    table.expire_snapshots(retain_min=1, retain_max=1)
+    assert did(table, "operation", "added_rows", "rewritten_rows") == [("UPDATE", 0, 3)]
+    assert table.levels()["record_count"].to_pylist() == [3] and table.levels()["file_count"].to_pylist() == [2]
+
+
+def test_a_snapshot_of_other_writers_says_by_its_files_that_it_updates(catalog):
+    table = catalog.create_table("d.t", Schema({"a": "INT", "b": "STRING"}), options=EVOLVES)
+    table.write_arrow(pa.table({"a": pa.array([1, 2, 3], pa.int32()), "b": ["x"] * 3}))
+    table.update_rows(pa.table({"_ROW_ID": [0], "b": ["new"]}))
+    path = f"{table.location}/snapshot/snapshot-2"
+    text = json.loads(table._root.store.get(path))
+    del text["operation"]
+    table._root.store.put(path, json.dumps(text).encode())
+    assert [entry.operation for entry in Catalog.open(str(catalog.warehouse)).table("d.t").history()] == ["UPDATE", "APPEND"]
 
 
 def test_rows_of_a_keyed_table_come_and_go(catalog):

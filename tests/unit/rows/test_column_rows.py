@@ -434,7 +434,8 @@ def test_some_columns_of_rows_are_not_taken_out_of_the_table(tmp_path):
     with pytest.raises(UnsupportedError, match="holds other columns of rows whose files are missing"):
         table.remove_unexisting_files(dry_run=False)
     os.remove(paths[0, False])
-    assert table.remove_unexisting_files(dry_run=False).snapshot_id is not None
+    done = table.remove_unexisting_files(dry_run=False)
+    assert done.snapshot_id is not None and (len(done.paths), done.rows) == (2, 4)
     assert [row["k"] for row in by_id(table).values()] == [4, 5, 6, 7]
 
 

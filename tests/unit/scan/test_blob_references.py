@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from paimon_py import Catalog, NotFoundError, PaimonError, UnsupportedError
+from paimon_py import Catalog, CorruptionError, NotFoundError, PaimonError, Schema, UnsupportedError, UsageError
 from paimon_py.codec.blob_refs import BlobRef
 from paimon_py.metadata.blob_access import BLOB_PATHS, BlobAccess
 
@@ -96,3 +96,22 @@ def test_views_of_names_that_are_none(places):
             BlobViews(table._root).values([BlobViewRef(name, 0, 0)])
     with pytest.raises(NotFoundError):
         BlobViews(table._root).values([BlobViewRef("db.nothing", 0, 0)])
+
+
+def test_a_look_at_a_table_reads_no_blobs(tmp_path):
+    """Damaged bytes are not noticed, since they are not read."""
+    catalog = Catalog.open(str(tmp_path))
+    catalog.create_database("d")
+    switched_on = dict.fromkeys(("row-tracking.enabled", "data-evolution.enabled"), "true")
+    table = catalog.create_table("d.t", Schema({"id": "INT", "image": "BLOB"}), options=switched_on)
+    table.write_arrow([{"id": n, "image": bytes([n]) * 9} for n in range(8)])
+    for file in tmp_path.rglob("*.blob"):
+        data = file.read_bytes()
+        file.write_bytes(data.replace(b"\1" * 9, b"\2" * 9))
+    for found in (table.head(3), table.scan().head(3), table.scan(limit=3).head()):
+        assert [BlobRef.from_bytes(each).length for each in found["image"].to_pylist()] == [9, 9, 9]
+    assert table.head(1, blobs="bytes")["image"].to_pylist() == [bytes(9)]
+    with pytest.raises(CorruptionError):
+        table.head(2, blobs="bytes")
+    with pytest.raises(UsageError, match="blobs must be 'bytes' or 'refs', not 'all'"):
+        table.head(blobs="all")
