@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -13,6 +13,8 @@ from paimon_py.codec.columns import numpy_values
 from paimon_py.expr.arrow import Filter, prepare
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
+from paimon_py.files.constant_columns import ConstantColumns
+from paimon_py.files.physical import without_row_ids
 from paimon_py.lazy import lazy_property
 from paimon_py.scan.reach import reach
 from paimon_py.spec.blobs import blob_place
@@ -20,6 +22,9 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_ID, SEQUENCE_NUMBER, TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.spec.visibility import clusters_keys
+
+_FEW = 16
+"""Batches of this part of the rows wanted at once are not joined with others."""
 
 
 class FileChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +83,16 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The returned columns and those of the predicate, in the order of the schema."""
         names = set(self.columns) | (set() if self.predicate is None else columns_of(self.predicate))
         return tuple(field for field in self.schema.fields if field.name in names)
+
+    @lazy_property
+    def stored_schema(self) -> TableSchema:
+        """The schema of the columns in files."""
+        return without_row_ids(self.schema)
+
+    @lazy_property
+    def constant_columns(self) -> ConstantColumns:
+        """The columns that files do not store."""
+        return ConstantColumns.of(self.schema)
 
     @lazy_property
     def counting(self) -> Request:
@@ -160,3 +175,27 @@ def keep(batch: pa.RecordBatch, mask: Filter | None) -> pa.RecordBatch:
     if int(rows[-1]) - int(rows[0]) == count - 1:
         return batch.slice(int(rows[0]), count)
     return batch.filter(flags)
+
+
+def joined(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
+    """The same rows, small neighbouring batches as one of up to `most` rows: a filter costs more than their rows."""
+    small: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        if small and rows + batch.num_rows > most:
+            yield from _one(small)
+            small, rows = [], 0
+        if _FEW * batch.num_rows > most:
+            yield from _one(small)
+            small, rows = [], 0
+            yield batch
+        else:
+            small.append(batch)
+            rows += batch.num_rows
+    yield from _one(small)
+
+
+def _one(batches: list[pa.RecordBatch]) -> Sequence[pa.RecordBatch]:
+    if len(batches) < 2:
+        return batches
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()
