@@ -199,9 +199,10 @@ class _SplitReader:
         if is_distant(self._root.path):
             self.fetch_ahead(file for section in self._split.sections for file in self._files_to_open(section))
         mask = self._request.mask
+        joins = mask is not None and self._request.first_rows is None
         for section in self._split.sections:
             found = self._living(section)
-            for batch in found if mask is None else joined(found, self._raw_rows):
+            for batch in joined(found) if joins else found:
                 if self._meter is not None:
                     self._meter.rows_merged += batch.num_rows
                 yield keep(batch, mask)

@@ -23,8 +23,10 @@ from paimon_py.spec.schema import ROW_ID, SEQUENCE_NUMBER, TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.spec.visibility import clusters_keys
 
-_FEW = 16
-"""Batches of this part of the rows wanted at once are not joined with others."""
+_FEW_ROWS = 4096
+_FEW_BYTES = 256 << 10
+_JOINED = 16
+"""Of so many largest small batches one batch is made at most."""
 
 
 class FileChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,25 +179,26 @@ def keep(batch: pa.RecordBatch, mask: Filter | None) -> pa.RecordBatch:
     return batch.filter(flags)
 
 
-def joined(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
-    """The same rows, small neighbouring batches as one of up to `most` rows: a filter costs more than their rows."""
+def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows, with small neighbouring batches as one: a filter of each costs more than their rows."""
     small: list[pa.RecordBatch] = []
-    rows = 0
+    rows = size = 0
     for batch in batches:
-        if small and rows + batch.num_rows > most:
+        batch_bytes = batch.get_total_buffer_size()
+        is_small = batch.num_rows <= _FEW_ROWS and batch_bytes <= _FEW_BYTES
+        if small and (not is_small or rows > _JOINED * _FEW_ROWS or size > _JOINED * _FEW_BYTES):
             yield from _one(small)
-            small, rows = [], 0
-        if _FEW * batch.num_rows > most:
-            yield from _one(small)
-            small, rows = [], 0
-            yield batch
-        else:
+            small, rows, size = [], 0, 0
+        if is_small:
             small.append(batch)
-            rows += batch.num_rows
+            rows, size = rows + batch.num_rows, size + batch_bytes
+        else:
+            yield batch
     yield from _one(small)
 
 
 def _one(batches: list[pa.RecordBatch]) -> Sequence[pa.RecordBatch]:
     if len(batches) < 2:
         return batches
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()
+    found: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return found
