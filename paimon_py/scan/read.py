@@ -199,7 +199,7 @@ class _SplitReader:
         if is_distant(self._root.path):
             self.fetch_ahead(file for section in self._split.sections for file in self._files_to_open(section))
         mask = self._request.mask
-        joins = mask is not None and self._request.first_rows is None
+        joins = mask is not None and bool(self._fields) and self._request.first_rows is None
         for section in self._split.sections:
             found = self._living(section)
             for batch in joined(found) if joins else found:

@@ -38,6 +38,16 @@ def test_large_batches_are_not_copied():
     assert list(joined([])) == []
 
 
+def test_conditions_that_read_no_column_count_the_rows_of_small_files(tmp_path):
+    catalog = Catalog.open(tmp_path)
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", pa.schema([("k", pa.int64())]), options={"bucket": "-1", "write-only": "true"})
+    for _ in range(3):
+        table.write_arrow(pa.table({"k": [1, 2, 3]}))
+    for where, expected in ((col("k").is_not_null() | col("k").is_null(), 9), (col("k").isin([]), 0), (col("k") == 2, 3)):
+        assert table.scan(where=where).count() == expected == len(table.scan(columns=[], where=where).to_arrow())
+
+
 @pytest.mark.parametrize("key", [(), ("k",)])
 def test_a_condition_on_many_small_files_finds_what_a_condition_on_all_rows_finds(tmp_path, key):
     catalog = Catalog.open(tmp_path)

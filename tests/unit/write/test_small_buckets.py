@@ -170,17 +170,19 @@ def test_rows_of_all_kinds(options, every):
     check(Case(case.schema, [case.batches[0], case.batches[1].append_column("_row_kind", kinds)]))
 
 
-def test_kinds_of_some_rows_of_a_bucket():
-    case = case_of()
-    kinds = pa.array(["-D" if row % 7 == 0 else "+I" for row in range(40)])
+@pytest.mark.parametrize("keyed", [True, False])
+def test_several_batches_of_a_bucket_of_which_some_have_kinds(keyed):
+    case = case_of(keyed=keyed)
+    kinds = pa.array(["-D" if row % 7 == 0 and keyed else "+I" for row in range(40)])
 
     def written_at_once(*, together):
         table = table_of(case)
         with pytest.MonkeyPatch.context() as patch, table.writer() as writer:
             if not together:
                 patch.setattr(LSMWriter, "is_small", property(lambda _: False))
+                patch.setattr(AppendWriter, "is_small", property(lambda _: False))
             writer.write_arrow(case.batches[0])
-            writer.write_arrow(case.batches[1].append_column("_row_kind", kinds))
+            writer.write_arrow(case.batches[1].append_column("_row_kind", kinds) if keyed else case.batches[1])
             changes = writer.changes()
         return changes, {path: table._root.store.get(path) for path in data_files(table._root)}
 
