@@ -292,20 +292,16 @@ class RollingWriter:
                 self._finish()
 
     def add_whole(self, data: bytes, entry: DataFile) -> None:
-        """Write a file that is already encoded; its entry lacks name, place and time, and without a key its numbers."""
+        """Write a file that is already encoded; its entry lacks name, place and time."""
         name, external_path, sink = self._new_sink()
         try:
             sink.write(data)
         finally:
             sink.close()
         now = self._clock.local_millis()
-        entry = msgspec.structs.replace(
+        self._files.append(msgspec.structs.replace(
             entry, name=name, size_bytes=len(data), external_path=external_path, creation_time_millis=now
-        )
-        if not self._layout.key_fields:
-            first, self._next_sequence = self._next_sequence, self._next_sequence + entry.row_count
-            entry = msgspec.structs.replace(entry, min_sequence=first, max_sequence=self._next_sequence - 1)
-        self._files.append(entry)
+        ))  # fmt: skip
 
     def close(self) -> tuple[DataFile, ...]:
         """Finish the last file and return all files, in order; empty if there were no rows."""

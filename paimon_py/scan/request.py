@@ -26,7 +26,7 @@ from paimon_py.spec.visibility import clusters_keys
 _FEW_ROWS = 4096
 _FEW_BYTES = 256 << 10
 _JOINED = 16
-"""Of so many largest small batches one batch is made at most."""
+"""The number of the largest small batches that one batch is made of at most."""
 
 
 class FileChoice(msgspec.Struct, frozen=True, kw_only=True):

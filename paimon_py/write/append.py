@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -137,11 +138,12 @@ class AppendWriter:
         layout = writers[0]._layout
         assert layout is not None
         for writer, file in zip(writers, whole_files(layout, batch, cuts), strict=True):
-            count = writer._pending_rows
+            count, end = writer._pending_rows, writer.next_sequence
             writer._pending, writer._pending_rows, writer._pending_bytes = [], 0, 0
-            files = writer._open_files(writer.next_sequence - count)
+            files = writer._open_files(end - count)
             writer._begun.append(files)
-            files.add_whole(file.data, file.entry)
+            entry = msgspec.structs.replace(file.entry, min_sequence=end - count, max_sequence=end - 1)
+            files.add_whole(file.data, entry)
             writer._files += files.close()
             if writer.tell is not None:
                 writer.tell(count)

@@ -21,6 +21,7 @@ from paimon_py.codec.columns import Ints, combine
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.formats.base import (
+    Alike,
     CastArray,
     Encoder,
     FileWriter,
@@ -109,6 +110,16 @@ class _KnownColumns(NamedTuple):
     may_be_int96: bool
 
 
+def _known_columns(
+    alike: Alike | None, fields: Sequence[Field], metadata: pq.FileMetaData, schema: pa.Schema
+) -> _KnownColumns | None:
+    """How the columns were read from the file before, if all that decides it is the same."""
+    known = None if alike is None else alike.known
+    if not isinstance(known, _KnownColumns) or known.fields is not fields or known.about != metadata.metadata:
+        return None
+    return known if known.schema.equals(schema, check_metadata=True) else None
+
+
 class ParquetOpenFile:
     """See `OpenFile`. Page checksums are verified if the file has them."""
 
@@ -122,13 +133,13 @@ class ParquetOpenFile:
             self._metadata: pq.FileMetaData = self._file.metadata
             self._schema: pa.Schema = self._file.schema_arrow
             self._footer: bytes | None = None
-            known = self._known(fields)
+            known = _known_columns(self._settings.alike, fields, self._metadata, self._schema)
             if (known is None or known.may_be_int96) and _has_int96(self._metadata, self._schema):
                 self._footer = int96_to_fixed(read_footer(source))  # 12-byte binaries, which cannot overflow
                 self._file = self._open(pq.read_metadata(pa.BufferReader(MAGIC + tail(self._footer))))
                 self._metadata = self._file.metadata
                 self._schema = self._file.schema_arrow
-                known = self._known(fields)
+                known = _known_columns(self._settings.alike, fields, self._metadata, self._schema)
             self._check_rows()
             self._columns = self._find_columns(fields) if known is None else known.columns
 
@@ -175,18 +186,6 @@ class ParquetOpenFile:
     @lazy_property
     def _group_rows(self) -> list[int]:
         return [self._metadata.row_group(group).num_rows for group in range(self._metadata.num_row_groups)]
-
-    def _known(self, fields: Sequence[Field]) -> _KnownColumns | None:
-        """How the columns were read from the file before, if all that decides it is the same."""
-        known = None if self._settings.alike is None else self._settings.alike.known
-        if (
-            isinstance(known, _KnownColumns)
-            and known.fields is fields
-            and known.about == self._metadata.metadata
-            and known.schema.equals(self._schema, check_metadata=True)
-        ):
-            return known
-        return None
 
     def _find_columns(self, fields: Sequence[Field]) -> Mapping[str, _Column]:
         columns = {field.name: self._with_paths(self._column(field)) for field in fields}
