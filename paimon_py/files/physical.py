@@ -60,6 +60,14 @@ def with_row_ids(schema: TableSchema) -> TableSchema:
     return msgspec.structs.replace(schema, fields=(*schema.fields, *_STORED_IDS)) if tracks_rows(schema) else schema
 
 
+def without_row_ids(schema: TableSchema) -> TableSchema:
+    """The schema of a table, from one that also includes row ids."""
+    if ROW_ID_FIELD not in schema.fields:
+        return schema
+    fields = tuple(field for field in schema.fields if field.id not in TRACKED_IDS)
+    return msgspec.structs.replace(schema, fields=fields)
+
+
 def key_copy(field: Field) -> Field:
     """The column `_KEY_<name>`, which repeats a key column."""
     return msgspec.structs.replace(

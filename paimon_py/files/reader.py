@@ -167,7 +167,7 @@ class FileReader:
         asked = frozenset() if pushed is None else columns_of(pushed)
         needed = self._columns.columns_for(asked)
         settings = ReadSettings(
-            buffer_size_bytes=0 if remote else BUFFER_BYTES,
+            buffer_size_bytes=0 if remote or self._file.size_bytes <= BUFFER_BYTES else BUFFER_BYTES,
             by_page=self._by_page and not remote,
             row_count=self._file.row_count,
             decimals=self._columns.may_hold_decimals,

@@ -8,7 +8,7 @@ Source: format.md §8, §9, §12.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,21 +22,29 @@ from paimon_py.files.stats import StatsMode, needs_bounds, stats_of_slices
 from paimon_py.files.writer import FileLayout
 from paimon_py.formats.base import SlicesEncoder, encoding
 from paimon_py.formats.slice_bounds import SliceBounds, slice_bounds
-from paimon_py.spec.data_file import EMPTY_STATS, DataFile, Stats
+from paimon_py.spec.data_file import EMPTY_ROW, EMPTY_STATS, DataFile, Stats
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_py.spec.types import Atomic, Field, Root
 
+_SMALL_BYTES = 512 << 10
+_STEPS_PER_FILE = 64
+"""Rows that take so small a part of a file's target size are certainly written at one step, to one file."""
+
 
 class WholeFile(NamedTuple):
-    """The bytes of a file, and its manifest entry but for name, place and time."""
+    """The bytes of a file, and its manifest entry but for name, place and time, and without a key its numbers."""
 
     data: bytes
     entry: DataFile
 
 
-def encodes_whole_files(layout: FileLayout) -> bool:
-    """Whether files of the layout can be encoded many at once: files of keyed rows without indexes."""
-    if not layout.key_fields or layout.indexes or layout.apart or layout.is_part or layout.holds_row_ids:
+def is_whole_file(layout: FileLayout, rows: int, size_bytes: int) -> bool:
+    """Whether so many rows in so much memory may be a file of `whole_files`: one file, without indexes."""
+    if not 0 < rows <= layout.target_rows:
+        return False
+    if size_bytes > min(_SMALL_BYTES, layout.target_size_bytes // _STEPS_PER_FILE):
+        return False
+    if layout.indexes or layout.apart or layout.is_part or layout.holds_row_ids:
         return False
     encoder = layout.encoder
     return isinstance(encoder, SlicesEncoder) and encoder.encodes_slices
@@ -45,7 +53,7 @@ def encodes_whole_files(layout: FileLayout) -> bool:
 def whole_files(layout: FileLayout, batch: pa.RecordBatch, cuts: Ints) -> Iterator[WholeFile]:
     """A file for the rows between each two `cuts`, of which none is equal to the next.
 
-    Shapes: `batch` as `RollingWriter.write` takes it, sorted by key from cut to cut.
+    Shapes: `batch` as `RollingWriter.write` takes it, with a key sorted by it from cut to cut.
     Cost: 5-100 ns a row and column for the bounds, then the encoding of one file at a time.
     Raises:
         SchemaError: rows cannot be written.
@@ -60,38 +68,55 @@ def whole_files(layout: FileLayout, batch: pa.RecordBatch, cuts: Ints) -> Iterat
 
 
 def _entries(layout: FileLayout, encoder: SlicesEncoder, batch: pa.RecordBatch, cuts: Ints) -> list[DataFile]:
-    count, starts = len(cuts) - 1, cuts[:-1]
-    numbers = numpy_values(batch.column(SEQUENCE_NUMBER))
-    deletes = np.add.reduceat(numpy_values(batch.column(VALUE_KIND)) & 1, starts, dtype=np.int64)
     bounds = _Bounds(layout, encoder, batch, cuts)
-    key_types = [field.type for field in layout.key_fields]
-    low_keys, high_keys = (
-        encode([batch.column(field.name).take(rows) for field in layout.key_fields], key_types).to_pylist()
-        for rows in (from_numpy(starts, pa.int64()), from_numpy(cuts[1:] - 1, pa.int64()))
-    )
-    found = zip(
-        np.diff(cuts).tolist(), low_keys, high_keys, bounds.key_stats(count), bounds.value_stats(count),
-        np.minimum.reduceat(numbers, starts).tolist(), np.maximum.reduceat(numbers, starts).tolist(), deletes.tolist(),
-        strict=True,
-    )  # fmt: skip
+    counts = np.diff(cuts).tolist()
+    found = zip(counts, bounds.value_stats(len(counts)), _keyed(layout, batch, cuts, bounds), strict=True)
     return [
         DataFile(
             name="",
             size_bytes=0,
             row_count=rows,
-            min_key=low_key,
-            max_key=high_key,
-            key_stats=key_stats,
+            min_key=keyed.low_key,
+            max_key=keyed.high_key,
+            key_stats=keyed.stats,
             value_stats=value_stats,
-            min_sequence=low_number,
-            max_sequence=high_number,
+            min_sequence=keyed.low_number,
+            max_sequence=keyed.high_number,
             schema_id=layout.schema_id,
             level=layout.level,
-            delete_row_count=deleted,
+            delete_row_count=keyed.deletes,
             source=layout.source,
         )
-        for rows, low_key, high_key, key_stats, value_stats, low_number, high_number, deleted in found
+        for rows, value_stats, keyed in found
     ]
+
+
+class _Keyed(NamedTuple):
+    """What an entry says of keys and system columns."""
+
+    low_key: bytes = EMPTY_ROW
+    high_key: bytes = EMPTY_ROW
+    stats: Stats = EMPTY_STATS
+    low_number: int = 0
+    high_number: int = 0
+    deletes: int = 0
+
+
+def _keyed(layout: FileLayout, batch: pa.RecordBatch, cuts: Ints, bounds: _Bounds) -> Iterable[_Keyed]:
+    count, starts = len(cuts) - 1, cuts[:-1]
+    if not layout.key_fields:
+        return [_Keyed()] * count
+    numbers = numpy_values(batch.column(SEQUENCE_NUMBER))
+    deletes = np.add.reduceat(numpy_values(batch.column(VALUE_KIND)) & 1, starts, dtype=np.int64)
+    key_types = [field.type for field in layout.key_fields]
+    low_keys, high_keys = (
+        encode([batch.column(field.name).take(rows) for field in layout.key_fields], key_types).to_pylist()
+        for rows in (from_numpy(starts, pa.int64()), from_numpy(cuts[1:] - 1, pa.int64()))
+    )
+    return map(
+        _Keyed, low_keys, high_keys, bounds.key_stats(count),
+        np.minimum.reduceat(numbers, starts).tolist(), np.maximum.reduceat(numbers, starts).tolist(), deletes.tolist(),
+    )  # fmt: skip
 
 
 class _Bounds:
@@ -106,8 +131,6 @@ class _Bounds:
 
     def key_stats(self, count: int) -> list[Stats]:
         keys = self._layout.key_fields
-        if not keys:
-            return [EMPTY_STATS] * count
         stored = [key_copy(field) if self._layout.repeats_keys else field for field in keys]
         return self._stats(keys, stored, [self._layout.key_mode] * len(keys), count)
 

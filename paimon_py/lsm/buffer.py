@@ -103,8 +103,8 @@ class MergeBuffer:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all rows are in memory and have kind +I, and only their merged versions are wanted."""
-        return not self.has_spilled and not self._keeps_versions and all(kinds is None for kinds in self._kinds)
+        """Whether all rows are in memory, and only their merged versions are wanted."""
+        return not self.has_spilled and not self._keeps_versions
 
     @classmethod
     def drain_together(cls, buffers: Sequence[MergeBuffer]) -> tuple[pa.RecordBatch, Ints]:
@@ -120,12 +120,14 @@ class MergeBuffer:
             np.array([buffer._first_sequence for buffer in buffers], np.int64) - (ends - counts), counts
         )
         owners = np.repeat(np.arange(len(buffers)), counts)
-        batches = []
+        batches: list[pa.RecordBatch] = []
+        kinds: list[pa.Array | None] = []
         for buffer in buffers:
             batches += buffer._batches
+            kinds += buffer._kinds
             buffer._batches, buffer._kinds = [], []
             buffer._reset()
-        columns = _contiguous(batches)
+        columns = _with_kinds(batches, kinds)
         order, engine = buffers[0]._order, buffers[0]._engine
         keys = {_OWNER.name: from_numpy(owners, pa.int64())}
         keys |= {field.name: columns[field.name] for field in (*order.keys, *order.sequence)}
@@ -209,10 +211,7 @@ class MergeBuffer:
         before_merging: TakeRows | None = None,
     ) -> Iterator[pa.RecordBatch]:  # fmt: skip
         """Sort and merge rows by key; releases the batches. `first`: the sequence number of the first row."""
-        kind_column = None if all(part is None for part in kinds) else _kind_column(batches, kinds)
-        columns = _contiguous(batches)
-        if kind_column is not None:
-            columns[VALUE_KIND] = kind_column
+        columns = _with_kinds(batches, kinds)
         needed = {field.name for field in (*self._order.keys, *self._order.sequence)}
         order, starts = sort_batch(
             self._order, {name: columns[name] for name in columns if name in needed}, runs_sorted=False
@@ -285,6 +284,13 @@ def _windows(
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+def _with_kinds(batches: list[pa.RecordBatch], kinds: Sequence[pa.Array | None]) -> dict[str, pa.Array]:
+    """The columns as one array each, and the kinds unless all are +I; releases the batches."""
+    kind_column = None if all(part is None for part in kinds) else _kind_column(batches, kinds)
+    columns = _contiguous(batches)
+    return columns if kind_column is None else {**columns, VALUE_KIND: kind_column}
+
+
 def _contiguous(batches: list[pa.RecordBatch]) -> dict[str, pa.Array]:
     """Combine every column into one array; releases the batches a column at a time."""
     if len(batches) == 1:
@@ -298,7 +304,7 @@ def _contiguous(batches: list[pa.RecordBatch]) -> dict[str, pa.Array]:
     return columns
 
 
-def _kind_column(batches: list[pa.RecordBatch], kinds: list[pa.Array | None]) -> pa.Array:
+def _kind_column(batches: list[pa.RecordBatch], kinds: Sequence[pa.Array | None]) -> pa.Array:
     return pa.concat_arrays(
         [
             from_numpy(np.zeros(batch.num_rows, np.int8), pa.int8()) if part is None else part

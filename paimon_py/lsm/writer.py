@@ -11,15 +11,12 @@ from contextlib import closing
 import pyarrow as pa
 
 from paimon_py.errors import StorageError
-from paimon_py.files.whole_files import encodes_whole_files, whole_files
+from paimon_py.files.whole_files import is_whole_file, whole_files
 from paimon_py.files.writer import FileLayout, RollingWriter
 from paimon_py.lsm.buffer import MergeBuffer
 from paimon_py.spec.data_file import DataFile
 
-_SMALL_BYTES = 512 << 10
 _SYSTEM_BYTES = 16
-_STEPS_PER_FILE = 64
-"""Rows that take so small a part of a file's target size are certainly written at one step, to one file."""
 
 
 class LSMWriter:
@@ -134,13 +131,10 @@ class LSMWriter:
     @property
     def is_small(self) -> bool:
         """Whether `flush_together` may write the rows: they are few, and one file whose layout allows it."""
-        layout, rows, size = self._layout, self._buffer.row_count, self.flush_bytes
         return (
-            layout is not None
-            and 0 < rows <= layout.target_rows
-            and size <= min(_SMALL_BYTES, layout.target_size_bytes // _STEPS_PER_FILE)
+            self._layout is not None
             and self._buffer.is_plain
-            and encodes_whole_files(layout)
+            and is_whole_file(self._layout, self._buffer.row_count, self.flush_bytes)
         )
 
     @property

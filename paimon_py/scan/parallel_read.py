@@ -78,7 +78,7 @@ def count_together(
 def small_pieces(splits: Iterable[Split]) -> Iterator[Split]:
     """The same splits, large ones in pieces of some neighbouring sections."""
     for split in splits:
-        if split.size_bytes <= _PIECE_BYTES or len(split.sections) < 2:
+        if len(split.sections) < 2 or split.size_bytes <= _PIECE_BYTES:
             yield split
             continue
         piece, size = [], 0

@@ -20,7 +20,6 @@ from paimon_py.errors import PaimonError
 from paimon_py.expr.arrow import Filter
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
-from paimon_py.files.constant_columns import ConstantColumns
 from paimon_py.files.deletion_filter import alive, check_fits, dead_as_deletes, select_rows
 from paimon_py.files.file_index import has_index
 from paimon_py.files.meter import Meter
@@ -41,9 +40,8 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.aligned_rows import AlignedRows
 from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.own_options import under
-from paimon_py.scan.request import Request, keep
+from paimon_py.scan.request import Request, joined, keep
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
-from paimon_py.scan.row_shape import without_row_ids
 from paimon_py.scan.split import Section, Split
 from paimon_py.scan.windows import read_plan
 from paimon_py.spec.data_file import DataFile
@@ -175,35 +173,39 @@ class _SplitReader:
     """One read of a split: the state that its sections share."""
 
     def __init__(self, root: TableRoot, request: Request, split: Split, meter: Meter | None = None) -> None:
-        schema = request.schema
         self._root = root
         self._request = request
         self._split = split
         self._meter = meter
         self._ahead = FilePrefetcher(root.files, root.env)
         self._store = self._ahead if meter is None else meter.watch(self._ahead)
-        stored = OpenTable(root, without_row_ids(schema), self._store)
-        self._files = stored.bucket(split.partition, split.bucket)
-        self._rows = AlignedRows(self._files, request, meter)
+        self._files = OpenTable(root, request.stored_schema, self._store).bucket(split.partition, split.bucket)
         self._fields = request.read_fields
         self._kinds: tuple[Field, ...] = ()
-        if schema.primary_keys and (request.kinds or split.since is not None):
+        if request.schema.primary_keys and (request.kinds or split.since is not None):
             self._kinds = (KIND_FIELD,)
-        self._stamps = ConstantColumns.of(schema)
+        self._stamps = request.constant_columns
         self._raw_rows = RAW_BATCH_ROWS if split.since is None else _CHANGE_BATCH_ROWS
         if request.first_rows is not None:
             self._raw_rows = min(self._raw_rows, max(_FEW_ROWS, request.first_rows))
         self._beyond = request.beyond if split.since is None else None
         self._shows_dead = False
 
+    @lazy_property
+    def _rows(self) -> AlignedRows:
+        return AlignedRows(self._files, self._request, self._meter)
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         if is_distant(self._root.path):
             self.fetch_ahead(file for section in self._split.sections for file in self._files_to_open(section))
+        mask = self._request.mask
+        joins = mask is not None and bool(self._fields) and self._request.first_rows is None
         for section in self._split.sections:
-            for batch in self._living(section):
+            found = self._living(section)
+            for batch in joined(found) if joins else found:
                 if self._meter is not None:
                     self._meter.rows_merged += batch.num_rows
-                yield keep(batch, self._request.mask)
+                yield keep(batch, mask)
 
     def fetch_ahead(self, files: Iterable[DataFile]) -> None:
         """Say which files will be read, in this order, so that their parts can be fetched before they are needed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -13,6 +13,8 @@ from paimon_py.codec.columns import numpy_values
 from paimon_py.expr.arrow import Filter, prepare
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
+from paimon_py.files.constant_columns import ConstantColumns
+from paimon_py.files.physical import without_row_ids
 from paimon_py.lazy import lazy_property
 from paimon_py.scan.reach import reach
 from paimon_py.spec.blobs import blob_place
@@ -20,6 +22,11 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_ID, SEQUENCE_NUMBER, TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.spec.visibility import clusters_keys
+
+_FEW_ROWS = 4096
+_FEW_BYTES = 256 << 10
+_JOINED = 16
+"""The number of the largest small batches that one batch is made of at most."""
 
 
 class FileChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +85,16 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The returned columns and those of the predicate, in the order of the schema."""
         names = set(self.columns) | (set() if self.predicate is None else columns_of(self.predicate))
         return tuple(field for field in self.schema.fields if field.name in names)
+
+    @lazy_property
+    def stored_schema(self) -> TableSchema:
+        """The schema of the columns in files."""
+        return without_row_ids(self.schema)
+
+    @lazy_property
+    def constant_columns(self) -> ConstantColumns:
+        """The columns that files do not store."""
+        return ConstantColumns.of(self.schema)
 
     @lazy_property
     def counting(self) -> Request:
@@ -160,3 +177,28 @@ def keep(batch: pa.RecordBatch, mask: Filter | None) -> pa.RecordBatch:
     if int(rows[-1]) - int(rows[0]) == count - 1:
         return batch.slice(int(rows[0]), count)
     return batch.filter(flags)
+
+
+def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows, with small neighbouring batches as one: a filter of each costs more than their rows."""
+    small: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        batch_bytes = batch.get_total_buffer_size()
+        is_small = batch.num_rows <= _FEW_ROWS and batch_bytes <= _FEW_BYTES
+        if small and (not is_small or rows > _JOINED * _FEW_ROWS or size > _JOINED * _FEW_BYTES):
+            yield from _one(small)
+            small, rows, size = [], 0, 0
+        if is_small:
+            small.append(batch)
+            rows, size = rows + batch.num_rows, size + batch_bytes
+        else:
+            yield batch
+    yield from _one(small)
+
+
+def _one(batches: list[pa.RecordBatch]) -> Sequence[pa.RecordBatch]:
+    if len(batches) < 2:
+        return batches
+    found: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return found

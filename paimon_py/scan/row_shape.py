@@ -16,7 +16,7 @@ from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
-from paimon_py.files.physical import ROW_ID_FIELD, ROW_TRACKING, TRACKED_FIELDS, TRACKED_IDS, tracks_rows
+from paimon_py.files.physical import ROW_TRACKING, TRACKED_FIELDS, tracks_rows
 from paimon_py.scan.request import Request, keep
 from paimon_py.spec.schema import ROW_ID, ROW_KIND_COLUMN, SEQUENCE_NUMBER, TableSchema
 from paimon_py.spec.types import Atomic, Field, Root
@@ -82,14 +82,6 @@ class WithRowIds(SameShape, frozen=True):
                 f"{{{ROW_TRACKING!r}: 'true'}}"
             )
         return msgspec.structs.replace(schema, fields=(*schema.fields, *TRACKED_FIELDS))
-
-
-def without_row_ids(schema: TableSchema) -> TableSchema:
-    """The schema of a table, from one that also includes row ids."""
-    if ROW_ID_FIELD not in schema.fields:
-        return schema
-    fields = tuple(field for field in schema.fields if field.id not in TRACKED_IDS)
-    return msgspec.structs.replace(schema, fields=fields)
 
 
 class WithKinds(msgspec.Struct, frozen=True):

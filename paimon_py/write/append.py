@@ -5,12 +5,16 @@ Source: format.md §12.1; Java `AppendOnlyWriter`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import msgspec
+import numpy as np
 import pyarrow as pa
 
+from paimon_py.codec.columns import combine
 from paimon_py.codec.row_size import row_bytes
-from paimon_py.files.writer import RollingWriter
+from paimon_py.files.whole_files import is_whole_file, whole_files
+from paimon_py.files.writer import FileLayout, RollingWriter
 from paimon_py.formats.base import DEFAULT_BLOCK_BYTES, ROW_GROUP_ROWS
 from paimon_py.lsm.writer import abort_all
 from paimon_py.spec.data_file import DataFile
@@ -28,14 +32,18 @@ class AppendWriter:
     """
 
     def __init__(
-        self, partition: bytes, bucket: int, first_sequence: int, open_files: Callable[[int], RollingWriter]
-    ) -> None:
-        """`open_files` begins files whose first row has the sequence number given."""
+        self, partition: bytes, bucket: int, first_sequence: int, open_files: Callable[[int], RollingWriter],
+        layout: FileLayout | None = None,
+    ) -> None:  # fmt: skip
+        """`open_files` begins files whose first row has the sequence number given. `layout`: that of the files, if
+        `flush_together` may write them.
+        """
         self.partition = partition
         self.bucket = bucket
         self.next_sequence = first_sequence
         self.tell: Callable[[int], None] | None = None
         self._open_files = open_files
+        self._layout = layout
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
         self._pending_bytes = 0
@@ -101,6 +109,44 @@ class AppendWriter:
         if self._current is not None:
             self._files += self._current.close()
             self._current = None
+
+    @property
+    def is_small(self) -> bool:
+        """Whether `flush_together` may write the rows: they are few, and one file whose layout allows it."""
+        return (
+            self._layout is not None
+            and self._current is None
+            and is_whole_file(self._layout, self._pending_rows, self._pending_bytes)
+        )
+
+    @property
+    def flush_bytes(self) -> int:
+        """The memory of the buffered rows."""
+        return self._pending_bytes
+
+    @classmethod
+    def flush_together(cls, writers: Sequence[AppendWriter]) -> None:
+        """Flush small buckets of one table: rows of all are measured at once, then encoded file by file. The files are
+        those that `flush` writes.
+
+        Cost: a copy of all rows in memory.
+        Raises: as `flush`.
+        """
+        cuts = np.cumsum([0, *(writer._pending_rows for writer in writers)])
+        rows = pa.Table.from_batches([batch for writer in writers for batch in writer._pending])
+        batch = pa.RecordBatch.from_arrays([combine(column) for column in rows.columns], rows.schema.names)
+        layout = writers[0]._layout
+        assert layout is not None
+        for writer, file in zip(writers, whole_files(layout, batch, cuts), strict=True):
+            count, end = writer._pending_rows, writer.next_sequence
+            writer._pending, writer._pending_rows, writer._pending_bytes = [], 0, 0
+            files = writer._open_files(end - count)
+            writer._begun.append(files)
+            entry = msgspec.structs.replace(file.entry, min_sequence=end - count, max_sequence=end - 1)
+            files.add_whole(file.data, entry)
+            writer._files += files.close()
+            if writer.tell is not None:
+                writer.tell(count)
 
     def work(self) -> None:
         """Write the queued rows to the current file; several buckets can do this in parallel.

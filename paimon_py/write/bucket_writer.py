@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -52,6 +52,12 @@ class BucketWriter(Protocol):
     @property
     def waiting_bytes(self) -> int: ...
 
+    @property
+    def is_small(self) -> bool: ...
+
+    @property
+    def flush_bytes(self) -> int: ...
+
     def work(self) -> None: ...
 
     def free_memory(self) -> None: ...
@@ -59,6 +65,9 @@ class BucketWriter(Protocol):
     def write(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> None: ...
 
     def flush(self) -> None: ...
+
+    @classmethod
+    def flush_together(cls, writers: Sequence[Any]) -> None: ...
 
     def take(self) -> tuple[DataFile, ...]: ...
 
@@ -81,7 +90,7 @@ def bucket_writers(table: OpenTable, settings: WriterSettings) -> OpenBucket:
         files = NewFiles(table.bucket(partition, bucket), rules)
         begin = partial(files.begin, layout)
         if merge is None:
-            return AppendWriter(partition, bucket, first_sequence, begin)
+            return AppendWriter(partition, bucket, first_sequence, begin, layout)
         spilled = None if settings.spills is None else SpilledRuns(table.root.env.spill, settings.spills)
         buffer = MergeBuffer(*merge, first_sequence, spilled, keeps_versions=keeps_input)
         begin_changelog = None if changes_layout is None else partial(files.begin, changes_layout)

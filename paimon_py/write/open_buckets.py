@@ -13,7 +13,6 @@ from paimon_py.env import Pool
 from paimon_py.errors import StorageError
 from paimon_py.formats.base import SLICES_BYTES
 from paimon_py.lsm.merge import WINDOW_BYTES
-from paimon_py.lsm.writer import LSMWriter
 from paimon_py.parallel import Budget
 from paimon_py.spec.data_file import DataFile
 from paimon_py.write.bucket_writer import BucketWriter, Tell
@@ -32,7 +31,7 @@ _SPILLED_COST = 3 * WINDOW_BYTES
 Begin = Callable[[bytes, int, "int | None"], BucketWriter]
 """Opens a writer of a bucket, from partition, bucket and next sequence number (None: the bucket was never open)."""
 
-Flush = Union[BucketWriter, "list[LSMWriter]"]
+Flush = Union[BucketWriter, "list[BucketWriter]"]
 """A bucket, or several small ones that are flushed together."""
 
 Relieve = Callable[[Bucket, Iterable[DataFile]], None]
@@ -165,13 +164,13 @@ class OpenBuckets:
 def _flushes(writers: Iterable[BucketWriter]) -> list[Flush]:
     """What is flushed at once: each bucket alone, and after them the small ones, many together."""
     flushes: list[Flush] = []
-    small: list[LSMWriter] = []
+    small: list[BucketWriter] = []
     for writer in writers:
-        if isinstance(writer, LSMWriter) and writer.is_small:
+        if writer.is_small:
             small.append(writer)
         else:
             flushes.append(writer)
-    group: list[LSMWriter] = []
+    group: list[BucketWriter] = []
     size = 0
     for writer in small:
         size += writer.flush_bytes
@@ -184,7 +183,7 @@ def _flushes(writers: Iterable[BucketWriter]) -> list[Flush]:
 
 def _flush(item: Flush) -> Iterator[None]:
     if isinstance(item, list):
-        LSMWriter.flush_together(item)
+        type(item[0]).flush_together(item)
     else:
         item.flush()
     yield None

@@ -21,6 +21,7 @@ from paimon_py.codec.columns import Ints, combine
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.formats.base import (
+    Alike,
     CastArray,
     Encoder,
     FileWriter,
@@ -97,12 +98,26 @@ class _Column(msgspec.Struct, frozen=True):
 
 
 class _KnownColumns(NamedTuple):
-    """How the columns `fields` were read from a file with this schema and these properties in its footer."""
+    """How the columns `fields` were read from a file with this schema and these properties in its footer.
+
+    `may_be_int96`: whether another file with this schema may have INT96 columns.
+    """
 
     fields: Sequence[Field]
     about: Mapping[bytes, bytes] | None
     schema: pa.Schema
     columns: Mapping[str, _Column]
+    may_be_int96: bool
+
+
+def _known_columns(
+    alike: Alike | None, fields: Sequence[Field], metadata: pq.FileMetaData, schema: pa.Schema
+) -> _KnownColumns | None:
+    """How the columns were read from the file before, if all that decides it is the same."""
+    known = None if alike is None else alike.known
+    if not isinstance(known, _KnownColumns) or known.fields is not fields or known.about != metadata.metadata:
+        return None
+    return known if known.schema.equals(schema, check_metadata=True) else None
 
 
 class ParquetOpenFile:
@@ -116,14 +131,17 @@ class ParquetOpenFile:
         with decoding(path):
             self._file = self._open(None)
             self._metadata: pq.FileMetaData = self._file.metadata
+            self._schema: pa.Schema = self._file.schema_arrow
             self._footer: bytes | None = None
-            if _has_int96(self._metadata, self._file.schema_arrow):
+            known = _known_columns(self._settings.alike, fields, self._metadata, self._schema)
+            if (known is None or known.may_be_int96) and _has_int96(self._metadata, self._schema):
                 self._footer = int96_to_fixed(read_footer(source))  # 12-byte binaries, which cannot overflow
                 self._file = self._open(pq.read_metadata(pa.BufferReader(MAGIC + tail(self._footer))))
                 self._metadata = self._file.metadata
-            self._schema: pa.Schema = self._file.schema_arrow
+                self._schema = self._file.schema_arrow
+                known = _known_columns(self._settings.alike, fields, self._metadata, self._schema)
             self._check_rows()
-            self._columns = self._find_columns(fields)
+            self._columns = self._find_columns(fields) if known is None else known.columns
 
     @property
     def row_count(self) -> int:
@@ -170,19 +188,11 @@ class ParquetOpenFile:
         return [self._metadata.row_group(group).num_rows for group in range(self._metadata.num_row_groups)]
 
     def _find_columns(self, fields: Sequence[Field]) -> Mapping[str, _Column]:
-        """How to read each column: as in the file before, if all that decides it is the same."""
-        alike, about = self._settings.alike, self._metadata.metadata
-        known = None if alike is None else alike.known
-        if (
-            isinstance(known, _KnownColumns)
-            and known.fields is fields
-            and known.about == about
-            and known.schema.equals(self._schema, check_metadata=True)
-        ):
-            return known.columns
         columns = {field.name: self._with_paths(self._column(field)) for field in fields}
-        if alike is not None:
-            alike.known = _KnownColumns(fields, about, self._schema, columns)
+        if self._settings.alike is not None:
+            about, schema = self._metadata.metadata, self._schema
+            may_be_int96 = not _NEVER_INT96.issuperset(schema.types)
+            self._settings.alike.known = _KnownColumns(fields, about, schema, columns, may_be_int96)
         return columns
 
     def _column(self, field: Field) -> _Column:

@@ -70,6 +70,17 @@ def test_files_of_one_shape_share_their_columns_and_others_do_not():
     assert read(views, asked, alike) == [{"a": 4, "b": "w"}]
 
 
+def test_times_of_96_bits_are_found_after_files_without_them_and_the_other_way_round():
+    asked, alike = list(fields((0, "t", "TIMESTAMP(9)"))), Alike()
+    times = pa.table({"t": pa.array([1_000_000_007, None], pa.timestamp("ns"))})
+    plain, wide = io.BytesIO(), io.BytesIO()
+    pq.write_table(times, plain, version="2.6", store_schema=False)
+    pq.write_table(times, wide, use_deprecated_int96_timestamps=True, store_schema=False)
+    expected = times.to_pylist()
+    for data in (plain, wide, wide, plain, plain, wide):
+        assert read(data.getvalue(), asked, alike) == expected
+
+
 def test_a_file_that_lacks_a_column_is_damaged_though_the_one_before_had_it():
     asked, alike = list(fields((0, "a", "BIGINT"), (1, "b", "STRING"))), Alike()
     read(file_of(a=pa.array([1]), b=pa.array(["x"])), asked, alike)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pytest
 from unit.formats.samples import every_type, fields_of, make_batch
@@ -18,6 +19,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
 from paimon_py.table import Table
+from paimon_py.write.append import AppendWriter
 
 SOME = ("BIGINT", "STRING", "DOUBLE", "DECIMAL(20, 3)", "TIMESTAMP(9)", "ARRAY<INT>")
 TOP = 1000
@@ -30,15 +32,15 @@ class Case(NamedTuple):
     batches: list[pa.RecordBatch]
 
 
-def case_of(key_type="STRING", *, values=None, options=None, seed=7, rows=40, parts=3):
-    """Rows of several buckets, of which some repeat their key."""
+def case_of(key_type="STRING", *, values=None, options=None, seed=7, rows=40, parts=3, keyed=True):
+    """Rows of several buckets, of which some repeat their key, if the table has one."""
     source = random.Random(seed)
     values = fields_of(*SOME) if values is None else values
     key = Field(TOP + 1, "k", parse_type(f"{key_type} NOT NULL"))
     fields = (Field(TOP, "p", parse_type("INT NOT NULL")), key, *values)
     schema = TableSchema(
-        id=0, fields=fields, highest_field_id=TOP + 1, primary_keys=("p", "k"), partition_keys=("p",),
-        options={"bucket": "2", "write-only": "true", **(options or {})}, time_millis=0,
+        id=0, fields=fields, highest_field_id=TOP + 1, primary_keys=("p", "k") if keyed else (), partition_keys=("p",),
+        options={"bucket": "2", "bucket-key": "k", "write-only": "true", **(options or {})}, time_millis=0,
     )  # fmt: skip
     batches = []
     for number in range(2):
@@ -71,11 +73,12 @@ class Seen(NamedTuple):
 
 def written(case, pool=None, *, together=True):
     table = table_of(case, pool)
-    found, groups, flush = [], [], LSMWriter.flush_together
+    kind = LSMWriter if case.schema.primary_keys else AppendWriter
+    found, groups, flush = [], [], kind.flush_together
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LSMWriter, "flush_together", lambda writers: (groups.append(len(writers)), flush(writers)))
+        patch.setattr(kind, "flush_together", lambda writers: (groups.append(len(writers)), flush(writers)))
         if not together:
-            patch.setattr(LSMWriter, "is_small", property(lambda _: False))
+            patch.setattr(kind, "is_small", property(lambda _: False))
         with table.writer() as writer:
             for batch in case.batches:
                 writer.write_arrow(batch)
@@ -148,11 +151,76 @@ def test_values_too_long_for_a_footer():
     check(Case(case.schema, [pa.RecordBatch.from_arrays(columns, ["p", "k", "c0", "c1"])] * 2))
 
 
-def test_a_bucket_with_rows_of_other_kinds_is_flushed_alone():
-    case = case_of()
-    kinds = [pa.array(["-D" if row % 7 == 0 else "+I" for row in range(40)])] * 2
-    batches = [batch.append_column("_row_kind", kind) for batch, kind in zip(case.batches, kinds, strict=True)]
-    check(Case(case.schema, [case.batches[0], batches[1]]))
+KINDS = [
+    {},
+    {"ignore-delete": "true"},
+    {"merge-engine": "first-row", "ignore-delete": "true"},
+    {"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"},
+    {"merge-engine": "aggregation", "fields.c1.aggregate-function": "sum"},
+    {"sequence.field": "c0"},
+]
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+@pytest.mark.parametrize("every", [1, 2, 7, 40])
+def test_rows_of_all_kinds(options, every):
+    """Kinds in some buckets only, and buckets of deletes alone."""
+    case = case_of(options=options, values=fields_of("BIGINT", "DOUBLE"))
+    kinds = pa.array(["-D" if row % every == 0 else ("+I", "+U")[row % 2] for row in range(40)])
+    check(Case(case.schema, [case.batches[0], case.batches[1].append_column("_row_kind", kinds)]))
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_several_batches_of_a_bucket_of_which_some_have_kinds(keyed):
+    case = case_of(keyed=keyed)
+    kinds = pa.array(["-D" if row % 7 == 0 and keyed else "+I" for row in range(40)])
+
+    def written_at_once(*, together):
+        table = table_of(case)
+        with pytest.MonkeyPatch.context() as patch, table.writer() as writer:
+            if not together:
+                patch.setattr(LSMWriter, "is_small", property(lambda _: False))
+                patch.setattr(AppendWriter, "is_small", property(lambda _: False))
+            writer.write_arrow(case.batches[0])
+            writer.write_arrow(case.batches[1].append_column("_row_kind", kinds) if keyed else case.batches[1])
+            changes = writer.changes()
+        return changes, {path: table._root.store.get(path) for path in data_files(table._root)}
+
+    assert written_at_once(together=True) == written_at_once(together=False)
+
+
+@pytest.mark.parametrize("options", [
+    {"bucket": "-1", "bucket-key": None},
+    {},
+    {"metadata.stats-mode": "full"},
+    {"metadata.stats-mode": "none", "fields.c1.stats-mode": "truncate(2)"},
+    {"row-tracking.enabled": "true", "bucket": "-1", "bucket-key": None},
+    {"write-only": "false"},
+], ids=str)  # fmt: skip
+def test_tables_without_a_key(options):
+    case = case_of(values=every_type("parquet"), keyed=False, rows=12, parts=2)
+    given = {name: text for name, text in {**case.schema.options, **options}.items() if text is not None}
+    check(Case(msgspec.structs.replace(case.schema, options=given), case.batches))
+
+
+@pytest.mark.parametrize("options", [
+    {"target-file-row-num": "2"},
+    {"file-index.bloom-filter.columns": "k"},
+    {"file.format": "avro"},
+], ids=str)  # fmt: skip
+def test_options_of_tables_without_a_key_that_flush_each_bucket_alone(options):
+    case = case_of(options=options, values=fields_of("BIGINT", "BYTES"), rows=90, keyed=False)
+    check(case, flushed_together=False)
+
+
+def test_a_file_that_was_begun_is_finished_alone():
+    """A bucket whose first row group is full writes on to its file; what else there is becomes files together."""
+    case = case_of(values=fields_of("BIGINT"), options={"bucket": "1"}, keyed=False, rows=140_000)
+    parts = pa.array([0] * 139_990 + list(range(1, 11)), pa.int32())
+    case = Case(case.schema, [case.batches[0].set_column(0, "p", parts)])
+    found, expected = written(case), written(case, together=False)
+    assert found.groups == [10]
+    assert sorted(found.files.values()) == sorted(expected.files.values())
 
 
 def test_a_large_bucket_is_flushed_alone_among_small_ones():
