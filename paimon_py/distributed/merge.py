@@ -12,7 +12,7 @@ from paimon_py.distributed.commits import discard_changes
 from paimon_py.distributed.routing import writers_of
 from paimon_py.rows import verbs
 from paimon_py.rows.clauses import MergeClauses, as_clauses, join_keys
-from paimon_py.rows.evaluation import Evaluated
+from paimon_py.rows.evaluation import RowOutput
 from paimon_py.rows.result import RowsResult
 from paimon_py.rows.row_tasks import RowTaskResult, evaluation_of, groups_of
 from paimon_py.rows.rules import check_one_process
@@ -95,7 +95,7 @@ class DistributedMerge:
         """
         table = self._table._open_table
 
-        def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+        def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> RowOutput:
             part = MergePart(self._table, snapshot, self._target, self._on, self._clauses)
             return evaluation_of(table, snapshot, map(RowTaskResult.from_bytes, gather(part, splits)))
 

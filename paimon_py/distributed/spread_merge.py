@@ -36,7 +36,7 @@ from paimon_py.executors.error_data import error_bytes, error_from
 from paimon_py.rows import verbs
 from paimon_py.rows.clauses import MergeClauses
 from paimon_py.rows.decide import Decision
-from paimon_py.rows.evaluation import Evaluated
+from paimon_py.rows.evaluation import RowOutput
 from paimon_py.rows.merging import MergeBlock
 from paimon_py.rows.row_tasks import RowTaskResult
 from paimon_py.scan.split import Split
@@ -162,7 +162,7 @@ class InsertPart:
         if own is not None:
             yield _result_bytes(own)
 
-    def _insert(self, received: _Received, sent: Iterator[tuple[int, bytes, bytes]]) -> Evaluated | None:
+    def _insert(self, received: _Received, sent: Iterator[tuple[int, bytes, bytes]]) -> RowOutput | None:
         rows = received.rows(sent)
         first = next(rows, None)
         if first is not None:
@@ -273,6 +273,6 @@ def _block(operation: object) -> MergeBlock:
     return operation
 
 
-def _result_bytes(done: Evaluated) -> bytes:
+def _result_bytes(done: RowOutput) -> bytes:
     return bytes(RowTaskResult(changes=done.changes, counts=done.counts))
 

@@ -32,7 +32,7 @@ from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import ProgressCounter, ProgressShare
 from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Operation
-from paimon_py.rows.evaluation import Evaluated, RowCounts, undone_by
+from paimon_py.rows.evaluation import RowCounts, RowOutput, undone_by
 from paimon_py.rows.files_read import Files, files_of, with_new_files
 from paimon_py.rows.handed_over import HandedOver
 from paimon_py.rows.renewed_vectors import renewed_vectors
@@ -104,7 +104,7 @@ class AppendRows:
         self._made: list[IndexEntry] = []
         self._counts = RowCounts()
 
-    def evaluate(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+    def evaluate(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> RowOutput:
         """Write the changes, without committing them. `splits` contain all rows that can change.
 
         Raises: the errors of reading and writing; written files are deleted first.
@@ -121,7 +121,7 @@ class AppendRows:
                 self._seen.append(operation.seen.copy())
             return self._evaluation(snapshot, writers)
 
-    def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
+    def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> RowOutput | None:
         """Write the changes in files that are new since `known`. None: everything was deleted, because other commits
         did more than add files, or added a row with a key that this operation inserts.
 
@@ -160,7 +160,7 @@ class AppendRows:
                 new = stack.enter_context(Writer(self._files, settings))
             yield _Writers(again, new)
 
-    def _evaluation(self, snapshot: Snapshot | None, writers: _Writers) -> Evaluated:
+    def _evaluation(self, snapshot: Snapshot | None, writers: _Writers) -> RowOutput:
         """All written files, with the files to remove and the index files for a snapshot."""
         for touched in self._touched.values():
             if not self._marks and not touched.is_done:
@@ -172,7 +172,7 @@ class AppendRows:
         self._delete_made()
         changes = self._written.changes()
         changes = msgspec.structs.replace(changes, buckets=(*self._replacements(snapshot), *changes.buckets))
-        return Evaluated(changes, self._counts, self.discard, self.carry_on)
+        return RowOutput(changes, self._counts, self.discard, self.carry_on)
 
     # -- rows -------------------------------------------------------------------------------------------------------
 

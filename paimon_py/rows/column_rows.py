@@ -33,7 +33,7 @@ from paimon_py.metadata.open_table import BucketFiles, OpenTable
 from paimon_py.progress import ProgressCounter, ProgressShare
 from paimon_py.rows.blob_values import write_blobs
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
-from paimon_py.rows.evaluation import Evaluated, RowCounts, undone_by
+from paimon_py.rows.evaluation import RowCounts, RowOutput, undone_by
 from paimon_py.rows.files_read import Files, files_of, with_new_files
 from paimon_py.rows.handed_over import HandedOver
 from paimon_py.rows.renewed_vectors import renewed_vectors
@@ -129,7 +129,7 @@ class ColumnRows:
         self._made: list[IndexEntry] = []
         self._counts = RowCounts()
 
-    def evaluate(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+    def evaluate(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> RowOutput:
         """Write the changes, without committing them. `splits` contain all rows that can change.
 
         Raises: the errors of reading and writing; written files are deleted first. UnsupportedError for columns with an
@@ -147,7 +147,7 @@ class ColumnRows:
                     writer.write_arrow(batch)
             return self._evaluation(snapshot, writer)
 
-    def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
+    def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> RowOutput | None:
         """Process rows that are new since `known`. None: everything was deleted, because other commits did more than
         add rows, or added a row that this operation would change instead of inserting its own.
 
@@ -182,7 +182,7 @@ class ColumnRows:
         with undone_by(self.discard, self._root, snapshot), Writer(self._files, settings) as writer:
             yield writer
 
-    def _evaluation(self, snapshot: Snapshot | None, writer: Writer) -> Evaluated:
+    def _evaluation(self, snapshot: Snapshot | None, writer: Writer) -> RowOutput:
         """All written files, with the index files for a snapshot."""
         for place in self._ranges.values():
             if place.changed:
@@ -192,7 +192,7 @@ class ColumnRows:
         self._delete_made()
         changes = self._written.changes()
         changes = msgspec.structs.replace(changes, buckets=(*self._bucket_changes(snapshot), *changes.buckets))
-        return Evaluated(changes, self._counts, self.discard, self.carry_on)
+        return RowOutput(changes, self._counts, self.discard, self.carry_on)
 
     # -- rows -------------------------------------------------------------------------------------------------------
 

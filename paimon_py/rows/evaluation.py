@@ -53,7 +53,7 @@ class RowCounts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Evaluated(msgspec.Struct, frozen=True):
+class RowOutput(msgspec.Struct, frozen=True):
     """The output of an operation, ready to be committed, and how to delete it.
 
     `carry_on`: adapts the output to a later snapshot, given its splits and the files that were already processed.
@@ -63,7 +63,7 @@ class Evaluated(msgspec.Struct, frozen=True):
     changes: Changes
     counts: RowCounts
     discard: Callable[[], None]
-    carry_on: Callable[[Snapshot, Sequence[Split], Files], Evaluated | None]
+    carry_on: Callable[[Snapshot, Sequence[Split], Files], RowOutput | None]
 
 
 @contextlib.contextmanager
@@ -79,10 +79,10 @@ def undone_by(discard: Callable[[], None], root: TableRoot, snapshot: Snapshot |
         raise
 
 
-class Evaluate(Protocol):
+class Evaluator(Protocol):
     """An operation: computes changes from splits that contain all rows of a snapshot."""
 
-    def __call__(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated: ...
+    def __call__(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> RowOutput: ...
 
 
 class Evaluation:
@@ -105,10 +105,10 @@ class Evaluation:
         self.request = Request(schema=shown, columns=table.schema.names, predicate=predicate, every_level=True)
         self._operation = operation
         self._label = label
-        self._held: tuple[Evaluated, Files] | None = None
+        self._held: tuple[RowOutput, Files] | None = None
         self._planned: tuple[Snapshot, tuple[Split, ...]] | None = None
 
-    def run(self, evaluate: Evaluate) -> RowsResult:
+    def run(self, evaluate: Evaluator) -> RowsResult:
         """Evaluate and publish.
 
         Raises:
@@ -125,7 +125,7 @@ class Evaluation:
         finally:
             self._let_go()
 
-    def _round(self, snapshot: Snapshot | None, evaluate: Evaluate) -> RowsResult:
+    def _round(self, snapshot: Snapshot | None, evaluate: Evaluator) -> RowsResult:
         if snapshot is not None:
             self._root.schemas.require_own(snapshot, self._schema)
         splits = self._splits(snapshot)
@@ -141,11 +141,11 @@ class Evaluation:
             result = commit(self._table, changes, request)
         return _result(result, changes, counts)
 
-    def _overtaken(self, found: Evaluated, known: Files) -> None:
+    def _overtaken(self, found: RowOutput, known: Files) -> None:
         """Keep the output, so that the next round may adapt it."""
         self._held = found, known
 
-    def _carried_on(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated | None:
+    def _carried_on(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> RowOutput | None:
         """The output of the previous round, adapted to the snapshot; None if it must be evaluated from scratch."""
         if self._held is None or snapshot is None:
             self._let_go()

@@ -23,7 +23,7 @@ from paimon_py.lookup.lookups import Lookups
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress, ProgressCounter
-from paimon_py.rows.evaluation import Evaluated, Evaluation, RowCounts
+from paimon_py.rows.evaluation import Evaluation, RowCounts, RowOutput
 from paimon_py.rows.files_read import Files, changed_buckets
 from paimon_py.rows.keys_written import late_keys
 from paimon_py.rows.lacking import LackingColumn
@@ -67,7 +67,7 @@ def upsert_keeping(
     lookups = Lookups(table.root, every_level=True)
     attempts = itertools.count(1)
 
-    def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:  # noqa: ARG001
+    def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> RowOutput:  # noqa: ARG001
         tally = ProgressCounter(progress, rows.count, "rows", steps=2, attempt=next(attempts))
         return KeepingUpsert(table, lacking, source, lookups, tally).evaluate(snapshot)
 
@@ -96,7 +96,7 @@ class KeepingUpsert:
         self._snapshot: Snapshot | None = None
         self._counts = RowCounts()
 
-    def evaluate(self, snapshot: Snapshot | None) -> Evaluated:
+    def evaluate(self, snapshot: Snapshot | None) -> RowOutput:
         """Write all rows, without committing them.
 
         Raises: the errors of reading and writing; written files are deleted first.
@@ -110,14 +110,14 @@ class KeepingUpsert:
                     self._tally.add(rows.num_rows)
             changes = writer.changes(is_new=True)
 
-        def carry_on(later: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
+        def carry_on(later: Snapshot, splits: Sequence[Split], known: Files) -> RowOutput | None:
             if self._still_holds(later, splits, known):
                 self._snapshot = later
                 return found
             writer.discard(changes)
             return None
 
-        found = Evaluated(changes, self._counts, lambda: writer.discard(changes), carry_on)
+        found = RowOutput(changes, self._counts, lambda: writer.discard(changes), carry_on)
         return found
 
     def _still_holds(self, later: Snapshot, splits: Sequence[Split], known: Files) -> bool:

@@ -25,7 +25,7 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import ProgressCounter, ProgressShare, count_batches
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
-from paimon_py.rows.evaluation import Evaluated, RowCounts
+from paimon_py.rows.evaluation import RowCounts, RowOutput
 from paimon_py.rows.files_read import Files, changed_buckets
 from paimon_py.rows.handed_over import HandedOver
 from paimon_py.rows.keys_written import late_keys
@@ -90,7 +90,7 @@ class KeyedRows:
         self._inserted = 0
         self._counts: dict[Bucket, RowCounts] = {}
 
-    def evaluate(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+    def evaluate(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> RowOutput:
         """Write the changes, without committing them.
 
         Raises: the errors of reading and writing; written files are deleted first.
@@ -114,7 +114,7 @@ class KeyedRows:
                     self._insert(operation, writer)
             return self._evaluation(writer)
 
-    def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
+    def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> RowOutput | None:
         """The same for a later snapshot: evaluates keys that other commits have written since, or whole buckets if
         there are too many or the keys are unknown. None: everything was deleted, because inserted rows, or rows that
         may move to other buckets, depend on all others.
@@ -182,7 +182,7 @@ class KeyedRows:
             self._written.discard()
             raise
 
-    def _evaluation(self, writer: Writer) -> Evaluated:
+    def _evaluation(self, writer: Writer) -> RowOutput:
         self._written.take(writer)
         total = RowCounts(inserted=self._inserted)
         for counts in self._counts.values():
@@ -191,7 +191,7 @@ class KeyedRows:
         if changes.further_bases:  # the output of earlier rounds is for buckets that have not changed since
             base = Base.of(self._snapshot)
             changes = msgspec.structs.replace(changes, base=base, further_bases=())
-        return Evaluated(changes, total, self._written.discard, self.carry_on)
+        return RowOutput(changes, total, self._written.discard, self.carry_on)
 
     def _rehearse(self, operation: Operation, splits: Sequence[Split]) -> None:
         """Decide on all rows, so that invalid operations are refused before a row is written."""

@@ -16,7 +16,7 @@ from paimon_py.executors.job import Job, TaskKind
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress, ProgressCounter
-from paimon_py.rows.evaluation import Evaluate, Evaluated, RowCounts
+from paimon_py.rows.evaluation import Evaluator, RowCounts, RowOutput
 from paimon_py.rows.result import RowsResult
 from paimon_py.rows.rules import check_one_process
 from paimon_py.rows.verbs import Work, delete_work, evaluator, run, update_work
@@ -75,7 +75,7 @@ def run_by_tasks(
     """
     check_one_process(table.schema, f"{verb.name} with an executor")
 
-    def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+    def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> RowOutput:
         tally = ProgressCounter(progress, sum(split.row_count for split in splits), "rows")
         job = Job(CHANGE_ROWS, table, (snapshot, verb), tally=tally)
         tasks = [RowsTask(splits=tuple(group)) for group in groups_of(table.schema, splits)]
@@ -84,7 +84,7 @@ def run_by_tasks(
     return run(table, verb.work(table.schema), evaluate, label=label)
 
 
-def evaluation_of(table: OpenTable, snapshot: Snapshot | None, parts: Iterable[RowTaskResult]) -> Evaluated:
+def evaluation_of(table: OpenTable, snapshot: Snapshot | None, parts: Iterable[RowTaskResult]) -> RowOutput:
     """The combined output of all tasks, ready to be committed."""
     counts, written = RowCounts(), list[Changes]()
     for part in parts:
@@ -101,7 +101,7 @@ def evaluation_of(table: OpenTable, snapshot: Snapshot | None, parts: Iterable[R
     def anew(*_: object) -> None:
         undo()
 
-    return Evaluated(changes, counts, undo, anew)
+    return RowOutput(changes, counts, undo, anew)
 
 
 def groups_of(schema: TableSchema, splits: Sequence[Split]) -> list[list[Split]]:
@@ -130,7 +130,7 @@ def _paths(splits: Iterable[Split]) -> set[str]:
 
 def _change_rows(job: Job[RowsTask, RowTaskResult], task: RowsTask) -> RowTaskResult:
     snapshot, verb = job.shared
-    evaluate: Evaluate = evaluator(job.table, verb.work(job.table.schema))
+    evaluate: Evaluator = evaluator(job.table, verb.work(job.table.schema))
     found = evaluate(snapshot, task.splits)
     return RowTaskResult(changes=found.changes, counts=found.counts)
 

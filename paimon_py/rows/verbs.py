@@ -26,7 +26,7 @@ from paimon_py.rows.by_row_id import SetRows
 from paimon_py.rows.clauses import MergeClauses, clauses_of, join_keys
 from paimon_py.rows.column_rows import ColumnRows, ColumnWork
 from paimon_py.rows.decide import DeleteWhere, Operation, UpdateWhere
-from paimon_py.rows.evaluation import Evaluate, Evaluated, Evaluation
+from paimon_py.rows.evaluation import Evaluation, Evaluator, RowOutput
 from paimon_py.rows.keyed import KeyedRows
 from paimon_py.rows.merging import MergeBlock
 from paimon_py.rows.result import RowsResult, of_earlier
@@ -203,7 +203,7 @@ def update_rows(
         work = Work(predicate, lambda: [SetRows(given)], "UPDATE", sets=given.names)
         plain = evaluator(table, work, progress)
 
-        def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+        def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> RowOutput:
             if read is not None:
                 require_same_cells(table, given, read, snapshot)
             return plain(snapshot, splits)
@@ -223,7 +223,7 @@ def upsert(
 
 
 def run(
-    table: OpenTable, work: Work, evaluate: Evaluate | None = None, *,
+    table: OpenTable, work: Work, evaluate: Evaluator | None = None, *,
     label: CommitLabel, progress: Progress | None = None,
 ) -> RowsResult:
     """Evaluate work on the latest snapshot and publish the changes.
@@ -242,12 +242,12 @@ def run(
 
 def evaluator(
     table: OpenTable, work: Work, progress: Progress | None = None, *, share: Share | None = None
-) -> Evaluate:
+) -> Evaluator:
     """The evaluation of work in this process. `share`: its share of new rows, as for `Writer`."""
     request = Evaluation(table, work.predicate, work.name).request
     attempts = itertools.count(1)
 
-    def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+    def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> RowOutput:
         only = list(work.operations()) if work.alone else None
         passes = work.operations if only is None else lambda: only
         count = work.passes * sum(split.row_count for split in splits)

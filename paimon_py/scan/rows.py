@@ -73,11 +73,11 @@ class Rows(ShownRows):
         rows = self if blobs is None else self._with_blobs(blobs)
         return _table(rows._rows(keeps=True), rows.schema)
 
-    def head(self, n: int = 5, *, blobs: Literal["bytes", "refs"] = "refs") -> pa.Table:
+    def head(self, n: int = 5, *, blobs: Literal["bytes", "refs"] | None = None) -> pa.Table:
         """The rows as a table in memory, at most `n` of them, to look at.
 
         Args:
-            blobs: as in `to_arrow`; but BLOBs, which may be large, are references unless bytes are asked for.
+            blobs: as in `to_arrow`; references suffice for a look at a table of large BLOBs.
         """
         most = row_count(n, "head")
         return self._limit_to(most if self.limit is None else min(most, self.limit)).to_arrow(blobs=blobs)

@@ -65,8 +65,8 @@ class TableReading(TableVerbs):
         return self._now().to_polars()
 
     @reads
-    def head(self, n: int = 5, *, blobs: Literal["bytes", "refs"] = "refs") -> pa.Table:
-        """Any `n` rows, or fewer if the table has fewer; BLOBs are references, see `Scan.head`."""
+    def head(self, n: int = 5, *, blobs: Literal["bytes", "refs"] | None = None) -> pa.Table:
+        """Any `n` rows, or fewer if the table has fewer; `blobs`: see `Scan.head`."""
         return self._now().head(n, blobs=blobs)
 
     @reads
