@@ -110,7 +110,7 @@ def _parts(pattern: str) -> list[_Part]:
         elif field is not None:
             parts.append(_number(pattern, field))
         elif other in _OF_JAVA:
-            raise _unsupported(pattern, other)
+            raise _unsupported_error(pattern, other)
         elif other in "'{}#":
             what = "a quote that does not end" if other == "'" else f"{other!r}, which is reserved"
             raise _not_a_pattern(pattern, what)
@@ -124,7 +124,7 @@ def _number(pattern: str, field: str) -> _Number:
     letter, count = field[0], len(field)
     is_year = letter in "yu"
     if letter in _OF_JAVA or (letter == "M" and count > 2) or (is_year and count not in (1, 4)):
-        raise _unsupported(pattern, field)
+        raise _unsupported_error(pattern, field)
     if count > _LETTERS.get(letter, 0):
         raise _not_a_pattern(pattern, repr(field))
     if is_year:
@@ -149,7 +149,7 @@ def _with_widths(parts: list[_Part]) -> tuple[_Part, ...]:
     return tuple(reversed(found))
 
 
-def _unsupported(pattern: str, part: str) -> UnsupportedError:
+def _unsupported_error(pattern: str, part: str) -> UnsupportedError:
     return UnsupportedError(
         f"the pattern {pattern!r} has {part!r}, which paimon_py does not read; it reads numbers of years, months, "
         "days, hours, minutes and seconds, such as yyyyMMdd, yyyy-MM-dd HH:mm:ss.SSS or yyyy-M-d'T'H:m",

@@ -70,7 +70,7 @@ def whole_files(layout: FileLayout, batch: pa.RecordBatch, cuts: Ints) -> Iterat
 def _entries(layout: FileLayout, encoder: SlicesEncoder, batch: pa.RecordBatch, cuts: Ints) -> list[DataFile]:
     bounds = _Bounds(layout, encoder, batch, cuts)
     counts = np.diff(cuts).tolist()
-    found = zip(counts, bounds.value_stats(len(counts)), _keyed(layout, batch, cuts, bounds), strict=True)
+    found = zip(counts, bounds.value_stats(len(counts)), _key_parts(layout, batch, cuts, bounds), strict=True)
     return [
         DataFile(
             name="",
@@ -102,7 +102,7 @@ class _Keyed(NamedTuple):
     deletes: int = 0
 
 
-def _keyed(layout: FileLayout, batch: pa.RecordBatch, cuts: Ints, bounds: _Bounds) -> Iterable[_Keyed]:
+def _key_parts(layout: FileLayout, batch: pa.RecordBatch, cuts: Ints, bounds: _Bounds) -> Iterable[_Keyed]:
     count, starts = len(cuts) - 1, cuts[:-1]
     if not layout.key_fields:
         return [_Keyed()] * count

@@ -85,7 +85,7 @@ class Schemas:
             stamp = self._stamps.get(number)
             if listed.get(number) != stamp:
                 if self._is_branch and stamp is not None:
-                    raise self._changed_error(number)
+                    raise _changed_error(self._path, number, is_branch=self._is_branch)
                 self._require_same(number, self._cache[number].__eq__)
         self._stamps = listed
         return self.get(max(listed))
@@ -123,15 +123,7 @@ class Schemas:
                 return
         except FileMissingError:
             pass
-        raise self._changed_error(number)
-
-    def _changed_error(self, number: int) -> TableNotFoundError:
-        what = "branch was deleted" if self._is_branch else "table was dropped"
-        return TableNotFoundError(
-            f"schema {number} of {self._path} has changed: the {what} and created again, or its schema rolled back;"
-            " open it again",
-            path=schema_path(self._path, number),
-        )
+        raise _changed_error(self._path, number, is_branch=self._is_branch)
 
     def forget(self) -> None:
         """Discard all cached versions: others may have taken their place."""
@@ -256,6 +248,14 @@ class Schemas:
 
     def __repr__(self) -> str:
         return f"Schemas({self._path!r})"
+
+
+def _changed_error(path: str, number: int, *, is_branch: bool) -> TableNotFoundError:
+    what = "branch was deleted" if is_branch else "table was dropped"
+    return TableNotFoundError(
+        f"schema {number} of {path} has changed: the {what} and created again, or its schema rolled back; open it again",
+        path=schema_path(path, number),
+    )
 
 
 def alter(

@@ -40,7 +40,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.aligned_rows import AlignedRows
 from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.own_options import under
-from paimon_py.scan.request import Request, joined, keep
+from paimon_py.scan.request import Request, join_small, keep
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.split import Section, Split
 from paimon_py.scan.windows import read_plan
@@ -202,7 +202,7 @@ class _SplitReader:
         joins = mask is not None and bool(self._fields) and self._request.first_rows is None
         for section in self._split.sections:
             found = self._living(section)
-            for batch in joined(found) if joins else found:
+            for batch in join_small(found) if joins else found:
                 if self._meter is not None:
                     self._meter.rows_merged += batch.num_rows
                 yield keep(batch, mask)

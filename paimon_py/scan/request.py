@@ -179,7 +179,7 @@ def keep(batch: pa.RecordBatch, mask: Filter | None) -> pa.RecordBatch:
     return batch.filter(flags)
 
 
-def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def join_small(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows, with small neighbouring batches as one: a filter of each costs more than their rows."""
     small: list[pa.RecordBatch] = []
     rows = size = 0

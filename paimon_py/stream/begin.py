@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paimon_py.errors import UsageError
+from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.plan_snapshot import plan_snapshot
+from paimon_py.scan.planned import Planned
+from paimon_py.scan.request import Request
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot
+from paimon_py.spec.visibility import clusters_keys
 from paimon_py.stream.end import End
 from paimon_py.stream.follower import expired_error, require_following
 from paimon_py.stream.position import Position, table_of
@@ -33,6 +37,22 @@ def whole(root: TableRoot, start: Full | Compacted, end: End) -> Snapshot | None
     if end.millis is not None and end.millis < latest.time_millis:
         return root.snapshots.by_time(end.millis)
     return latest
+
+
+def plan_whole(root: TableRoot, request: Request, snapshot: Snapshot) -> Planned:
+    """Plan all rows of a snapshot with which a stream begins.
+
+    Raises: UnsupportedError if some of them can be neither returned now nor in a later step.
+    """
+    planned = plan_snapshot(root, request, snapshot)
+    if clusters_keys(request.schema) and request.files is None and planned.skipped.uncompacted:
+        raise UnsupportedError(
+            f"snapshot {snapshot.id} of {root.path} has rows that no compaction has processed. In a table with"
+            " pk-clustering-override they cannot be merged with the others, and no later step would return them:"
+            " compact the table with the program that writes it, or begin with from_='latest'",
+            feature="a stream of all rows of a table with pk-clustering-override before a compaction",
+        )
+    return planned
 
 
 def follows(root: TableRoot, start: Latest | Earliest | FromSnapshot | FromTime | Position) -> Base:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from paimon_py.api_hints import ApiHints
 from paimon_py.arguments import way_of, with_location
-from paimon_py.errors import UnsupportedError, UsageError
+from paimon_py.errors import UsageError
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
@@ -20,7 +20,7 @@ from paimon_py.scan.change_plan import ChangeSource, makes_changelog, plan_step,
 from paimon_py.scan.diff_plan import plan_diff
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.moments import as_moment, millis_of
-from paimon_py.scan.plan_snapshot import Planned, plan_snapshot
+from paimon_py.scan.plan_snapshot import Planned
 from paimon_py.scan.row_shape import RowShape
 from paimon_py.scan.split import Split
 from paimon_py.scan.taken_away import require_nothing_taken
@@ -30,8 +30,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.supported import check_readable
-from paimon_py.spec.visibility import clusters_keys
-from paimon_py.stream.begin import follows, whole
+from paimon_py.stream.begin import follows, plan_whole, whole
 from paimon_py.stream.end import End
 from paimon_py.stream.follow import Follow, Reads
 from paimon_py.stream.follower import SnapshotFollower
@@ -191,29 +190,13 @@ class Stream(ApiHints):
         if snapshot is None:
             self._ended = self._end.is_at(0) or self._end.is_past(self._root.env.clock.millis())
             return None
-        planned = self._plan_whole(snapshot)
+        planned = plan_whole(self._root, self._reading.whole_request, snapshot)
         if self._follow.waiting:
             others = plan_waiting(self._root, self._reading.request, snapshot)
             planned = msgspec.structs.replace(planned, splits=(*planned.splits, *others.splits))
         self._go_on_after(Base.of(snapshot))
         self._ended = self._end.is_at(snapshot.id) or self._end.is_before(snapshot)
         return self._make_step(snapshot, planned, after=None)
-
-    def _plan_whole(self, snapshot: Snapshot) -> Planned:
-        """Plan all rows of a snapshot with which the stream begins.
-
-        Raises: UnsupportedError if some of them can be neither returned now nor in a later step.
-        """
-        request = self._reading.whole_request
-        planned = plan_snapshot(self._root, request, snapshot)
-        if clusters_keys(request.schema) and request.files is None and planned.skipped.uncompacted:
-            raise UnsupportedError(
-                f"snapshot {snapshot.id} of {self._root.path} has rows that no compaction has processed. In a table"
-                " with pk-clustering-override they cannot be merged with the others, and no later step would return"
-                " them: compact the table with the program that writes it, or begin with from_='latest'",
-                feature="a stream of all rows of a table with pk-clustering-override before a compaction",
-            )
-        return planned
 
     def _go_on_after(self, base: Base) -> None:
         self._table = table_of(self._root)

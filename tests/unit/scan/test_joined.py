@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_py import Catalog, col
-from paimon_py.scan.request import joined
+from paimon_py.scan.request import join_small
 
 KIND = pa.struct([("x", pa.int32()), ("l", pa.list_(pa.string()))])
 
@@ -26,7 +26,7 @@ def test_the_rows_are_the_same_in_bounded_batches(seed):
     widths = (3, 3, 3, 20_000 if seed % 2 else 3)
     given = [batch_of(source.choice((1, 9, 40, 4_096, 4_097)[: 3 if seed % 2 else 5]), source.choice(widths), source) for _ in range(60)]
     given = [batch.slice(1) if source.random() < 0.3 else batch for batch in given]
-    found = list(joined(iter(given)))
+    found = list(join_small(iter(given)))
     assert pa.Table.from_batches(found, given[0].schema).equals(pa.Table.from_batches(given))
     assert len(found) < len(given)
     assert all(batch.num_rows <= 17 * 4_096 and batch.get_total_buffer_size() <= 20 << 20 for batch in found)
@@ -34,8 +34,8 @@ def test_the_rows_are_the_same_in_bounded_batches(seed):
 
 def test_large_batches_are_not_copied():
     batch = batch_of(5_000, 3, random.Random(1))
-    assert [one is batch for one in joined([batch, batch])] == [True, True]
-    assert list(joined([])) == []
+    assert [one is batch for one in join_small([batch, batch])] == [True, True]
+    assert list(join_small([])) == []
 
 
 def test_conditions_that_read_no_column_count_the_rows_of_small_files(tmp_path):
