@@ -45,7 +45,7 @@ def is_whole(expected: ExpectedFile, found: int | None) -> bool:
     return found is not None and expected[1] in (None, found)
 
 
-def unlisted(table: OpenTable, expected: Iterable[ExpectedFile]) -> Iterator[ExpectedFile]:
+def find_unlisted(table: OpenTable, expected: Iterable[ExpectedFile]) -> Iterator[ExpectedFile]:
     """The files that no listing contains with their size, to be asked for one by one.
 
     Cost: one request for a page of 1,000 files; in stores that cannot list from a path on, one listing for a directory
@@ -120,16 +120,16 @@ class _SortedFiles:
         """Sort files."""
         numbers: dict[str, int] = {}
         columns: list[list[object]] = [[], [], []]
-        parts = [_NO_FILES]
+        parts = []
         for path, size in expected:
             directory, name = posixpath.split(path)
             for column, value in zip(columns, (numbers.setdefault(directory, len(numbers)), name, size), strict=True):
                 column.append(value)
             if len(columns[0]) == _FILES_PER_RANGE:
-                parts.append(pa.table(columns, schema=_NO_FILES.schema))
+                parts.append(pa.table(columns, schema=_FILES))
                 for column in columns:
                     column.clear()
-        parts.append(pa.table(columns, schema=_NO_FILES.schema))
+        parts.append(pa.table(columns, schema=_FILES))
         directories = sorted(numbers, key=lambda directory: f"{directory}/")
         ranks = {numbers[directory]: rank for rank, directory in enumerate(directories)}
         order = pa.array([ranks[number] for number in range(len(ranks))], pa.int32())
@@ -147,7 +147,7 @@ class _SortedFiles:
         return [(f"{self._directories[at]}/{name}", size) for at, name, size in zip(*columns, strict=True)]
 
 
-_NO_FILES = pa.schema([("directory", pa.int32()), ("name", pa.large_string()), ("size", pa.int64())]).empty_table()
+_FILES = pa.schema([("directory", pa.int32()), ("name", pa.large_string()), ("size", pa.int64())])
 
 
 def _not_in_directories(table: OpenTable, expected: Iterable[ExpectedFile]) -> Iterator[ExpectedFile]:
@@ -163,11 +163,11 @@ def _not_in_directories(table: OpenTable, expected: Iterable[ExpectedFile]) -> I
         if len(new) >= least and directory.startswith(f"{table.root.path}/")
     ]  # fmt: skip
 
-    def find_unlisted(directory: str) -> list[ExpectedFile]:
+    def search(directory: str) -> list[ExpectedFile]:
         sizes = {status.name: status.size_bytes for status in table.root.store.list(directory)}
         missed = (one for one in by_directory.pop(directory) if not is_whole(one, sizes.get(one[0])))
         return [(f"{directory}/{name}", size) for name, size in missed]
 
-    yield from chain.from_iterable(list(table.root.env.io.map(find_unlisted, listed)))
+    yield from chain.from_iterable(list(table.root.env.io.map(search, listed)))
     for directory, new in by_directory.items():
         yield from ((f"{directory}/{name}", size) for name, size in new)

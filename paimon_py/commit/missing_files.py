@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.listed_files import ExpectedFile, is_whole, unlisted
+from paimon_py.commit.listed_files import ExpectedFile, find_unlisted, is_whole
 from paimon_py.env import is_distant
 from paimon_py.errors import UsageError
 from paimon_py.metadata.open_table import OpenTable
@@ -59,7 +59,7 @@ def missing_file(files: OpenTable, changes: Changes) -> str | None:
     """
     expected: Iterable[ExpectedFile] = _expected_files(files, changes)
     if is_distant(files.root.path):
-        expected = list(unlisted(files, expected))
+        expected = list(find_unlisted(files, expected))
         found = files.root.env.io.map(files.root.files.stat, [path for path, _ in expected])
     else:
         expected, again = itertools.tee(expected)

@@ -48,7 +48,7 @@ REQUESTS = {
 """The requests of each scheme."""
 
 
-class Page(NamedTuple):
+class KeyPage(NamedTuple):
     """One page of the files below a directory: the call of the file system that fetches it, and how it is read."""
 
     call: Callable[..., Any]
@@ -57,7 +57,7 @@ class Page(NamedTuple):
     files: Callable[[Any], list[FileStatus]]
 
 
-def page_from(scheme: str, system: Any, directory: str, start: str) -> Page:
+def page_from(scheme: str, system: Any, directory: str, start: str) -> KeyPage:
     """The page of the files below a directory that begins at the path `start`. See `ListFrom`."""
     request, home = REQUESTS[scheme], directory.rstrip("/")
     bucket, key, *_ = system.split_path(home)
@@ -67,4 +67,4 @@ def page_from(scheme: str, system: Any, directory: str, start: str) -> Page:
     def files(page: Any) -> list[FileStatus]:
         return files_below(home, prefix, request.files(page), start)
 
-    return Page(getattr(system, request.method), words, {**named, **getattr(system, "req_kw", {})}, files)
+    return KeyPage(getattr(system, request.method), words, {**named, **getattr(system, "req_kw", {})}, files)

@@ -34,11 +34,11 @@ class CountingStore:
         """See `page_lister`. Its calls are counted as `list_from`."""
         lists = page_lister(self.store)
 
-        def counted(directory: str, start: str) -> list[FileStatus]:
+        def count_page(directory: str, start: str) -> list[FileStatus]:
             self._count("list_from", start)
             return [] if lists is None else lists(directory, start)
 
-        return None if lists is None else counted
+        return None if lists is None else count_page
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         self._count("put_new", path)

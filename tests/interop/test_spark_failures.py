@@ -343,9 +343,7 @@ def test_two_attempts_of_a_task_run_at_once(spark, deaths, db, verb, kind):
     assert content(table) == RESULTS[verb]
 
 
-@pytest.mark.parametrize(
-    ("verb", "kind"), [(write, "fixed"), (merge, "fixed"), (merge, "append")], ids=["write", "merge", "merge-append"]
-)
+@pytest.mark.parametrize(("verb", "kind"), [(write, "fixed"), (merge, "fixed")], ids=["write", "merge"])
 def test_a_job_that_fails_for_good_leaves_no_snapshot(spark, deaths, db, verb, kind):
     table = db.create_table("db.t", ROWS, **KINDS[kind])
     if verb is not write:

@@ -10,7 +10,7 @@ from unit.commit.test_store_calls import rows
 
 from paimon_py.codec.json import schema_to_json
 from paimon_py.commit import listed_files
-from paimon_py.commit.listed_files import unlisted
+from paimon_py.commit.listed_files import find_unlisted
 from paimon_py.env import Env, SerialPool
 from paimon_py.errors import StorageError, UsageError
 from paimon_py.metadata.open_table import OpenTable
@@ -152,7 +152,7 @@ def looked_for(sizes, expected, break_page=None):
     store = Pages(sizes, break_page)
     table, _ = new_table(DISTANT)
     root = TableRoot(store, DISTANT, Env(Clock(), Ids("b"), SerialPool()))
-    return list(unlisted(OpenTable(root, table.schema), expected)), store
+    return list(find_unlisted(OpenTable(root, table.schema), expected)), store
 
 
 def lake(chosen):
