@@ -253,7 +253,8 @@ class Schemas:
 def _changed_error(path: str, number: int, *, is_branch: bool) -> TableNotFoundError:
     what = "branch was deleted" if is_branch else "table was dropped"
     return TableNotFoundError(
-        f"schema {number} of {path} has changed: the {what} and created again, or its schema rolled back; open it again",
+        f"schema {number} of {path} has changed: the {what} and created again, or its schema rolled back;"
+        " open it again",
         path=schema_path(path, number),
     )
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.plan_snapshot import plan_snapshot
-from paimon_py.scan.planned import Planned
+from paimon_py.scan.plan_snapshot import Planned, plan_snapshot
 from paimon_py.scan.request import Request
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot
 from paimon_py.spec.visibility import clusters_keys
