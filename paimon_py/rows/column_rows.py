@@ -214,11 +214,13 @@ class ColumnRows:
         for split, section, dead in self._sections(splits):
             steps = 1 if operation.is_doubtful else 2
             deleted, updated = self._decide(operation, split, section, dead, steps=steps)
+            self._counts = self._counts.plus(deleted=len(deleted), updated=len(updated))
+            if not self._set_fields:  # the data have only the columns that rows are found by
+                updated = _NO_ROWS
             if len(deleted) or len(updated):
                 files = self._files.bucket(split.partition, split.bucket)
                 fresh = _Range(split, files, section, dead)
                 place = self._ranges.setdefault((fresh.bucket, fresh.columns.first_row_id), fresh)
-                self._counts = self._counts.plus(deleted=len(deleted), updated=len(updated))
                 if len(deleted):
                     place.killed = place.killed.union(DeletionVector.of(deleted))
                 if len(updated) and self._alone and not self._blob_fields:

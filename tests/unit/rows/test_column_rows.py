@@ -513,3 +513,17 @@ def test_streams_know_commits_that_set_columns_also_when_the_snapshot_before_is_
                 stream.poll()
         else:
             assert stream.poll().to_arrow().num_rows == 2
+
+
+def test_an_upsert_of_nothing_but_keys_inserts_the_others_and_writes_no_columns(tmp_path):
+    """It ended with a raw ValueError, since a file of no columns was to be written."""
+    table = made(tmp_path)
+    table.write_arrow(rows(4))
+    before, files = by_id(table), names_on_disk(tmp_path)
+    done = reopened(table).upsert([{"k": 1}, {"k": 2}], on=["k"])
+    assert (done.updated, done.inserted, done.snapshot_id) == (2, 0, None)
+    assert by_id(table) == before and names_on_disk(tmp_path) == files
+    done = reopened(table).upsert([{"k": 1}, {"k": 9}], on=["k"])
+    assert (done.updated, done.inserted) == (1, 1)
+    assert by_id(table) == {**before, 4: {"k": 9, "v": None, "s": None, "p": None}}
+    assert reopened(table).merge([{"k": 3}], on=["k"], when_matched_update=True).updated == 1
