@@ -212,9 +212,8 @@ def hand_over(directory: str, tasks: int, buckets: int, files: int, step: str) -
 def opened(directory: str, size: int, *, distant: bool) -> tuple[Table, Counted]:
     """The table in a store that counts its calls."""
     table = Catalog.open(directory).table("db.t")
-    inner: Any = table._root.store
-    whole: Any = Distant(inner, Named(Path(directory, "names")), size) if distant else Complete(inner, size)
-    store = Counted(whole)
+    whole: Any = Complete(table._root.store, size)
+    store = Counted(Distant(whole, Named(Path(directory, "names")), size) if distant else whole)
     counting: Any = store
     place = table.location.replace("/", _SCHEME, 1) if distant else table.location
     return Table(TableRoot(counting, place, Env()), table.schema, "db.t"), store

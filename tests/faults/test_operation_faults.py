@@ -17,6 +17,7 @@ from paimon_py.testing.fault_store import MODES, for_each_fault
 CASES = [(name, kind) for name in OPERATIONS for kind in KINDS if OPERATIONS[name].fits(KINDS[kind])]
 
 
+@pytest.mark.dear(4)
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_an_operation_left_alone_does_what_the_model_says(name, kind):
     _, seen, full = built(KINDS[kind])

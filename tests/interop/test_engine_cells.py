@@ -73,6 +73,7 @@ OLDER = [
 ]
 
 
+@pytest.mark.dear(2)
 @pytest.mark.parametrize("version", ["1.4.2", pytest.param("0.9.0", marks=pytest.mark.full)])
 @pytest.mark.parametrize("script", OLDER, ids=lambda script: script.about)
 def test_older_javas_read_and_compact_our_tables_and_we_theirs(script: Script, version, java, tmp_path):

@@ -28,9 +28,9 @@ SHAPES = {
 }
 
 
-@pytest.fixture(params=SHAPES)
-def table(request, tmp_path):
-    catalog = Catalog.open(tmp_path)
+@pytest.fixture(scope="module", params=SHAPES)
+def table(request, tmp_path_factory):
+    catalog = Catalog.open(tmp_path_factory.mktemp("lazy"))
     catalog.create_database("d")
     rng = random.Random(request.param)
     shape = SHAPES[request.param]
