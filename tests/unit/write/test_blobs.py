@@ -43,7 +43,7 @@ def test_files_lie_beside_the_rows_and_roll_by_themselves(catalog):
     ]  # fmt: skip
     sizes = [row["file_size_in_bytes"] for row in table.system("files").scan().to_arrow().to_pylist()]
     assert [sizes[at] for at in (1, 3, 4, 6)] == [329, 348, 83, 158]
-    assert result.row_count == 34 and table.to_arrow().to_pylist() == rows and table.count() == 17
+    assert result.row_count == 17 and table.to_arrow().to_pylist() == rows and table.count() == 17
 
 
 def test_sources_are_read_a_few_at_a_time(catalog, tmp_path, monkeypatch):
