@@ -6,6 +6,7 @@ nevertheless to find the child range of a slice, and the process crashes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Union
 
 import pyarrow as pa
@@ -26,6 +27,13 @@ def row_bytes(rows: Rows) -> int:
     if isinstance(rows, pa.ChunkedArray):
         return sum(map(row_bytes, rows.chunks))
     return _array_bytes(rows)
+
+
+def pieces_of(batch: pa.RecordBatch, limit_bytes: int) -> Iterator[pa.RecordBatch]:
+    """A batch in pieces of about `limit_bytes`, each of at least one row."""
+    step = max(1, limit_bytes * batch.num_rows // max(1, row_bytes(batch)))
+    for start in range(0, batch.num_rows, step):
+        yield batch.slice(start, step)
 
 
 def _is_plain(kind: pa.DataType) -> bool:

@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.columns import Ints, from_numpy
-from paimon_py.codec.row_size import row_bytes
+from paimon_py.codec.row_size import pieces_of
 from paimon_py.distributed.merge import MergePart
 from paimon_py.distributed.routing import BucketRouting
 from paimon_py.errors import PaimonError, ResourceError, StorageError
@@ -225,11 +225,10 @@ class _Noted:
             self._send(number, KEYS, seen.filter(from_numpy(homes == number, pa.bool_())))
 
     def _send(self, process: int, kind: bytes, rows: pa.RecordBatch) -> None:
-        step = max(1, _SENT_BYTES * rows.num_rows // max(1, row_bytes(rows)))
-        for start in range(0, rows.num_rows, step):
+        for piece in pieces_of(rows, _SENT_BYTES):
             sink = io.BytesIO()
             with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
-                writer.write_batch(rows.slice(start, step))
+                writer.write_batch(piece)
             self.sent.append(Sent(process, kind, sink.getvalue()))
 
 

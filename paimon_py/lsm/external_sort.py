@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, combine, from_numpy
-from paimon_py.codec.row_size import row_bytes
+from paimon_py.codec.row_size import pieces_of, row_bytes
 from paimon_py.lsm.curves import hilbert, z_order
 from paimon_py.lsm.merge import MergeWindow, Plan
 from paimon_py.lsm.order import MergeOrder, sort_batch
@@ -57,7 +57,7 @@ class ExternalSort:
         Raises: StorageError: the local disk failed.
         """
         for batch in batches:
-            for piece in _halve(batch, self._spilled.settings.run_bytes):
+            for piece in pieces_of(batch, self._spilled.settings.run_bytes):
                 self._batches.append(piece)
                 self._bytes += row_bytes(piece)
                 if self._bytes >= self._spilled.settings.run_bytes:
@@ -118,13 +118,6 @@ def _free(name: str, schema: TableSchema) -> str:
     while any(taken.startswith(name) for taken in schema.names):
         name = f"_{name}"
     return name
-
-
-def _halve(batch: pa.RecordBatch, limit_bytes: int) -> Iterator[pa.RecordBatch]:
-    """A batch in pieces of at most about `limit_bytes`."""
-    step = max(1, limit_bytes * batch.num_rows // max(1, row_bytes(batch)))
-    for start in range(0, batch.num_rows, step):
-        yield batch.slice(start, step)
 
 
 def _take(columns: dict[str, pa.Array], order: Ints) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,7 @@ from functools import partial
 import msgspec
 import pyarrow as pa
 
-from paimon_py.codec.row_size import row_bytes
+from paimon_py.codec.row_size import pieces_of, row_bytes
 from paimon_py.env import SpillFile, SpillPlace
 from paimon_py.errors import OptionError, StorageError
 from paimon_py.logs import SPILLS, fields
@@ -185,7 +185,7 @@ class SpilledRuns:
                 if writer is None:
                     schema = batch.schema
                     writer = pa.ipc.new_stream(sink, batch.schema, options=self._options(batch))
-                for block in _blocks(batch, self.settings.block_bytes):
+                for block in pieces_of(batch, self.settings.block_bytes):
                     writer.write_batch(block)
                 rows += batch.num_rows
                 plain_bytes += row_bytes(batch)
@@ -207,17 +207,11 @@ class SpilledRuns:
         options = pa.ipc.IpcWriteOptions(compression=pa.Codec(name, compression_level=level), use_threads=False)
         if self.settings.compresses_all:
             return options
-        block = next(_blocks(first, self.settings.block_bytes))
+        block = next(pieces_of(first, self.settings.block_bytes))
         sink = pa.MockOutputStream()
         with pa.ipc.new_stream(sink, block.schema, options=options) as writer:
             writer.write_batch(block)
         return options if sink.size() < _WORTH_COMPRESSING * row_bytes(block) else _PLAIN
-
-
-def _blocks(batch: pa.RecordBatch, block_bytes: int) -> Iterator[pa.RecordBatch]:
-    step = max(1, block_bytes * batch.num_rows // max(1, row_bytes(batch)))
-    for start in range(0, batch.num_rows, step):
-        yield batch.slice(start, step)
 
 
 def _sources(runs: Sequence[_Run]) -> list[RunSource]:

@@ -68,7 +68,7 @@ class Parcels:
         rows = pa.Table.from_batches(held).combine_chunks()
         if len(self.places) > 1:
             rows = rows.take(pa.array(np.argsort(numbers, kind="stable")))
-        step = max(1, _BYTES * rows.num_rows // max(1, row_bytes(rows)))
+        step = _rows_per_parcel(rows)
         ends = np.cumsum(np.bincount(numbers, minlength=len(self.places))).tolist()
         for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
             for at in range(start, end, step):
@@ -94,11 +94,16 @@ class Copies:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for rows in fit(batch, self.target, False):
-                step = max(1, _BYTES * rows.num_rows // max(1, row_bytes(rows)))
+                step = _rows_per_parcel(rows)
                 for start in range(0, rows.num_rows, step):
                     data = rows.slice(start, step).serialize().to_pybytes()
                     for place in self.places.tolist():
                         yield parcel(place, data, self.at_once)
+
+
+def _rows_per_parcel(rows: pa.RecordBatch | pa.Table) -> int:
+    count: int = rows.num_rows
+    return max(1, _BYTES * count // max(1, row_bytes(rows)))
 
 
 def parcel(place: int, data: bytes, at_once: int) -> pa.RecordBatch:
@@ -109,12 +114,12 @@ def parcel(place: int, data: bytes, at_once: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([task, rows], schema=_PARCEL)
 
 
-def contents(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
+def contents(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Buffer]]:
     """The bytes of parcels, each with the value of its column `task`."""
     for batch in batches:
         for task, data in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
             if data.is_valid:
-                yield task, data.as_buffer().to_pybytes()
+                yield task, data.as_buffer()
 
 
 def work_parcel(number: int, data: bytes) -> bytearray:
@@ -129,13 +134,9 @@ def open_parcels(
 
     `work`: receives the other work in the parcels, with its numbers; complete once all rows have been taken.
     """
-    for batch in batches:
-        for task, data in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
-            if not data.is_valid:
-                continue
-            held = data.as_buffer()
-            if work is None or held[: len(_WORK)].to_pybytes() != _WORK:
-                yield task, pa.ipc.read_record_batch(held, target)
-                continue
-            (number,) = _NUMBER.unpack_from(held, len(_WORK))
-            work.append((number, held[len(_WORK) + _NUMBER.size :].to_pybytes()))
+    for task, held in contents(batches):
+        if work is None or held[: len(_WORK)].to_pybytes() != _WORK:
+            yield task, pa.ipc.read_record_batch(held, target)
+            continue
+        (number,) = _NUMBER.unpack_from(held, len(_WORK))
+        work.append((number, held[len(_WORK) + _NUMBER.size :].to_pybytes()))

@@ -99,5 +99,6 @@ class _InsertRows:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
         numbers = {place: number for number, place in enumerate(places(self.part.shares.processes))}
         return self.part(
-            (numbers[place], data[:_KIND_BYTES], data[_KIND_BYTES:]) for place, data in contents(batches)
+            (numbers[place], data[:_KIND_BYTES].to_pybytes(), data[_KIND_BYTES:].to_pybytes())
+            for place, data in contents(batches)
         )
