@@ -1,19 +1,18 @@
 """What a run of tests takes.
 
-`pytest` with nothing named is the short run: no Java, Spark, servers or site, and a sample of the cells of tests that
-cost much (`@pytest.mark.dear(share)`), drawn by a seed that the last lines show. `--everything` adds what needs Java,
-Spark, servers or the site: CI runs this. `--cells=all` takes every cell. Files or tests that are named run whole.
+`pytest` with nothing named is the short run: no Java, Spark, servers or site, and of tests that cost much as many cells
+as a budget pays for (`drawing.py`), drawn by a seed that the last lines show. `--everything` adds what needs Java, Spark,
+servers or the site, and more cells: CI runs this. `--cells=all` takes every cell. What is named runs whole.
 """
 
 from __future__ import annotations
 
 import gc
 import os
-import random
 import sys
-from collections import defaultdict
 from datetime import datetime, timezone
 
+import drawing
 import pytest
 
 HEAVY_NEEDS = ("java", "spark", "server", "site", "slow")
@@ -28,8 +27,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("paimon_py")
     group.addoption("--everything", action="store_true", help="all tests that are not heavy: what CI runs")
-    group.addoption("--cells", choices=("some", "all"), default="some", help="of dear tests: those drawn by --seed, or all")
-    group.addoption("--seed", help="draws the cells of dear tests (the day, as 2026-11-27)")
+    group.addoption("--cells", choices=("some", "all"), default="some", help="of tests that cost much: those drawn by --seed, or all")
+    group.addoption("--seed", help="draws the cells of tests that cost much (the day, as 2026-11-27)")
+    group.addoption("--write-costs", action="store_true", help="write down in tests/costs.txt what the tests of this run cost")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -49,30 +49,30 @@ def pytest_configure_node(node) -> None:
     node.workerinput["taken"] = {name: getattr(node.config.option, name) for name in ("everything", "cells", "seed")}
 
 
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> list[pytest.Item] | None:
+    """Spend no time on the cells of whole functions that this run leaves out."""
+    own = getattr(obj, "pytestmark", None)
+    if not isinstance(own, list) or not collector.istestfunction(obj, name):
+        return None
+    marks = {mark.name for mark in own} | {mark.name for mark in collector.iter_markers()}
+    return [] if marks & _left_out(collector.config) else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this run does not take."""
-    left_out = set()
-    if not config.option.everything:
-        left_out |= {item.nodeid for item in items if any(item.get_closest_marker(mark) for mark in HEAVY_NEEDS)}
+    marks = _left_out(config)
+    left_out = {item.nodeid for item in items if marks and any(mark.name in marks for mark in item.iter_markers())}
     if config.option.cells != "all":
-        left_out |= _not_drawn(items, config.option.seed)
+        budget = drawing.EVERYTHING if config.option.everything else drawing.SHORT
+        left_out |= drawing.not_drawn(items, config.option.seed, budget, drawing.read_costs())
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
     items[:] = [item for item in items if item.nodeid not in left_out]
 
 
-def _not_drawn(items: list[pytest.Item], seed: str) -> set[str]:
-    """Cells of dear tests that this seed does not draw."""
-    cells = defaultdict(list)
-    for item in items:
-        if item.get_closest_marker("dear"):
-            cells[item.nodeid.partition("[")[0]].append(item.nodeid)
-    rest = set()
-    for item in items:
-        grid = cells.pop(item.nodeid.partition("[")[0], None)
-        if grid:
-            (share,) = item.get_closest_marker("dear").args
-            rest |= set(grid) - set(random.Random(f"{seed} {item.nodeid.partition('[')[0]}").sample(grid, -(-len(grid) // share)))
-    return rest
+def _left_out(config: pytest.Config) -> set[str]:
+    """Marks of tests that this run does not take."""
+    heavy = set() if config.option.everything else set(HEAVY_NEEDS)
+    return heavy | ({"full"} if config.option.markexpr == "not full" else set())
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -83,4 +83,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
     if config.option.cells != "all":
-        terminalreporter.write_line(f"cells of dear tests by --seed={config.option.seed}; --cells=all runs all of them")
+        terminalreporter.write_line(f"tests that cost much by --seed={config.option.seed}; --cells=all runs all of them")
+    if config.option.write_costs:
+        reports = [report for outcome in ("passed", "failed") for report in terminalreporter.getreports(outcome)]
+        drawing.write_costs({report.nodeid: report.duration for report in reports if report.when == "call"})

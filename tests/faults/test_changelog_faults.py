@@ -127,7 +127,6 @@ def test_every_call_of_work_that_tells_changes_may_fail_or_be_the_last(name):
 _EVERY = 41
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("name", CASES)
 def test_a_share_of_the_calls_of_work_that_tells_changes_may_fail(name):
     place = list(CASES).index(name)

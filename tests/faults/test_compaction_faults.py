@@ -294,7 +294,6 @@ _EVERY = 23
 """CI carries out one in so many of the runs; which ones differs from case to case."""
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("name", CASES)
 def test_a_share_of_the_calls_of_a_compaction_may_fail_or_be_the_last(name):
     place = list(CASES).index(name)

@@ -227,7 +227,6 @@ _SPECIAL = {("vectors", "full", "compactor"), ("aggregation", "write", "compacti
 """Looked at more closely in CI, too."""
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("scene", SCENES)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_at_some_calls_others_are_faster_and_the_loser_keeps_the_data(scene, operation):

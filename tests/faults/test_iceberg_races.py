@@ -310,7 +310,6 @@ def race_at_every_call(place, first, second):
     assert number > 2
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize(
     "place, first, second",
     [
@@ -341,7 +340,6 @@ def backwards(monkeypatch):
     monkeypatch.setattr("paimon_py.env.is_distant", lambda _place: True)
 
 
-@pytest.mark.dear(2)
 @pytest.mark.parametrize("place, second", [("table", "write"), ("hadoop", "roll back"), ("rest", "tag"), ("keeping", "two")])
 def test_another_verb_runs_at_every_call_of_a_publication_that_continues_its_own(backwards, place, second):
     """The second commit of one table object writes its files before it reads the version that it continues."""

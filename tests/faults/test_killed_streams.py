@@ -86,7 +86,6 @@ def follow_last(directory, table, steps, numbers):
         numbers.append(step.next_snapshot_id)
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize(("case", "seed"), [("lookup", 1), ("full compaction", 2)])
 def test_a_few_kills_lose_and_double_nothing(case, seed, tmp_path):
     play(tmp_path, case, seed, 3)

@@ -84,7 +84,6 @@ def test_an_operation_that_reads_files_goes_on_without_those_that_expire_meanwhi
     assert everywhere(name, kind, 17) > 2
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_operation_survives_the_expiry_of_what_it_looks_at_at_some_calls(kind):
     names = FITTING[kind][list(KINDS).index(kind) % 7 :: 7]

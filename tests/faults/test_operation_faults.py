@@ -17,7 +17,7 @@ from paimon_py.testing.fault_store import MODES, for_each_fault
 CASES = [(name, kind) for name in OPERATIONS for kind in KINDS if OPERATIONS[name].fits(KINDS[kind])]
 
 
-@pytest.mark.dear(4)
+@pytest.mark.budget(6)
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_an_operation_left_alone_does_what_the_model_says(name, kind):
     _, seen, full = built(KINDS[kind])
@@ -40,7 +40,6 @@ _EVERY = 701
 """CI carries out one in so many of the runs of every second case; which ones differs from case to case."""
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_share_of_the_calls_of_operations_may_fail_or_be_the_last(kind):
     runs = 0

@@ -112,7 +112,6 @@ QUICK = [
 ]  # fmt: skip
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize(("slow", "fast", "kind"), QUICK)
 def test_at_some_calls_the_faster_one_counts_and_the_other_one_follows(slow, fast, kind):
     place = QUICK.index((slow, fast, kind))

@@ -108,7 +108,6 @@ def test_a_lookup_that_fails_says_so_and_the_next_one_is_right(kind, every):
     assert fail_everywhere(kind, looked_up, answers(kind, prepared(kind).seen), every) > 5
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("every", FEWER)
 @pytest.mark.parametrize("kind", [kind for kind in KEYED if not kind.endswith("sums")])
 def test_a_lookup_that_fails_while_the_table_changes_is_right_when_asked_again(kind, every):

@@ -89,14 +89,12 @@ def phase_one(table: Table):
         return writer.changes()
 
 
-@pytest.mark.dear(3)
 @pytest.mark.full
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_call_of_a_write_may_fail_or_be_the_last(name):
     fail_everywhere(name, MODES)
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_call_of_a_write_may_fail(name):
     fail_everywhere(name, THREE, one_way)

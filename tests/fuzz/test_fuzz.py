@@ -39,7 +39,6 @@ def check(report):
     assert not lines, "\n".join(lines)
 
 
-@pytest.mark.dear(4)
 @pytest.mark.parametrize("number", range(BOUNDED_SHARDS))
 def test_damage_is_refused_or_makes_no_difference(number):
     size = BOUNDED // BOUNDED_SHARDS

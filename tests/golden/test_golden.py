@@ -74,7 +74,7 @@ def first_zero_is_gone(table: pa.Table) -> bool:
     return rows.get(1.0, 100) in (0, 100) and rows.get(-1.0, 1) == 1 and len(rows) <= 2
 
 
-@pytest.mark.dear(3)
+@pytest.mark.budget(20)
 @pytest.mark.parametrize("case", IN_SCOPE, ids=lambda c: c.name)
 def test_table_of_this_scope_reads_as_in_java(case, tmp_path):
     warehouse = golden.unpack(case, tmp_path)

@@ -19,7 +19,6 @@ def tuples(scan):
     return sorted((tuple(row.values()) for row in scan.to_arrow().to_pylist()), key=repr)
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_way_of_reading_gives_the_same_rows(case, tmp_path):
     table = opened(case, tmp_path)
@@ -52,7 +51,6 @@ def test_every_way_of_reading_gives_the_same_rows(case, tmp_path):
         assert sum(table.scan(snapshot_id=snapshot).read(bytes(split)).read_all().num_rows for split in splits) == len(ids)
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_difference_of_two_states_is_exact(case, tmp_path):
     table = opened(case, tmp_path)

@@ -97,7 +97,6 @@ def canonical(want: dict, schema: TableSchema) -> dict:
     return made
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("case", CASES)
 def test_files_and_levels_are_decoded_as_in_java(case, tmp_path):
     warehouse = Path(golden.unpack(case, tmp_path))

@@ -35,7 +35,7 @@ import pyarrow as pa
 
 from paimon_py import Catalog, Table, TableNotFoundError, col
 
-BLOCK = re.compile(r"(?P<before>[^\n]*)\n+```python\n(?P<code>.*?)```", re.S)
+BLOCK = re.compile(r"^(?P<before>[^\n]*)\n+```python\n(?P<code>.*?)```", re.S | re.M)
 
 
 class _Unasserted(ast.NodeTransformer):

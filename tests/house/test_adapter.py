@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+from house.package import nodes_of
+
 import paimon_py
 
 ROOT = Path(__file__).parents[2]
@@ -15,7 +17,7 @@ PUBLIC = {"paimon_py", "paimon_py.cdc", "paimon_py.distributed", "paimon_py.env"
 
 def nodes():
     for path in sorted((PACKAGE / "spark").rglob("*.py")):
-        yield from ast.walk(ast.parse(path.read_text()))
+        yield from nodes_of(path)
 
 
 def modules(node):

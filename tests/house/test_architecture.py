@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+from house.package import nodes_of, tree_of
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "paimon_py"
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -27,7 +29,7 @@ def test_every_room_stands_in_the_layers():
 
 def test_every_room_says_what_it_contains():
     rooms = list(PACKAGE.rglob("__init__.py"))
-    assert [str(path) for path in rooms if not ast.get_docstring(ast.parse(path.read_text()))] == []
+    assert [str(path) for path in rooms if not ast.get_docstring(tree_of(path))] == []
 
 
 # where a root and a schema are not one table: values that users make, or a schema that comes first
@@ -43,7 +45,7 @@ def test_a_table_under_a_schema_travels_as_one_value():
     """`OpenTable` in place of `root, schema`; the list only becomes shorter."""
     found = set()
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef):
                 names = {one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
                 if {"root", "schema"} <= names:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from house.package import tree_of
+
 ROOT = Path(__file__).parents[2]
 PUBLIC = "paimon_py"
 """The package's own module, which has no code: it imports everything, and adapters import the public names from it."""
@@ -15,7 +17,7 @@ def modules(root=ROOT):
     found = {}
     for path in sorted((root / PUBLIC).rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = ast.parse(path.read_text())
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = tree_of(path)
     return found
 
 

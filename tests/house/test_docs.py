@@ -69,14 +69,13 @@ def name_of(page):
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("page", [page for page in RUNNING if page not in SHARED], ids=name_of)
 def test_python_blocks_run(page, tmp_path):
     done = run(tmp_path, "\n".join(blocks(page)))
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-@pytest.mark.dear(3)
+@pytest.mark.budget(5)
 @pytest.mark.parametrize("page", COMPANY, ids=name_of)
 def test_a_page_ends_with_its_rows_and_those_of_neighbours_whoever_uses_its_tables(page, tmp_path, pytestconfig):
     done = living(page, tmp_path, COMPANY[page], pytestconfig.option.seed)
@@ -110,6 +109,7 @@ t.write_arrow(t.scan(snapshot_id=max(1, t.snapshot().id - 1)).to_arrow())
 """
 
 
+@pytest.mark.budget(2)
 def test_a_recipe_that_takes_the_commit_before_for_its_own_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(LOST)
@@ -135,6 +135,7 @@ t.write_arrow([{"id": 1, "n": 2}], overwrite={})
 """
 
 
+@pytest.mark.budget(2)
 def test_a_recipe_that_takes_the_rows_of_others_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(TAKEN)
@@ -206,6 +207,7 @@ def test_a_table_is_kept_up_to_date_from_a_stream_of_changes(tmp_path):
         assert "2 carriers agree with" in done.stdout
 
 
+@pytest.mark.budget(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_program_that_follows_changes_ends_with_the_same_rows_whoever_else_uses_its_tables(tmp_path, seed):
     program = tmp_path / "program.py"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from house.package import nodes_of
+
 PACKAGE = Path(__file__).parents[2] / "paimon_py"
 
 BUCKET_FILES, NEW_FILES, PLACES = "metadata/open_table.py", "metadata/new_files.py", "files/places.py"
@@ -33,7 +35,7 @@ MAKERS = {
 
 def nodes():
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             yield path.relative_to(PACKAGE).as_posix(), node
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from house.package import nodes_of
 
 import paimon_py
 from paimon_py import Catalog, Schema
@@ -72,7 +73,7 @@ def test_the_names_that_must_not_load_exist():
 def test_no_class_has_bases_that_python_3_10_refuses():
     found = []
     for path in sorted((ROOT / "paimon_py").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             bases = [base.id for base in getattr(node, "bases", []) if isinstance(base, ast.Name)]
             if "NamedTuple" in bases and len(node.bases) > 1:
                 found.append(f"{path.relative_to(ROOT)}:{node.name}")

@@ -13,6 +13,7 @@ import typing
 from pathlib import Path
 
 import pytest
+from house.package import nodes_of, tree_of
 
 import paimon_py
 from paimon_py import spark
@@ -109,7 +110,7 @@ TWICE = {
 def test_one_class_name_means_one_thing():
     where = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 where.setdefault(node.name, []).append(path.relative_to(PACKAGE).as_posix())
     assert {name: files for name, files in where.items() if len(files) > 1 and name not in TWICE} == {}
@@ -149,7 +150,7 @@ def test_no_function_is_named_by_a_participle_alone():
     found = {
         f"{within}.{name}".strip(".")
         for path in PACKAGE.rglob("*.py")
-        for within, name in _functions(ast.parse(path.read_text()))
+        for within, name in _functions(tree_of(path))
         if _is_participle(name)
     }
     assert found - PARTICIPLES == set()
@@ -184,7 +185,7 @@ def test_the_outside_world_comes_in_through_its_doors_only():
         name = path.relative_to(PACKAGE).as_posix()
         if name.startswith("testing/"):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             modules = []
             if isinstance(node, ast.Import):
                 modules = [alias.name for alias in node.names]
@@ -206,7 +207,7 @@ def test_nothing_is_unpickled_but_what_spark_carries_as_a_function():
         name = path.relative_to(PACKAGE).as_posix()
         if name in ("spark/entry.py", "testing/store_suite.py"):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             modules = []
             if isinstance(node, ast.Import):
                 modules = [alias.name for alias in node.names]
@@ -228,6 +229,6 @@ def test_the_size_of_rows_is_asked_of_one_function():
         name = path.relative_to(PACKAGE).as_posix()
         if name.startswith(WITHOUT_LISTS):
             continue
-        nodes = ast.walk(ast.parse(path.read_text()))
+        nodes = nodes_of(path)
         found += [f"{name}:{one.lineno}" for one in nodes if isinstance(one, ast.Attribute) and one.attr == "nbytes"]
     assert found == []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from house.package import nodes_of, tree_of
+
 PACKAGE = Path(__file__).parents[2] / "paimon_py"
 FILE_LINES = 500
 FUNCTION_LINES = 70
@@ -32,18 +34,18 @@ MANY_METHODS: dict[str, str] = {
 
 def modules():
     for path in sorted(PACKAGE.rglob("*.py")):
-        yield path.relative_to(PACKAGE).as_posix(), path.read_text()
+        yield path.relative_to(PACKAGE).as_posix(), path
 
 
 def test_files_are_small():
-    found = {name: text.count("\n") for name, text in modules() if name not in EXCEPTIONS}
+    found = {name: path.read_text().count("\n") for name, path in modules() if name not in EXCEPTIONS}
     assert {name: lines for name, lines in found.items() if lines > FILE_LINES} == {}
 
 
 def test_functions_are_small():
     found = {}
-    for name, text in modules():
-        for node in ast.walk(ast.parse(text)):
+    for name, path in modules():
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef):
                 first = node.body[0]
                 documented = ast.get_docstring(node) is not None
@@ -55,8 +57,8 @@ def test_functions_are_small():
 
 def test_classes_have_few_methods():
     found = {}
-    for name, text in modules():
-        for node in ast.walk(ast.parse(text)):
+    for name, path in modules():
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef):
                 methods = sum(isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)) for child in node.body)
                 if methods > METHODS:
@@ -81,8 +83,8 @@ def depth(node, level=0):
 
 def test_nesting_is_shallow():
     found = {}
-    for name, text in modules():
-        for node in ast.walk(ast.parse(text)):
+    for name, path in modules():
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef) and depth(node) > NESTING:
                 found[f"{name}:{node.name}"] = depth(node)
     assert found == {}
@@ -90,8 +92,8 @@ def test_nesting_is_shallow():
 
 def test_public_functions_and_modules_are_documented():
     missing = []
-    for name, text in modules():
-        tree = ast.parse(text)
+    for name, path in modules():
+        tree = tree_of(path)
         if ast.get_docstring(tree) is None:
             missing.append(name)
         for node in tree.body:

@@ -44,7 +44,6 @@ def buckets_by_value(pair: Pair, rows: list[dict]) -> dict[int, int]:
     }
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize(("function", "kinds"), CASES, ids=lambda part: part if isinstance(part, str) else "+".join(part))
 def test_both_sides_put_a_key_into_the_same_bucket(function, kinds, java, tmp_path):
     keys = [f"k{i}" for i in range(len(kinds))]

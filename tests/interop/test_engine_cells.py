@@ -27,14 +27,13 @@ def test_names_are_names_of_one_script():
     assert len(QUICK) + len(EDGES) >= 150
 
 
-@pytest.mark.dear(3)
+@pytest.mark.budget(10)
 @pytest.mark.parametrize("name", QUICK)
 def test_a_cell_of_the_matrix_ends_alike_whoever_plays_it(name, java, tmp_path):
     ours = "oj" if list(QUICK).index(name) % 2 else "o"
     check(QUICK[name], play(java("2.0.0"), tmp_path, QUICK[name], ("j", ours)))
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("name", EDGES)
 def test_a_rule_is_followed_alike(name, java, tmp_path):
     check(EDGES[name], play(java("2.0.0"), tmp_path, EDGES[name], ("j", "o")))
@@ -73,7 +72,6 @@ OLDER = [
 ]
 
 
-@pytest.mark.dear(2)
 @pytest.mark.parametrize("version", ["1.4.2", pytest.param("0.9.0", marks=pytest.mark.full)])
 @pytest.mark.parametrize("script", OLDER, ids=lambda script: script.about)
 def test_older_javas_read_and_compact_our_tables_and_we_theirs(script: Script, version, java, tmp_path):

@@ -65,7 +65,6 @@ def same_schemas(pairs: dict) -> None:
         assert schema == described["j"], turn
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize(("name", "fmt"), CASES)
 def test_both_sides_read_old_files_in_the_new_schema(name, fmt, java, tmp_path):
     changes, after = SCRIPTS[name]
@@ -86,7 +85,6 @@ def test_both_sides_read_old_files_in_the_new_schema(name, fmt, java, tmp_path):
         assert difference(columns, rows, pairs[turn].agree()) is None
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("version", ["1.4.2", "0.9.0"])
 @pytest.mark.parametrize("name", ["add-first-and-after", "drop", "rename", "widen", "to-string", "positions"])
 def test_older_javas_read_old_files_in_the_new_schema(name, version, java, tmp_path):

@@ -44,6 +44,7 @@ def check(findings):
     assert not first, "\n".join(f"{counts[key]} times: {finding}" for key, finding in first.items())
 
 
+@pytest.mark.budget(8)
 @pytest.mark.parametrize("number", range(QUICK_SHARDS))
 def test_java_and_we_read_the_same(number, sweep):
     size = len(QUICK) // QUICK_SHARDS

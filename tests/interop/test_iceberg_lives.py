@@ -250,7 +250,6 @@ def live(seed, kind, place, steps, readers):
         life.judge(readers)
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_readers_see_a_random_life(kind, tmp_path):
     live(0, kind, tmp_path, 6, [read_pyiceberg])

@@ -44,7 +44,6 @@ CASES = [(kind, legacy) for kind in VALUES for legacy in ("true", "false") if le
 """New names of local timestamps are refused by us: Java takes the time zone of each process for them."""
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize(("kind", "legacy"), CASES)
 def test_both_sides_name_and_read_partitions_alike(kind, legacy, java, tmp_path):
     rows = rows_for(VALUES[kind])
@@ -60,7 +59,6 @@ def test_both_sides_name_and_read_partitions_alike(kind, legacy, java, tmp_path)
         pairs[turn].check_filters(filters[:3] if kind == "BOOLEAN" else filters, state[2][1])
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("version", ["1.4.2", "0.9.0"])
 @pytest.mark.parametrize("kind", ["STRING", "DATE", "DECIMAL(10, 2)", "DOUBLE", "TIMESTAMP(3)"])
 def test_older_javas_name_and_read_partitions_alike(kind, version, java, tmp_path):

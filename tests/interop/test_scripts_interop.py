@@ -90,7 +90,6 @@ def compacted_alike(pairs: dict) -> None:
         assert difference(pair.columns(), before, pair.agree()) is None, f"{turn}: Java's compaction lost or changed rows"
 
 
-@pytest.mark.dear(2)
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_ends_alike_whoever_plays_it(name, java, tmp_path):
     kind, script = SCRIPTS[name]
@@ -104,7 +103,6 @@ def test_a_script_ends_alike_whoever_plays_it(name, java, tmp_path):
 OLDER = [(name, version) for name in ("overwrite-one-partition", "overwrite-dynamic", "row-kinds", "ignore-delete", "tags") for version in ("1.4.2", "0.9.0")]
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize(("name", "version"), [*OLDER, ("drop-partitions", "1.4.2")])
 def test_a_script_ends_alike_with_older_javas(name, version, java, tmp_path):
     kind, script = SCRIPTS[name]

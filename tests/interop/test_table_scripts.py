@@ -47,7 +47,7 @@ def test_there_are_enough_scripts():
     assert len(KEYS) >= 40
 
 
-@pytest.mark.dear(3)
+@pytest.mark.budget(10)
 @pytest.mark.parametrize(("number", "name"), bounded(CELLS, quick()))
 def test_a_mode_and_an_operation_end_alike_whoever_acts(number, name, java, tmp_path):
     check(CELLS[name], play(java("2.0.0"), tmp_path, CELLS[name], turns(number)))

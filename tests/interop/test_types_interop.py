@@ -24,7 +24,6 @@ def padded(columns: list, fmt: str) -> tuple[str, ...]:
     return tuple(name for name, kind in columns if fmt == "orc" and str(kind).startswith("CHAR"))
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("fmt", FORMATS)
 def test_a_type_comes_back_from_both_sides_with_the_same_statistics(fmt, family, java, tmp_path):
@@ -40,7 +39,6 @@ def test_a_type_comes_back_from_both_sides_with_the_same_statistics(fmt, family,
     check(pairs["o"], columns, rows)
 
 
-@pytest.mark.dear(2)
 @pytest.mark.parametrize("nested", [False, True], ids=["flat", "nested"])
 @pytest.mark.parametrize(
     ("version", "fmt"),

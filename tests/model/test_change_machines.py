@@ -15,7 +15,6 @@ STEPS = 60_000
 NAMES = [mode.name for mode in MODES]
 
 
-@pytest.mark.dear(2)
 @pytest.mark.parametrize("mode", MODES[::7], ids=NAMES[::7])
 def test_changes_lead_from_one_snapshot_to_the_next(mode):
     assert lives(mode, [MODES.index(mode)], 25, CHANGES) > 0

@@ -240,7 +240,6 @@ def play(pair, *, examples, length, number=0, phases=(Phase.generate, Phase.shri
 SOME = [number for number in range(len(PAIRS)) if number % 8 == 3]
 
 
-@pytest.mark.dear(2)
 @pytest.mark.parametrize("pair", [PAIRS[number] for number in SOME], ids=[NAMES[number] for number in SOME])
 def test_rows_are_those_of_the_model(pair):
     assert play(pair, examples=4, length=15) >= 30

@@ -117,7 +117,6 @@ def check_history(table, done):
     assert changed
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("kind", ["buckets", "dynamic", "vectors"])
 def test_every_snapshot_is_the_one_before_and_one_operation(tmp_path, kind):
     live(tmp_path, KINDS[kind], 1, 12, ["p"])

@@ -14,7 +14,6 @@ STEPS = 60_000
 NAMES = [mode.name for mode in MODES]
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("mode", MODES, ids=NAMES)
 def test_tables_hold_what_dictionaries_would(mode):
     assert lives(mode, [MODES.index(mode)], 15) > 0

@@ -173,7 +173,6 @@ CASES = [
 BOUNDED = [case for number, case in enumerate(CASES) if case[1] == "moving" or number % 2 == (number // 2) % 2]
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize(("kind", "layout"), BOUNDED)
 def test_columns_that_the_data_lack_stay(tmp_path, kind, layout):
     live(tmp_path, kind, layout, range(1))

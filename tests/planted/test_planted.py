@@ -19,7 +19,6 @@ def test_there_are_enough_plants_and_every_one_has_a_name():
     assert len(set(names)) == len(names) >= 30
 
 
-@pytest.mark.dear(4)
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
 def test_plants_can_be_planted_and_judged(plant):
     path, text = planted(plant, SOURCES)

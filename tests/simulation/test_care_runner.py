@@ -26,7 +26,6 @@ def opened(store, clock):
     return Catalog(store, WAREHOUSE, env=Env(clock, None, SerialPool()))
 
 
-@pytest.mark.dear(2)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_six_hours_keep_the_backlog_bounded_and_lose_nothing(seed):
     clock, rng = Clock(), random.Random(seed)

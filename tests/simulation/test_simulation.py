@@ -34,7 +34,7 @@ def shard(number, shards, count, first=0):
     return range(first + number * size, first + (number + 1) * size)
 
 
-@pytest.mark.dear(4)
+@pytest.mark.budget(10)
 @pytest.mark.parametrize("number", range(BOUNDED_SHARDS))
 def test_no_schedule_breaks_a_table(number):
     go_through(shard(number, BOUNDED_SHARDS, BOUNDED))

@@ -43,7 +43,6 @@ def test_2_an_index_that_comes_and_goes(first):
     done(Script("append, indexed", state, ((("index", first), ("index", not first), ("index", first)),)))
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("kind", ["append", "append, partitions", "append, buckets", "keyed", "keyed, partitions"])
 @pytest.mark.parametrize("state", ["late", "late_named", "late_expired"])
 @pytest.mark.parametrize("who", [(), ("me0", 7), ("me0",)], ids=["nobody", "identifier", "user"])

@@ -36,7 +36,6 @@ ITEMS = [3, 0, 5, 1, 1, 0, 7, 2] * 3
 EXPECTED = [(item, number) for item in ITEMS for number in range(item)]
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("threads", [1, 2, 8, 64])
 @pytest.mark.parametrize("limit", [0, 1, 10, 1 << 30])
 @pytest.mark.parametrize("cost", [0, 3, 100])

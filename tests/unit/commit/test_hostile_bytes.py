@@ -177,7 +177,6 @@ def test_damage_on_the_way_is_refused(shape):
     check_damage(shape, 100)
 
 
-@pytest.mark.dear(2)
 def test_who_lies_is_refused_or_leaves_right_rows(shape):
     check_lies(shape, 20, 2)
 

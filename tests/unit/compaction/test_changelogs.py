@@ -136,7 +136,6 @@ def changes_for(options):
     )
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("options", CASES.values(), ids=CASES)
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())

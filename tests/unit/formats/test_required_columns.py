@@ -68,7 +68,6 @@ def data_files(table):
     return sorted(Path(table.location).glob("bucket-0/data-*.parquet"))
 
 
-@pytest.mark.dear(4)
 @pytest.mark.parametrize(
     "how",
     [{}, {"store_schema": False}, {"use_dictionary": False, "row_group_size": 700}, {"store_schema": False, "data_page_version": "2.0"}],

@@ -84,7 +84,6 @@ LIVES = {"plain": {}, "lookup": {"changelog-producer": "lookup", "write-only": "
 SECOND = [pytest.param(verb, marks=() if verb in ("write", "full") else pytest.mark.full) for verb in VERBS]
 
 
-@pytest.mark.dear(4)
 @pytest.mark.parametrize("second", SECOND)
 @pytest.mark.parametrize("first", VERBS)
 @pytest.mark.parametrize("life", LIVES)

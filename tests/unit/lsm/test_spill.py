@@ -83,7 +83,6 @@ ROWS = st.lists(
 )
 
 
-@pytest.mark.dear(2)
 @pytest.mark.parametrize("name", ENGINES)
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(
@@ -114,7 +113,6 @@ def test_a_spilled_buffer_drains_like_one_in_memory(name, parts, run_bytes, bloc
     assert drained(spilled) == []
 
 
-@pytest.mark.dear(2)
 @pytest.mark.parametrize("name", ENGINES)
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(

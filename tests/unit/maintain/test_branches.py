@@ -358,7 +358,6 @@ WORK = {
 }
 
 
-@pytest.mark.dear(2)
 @pytest.mark.parametrize("every", [pytest.param(3, id="some"), pytest.param(1, marks=pytest.mark.full, id="all")])
 @pytest.mark.parametrize("work", WORK)
 def test_whatever_fails_the_call_can_be_repeated_and_nobody_loses_a_state(work, every):

@@ -129,7 +129,6 @@ def test_no_such_state(target, error):
     assert states(opened(store)) == before
 
 
-@pytest.mark.dear(2)
 @pytest.mark.parametrize("target", ["kept", 5])
 def test_whatever_fails_a_rollback_can_be_repeated(target):
     original = lived("keyed")

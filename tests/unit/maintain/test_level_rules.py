@@ -45,7 +45,6 @@ def state(table):
     return {row["k"]: row["v"] for row in table.to_arrow().to_pylist()}
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize(("old", "new"), [pair for pair in itertools.product(PRODUCERS, PRODUCERS) if len({*pair}) > 1])
 @pytest.mark.parametrize("write_only", ["true", "false"])
 def test_a_change_of_producer_doubles_and_loses_no_change(old, new, write_only):

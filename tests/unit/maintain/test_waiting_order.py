@@ -139,7 +139,6 @@ def test_zones_of_writers_do_not_count(zones):
     assert [row["v"] for row in state(table)] == ["v1"]
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("engine", ENGINES)
 def test_random_lives_agree_with_a_table_that_one_machine_wrote(engine, seed, monkeypatch):

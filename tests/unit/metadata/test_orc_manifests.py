@@ -106,7 +106,6 @@ def test_records_that_lack_what_each_has_are_damage():
         as_avro(sink.getvalue(), "m", MANIFEST)
 
 
-@pytest.mark.dear(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_damage_ends_in_rows_or_an_error_of_ours(catalog, seed):
     """A cut file is always noticed. ORC has no checksums, so that a flipped bit in a text may be taken for the text."""

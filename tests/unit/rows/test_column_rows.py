@@ -60,7 +60,6 @@ def names_on_disk(tmp_path):
     return sorted(path.name for path in tmp_path.rglob("*") if path.is_file() and "snapshot" not in path.parts)
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_what_a_dict_says_whatever_is_done(tmp_path, kind, seed):

@@ -260,7 +260,6 @@ def live(table, rng, steps, deletes):
                           for p, k in keys])  # fmt: skip
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("kind", LIVES)
 def test_a_diff_makes_one_state_of_another(catalog, kind):
     rng = random.Random(kind)

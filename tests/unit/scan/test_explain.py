@@ -277,7 +277,6 @@ WHERES = [
 ]  # fmt: skip
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_numbers_agree_with_the_read_in_random_lives(layout, file_format):

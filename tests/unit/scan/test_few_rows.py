@@ -34,7 +34,6 @@ def table(request, tmp_path_factory):
     return made
 
 
-@pytest.mark.dear(3)
 @pytest.mark.parametrize("limit", [0, 1, 7, 5_000, 29_999])
 @pytest.mark.parametrize("where", [None, col("v") == 3, col("k") > 20_000, (col("k") > 100) & (col("v") < 50)])
 def test_the_first_rows_are_those_of_the_whole(table, limit, where):

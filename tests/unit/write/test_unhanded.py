@@ -108,7 +108,6 @@ def ends(writer):
     yield "no rows", lambda: (writer.write_arrow(ROWS.slice(0, 0)), writer.close())
 
 
-@pytest.mark.dear(4)
 @pytest.mark.parametrize("number", range(5))
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_writer_that_came_to_its_end_goes_in_silence(kind, number):

@@ -1,0 +1,71 @@
+"""Which cells a run takes of tests that cost much, by what they cost when somebody last looked.
+
+`costs.txt` beside this file has a line for each test function that costs more than a moment: the seconds of one cell.
+A run gives each function the same budget. A function that costs more is drawn down to it: as many cells as the budget
+pays for, and a function whose one cell is dearer than that runs now and then. `@pytest.mark.budget(30)` gives a test of
+its own more; `@pytest.mark.budget(None)` is for tests that every run takes whole.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+COSTS = Path(__file__).with_name("costs.txt")
+MOMENT = 0.4
+"""Seconds of a whole function below which nobody writes down what it costs."""
+SHORT, EVERYTHING = 0.8, 2.5
+"""Seconds for each function in the short run, and in the one with Java, Spark and servers."""
+RULES = "tests/house/"
+"""Rules that look at the whole package: every change may break them, so every run takes them."""
+
+
+def function_of(test: str) -> str:
+    """The function of a cell: the name that pytest gives it, without its parameters."""
+    return test.partition("[")[0]
+
+
+def read_costs(file: Path = COSTS) -> dict[str, float]:
+    """Seconds of one cell by function."""
+    lines = (line.split() for line in file.read_text(encoding="utf-8").splitlines())
+    return {name: float(seconds) for seconds, name in lines}
+
+
+def write_costs(durations: Mapping[str, float], file: Path = COSTS) -> None:
+    """Write down what functions cost in a run (seconds by test); those that did not run keep their lines."""
+    by_function: dict[str, list[float]] = defaultdict(list)
+    for test, seconds in durations.items():
+        by_function[function_of(test)].append(seconds)
+    costs = read_costs(file) if file.exists() else {}
+    for name, cells in by_function.items():
+        costs.pop(name, None)
+        if sum(cells) >= MOMENT:
+            costs[name] = sum(cells) / len(cells)
+    file.write_text("".join(f"{seconds:.2f} {name}\n" for name, seconds in sorted(costs.items())), encoding="utf-8")
+
+
+def cells_to_run(cells: list[str], cost: float, budget: float, rng: random.Random) -> set[str]:
+    """As many of the cells as the budget pays for; what is left of it pays for one more in so many runs."""
+    affordable = budget / cost
+    count = int(affordable) + (rng.random() < affordable % 1)
+    return set(cells) if count >= len(cells) else set(rng.sample(cells, count))
+
+
+def not_drawn(items: Iterable[pytest.Item], seed: str, budget: float, costs: Mapping[str, float]) -> set[str]:
+    """The tests that a run with this seed leaves out."""
+    cells, budgets = defaultdict(list), {}
+    for item in items:
+        name = function_of(item.nodeid)
+        if costs.get(name):
+            cells[name].append(item.nodeid)
+            mark = item.get_closest_marker("budget")
+            budgets[name] = mark.args[0] if mark else None if name.startswith(RULES) else budget
+    rest: set[str] = set()
+    for name, grid in cells.items():
+        if budgets[name] is not None:
+            rest |= set(grid) - cells_to_run(grid, costs[name], budgets[name], random.Random(f"{seed} {name}"))
+    return rest
