@@ -10,19 +10,25 @@ from house.package import nodes_of, tree_of
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "paimon_py"
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE, DETAILS = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("architecture.md", "internals.md"))
+WORDS_MAX = 950
+"""What a reader takes in in four minutes."""
 
 
-def test_every_file_that_the_page_names_exists():
+def test_the_map_is_read_in_four_minutes():
+    assert len(re.sub(r"```.*?```", "", PAGE, flags=re.S).split()) <= WORDS_MAX
+
+
+def test_every_file_that_the_pages_name_exists():
     missing = []
-    for name in re.findall(r"`([a-z_/]+\.py)`", PAGE):
+    for name in re.findall(r"`([a-z_/]+\.py)`", PAGE + DETAILS):
         if not any((base / name).exists() for base in (PACKAGE, ROOT)):
             missing.append(name)
     assert missing == []
 
 
 def test_every_room_stands_in_the_layers():
-    layers = PAGE.split("## Layers")[1].split("## Writing")[0]
+    layers = PAGE.split("## Layers")[1].split("\n## ")[0]
     rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} - {"testing"}
     assert {room for room in rooms if not re.search(rf"\b{room}\b", layers)} == set()
 
