@@ -8,6 +8,7 @@ Source: docs/format.md §25.2; Java `IcebergManifestFile`, `IcebergManifestList`
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -62,8 +63,7 @@ def write_list_bytes(
 ) -> bytes:
     """The bytes of the manifest list of snapshot `number`."""
     text = list_schema(options.format_version, options.legacy)
-    shape = shape_of(text, "manifest list")
-    records = [encode(shape, _manifest_record(manifest, legacy=options.legacy)) for manifest in manifests]
+    records = [_manifest_bytes(manifest, text, options.legacy) for manifest in manifests]
     described = {
         "snapshot-id": str(number).encode(),
         "parent-snapshot-id": (b"null" if parent is None else str(parent).encode()),
@@ -190,6 +190,12 @@ def _manifest_record(manifest: IcebergManifest, *, legacy: bool) -> dict[str, An
         ],
         "first_row_id": manifest.first_row_id,
     }  # fmt: skip
+
+
+@functools.lru_cache(maxsize=2048)
+def _manifest_bytes(manifest: IcebergManifest, schema: bytes, legacy: bool) -> bytes:
+    """One record of a manifest list. Most manifests of a list stood in the one before."""
+    return encode(shape_of(schema, "manifest list"), _manifest_record(manifest, legacy=legacy))
 
 
 def _manifest_of(record: Mapping[str, Any]) -> IcebergManifest:
