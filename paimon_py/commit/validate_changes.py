@@ -73,13 +73,15 @@ def validate_changes(files: OpenTable, changes: Changes) -> None:
 def _check(files: OpenTable, changes: Changes, known_ids: Callable[[], frozenset[int]]) -> None:
     schema = files.schema
     columns = _Columns.of(schema)
+    written_under = schema if changes.schema_id == schema.id else files.root.schemas.get(changes.schema_id)
+    top_level = max(_top_level(schema), _top_level(written_under))
     _check_partitions(schema, changes)
     made: list[DataFile] = []
     for bucket in changes.buckets:
         _check_place(schema, bucket)
         _check_changelog(schema, bucket)
         for edit in (bucket.written, bucket.compacted):
-            new = _check_edit(schema, edit, columns)
+            new = _check_edit(top_level, edit, columns)
             _check_numbers(schema, bucket, edit, new)
             made += new
         _check_index(files, bucket)
@@ -158,11 +160,11 @@ class _Columns(NamedTuple):
         return cls(evolves, frozenset([rest, *((name,) for name in apart)]) if apart else frozenset(), apart)
 
 
-def _check_edit(schema: TableSchema, edit: Edit, columns: _Columns) -> list[DataFile]:
+def _check_edit(top_level: int, edit: Edit, columns: _Columns) -> list[DataFile]:
     """The new files of an edit, each value of which is possible by itself; moved files must be unchanged."""
     gone = {file.name: file for file in edit.deleted}
     _require(len(gone) == len(edit.deleted), "the changes delete a file twice")
-    top = max([_top_level(schema), *(file.level for file in edit.deleted)])
+    top = max([top_level, *(file.level for file in edit.deleted)])
     made = []
     for file in (*edit.added, *edit.changelog):
         _require(file.level <= top, "file {} is of level {}", file.name, file.level)
