@@ -22,6 +22,7 @@ from paimon_py.codec.file_index.container import decode as decode_indexes
 from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.errors import CorruptionError, PaimonError
 from paimon_py.files.physical import bounded_fields, evolves_columns
+from paimon_py.lazy import lazy_property
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.open_table import OpenTable
@@ -73,13 +74,14 @@ def validate_changes(files: OpenTable, changes: Changes) -> None:
 def _check(files: OpenTable, changes: Changes, known_ids: Callable[[], frozenset[int]]) -> None:
     schema = files.schema
     columns = _Columns.of(schema)
+    levels = _Levels(files, known_ids)
     _check_partitions(schema, changes)
     made: list[DataFile] = []
     for bucket in changes.buckets:
         _check_place(schema, bucket)
         _check_changelog(schema, bucket)
         for edit in (bucket.written, bucket.compacted):
-            new = _check_edit(schema, edit, columns)
+            new = _check_edit(levels, edit, columns)
             _check_numbers(schema, bucket, edit, new)
             made += new
         _check_index(files, bucket)
@@ -158,14 +160,15 @@ class _Columns(NamedTuple):
         return cls(evolves, frozenset([rest, *((name,) for name in apart)]) if apart else frozenset(), apart)
 
 
-def _check_edit(schema: TableSchema, edit: Edit, columns: _Columns) -> list[DataFile]:
+def _check_edit(levels: _Levels, edit: Edit, columns: _Columns) -> list[DataFile]:
     """The new files of an edit, each value of which is possible by itself; moved files must be unchanged."""
     gone = {file.name: file for file in edit.deleted}
     _require(len(gone) == len(edit.deleted), "the changes delete a file twice")
-    top = max([_top_level(schema), *(file.level for file in edit.deleted)])
+    highest = max((file.level for file in edit.deleted), default=0)
     made = []
     for file in (*edit.added, *edit.changelog):
-        _require(file.level <= top, "file {} is of level {}", file.name, file.level)
+        fits = file.level <= highest or levels.may_have(file.level)
+        _require(fits, "file {} is of level {}", file.name, file.level)
         before = gone.get(file.name)
         if before is None:
             _check_file(file, ranged=columns.evolves and file.source is FileSource.COMPACT, parts=columns.parts)
@@ -198,6 +201,24 @@ def _file_after_move(before: DataFile, after: DataFile) -> DataFile:
     return msgspec.structs.replace(
         before, level=after.level, extra_files=after.extra_files, embedded_index=after.embedded_index
     )
+
+
+class _Levels:
+    """The levels that files of a table may have: those of its options, and of earlier ones, under which files were
+    written that compactions still put others beside."""
+
+    def __init__(self, files: OpenTable, known_ids: Callable[[], frozenset[int]]) -> None:
+        self._top = _top_level(files.schema)
+        self._schemas = files.root.schemas
+        self._known_ids = known_ids
+
+    def may_have(self, level: int) -> bool:
+        """Whether a file may have a level. Cost: none up to the top level of today; otherwise a get per schema."""
+        return level <= self._top or level <= self._top_ever
+
+    @lazy_property
+    def _top_ever(self) -> int:
+        return max(_top_level(self._schemas.get(number)) for number in self._known_ids())
 
 
 def _top_level(schema: TableSchema) -> int:

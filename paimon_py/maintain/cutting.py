@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from paimon_py.codec.snapshot_json import snapshot_to_json
-from paimon_py.errors import CommitConflictError, CorruptionError, PaimonError
+from paimon_py.errors import CommitConflictError, CorruptionError, PaimonError, TableNotFoundError
 from paimon_py.metadata.ancestry import is_built_on
 from paimon_py.metadata.catalog_entry import keeper_of
 from paimon_py.metadata.cuts import Cut
@@ -67,18 +67,29 @@ class Cutting:
 
         If the block raises, nothing has changed.
 
-        Raises: CommitConflictError if another call is at work.
+        Raises:
+            CommitConflictError: another call is at work.
+            TableNotFoundError: another table is at the path.
         """
         self._root.cuts.begin(self._cut, takes_over=self._takes_over)
         try:
+            self._root.schemas.latest()  # another table may have come to the path since the caller was checked
             yield
-        except PaimonError:
-            if self.over is not None:
+        except PaimonError as error:
+            is_ours = not isinstance(error, TableNotFoundError)
+            if self.over is not None and is_ours:
                 self._root.cuts.begin(self.over, takes_over=True)
-            elif not self._takes_over:
+            elif not self._takes_over or not is_ours:
                 self._root.cuts.end()
             raise
         self._root.store.delete(latest_hint_path(self._root.branch_path))
+
+    def check(self) -> None:
+        """Check that the cut is still that of this call, and the table that of the cut. Cost: a get.
+
+        Raises: CommitConflictError
+        """
+        self._root.cuts.check(self._cut)
 
     def claim(self, latest: Snapshot | None, first: Snapshot) -> None:
         """Prevent further commits on the latest snapshot, if `first` will not get the id after it.
@@ -95,7 +106,7 @@ class Cutting:
         root, newest = self._root, 0 if latest is None else latest.id
         if first.id == newest + 1:
             return
-        root.cuts.check(self._cut)
+        self.check()
         path, there = snapshot_path(root.branch_path, first.id), root.snapshots.ids()
         if there[-1:] != ([newest] if newest else []):
             raise NewerSnapshotsError(root.path, [number for number in there if number > newest])
@@ -180,7 +191,7 @@ class Cutting:
         if missing:
             between()
         for place, snapshot in enumerate(missing):
-            self._root.cuts.check(self._cut)
+            self.check()
             self._put(snapshot)
             if snapshot.id in ids:
                 self.gone.add(snapshot.id)
@@ -211,14 +222,14 @@ class Cutting:
         if self._has_written or self.gone or self.over is not None:
             return False
         ids, home = self._root.snapshots.ids(), self._root.branch_path
-        self._root.cuts.check(self._cut)
+        self.check()
         if ids:
             self._root.store.put(latest_hint_path(home), str(ids[-1]).encode(), within=self._root.path)
         self._root.cuts.end()
         return True
 
     def _delete(self, number: int) -> None:
-        self._root.cuts.check(self._cut)
+        self.check()
         self._root.store.delete(snapshot_path(self._root.branch_path, number))
         self.gone.add(number)
 
@@ -227,7 +238,7 @@ class Cutting:
         ids, home, within = self._root.snapshots.ids(), self._root.branch_path, self._root.path
         if (read_hint(self._root.store, earliest_hint_path(home)) or 1) != ids[0]:
             self._root.store.put(earliest_hint_path(home), str(ids[0]).encode(), within=within)
-        self._root.cuts.check(self._cut)
+        self.check()
         self._root.store.put(latest_hint_path(home), str(ids[-1]).encode(), within=within)
         self._root.snapshots.ahead.seen = ids[-1]
         self._root.cuts.end()
@@ -244,6 +255,7 @@ class Cutting:
         for value in list(root.users.all()):
             if not self._is_gone(value, last):
                 continue
+            self.check()
             known = numbers.last(last, value.user)
             if known is None:
                 root.users.delete(value.user)
@@ -261,7 +273,7 @@ class Cutting:
 
 
 def delete_tags_beyond(
-    root: TableRoot, names: Sequence[str], last: int, kept: Collection[str] = frozenset()
+    cutting: Cutting, root: TableRoot, names: Sequence[str], last: int, kept: Collection[str] = frozenset()
 ) -> tuple[str, ...]:
     """Delete tags of snapshots that left a history, including tags created or renamed concurrently.
 
@@ -270,12 +282,13 @@ def delete_tags_beyond(
         last: the id beyond which tags are deleted, unless their snapshot exists.
         kept: marks of snapshots whose tags are kept.
 
-    Cost: a delete for each; a list, and a get per kept tag.
+    Cost: a get and a delete for each; a list, and a get per kept tag.
     Returns: the names of all deleted tags.
     """
     keeper, gone, leaving = keeper_of(root), list[str](), list(names)
     while True:
         for name in reversed(leaving):
+            cutting.check()
             root.store.delete(tag_path(root.branch_path, name))
             if keeper is not None:
                 keeper.tag_gone(root, name)

@@ -215,24 +215,28 @@ class _Move:
         coming = [one for one in coming if kept is None or one.id > kept.id]
         stays = frozenset() if kept is None else frozenset((kept.id, *(one.id for one in ancestors(root, kept))))
         new_schemas = [number for number in self._schemas if number not in root.schemas.ids()]
-        self._put_schemas(new_schemas)
+        self._put_schemas(new_schemas, cutting)
         last = coming[-1] if coming else kept
         assert last is not None
         try:
             if coming and not discard:
                 cutting.claim(self._there.get(max(self._there, default=0)), coming[0])
             cutting.replace(
-                stays, coming or [last], between=lambda: self._put_schemas(self._schemas),
+                stays, coming or [last], between=lambda: self._put_schemas(self._schemas, cutting),
                 known=None if discard else frozenset(self._there),
             )  # fmt: skip
         except NewerSnapshotsError as error:
             raise self._overtaken(cutting, new_schemas, error) from error
-        root.changelogs.cut([number for number in root.changelogs.ids() if kept is None or number > kept.id])
-        self._move_tags()
+        changelogs = [number for number in root.changelogs.ids() if kept is None or number > kept.id]
+        cutting.check()
+        root.changelogs.cut(changelogs)
+        self._move_tags(cutting)
         for number in self._newer_schemas():
+            cutting.check()
             root.store.delete(schema_path(root.branch_path, number))
         root.schemas.forget()
         cutting.forget_numbers(last)
+        cutting.check()
         for value in self._branch.users.all():
             root.users.put(value)
         cutting.end()
@@ -336,15 +340,16 @@ class _Move:
         """The marks of the new snapshots, and of those that tags of the branch reference."""
         return {one.mark for one in (*self._all().values(), *(tag.snapshot for tag in self._branch_tags))}
 
-    def _move_tags(self) -> None:
+    def _move_tags(self, cutting: Cutting) -> None:
         """Delete tags of main, and copy those of the branch; an existing name on main is kept."""
         root, keeper = self._root, keeper_of(self._root)
-        gone = delete_tags_beyond(root, self.tags, self.parting.last_shared, self._coming_marks())
+        gone = delete_tags_beyond(cutting, root, self.tags, self.parting.last_shared, self._coming_marks())
         self.tags = [*self.tags, *sorted(set(gone) - set(self.tags))]
         names = set(root.tags.names())
         for tag in self._branch_tags:
             if tag.name not in names:
                 data = root.store.get(tag_path(self._branch.branch_path, tag.name))
+                cutting.check()
                 root.store.put(tag_path(root.branch_path, tag.name), data, within=root.path)
                 if keeper is not None:
                     keeper.tag_made(root, tag.name)
@@ -360,11 +365,12 @@ class _Move:
                 found.append(number)
         return found
 
-    def _put_schemas(self, chosen: Iterable[int]) -> None:
+    def _put_schemas(self, chosen: Iterable[int], cutting: Cutting) -> None:
         """Replace schemas of main by those of the branch if they differ."""
         root = self._root
         there = root.schemas.ids()
         for number in chosen:
             path, data = schema_path(root.branch_path, number), self._schemas[number]
             if number not in there or root.store.get(path) != data:
+                cutting.check()
                 root.store.put(path, data, within=root.path)

@@ -110,8 +110,8 @@ def _rolled_back(root: TableRoot, target: Snapshot) -> RolledBack:
             check_no_expiry(root, target.id)
     before = ancestors(root, target)
     cutting.replace(frozenset(one.id for one in before), [target])
-    _cut_changelogs(root, target, has_ancestors=bool(before))
-    gone_tags = delete_tags_beyond(root, tags, target.id)
+    _cut_changelogs(root, target, cutting, has_ancestors=bool(before))
+    gone_tags = delete_tags_beyond(cutting, root, tags, target.id)
     cutting.forget_numbers(target)
     cutting.end()
     return RolledBack(snapshot_id=target.id, snapshot_ids=tuple(sorted({*ids, *cutting.gone})), tags=gone_tags)
@@ -122,7 +122,7 @@ def is_available(root: TableRoot, target: Snapshot, cutting: Cutting) -> bool:
     return is_kept(root, target) or cutting.holds(target)
 
 
-def _cut_changelogs(root: TableRoot, target: Snapshot, *, has_ancestors: bool) -> None:
+def _cut_changelogs(root: TableRoot, target: Snapshot, cutting: Cutting, *, has_ancestors: bool) -> None:
     """Delete the kept changelogs that the target does not descend from."""
     ids, kept = root.changelogs.ids(), target.id
     if not has_ancestors and ids:
@@ -130,4 +130,5 @@ def _cut_changelogs(root: TableRoot, target: Snapshot, *, has_ancestors: bool) -
         found = root.changelogs.find(before)
         is_ours = found is not None and (found.mark == target.mark or target.follows(found) in (True, None))
         kept = target.id if is_ours and before >= target.id - 1 else 0
+    cutting.check()
     root.changelogs.cut([number for number in ids if number > kept])

@@ -127,10 +127,10 @@ def test_pairs_of_verbs_of_care_meet_at_some_calls(pytestconfig):
     assert everywhere(rng.sample(cases(), 60)) == 60
 
 
-PARTS = 16
+PARTS = 300
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("part", range(PARTS), ids="part{}".format)
 def test_pairs_of_verbs_of_care_meet_at_every_call(part):
-    assert everywhere(cases()[part::PARTS]) > 200
+    assert everywhere(cases()[part::PARTS]) > 80

@@ -267,12 +267,18 @@ class HistoryLife:
             self.wrote(branch, rows, ["+I"])
 
     def branch(self, branch: str, by: str) -> None:
-        """A branch begins at a tag, which stays as long: Java's expiry asks tags alone."""
+        """A branch begins at a tag, which stays as long: Java's expiry asks tags alone.
+
+        Java 1.x makes branches of tags only as long as their snapshots exist.
+        """
         tags = self.pair.table().tags()
         if len(self.rows) > 2 or not tags or branch != MAIN:
             return
         self.made += 1
         name, tag = f"b{self.made}", self.rng.choice(tags)
+        has_expired = tag.snapshot_id not in [one.id for one in self.pair.table().snapshots()]
+        if has_expired and self.pair.java.version < "2":
+            by = "o"
         if by == "o":
             self.on(MAIN).create_branch(name, from_=tag.name)
         else:

@@ -26,8 +26,13 @@ def test_changes_are_the_same_whoever_writes_and_whoever_reads(seed, java, tmp_p
 @pytest.mark.full
 @pytest.mark.parametrize(("version", "seed"), OLDER)
 def test_older_javas_and_we_follow_each_other(version, seed, java, tmp_path):
-    """Between two snapshots Java 0.9 merges what was written, and 1.4 leaves out what waits for a compaction."""
+    """Between two snapshots Java 0.9 merges what was written, and 1.4 leaves out what waits for a compaction.
+
+    Where level 0 is hidden and no compaction tells of it, Java 0.9 reads the first snapshot of a stream twice.
+    """
     script = change_scripts.drawn(seed)
+    has_hidden = "deletion-vectors.enabled" in script.options and script.options.get("changelog-producer") != "lookup"
     leaves_out = {"deletion-vectors.enabled", "merge-engine"} & script.options.keys()
     modes = () if version < "1" or leaves_out else change_scripts.MODES
-    change_scripts.check(script, play(java(version), tmp_path, script, ("j", "oj", "jo")), modes)
+    tables = play(java(version), tmp_path, script, ("j", "oj", "jo"))
+    change_scripts.check(script, tables, modes, rereads=version < "1" and has_hidden)

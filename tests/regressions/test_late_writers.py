@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from unit.commit.support import new_store, root_on, schema
 
-from paimon_py import Table
+from paimon_py import Catalog, Schema, SetOption, Table
 
 COLUMNS = {"k": "INT NOT NULL", "v": "INT"}
 MODES = [{"force-lookup": "true"}, {"deletion-vectors.enabled": "true"}]
@@ -67,3 +67,25 @@ def test_a_late_writer_does_not_count_on_rows_that_an_overwrite_took_away(option
     assert table.commit(changes).dropped_compaction
     table.compact(full=True)
     assert table.scan().to_arrow().to_pydict() == {"k": [1], "v": [11]}
+
+
+def test_changes_of_more_levels_than_the_options_have_by_now_are_committed(tmp_path):
+    catalog = Catalog.open(str(tmp_path))
+    catalog.create_database("levels")
+    options = {"bucket": "1", "deletion-vectors.enabled": "true", "num-sorted-run.compaction-trigger": "5"}
+    table = catalog.create_table("levels.t", Schema({"k": "INT NOT NULL"}), primary_key=["k"], options=options)
+    table.write_arrow([{"k": 0}])
+    table.write_arrow([{"k": 3}])
+    table.compact(full=True)
+    with table.writer() as writer:
+        writer.write_arrow([{"k": 1}])
+        changes = writer.changes()
+    assert {file.level for bucket in changes.buckets for file in bucket.compacted.added} == {4}
+    catalog.table("levels.t").alter(SetOption("num-sorted-run.compaction-trigger", "2"))
+    catalog.table("levels.t").commit(changes)
+    with catalog.table("levels.t").writer() as writer:  # the file on the highest level is still there
+        writer.write_arrow([{"k": 2}])
+        changes = writer.changes()
+    catalog.table("levels.t").commit(changes)
+    catalog.table("levels.t").compact(full=True)
+    assert sorted(catalog.table("levels.t").to_arrow()["k"].to_pylist()) == [0, 1, 2, 3]
