@@ -81,11 +81,31 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
 
             yield from read_bag_difference(request, split.compared, rows, root.env.spill)
         return
+    yield from _returned(root, request, split, _SplitReader(root, request, split, meter).batches())
+
+
+def read_parcel(root: TableRoot, request: Request, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    """The rows of several splits of one state, as `read_split` returns them one after the other.
+
+    Small batches of neighbouring splits are filtered together: a filter costs more than the rows of a small file.
+
+    Shapes: in — splits whose rows are rows of the table: neither changes nor differences.
+    Cost: as `read_split`; splits are opened one after the other.
+    Raises: as `read_split`
+    """
+    living = (batch for split in splits for batch in _SplitReader(root, request, split).living())
+    yield from _returned(root, request, splits[0], _matching(request, living))
+
+
+def _returned(
+    root: TableRoot, request: Request, split: Split, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Matching rows in the form that is asked for. `split`: one of those that they come from."""
     kinds = request.kinds or split.since is not None
     schema = request.arrow_schema.append(ROW_KIND_FIELD) if kinds else request.arrow_schema
     references = _references(root, request)
     as_read = not kinds and references is None and len(schema) > 0
-    for batch in _SplitReader(root, request, split, meter).batches():
+    for batch in batches:
         if batch.num_rows and as_read and batch.schema.equals(schema, check_metadata=True):
             yield batch
         elif batch.num_rows:
@@ -96,6 +116,14 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
                 yield found
             else:
                 yield from references.fill(found)
+
+
+def _matching(request: Request, living: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows that match, of rows that may."""
+    mask = request.mask
+    joins = mask is not None and bool(request.read_fields) and request.first_rows is None
+    for batch in join_small(living) if joins else living:
+        yield keep(batch, mask)
 
 
 def _references(root: TableRoot, request: Request) -> BlobValues | None:
@@ -196,16 +224,18 @@ class _SplitReader:
         return AlignedRows(self._files, self._request, self._meter)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows that match."""
+        yield from _matching(self._request, self.living())
+
+    def living(self) -> Iterator[pa.RecordBatch]:
+        """One live row per key, section by section; rows that cannot match may be missing."""
         if is_distant(self._root.path):
             self.fetch_ahead(file for section in self._split.sections for file in self._files_to_open(section))
-        mask = self._request.mask
-        joins = mask is not None and bool(self._fields) and self._request.first_rows is None
         for section in self._split.sections:
-            found = self._living(section)
-            for batch in join_small(found) if joins else found:
+            for batch in self._living(section):
                 if self._meter is not None:
                     self._meter.rows_merged += batch.num_rows
-                yield keep(batch, mask)
+                yield batch
 
     def fetch_ahead(self, files: Iterable[DataFile]) -> None:
         """Say which files will be read, in this order, so that their parts can be fetched before they are needed."""
@@ -243,7 +273,7 @@ class _SplitReader:
         return Foreseen(index_files, index_rows, tuple(parts))
 
     def _living(self, section: Section) -> Iterator[pa.RecordBatch]:
-        """One live row per key; rows that cannot match may be missing."""
+        """The live rows of a section."""
         fields = self._stored_fields(section)
         if not fields:
             yield from self._rows_without_columns(section)
