@@ -93,7 +93,9 @@ def read_parcel(root: TableRoot, request: Request, splits: Sequence[Split]) -> I
     Cost: as `read_split`; splits are opened one after the other.
     Raises: as `read_split`
     """
-    living = (batch for split in splits for batch in _SplitReader(root, request, split).living())
+    first = _SplitReader(root, request, splits[0])
+    readers = [first, *(_SplitReader(root, request, split, beside=first) for split in splits[1:])]
+    living = (batch for reader in readers for batch in reader.living())
     yield from _returned(root, request, splits[0], _matching(request, living))
 
 
@@ -200,14 +202,24 @@ class _Asked(msgspec.Struct, frozen=True):
 class _SplitReader:
     """One read of a split: the state that its sections share."""
 
-    def __init__(self, root: TableRoot, request: Request, split: Split, meter: Meter | None = None) -> None:
+    def __init__(
+        self,
+        root: TableRoot,
+        request: Request,
+        split: Split,
+        meter: Meter | None = None,
+        *,
+        beside: _SplitReader | None = None,
+    ) -> None:
+        """`beside`: a reader of another split, whose view of the table is shared."""
         self._root = root
         self._request = request
         self._split = split
         self._meter = meter
-        self._ahead = FilePrefetcher(root.files, root.env)
+        self._ahead = FilePrefetcher(root.files, root.env) if beside is None else beside._ahead
         self._store = self._ahead if meter is None else meter.watch(self._ahead)
-        self._files = OpenTable(root, request.stored_schema, self._store).bucket(split.partition, split.bucket)
+        self._table = OpenTable(root, request.stored_schema, self._store) if beside is None else beside._table
+        self._files = self._table.bucket(split.partition, split.bucket)
         self._fields = request.read_fields
         self._kinds: tuple[Field, ...] = ()
         if request.schema.primary_keys and (request.kinds or split.since is not None):
