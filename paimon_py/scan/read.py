@@ -216,9 +216,11 @@ class _SplitReader:
         self._request = request
         self._split = split
         self._meter = meter
-        self._ahead = FilePrefetcher(root.files, root.env) if beside is None else beside._ahead
+        self._ahead: FilePrefetcher = FilePrefetcher(root.files, root.env) if beside is None else beside._ahead
         self._store = self._ahead if meter is None else meter.watch(self._ahead)
-        self._table = OpenTable(root, request.stored_schema, self._store) if beside is None else beside._table
+        self._table: OpenTable = (
+            OpenTable(root, request.stored_schema, self._store) if beside is None else beside._table
+        )
         self._files = self._table.bucket(split.partition, split.bucket)
         self._fields = request.read_fields
         self._kinds: tuple[Field, ...] = ()
