@@ -31,6 +31,17 @@ def resident_mb(which: str) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def serve(module, used) -> None:
+    """Answer each line of a step and its settings with the CPU seconds of one call, until the input ends."""
+    for line in sys.stdin:
+        step, settings = json.loads(line)
+        inputs = module.prepare(settings)
+        before = used()
+        result = getattr(module, step)(inputs, settings)
+        print(used() - before, flush=True)
+        del result
+
+
 def main(name: str, step: str, settings: dict) -> None:
     if hasattr(os, "sched_setaffinity"):
         allowed = sorted(os.sched_getaffinity(0))
@@ -40,6 +51,9 @@ def main(name: str, step: str, settings: dict) -> None:
     module = importlib.import_module(f"peers.{name}")
     imported = cpu() - started
     used = getattr(module, "cpu", cpu)
+    if step == "serve":
+        serve(module, used)
+        return
     inputs = module.prepare(settings)
     figures = {"import_cpu": imported, "base_mb": resident_mb("VmRSS")}
     run = getattr(module, step)

@@ -139,15 +139,28 @@ def measure(name: str, rows: int, repeats: int, root: Path) -> list[Figure]:
         })
         for line in ("load", "upserts") if inputs[line]
     ]  # fmt: skip
-    keys = pa.compute.sort_indices(_column(inputs["load"][0], "k"))
-    ordered = _column(inputs["load"][0], "k").take(keys)
-    bounds = [ordered[rows // 2].as_py(), ordered[rows // 2 + max(1, rows // 100)].as_py()]
+    bounds = bounds_of(inputs["load"][0], rows)
     for line in READS:
         settings = {"table": tables["ours"], **line.settings}
         if line.name == "filter key":
             settings["range"] = bounds
         figures.append(_compare(name, rows, line, repeats, dict.fromkeys(tables, settings)))
     return figures
+
+
+def bounds_of(loaded: str, rows: int) -> list[Any]:
+    """The keys between which one in a hundred lies; of many files, of the keys in the first."""
+    keys = _column(loaded, "k").sort()
+    middle = min(rows, len(keys)) // 2
+    return [keys[middle].as_py(), keys[min(middle + max(1, rows // 100), len(keys) - 1)].as_py()]
+
+
+def written(shape: Shape, rows: int, root: Path) -> tuple[str, str]:
+    """A table of a shape that paimon_py wrote, and the file with the rows of its first load."""
+    inputs = _inputs(shape, rows, root)
+    table = _create(shape, inputs["load"][0], root / "ours")
+    run("ours", "write", {"table": table, "inputs": [*inputs["load"], *inputs["upserts"]]})
+    return table, inputs["load"][0]
 
 
 def costs(figures: Iterable[Figure]) -> dict[tuple[str, str], tuple[float, float]]:

@@ -6,7 +6,10 @@ A small file is read in less time than these values are derived.
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
+from paimon_py.expr.predicate import Constant, Predicate
+from paimon_py.expr.split import columns_of, translate
 from paimon_py.files.evolve import Evolution
 from paimon_py.files.physical import DATA_EVOLUTION, TRACKED_IDS, evolves_columns, readable_fields, stored_fields
 from paimon_py.files.variant_parts import with_wanted_parts
@@ -32,6 +35,20 @@ class Needed:
         self.fields = fields
         self.may_lack = frozenset(field.name for field in fields if field.type.nullable and not all_are_named)
         self.alike = Alike()
+
+
+class Pushed(NamedTuple):
+    """A predicate on the rows of a table, and what it implies for the columns of a file.
+
+    Attributes:
+        predicate: the predicate; `reads`: its columns.
+        implied: in terms of the file's columns; None if it cannot skip anything. `asks`: the columns of that.
+    """
+
+    predicate: Predicate
+    reads: frozenset[str]
+    implied: Predicate | None
+    asks: frozenset[str]
 
 
 class FileColumns:
@@ -65,6 +82,22 @@ class FileColumns:
         self.may_hold_decimals = any(_may_hold_decimals(field.type) for field in self.fields)
         self._names_all = written is not None
         self._needed: dict[frozenset[str], Needed] = {}
+        self._pushed: Pushed | None = None
+
+    def pushed(self, predicate: Predicate) -> Pushed:
+        """What a predicate implies for the files; that of the last predicate is kept for the next file."""
+        found = self._pushed
+        if found is None or found.predicate is not predicate:
+            found = self._pushed = self.implied(predicate)
+        return found
+
+    def implied(self, predicate: Predicate) -> Pushed:
+        """The same, kept for nobody: what a predicate implies where the values of a partition have decided parts."""
+        implied: Predicate | None = translate(predicate, self.told)
+        if isinstance(implied, Constant) and implied.value:
+            implied = None
+        asks = frozenset() if implied is None else columns_of(implied)
+        return Pushed(predicate, columns_of(predicate), implied, asks)
 
     def columns_for(self, asked: frozenset[str]) -> Needed:
         """What is read if a predicate asks for these columns besides."""

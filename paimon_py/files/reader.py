@@ -14,9 +14,9 @@ from pyroaring import BitMap
 from paimon_py.codec.binary_row import decode_one, is_null_at
 from paimon_py.codec.binary_row.encode import ARITY_BYTES
 from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
-from paimon_py.expr.predicate import Constant, Predicate
+from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds
-from paimon_py.expr.split import columns_of, decide, translate
+from paimon_py.expr.split import decide
 from paimon_py.files.evolve import Evolution
 from paimon_py.files.file_columns import file_columns
 from paimon_py.files.meter import Meter
@@ -81,8 +81,8 @@ class FileReader:
         """
         if not self._evolution.sources:
             return None
-        pushed = self._push_down(predicate)
-        opened = self._open(pushed)
+        pushed, asked = self._push_down(predicate)
+        opened = self._open(pushed, asked)
         try:
             return opened.parts(pushed, rows)
         finally:
@@ -131,8 +131,8 @@ class FileReader:
                 meter.files_by_metadata += 1
             yield from _nulls(evolution, file.row_count, batch_rows)
             return
-        pushed = self._push_down(predicate)
-        opened = self._open(pushed)
+        pushed, asked = self._push_down(predicate)
+        opened = self._open(pushed, asked)
         try:
             self._check_rows(opened.row_count)
             counted = None if meter is None else meter.on_open(opened, pushed, rows)
@@ -153,18 +153,17 @@ class FileReader:
     def _place(self) -> str:
         return self._file.external_path or self._path
 
-    def _push_down(self, predicate: Predicate | None) -> Predicate | None:
-        """The predicate in terms of the file's columns; None if it cannot skip anything."""
+    def _push_down(self, predicate: Predicate | None) -> tuple[Predicate | None, frozenset[str]]:
+        """The predicate in terms of the file's columns, and these; None if it cannot skip anything."""
         if predicate is None:
-            return None
-        pushed = translate(
-            predicate if self._known is None else decide(predicate, self._known), self._columns.told
-        )
-        return None if isinstance(pushed, Constant) and pushed.value else pushed
+            return None, frozenset()
+        pushed = self._columns.pushed(predicate)
+        if self._known is not None and not pushed.reads.isdisjoint(self._known.schema.names):
+            pushed = self._columns.implied(decide(predicate, self._known))
+        return pushed.implied, pushed.asks
 
-    def _open(self, pushed: Predicate | None) -> OpenFile:
+    def _open(self, pushed: Predicate | None, asked: frozenset[str]) -> OpenFile:
         remote = "://" in self._place
-        asked = frozenset() if pushed is None else columns_of(pushed)
         needed = self._columns.columns_for(asked)
         settings = ReadSettings(
             buffer_size_bytes=0 if remote or self._file.size_bytes <= BUFFER_BYTES else BUFFER_BYTES,

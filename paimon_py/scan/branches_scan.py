@@ -74,6 +74,9 @@ class BranchesScan(Scan):
         else:
             yield from self._alike(other._read(split, meter), self._request)
 
+    def _parcel(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+        return self._one_by_one(splits)
+
     def _alike(self, batches: Iterator[pa.RecordBatch], request: Request) -> Iterator[pa.RecordBatch]:
         """Rows of any branch in the types of this branch."""
         return (in_types(batch, request.arrow_schema) for batch in batches)

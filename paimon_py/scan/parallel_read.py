@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 
 from paimon_py.codec.row_size import row_bytes
+from paimon_py.env import is_distant
 from paimon_py.errors import ResourceError
 from paimon_py.lsm.merge import WINDOW_BYTES
 from paimon_py.metadata.open_table import OpenTable
+from paimon_py.metadata.root import TableRoot
 from paimon_py.parallel import Budget
 from paimon_py.scan.split import Split
 from paimon_py.spec.options import Options
@@ -23,25 +27,30 @@ _WORKING_BYTES = WINDOW_BYTES // 2
 _WORKING_ROWS = 131_072
 _DECODED_FACTOR = 3
 _PIECE_BYTES = 16 << 20
+_ALONE = 16
+"""The number of first splits that are not put into parcels, so that few splits keep all threads busy."""
+
+_PARCEL_SPLITS = 16
+_PARCEL_BYTES = 256 << 10
 
 
 def read_together(
     table: OpenTable,
-    read: Callable[[Split], Iterator[pa.RecordBatch]],
-    splits: Iterable[Split],
+    read: Callable[[Sequence[Split]], Iterator[pa.RecordBatch]],
+    parcels: Iterable[Sequence[Split]],
     *,
     in_order: bool = True,
     keeps: bool = False,
 ) -> Generator[pa.RecordBatch, None, None]:
-    """The results of `read` for all splits, from the table's thread pool.
+    """The results of `read` for all parcels of splits, from the table's thread pool.
 
     Args:
-        in_order: one split after the other; otherwise batches in the order in which they arrive.
+        in_order: one parcel after the other; otherwise batches in the order in which they arrive.
         keeps: the caller keeps all batches, so that the queue need not be bounded.
     Raises: as `read`; ResourceError if the caller keeps more than fits into the memory of the process.
     """
     size = _nothing if keeps else _batch_bytes
-    found = table.root.env.pool.streams(read, splits, _budget(table.schema, size), in_order=in_order)
+    found = table.root.env.pool.streams(read, parcels, _budget(table.schema, _cost_of_parcel, size), in_order=in_order)
     most = table.root.env.memory.rows_bytes
     return found if most is None or not keeps else _kept_below(most, found, table.root.path)
 
@@ -72,7 +81,7 @@ def count_together(
     def count_split(split: Split) -> Generator[int, None, None]:
         yield count(split)
 
-    return table.root.env.pool.streams(count_split, splits, _budget(table.schema, _nothing), in_order=False)
+    return table.root.env.pool.streams(count_split, splits, _budget(table.schema, _cost, _nothing), in_order=False)
 
 
 def small_pieces(splits: Iterable[Split]) -> Iterator[Split]:
@@ -92,9 +101,45 @@ def small_pieces(splits: Iterable[Split]) -> Iterator[Split]:
             yield split.only(piece)
 
 
-def _budget(schema: TableSchema, size: Callable[[pa.RecordBatch], int]) -> Budget:
+def alone(splits: Iterable[Split]) -> Iterator[tuple[Split, ...]]:
+    """Every split as a parcel of its own."""
+    return ((split,) for split in splits)
+
+
+def in_parcels(root: TableRoot, splits: Iterable[Split]) -> Iterator[tuple[Split, ...]]:
+    """Splits whose rows are rows of the table: large ones in pieces, and near ones in parcels.
+
+    At a distance a thread waits for one split while others are read.
+    """
+    pieces = small_pieces(splits)
+    return alone(pieces) if is_distant(root.path) else parcels_of(pieces)
+
+
+def parcels_of(splits: Iterable[Split]) -> Iterator[tuple[Split, ...]]:
+    """The same splits, in order, neighbouring small ones together: to begin one costs more than to read it."""
+    source = iter(splits)
+    yield from alone(islice(source, _ALONE))
+    parcel: list[Split] = []
+    size = 0
+    for split in source:
+        split_bytes = split.size_bytes
+        if parcel and (len(parcel) == _PARCEL_SPLITS or size + split_bytes > _PARCEL_BYTES):
+            yield tuple(parcel)
+            parcel, size = [], 0
+        parcel.append(split)
+        size += split_bytes
+    if parcel:
+        yield tuple(parcel)
+
+
+def _budget(schema: TableSchema, cost: Callable[[Any], int], size: Callable[[pa.RecordBatch], int]) -> Budget:
     most = Options(schema.options).find_int("read.parallelism")
-    return Budget(READ_BYTES, _cost, size, most)
+    return Budget(READ_BYTES, cost, size, most)
+
+
+def _cost_of_parcel(splits: Sequence[Split]) -> int:
+    """The memory for reading a parcel, whose splits are read one after the other."""
+    return max(map(_cost, splits))
 
 
 def _cost(split: Split) -> int:

@@ -81,11 +81,33 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
 
             yield from read_bag_difference(request, split.compared, rows, root.env.spill)
         return
+    yield from _returned(root, request, split, _SplitReader(root, request, split, meter).batches())
+
+
+def read_parcel(root: TableRoot, request: Request, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    """The rows of several splits of one state, as `read_split` returns them one after the other.
+
+    Small batches of neighbouring splits are filtered together: a filter costs more than the rows of a small file.
+
+    Shapes: in — splits whose rows are rows of the table: neither changes nor differences.
+    Cost: as `read_split`; splits are opened one after the other.
+    Raises: as `read_split`
+    """
+    first = _SplitReader(root, request, splits[0])
+    readers = [first, *(_SplitReader(root, request, split, beside=first) for split in splits[1:])]
+    living = (batch for reader in readers for batch in reader.living())
+    yield from _returned(root, request, splits[0], _matching(request, living))
+
+
+def _returned(
+    root: TableRoot, request: Request, split: Split, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Matching rows in the form that is asked for. `split`: one of those that they come from."""
     kinds = request.kinds or split.since is not None
     schema = request.arrow_schema.append(ROW_KIND_FIELD) if kinds else request.arrow_schema
     references = _references(root, request)
     as_read = not kinds and references is None and len(schema) > 0
-    for batch in _SplitReader(root, request, split, meter).batches():
+    for batch in batches:
         if batch.num_rows and as_read and batch.schema.equals(schema, check_metadata=True):
             yield batch
         elif batch.num_rows:
@@ -96,6 +118,14 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
                 yield found
             else:
                 yield from references.fill(found)
+
+
+def _matching(request: Request, living: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows that match, of rows that may."""
+    mask = request.mask
+    joins = mask is not None and bool(request.read_fields) and request.first_rows is None
+    for batch in join_small(living) if joins else living:
+        yield keep(batch, mask)
 
 
 def _references(root: TableRoot, request: Request) -> BlobValues | None:
@@ -172,14 +202,26 @@ class _Asked(msgspec.Struct, frozen=True):
 class _SplitReader:
     """One read of a split: the state that its sections share."""
 
-    def __init__(self, root: TableRoot, request: Request, split: Split, meter: Meter | None = None) -> None:
+    def __init__(
+        self,
+        root: TableRoot,
+        request: Request,
+        split: Split,
+        meter: Meter | None = None,
+        *,
+        beside: _SplitReader | None = None,
+    ) -> None:
+        """`beside`: a reader of another split, whose view of the table is shared."""
         self._root = root
         self._request = request
         self._split = split
         self._meter = meter
-        self._ahead = FilePrefetcher(root.files, root.env)
+        self._ahead: FilePrefetcher = FilePrefetcher(root.files, root.env) if beside is None else beside._ahead
         self._store = self._ahead if meter is None else meter.watch(self._ahead)
-        self._files = OpenTable(root, request.stored_schema, self._store).bucket(split.partition, split.bucket)
+        self._table: OpenTable = (
+            OpenTable(root, request.stored_schema, self._store) if beside is None else beside._table
+        )
+        self._files = self._table.bucket(split.partition, split.bucket)
         self._fields = request.read_fields
         self._kinds: tuple[Field, ...] = ()
         if request.schema.primary_keys and (request.kinds or split.since is not None):
@@ -196,16 +238,18 @@ class _SplitReader:
         return AlignedRows(self._files, self._request, self._meter)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows that match."""
+        yield from _matching(self._request, self.living())
+
+    def living(self) -> Iterator[pa.RecordBatch]:
+        """One live row per key, section by section; rows that cannot match may be missing."""
         if is_distant(self._root.path):
             self.fetch_ahead(file for section in self._split.sections for file in self._files_to_open(section))
-        mask = self._request.mask
-        joins = mask is not None and bool(self._fields) and self._request.first_rows is None
         for section in self._split.sections:
-            found = self._living(section)
-            for batch in join_small(found) if joins else found:
+            for batch in self._living(section):
                 if self._meter is not None:
                     self._meter.rows_merged += batch.num_rows
-                yield keep(batch, mask)
+                yield batch
 
     def fetch_ahead(self, files: Iterable[DataFile]) -> None:
         """Say which files will be read, in this order, so that their parts can be fetched before they are needed."""
@@ -243,7 +287,7 @@ class _SplitReader:
         return Foreseen(index_files, index_rows, tuple(parts))
 
     def _living(self, section: Section) -> Iterator[pa.RecordBatch]:
-        """One live row per key; rows that cannot match may be missing."""
+        """The live rows of a section."""
         fields = self._stored_fields(section)
         if not fields:
             yield from self._rows_without_columns(section)

@@ -180,13 +180,16 @@ def keep(batch: pa.RecordBatch, mask: Filter | None) -> pa.RecordBatch:
 
 
 def join_small(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows, with small neighbouring batches as one: a filter of each costs more than their rows."""
+    """The same rows, with small neighbouring batches of the same columns as one: a filter of each costs more than their
+    rows.
+    """
     small: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
         batch_bytes = batch.get_total_buffer_size()
         is_small = batch.num_rows <= _FEW_ROWS and batch_bytes <= _FEW_BYTES
-        if small and (not is_small or rows > _JOINED * _FEW_ROWS or size > _JOINED * _FEW_BYTES):
+        is_full = rows > _JOINED * _FEW_ROWS or size > _JOINED * _FEW_BYTES
+        if small and (not is_small or is_full or not batch.schema.equals(small[0].schema)):
             yield from _one(small)
             small, rows, size = [], 0, 0
         if is_small:

@@ -24,10 +24,10 @@ from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.given_options import like_given, with_option, with_options
 from paimon_py.scan.measure import ScanMeter
 from paimon_py.scan.of_commit import OfCommit
-from paimon_py.scan.parallel_read import count_together, cut_to, read_together, small_pieces
+from paimon_py.scan.parallel_read import alone, count_together, cut_to, in_parcels, read_together
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner, is_large
 from paimon_py.scan.projection import Projection, listed_names, projection_of, whole_columns, with_parts_of
-from paimon_py.scan.read import RAW_BATCH_ROWS, count_split, foresee, read_split
+from paimon_py.scan.read import RAW_BATCH_ROWS, count_split, foresee, read_parcel, read_split
 from paimon_py.scan.request import FileChoice, Request, asked_bucket, join_choices
 from paimon_py.scan.row_ids import RowIdList, in_order_of, names_row_ids, row_ids_of, with_row_id
 from paimon_py.scan.row_shape import PlainRows, RowShape, SameShape, WithKinds, WithRowIds
@@ -434,12 +434,14 @@ class Scan(SplitRows[Split]):
         """The rows of splits read in parallel, unless a few rows of the first ones are enough."""
         if self._limit is not None and self._limit <= RAW_BATCH_ROWS:
             return self._one_by_one(splits)
-        if isinstance(self._view, SameShape):
-            splits = small_pieces(splits)
-        return read_together(
-            OpenTable(self._root, self._table_schema), lambda split: self._one_by_one([split]), splits,
-            in_order=in_order, keeps=keeps,
-        )  # fmt: skip
+        parcels = in_parcels(self._root, splits) if isinstance(self._view, SameShape) else alone(splits)
+        table = OpenTable(self._root, self._table_schema)
+        return read_together(table, self._parcel, parcels, in_order=in_order, keeps=keeps)
+
+    def _parcel(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+        if len(splits) == 1:
+            return self._one_by_one(splits)
+        return map(self._projection.apply, read_parcel(self._root, self._table_request, splits))
 
     def _limit_to(self, most: int) -> Scan:
         scan = object.__new__(type(self))

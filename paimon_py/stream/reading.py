@@ -15,7 +15,7 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.parallel_read import read_together
+from paimon_py.scan.parallel_read import alone, read_together
 from paimon_py.scan.projection import Projection, listed_names, projection_of, whole_columns, with_parts_of
 from paimon_py.scan.read import read_split
 from paimon_py.scan.request import FileChoice, Request, asked_bucket
@@ -109,7 +109,9 @@ class Reading:
     def together(self, splits: Sequence[Split], *, in_order: bool, keeps: bool) -> Iterator[pa.RecordBatch]:
         """The rows of several splits, read in parallel; see `read_together`."""
         table = OpenTable(self._root, self._table_schema)
-        return read_together(table, self.batches, splits, in_order=in_order, keeps=keeps)
+        return read_together(
+            table, lambda parcel: self.batches(parcel[0]), alone(splits), in_order=in_order, keeps=keeps
+        )
 
     @lazy_property
     def _projection_and_request(self) -> tuple[Projection, Request]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from benchmarks import (
     shapes,
     streams,
     system_tables,
+    turns,
     versions,
 )
 
@@ -237,6 +239,14 @@ def test_shapes_are_told_by_ratios_and_what_is_slower():
     assert [one.ratio for one in shapes.lost(figures)] == [1.5]
     ((place, (fixed, slope)),) = shapes.costs(figures).items()
     assert place == ("int-key", "load") and round(fixed) == 400 and round(slope) == 1_000_000
+
+
+@pytest.mark.slow
+def test_two_checkouts_take_turns_at_reads():
+    given = ["--only", "many-files", "--rows", "4000", "--reads", "1", "--beside", str(Path(benchmarks.__file__).parents[1])]
+    found = turns.main(given)
+    assert {line for _, line in found} == {line.name for line in shapes.READS}
+    assert all(0.01 < each["before"] < 100 for each in found.values())
 
 
 @pytest.mark.parametrize("shape", shapes.SHAPES)

@@ -10,6 +10,7 @@ Source: parquet-format `parquet.thrift`; format.md §8.3.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import BinaryIO
 
@@ -17,6 +18,9 @@ from paimon_py.formats.parquet.thrift import BINARY, I32, Reader, Struct, encode
 
 MAGIC = b"PAR1"
 ROOT_NAME = b"paimon_schema"
+
+_HEAD_BYTES = 64
+"""More than what precedes the name of the root, and that name, which Arrow keeps short."""
 
 _INT96, _FIXED = 3, 7
 _INT96_BYTES = 12
@@ -71,16 +75,24 @@ def read_footer(source: BinaryIO) -> bytes:
 
 def with_root_name(footer: bytes) -> bytes:
     """The footer with the root of the schema named as in Java."""
-    reader = Reader(footer)
+    start, end = _root_name(footer[:_HEAD_BYTES])
+    out = bytearray(footer[:start])
+    write_varint(out, len(ROOT_NAME))
+    out += ROOT_NAME
+    out += footer[end:]
+    return bytes(out)
+
+
+@functools.lru_cache(maxsize=64)
+def _root_name(head: bytes) -> tuple[int, int]:
+    """Where the name of the root begins and ends in the first bytes of a footer; files of one schema begin alike."""
+    reader = Reader(head)
     reader.find(_FILE_SCHEMA)
     reader.list_header()
     reader.find(_ELEMENT_NAME)
     start = reader.position
     reader.skip(BINARY)
-    out = bytearray(footer[:start])
-    write_varint(out, len(ROOT_NAME))
-    out += ROOT_NAME + footer[reader.position :]
-    return bytes(out)
+    return start, reader.position
 
 
 def fixed_to_int96(footer: bytes, columns: frozenset[tuple[str, ...]]) -> bytes:

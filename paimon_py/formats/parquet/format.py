@@ -58,6 +58,9 @@ _NEVER_INT96 = frozenset((
 _TOGETHER = 8
 """The maximum number of row groups decoded together if all their pages are needed but pages of other groups are not."""
 
+_WANTED_MAX = 16
+"""The maximum number of lists of columns for which is kept how files of one schema are read."""
+
 _THREADED_VALUES = 65_536
 """The minimum number of values to decode in several threads; for fewer, threads cost more than they save."""
 
@@ -96,11 +99,42 @@ class _Column(msgspec.Struct, frozen=True):
     shared: SharedKeys | None = None
     paths: tuple[str, ...] = ()
 
+    def returns(self, kind: pa.DataType) -> bool:
+        """Whether a decoded array of this type is returned as it is."""
+        return self.as_is and self.shared is None and kind.equals(self.target.type)
+
+
+class _Wanted:
+    """Some columns of a result, in order: those that are decoded, and how they are arranged.
+
+    Attributes:
+        plan: all columns; `stored`: those that the file has; `schema`: the Arrow schema of the result.
+    """
+
+    __slots__ = ("_seen", "plan", "schema", "stored")
+
+    def __init__(self, plan: Sequence[_Column]) -> None:
+        self.plan = plan
+        self.stored = [column for column in plan if not column.is_absent]
+        self.schema = _schema_of(tuple(column.field for column in plan))
+        self._seen: tuple[pa.Schema, list[int] | None] | None = None
+
+    def places(self, batch: pa.RecordBatch) -> list[int] | None:
+        """Where the columns of the result are in a decoded batch; None if one of them is not returned as it is."""
+        decoded, seen = batch.schema, self._seen
+        if seen is None or not decoded.equals(seen[0]):
+            places = [decoded.get_field_index(column.field.name) for column in self.plan]
+            found = zip(places, self.plan, strict=True)
+            as_decoded = all(place >= 0 and column.returns(decoded.field(place).type) for place, column in found)
+            seen = self._seen = decoded, places if as_decoded else None
+        return seen[1]
+
 
 class _KnownColumns(NamedTuple):
     """How the columns `fields` were read from a file with this schema and these properties in its footer.
 
-    `may_be_int96`: whether another file with this schema may have INT96 columns.
+    `may_be_int96`: whether another file with this schema may have INT96 columns. `wanted`: the columns of results, by
+    their names.
     """
 
     fields: Sequence[Field]
@@ -108,6 +142,7 @@ class _KnownColumns(NamedTuple):
     schema: pa.Schema
     columns: Mapping[str, _Column]
     may_be_int96: bool
+    wanted: dict[tuple[str, ...], _Wanted]
 
 
 def _known_columns(
@@ -141,7 +176,7 @@ class ParquetOpenFile:
                 self._schema = self._file.schema_arrow
                 known = _known_columns(self._settings.alike, fields, self._metadata, self._schema)
             self._check_rows()
-            self._columns = self._find_columns(fields) if known is None else known.columns
+            self._known = self._find_columns(fields) if known is None else known
 
     @property
     def row_count(self) -> int:
@@ -156,11 +191,9 @@ class ParquetOpenFile:
         predicate: Predicate | None = None,
         rows: BitMap | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        plan = [self._columns[name] for name in columns]
-        schema = _schema_of(tuple(column.field for column in plan))
-        stored = [column for column in plan if not column.is_absent]
-        for position, batch in self._decode(stored, batch_rows, predicate, rows):
-            yield position, self._result(batch, plan, schema)
+        wanted = self._wanted(tuple(columns))
+        for position, batch in self._decode(wanted.stored, batch_rows, predicate, rows):
+            yield position, self._result(batch, wanted)
 
     def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:
         return Parts.of(self._group_rows, self._matching_groups(predicate), rows)
@@ -187,13 +220,23 @@ class ParquetOpenFile:
     def _group_rows(self) -> list[int]:
         return [self._metadata.row_group(group).num_rows for group in range(self._metadata.num_row_groups)]
 
-    def _find_columns(self, fields: Sequence[Field]) -> Mapping[str, _Column]:
+    def _find_columns(self, fields: Sequence[Field]) -> _KnownColumns:
         columns = {field.name: self._with_paths(self._column(field)) for field in fields}
+        about, schema = self._metadata.metadata, self._schema
+        may_be_int96 = not _NEVER_INT96.issuperset(schema.types)
+        found = _KnownColumns(fields, about, schema, columns, may_be_int96, {})
         if self._settings.alike is not None:
-            about, schema = self._metadata.metadata, self._schema
-            may_be_int96 = not _NEVER_INT96.issuperset(schema.types)
-            self._settings.alike.known = _KnownColumns(fields, about, schema, columns, may_be_int96)
-        return columns
+            self._settings.alike.known = found
+        return found
+
+    def _wanted(self, names: tuple[str, ...]) -> _Wanted:
+        kept = self._known.wanted
+        found = kept.get(names)
+        if found is None:
+            if len(kept) >= _WANTED_MAX:
+                kept.clear()
+            found = kept[names] = _Wanted([self._known.columns[name] for name in names])
+        return found
 
     def _column(self, field: Field) -> _Column:
         target = to_arrow_field(field)
@@ -340,12 +383,17 @@ class ParquetOpenFile:
             message = f"{self._path} has {rows} rows where its footer says {expected}"
             raise CorruptionError(message, path=self._path)
 
-    def _result(self, batch: pa.RecordBatch, plan: Sequence[_Column], schema: pa.Schema) -> pa.RecordBatch:
+    def _result(self, batch: pa.RecordBatch, wanted: _Wanted) -> pa.RecordBatch:
+        plan = wanted.plan
         if not plan:
             return batch.select([])
         arrays = []
-        leaf = functools.partial(_leaf, cast=self._settings.cast)
         with decoding(self._path):
+            places = wanted.places(batch)
+            if places is not None:
+                decoded = batch.columns
+                return pa.RecordBatch.from_arrays([decoded[place] for place in places], schema=wanted.schema)
+            leaf = functools.partial(_leaf, cast=self._settings.cast)
             for column in plan:
                 if column.is_absent:
                     arrays.append(pa.nulls(batch.num_rows, column.target.type))
@@ -356,7 +404,7 @@ class ParquetOpenFile:
                 elif not column.as_is or not array.type.equals(column.target.type):
                     array = reshape(array, column.field.type, column.target.type, leaf)
                 arrays.append(array)
-            return pa.RecordBatch.from_arrays(arrays, schema=schema)
+            return pa.RecordBatch.from_arrays(arrays, schema=wanted.schema)
 
     def _matching_groups(self, predicate: Predicate | None) -> list[bool] | None:
         """A mask of the row groups that may contain a match; None for all."""

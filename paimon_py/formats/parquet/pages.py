@@ -1,7 +1,7 @@
 """Reads selected pages of a Parquet row group.
 
 pyarrow decodes a column chunk from its beginning. A chunk with only some of its pages is also a valid chunk: with a
-matching footer it is a file of one column, and pyarrow can decode it. Pages are selected by their headers, which
+matching footer such chunks are a file, and pyarrow can decode it. Pages are selected by their headers, which
 contain their row counts and, in files written by Arrow, the minimum and maximum of their values.
 
 Source: parquet-format `parquet.thrift`.
@@ -135,23 +135,39 @@ class PageReader:
             raise ValueError(f"the pages of {name} do not have the rows of their row group")
         return Pages(number, chunk, dictionary, tuple(data), starts)
 
-    def decode(self, pages: Pages, kept: Sequence[int]) -> pa.Array:
-        """The rows of some data pages, in the Arrow type of the file's column.
+    def decode(self, chosen: Sequence[tuple[Pages, Sequence[int]]]) -> list[pa.Array]:
+        """The rows of some data pages of each column, in the Arrow types of the file's columns.
 
+        Cost: 0.1 ms for all columns of which as many rows are decoded, and their pages.
         Raises: pyarrow's errors for damaged pages.
         """
-        data = [pages.data[number] for number in kept]
-        dictionary = [] if pages.dictionary is None else [pages.dictionary]
-        body = b"".join(_read(self._source, page.start, page.size) for page in (*dictionary, *data))
-        footer = self._footer(pages, len(body), sum(page.rows for page in data))
-        file = pa.BufferReader(MAGIC + body + tail(footer))
-        table = pq.ParquetFile(file, page_checksum_verification=True).read(use_threads=False)
-        return combine(table.column(0))
+        alike: dict[int, list[int]] = {}
+        for place, (pages, kept) in enumerate(chosen):
+            alike.setdefault(sum(pages.data[number].rows for number in kept), []).append(place)
+        found: dict[int, pa.Array] = {}
+        for rows, places in alike.items():
+            found.update(zip(places, self._decode_alike([chosen[place] for place in places], rows), strict=True))
+        return [found[place] for place in range(len(chosen))]
 
-    def _footer(self, pages: Pages, size: int, rows: int) -> bytes:
-        """The footer of a file with `size` bytes of pages after its magic."""
-        root, element = self._elements[pages.number]
-        first_data = len(MAGIC) + (0 if pages.dictionary is None else pages.dictionary.size)
+    def _decode_alike(self, chosen: Sequence[tuple[Pages, Sequence[int]]], rows: int) -> list[pa.Array]:
+        """The same of columns of which `rows` rows are decoded: those are a file with one row group."""
+        parts, columns, start = [MAGIC], [], len(MAGIC)
+        for pages, kept in chosen:
+            data = [pages.data[number] for number in kept]
+            dictionary = [] if pages.dictionary is None else [pages.dictionary]
+            parts += [_read(self._source, page.start, page.size) for page in (*dictionary, *data)]
+            size = sum(page.size for page in (*dictionary, *data))
+            columns.append((pages, self._column(pages, start, size, rows)))
+            start += size
+        parts.append(tail(self._footer(columns, start - len(MAGIC), rows)))
+        file = pa.BufferReader(b"".join(parts))
+        table = pq.ParquetFile(file, page_checksum_verification=True).read(use_threads=False)
+        return [combine(column) for column in table.columns]
+
+    def _column(self, pages: Pages, start: int, size: int, rows: int) -> Struct:
+        """The metadata of a column chunk whose `size` bytes of pages begin at `start`."""
+        element = self._elements[1][pages.number]
+        first_data = start + (0 if pages.dictionary is None else pages.dictionary.size)
         column: Struct = {
             _COLUMN_TYPE: element[_ELEMENT_TYPE],
             _COLUMN_ENCODINGS: (thrift.LIST, _ENCODINGS),
@@ -163,30 +179,35 @@ class PageReader:
             _COLUMN_DATA: (thrift.I64, first_data << 1),
         }
         if pages.dictionary is not None:
-            column[_COLUMN_DICTIONARY] = (thrift.I64, len(MAGIC) << 1)
-        chunk: Struct = {_CHUNK_OFFSET: (thrift.I64, len(MAGIC) << 1), _CHUNK_METADATA: (thrift.STRUCT, column)}
+            column[_COLUMN_DICTIONARY] = (thrift.I64, start << 1)
+        return {_CHUNK_OFFSET: (thrift.I64, start << 1), _CHUNK_METADATA: (thrift.STRUCT, column)}
+
+    def _footer(self, columns: Sequence[tuple[Pages, Struct]], size: int, rows: int) -> bytes:
+        """The footer of a file with `size` bytes of pages after its magic."""
+        root, elements = self._elements
+        root = {**root, _ELEMENT_CHILDREN: (thrift.I32, len(columns) << 1)}
+        schema = [root, *(elements[pages.number] for pages, _ in columns)]
         group: Struct = {
-            _GROUP_COLUMNS: (thrift.LIST, thrift.Sequence(thrift.STRUCT, [chunk])),
+            _GROUP_COLUMNS: (thrift.LIST, thrift.Sequence(thrift.STRUCT, [chunk for _, chunk in columns])),
             _GROUP_BYTES: (thrift.I64, size << 1),
             _GROUP_ROWS: (thrift.I64, rows << 1),
         }
         return thrift.encode(
             {
                 _FILE_VERSION: (thrift.I32, 2 << 1),
-                _FILE_SCHEMA: (thrift.LIST, thrift.Sequence(thrift.STRUCT, [root, element])),
+                _FILE_SCHEMA: (thrift.LIST, thrift.Sequence(thrift.STRUCT, schema)),
                 _FILE_ROWS: (thrift.I64, rows << 1),
                 _FILE_GROUPS: (thrift.LIST, thrift.Sequence(thrift.STRUCT, [group])),
             }
         )
 
     @lazy_property
-    def _elements(self) -> Sequence[tuple[Struct, Struct]]:
-        """The root and the column element of a one-column schema, for every column."""
+    def _elements(self) -> tuple[Struct, Sequence[Struct]]:
+        """The root of the schema, and the element of every column."""
         reader = thrift.Reader(self._file_footer)
         kind = reader.find(_FILE_SCHEMA)
         elements = thrift.items({_FILE_SCHEMA: (kind, reader.value(kind))}, _FILE_SCHEMA)
-        root = {**elements[0], _ELEMENT_CHILDREN: (thrift.I32, 1 << 1)}
-        return [(root, element) for _, element in leaf_elements(elements)]
+        return elements[0], [element for _, element in leaf_elements(elements)]
 
 
 def cuts_of(pages: Sequence[Pages]) -> Ints:
@@ -213,7 +234,7 @@ def rows_between(
         decoded &= is_kept[at]
     if not wanted.any():
         return
-    columns = [reader.decode(each, numbers.tolist()) for each, numbers in zip(pages, kept, strict=True)]
+    columns = reader.decode([(each, numbers.tolist()) for each, numbers in zip(pages, kept, strict=True)])
     edges = np.flatnonzero(np.diff(decoded, prepend=False, append=False))
     for start, stop in cuts[edges].reshape(-1, 2).tolist():
         yield start, [

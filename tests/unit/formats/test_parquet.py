@@ -18,6 +18,7 @@ from paimon_py.formats.parquet import write as parquet_write
 from paimon_py.formats.parquet.footer import fixed_to_int96, int96_to_fixed, split_tail, tail, with_root_name
 from paimon_py.formats.parquet.format import ParquetFormat
 from paimon_py.formats.parquet.int96 import from_int96, to_int96
+from paimon_py.formats.parquet.thrift import Reader, items
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import ArrayType, Field, MapType, RowType
 
@@ -327,6 +328,19 @@ def test_retyping_there_and_back_keeps_the_footer():
     assert with_root_name(footer) == footer
     with pytest.raises(ValueError, match="FIXED_LEN"):
         fixed_to_int96(footer, paths)
+
+
+def test_the_root_is_renamed_and_nothing_else_in_footers_of_any_number_of_columns():
+    for count in (1, 14, 15, 16, 200):
+        for name in ("c", "schema", "é" * 90):
+            sink = pa.BufferOutputStream()
+            pq.write_table(pa.table({f"{name}{number}": [number] for number in range(count)}), sink)
+            _, footer = split_tail(sink.getvalue().to_pybytes())
+            before, after = Reader(footer).struct(), Reader(with_root_name(footer)).struct()
+            root = items(before, 2)[0]
+            assert root[4][1] == b"schema"
+            root[4] = (root[4][0], b"paimon_schema")
+            assert after == before
 
 
 def test_footers_that_are_not_whole_are_refused():
