@@ -78,8 +78,10 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
             yield from read_difference(request, split.compared, rows, root.env.memory)
         else:
             from paimon_py.scan.bag_read import read_bag_difference
+            from paimon_py.scan.same_blobs import SameBlobs
 
-            yield from read_bag_difference(request, split.compared, rows, root.env.spill)
+            blobs = SameBlobs.of(root, request.schema)
+            yield from read_bag_difference(request, split.compared, rows, root.env.spill, blobs)
         return
     kinds = request.kinds or split.since is not None
     schema = request.arrow_schema.append(ROW_KIND_FIELD) if kinds else request.arrow_schema
