@@ -328,7 +328,6 @@ _FEATURES = (
     Feature(_lone_blobs),
     Feature(_blob_write, readable=True),
     Feature(_in_text("video-frame-field")),
-    Feature(_switched_on("primary-key.nullable")),
     Feature(_switched_on("pk-clustering-override"), readable=True),
     Feature(_switched_on("query-auth.enabled")),
     Feature(_encryption),
