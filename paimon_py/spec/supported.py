@@ -320,7 +320,6 @@ _FEATURES = (
     Feature(_format_of(READ_FORMATS), readable=True),
     Feature(_shared_groups, hint="which of the groups Java follows is not defined; give every column to one of them"),
     Feature(_sequence_type),
-    Feature(_switched_on("postpone.merge-on-read"), writable=True),
     Feature(_switched_on("data-evolution.enabled"), readable=True, writable=True),
     Feature(_vector_files),
     Feature(_detect_option("vector.file.format"), readable=True),
