@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
@@ -18,16 +19,19 @@ from paimon_py.lsm.engines import engine_of, unlooked_engine_of
 from paimon_py.lsm.merge import RunSource, merge
 from paimon_py.lsm.order import merge_order
 from paimon_py.lsm.runs import SortedRun
-from paimon_py.lsm.spill import SpilledRuns
+from paimon_py.lsm.spill import SpilledRuns, SpillSettings
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.read import PartReader, merge_fields
 from paimon_py.scan.request import Request, keep
 from paimon_py.scan.split import Split
 from paimon_py.scan.windows import read_plan
+from paimon_py.spec.options import Options
 from paimon_py.spec.schema import VALUE_KIND
 from paimon_py.spec.types import Field
-from paimon_py.write.settings import WriterSettings
+
+_MEMORY_MAX = 256 << 20
+"""Waiting rows beyond this size go to local disk, whatever the table's `write-buffer-size`."""
 
 
 def read_with_waiting(
@@ -42,7 +46,8 @@ def read_with_waiting(
         split: its last part contains the waiting files, oldest first.
 
     Shapes: out — batches with at least the requested columns.
-    Cost: the waiting rows in memory, up to `write-buffer-size`, then sorted on local disk; a merge window of all runs.
+    Cost: the waiting rows in memory, up to `write-buffer-size` and 256 MiB, then sorted on local disk; a merge window
+        of all runs.
     Raises: as `read_split`
     """
     ((*parts, waiting),) = split.chained
@@ -85,12 +90,16 @@ def _waiting_rows(
     schema, files = request.schema, part.files
     own = tuple(field for field in fields if field not in (SEQUENCE_FIELD, KIND_FIELD))
     shown = to_arrow_schema(fields)
-    settings = WriterSettings.in_one_run(schema, buckets=1, memory=root.env.memory)
+    options = Options(schema.options)
+    limit = max(1, min(options.get_memory("write-buffer-size"), _MEMORY_MAX))
+    settings = SpillSettings.of(options)
+    settings = msgspec.structs.replace(
+        settings, run_bytes=min(settings.run_bytes, max(1, limit // 4)), max_bytes=SpillSettings().max_bytes
+    )
     bucket = OpenTable(root, schema).bucket(part.partition, part.bucket)
 
     def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:
-        assert settings.spills is not None
-        spilled = SpilledRuns(root.env.spill, settings.spills)
+        spilled = SpilledRuns(root.env.spill, settings)
         buffer = MergeBuffer(merge_order(schema), engine_of(schema), first_sequence, spilled)
         try:
             for file in files:
@@ -98,7 +107,7 @@ def _waiting_rows(
                     rows = keep(batch, request.key_mask)
                     kinds = rows.column(VALUE_KIND)
                     buffer.add(rows.drop_columns([VALUE_KIND]), kinds if numpy_values(kinds).any() else None)
-                    if buffer.size_bytes > settings.buffer_bytes:
+                    if buffer.size_bytes > limit:
                         buffer.spill()
             for batch in buffer.drain():
                 rows = pa.RecordBatch.from_arrays([batch.column(name) for name in shown.names], schema=shown)
