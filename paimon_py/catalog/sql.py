@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from paimon_py.arguments import as_mapping, with_location
 from paimon_py.catalog.verbs import CatalogVerbs
@@ -56,6 +56,7 @@ class CatalogSql(CatalogVerbs):
         parameters: Sequence[object] | Mapping[str, object] | None = None,
         database: str | None = None,
         settings: Mapping[str, str] | None = None,
+        blobs: Literal["bytes", "refs"] | None = None,
     ) -> SqlQuery:
         """A read-only query over the tables of the catalog, run by DuckDB.
 
@@ -69,6 +70,8 @@ class CatalogSql(CatalogVerbs):
             parameters: values for `?`, or by name for `$name`.
             database: the database of tables that the query gives without one.
             settings: DuckDB settings, such as `{"memory_limit": "1GB", "threads": "2"}`.
+            blobs: read BLOBs as bytes, or only where they are stored: structs of `uri`, `offset` and `length`, such as
+                `sum(image.length)`. None: as the option `blob-as-descriptor` says; the default is bytes.
 
         Cost: the schema and latest snapshot of each table in the query; no row is read yet.
 
@@ -87,4 +90,5 @@ class CatalogSql(CatalogVerbs):
         return open_query(
             self, query, parameters=check_parameters(parameters), database=database,
             settings=as_mapping("settings", settings), spill=self._env.spill.create().path, place=self.warehouse,
+            blobs=blobs,
         )  # fmt: skip

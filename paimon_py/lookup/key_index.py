@@ -134,9 +134,9 @@ class KeyIndex(NamedTuple):
 
 
 def can_index(fields: Sequence[Field]) -> bool:
-    """Whether equal keys have equal words: floats have no hash, since NaN has many encodings."""
+    """Whether equal keys have equal words: floats have no hash, since NaN has many encodings, and NULL has no word."""
     kinds = [field.type for field in fields]
-    if not all(isinstance(kind, Atomic) for kind in kinds):
+    if not all(isinstance(kind, Atomic) and not kind.nullable for kind in kinds):
         return False
     return _are_words(fields) or not any(isinstance(kind, Atomic) and kind.root in _FLOATS for kind in kinds)
 

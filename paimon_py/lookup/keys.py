@@ -14,7 +14,7 @@ from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_schema
 from paimon_py.codec.columns import Ints, Words, combine, from_numpy
 from paimon_py.codec.python_values import python_array
 from paimon_py.errors import SchemaError, UsageError
-from paimon_py.expr.bind import all_of, bind
+from paimon_py.expr.bind import all_of, any_of, bind
 from paimon_py.expr.predicate import Predicate, col
 from paimon_py.lazy import lazy_property
 from paimon_py.lookup.key_index import key_words
@@ -88,10 +88,17 @@ def key_predicate(fields: Sequence[Field], columns: Sequence[pa.Array]) -> Predi
     """
     parts = []
     for at, (field, column) in enumerate(zip(fields, columns, strict=True)):
+        known = column.drop_null() if column.null_count else column
+        found: list[Predicate] = []
         if len(column) <= _NAMED_MAX:
-            parts.append(bind(col(field.name).isin(list(column.unique())), fields))
+            found.append(col(field.name).isin(list(known.unique())))
         elif at == 0:
-            parts.append(bind(col(field.name).between(column[0], column[len(column) - 1]), fields))
+            found += [col(field.name).between(known[0], known[len(known) - 1])] if len(known) else []
+        else:
+            continue
+        if column.null_count:
+            found.append(col(field.name).is_null())
+        parts.append(any_of(bind(one, fields) for one in found))
     return all_of(parts)
 
 
@@ -173,7 +180,7 @@ def _check_names(given: Sequence[object], names: Sequence[str]) -> None:
 def _column(table: pa.Table, field: Field) -> pa.Array:
     column = combine(table.column(field.name))
     place = place_of(field.name)
-    if column.null_count:
+    if column.null_count and not field.type.nullable:
         raise SchemaError(f"key column {field.name!r} holds NULL, which no key does", fields=(field.name,))
     target = to_arrow_field(field).type
     if column.type != target and _is_alike(column.type, target):

@@ -39,6 +39,7 @@ from paimon_py.scan.read import merge_fields
 from paimon_py.spec.blobs import blob_place
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
+from paimon_py.spec.postponed import MERGES_WAITING, merges_waiting
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.supported import check_readable
@@ -81,6 +82,12 @@ class Lookups:
         check_missing(missing)
         if schema is not self._readable:
             check_readable(schema)
+            if merges_waiting(schema):
+                raise UnsupportedError(
+                    f"a lookup does not see rows that wait for their bucket ('{MERGES_WAITING}' = 'true'): read them"
+                    " with scan(where=…), or publish them with compact() and set the option to 'false'",
+                    feature=MERGES_WAITING,
+                )
             self._readable = schema
         asked = AskedKeys(schema, keys)
         projection = projection_of(columns, schema)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.columns import AnyArray, Ints, Mask, from_numpy, numpy_values
+from paimon_py.codec.columns import AnyArray, Ints, Mask, from_numpy, numpy_values, validity_mask
 from paimon_py.lsm.sort_encoding import float_words
 
 Compare = Callable[[Ints, Ints], tuple[Mask, Mask]]
@@ -29,11 +29,12 @@ class Found(NamedTuple):
 def search(rows: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Found:
     """Find keys in rows that ascend in the format's order and contain each key once.
 
-    Shapes: columns of the same types on both sides, without nulls; keys in any order.
+    Shapes: columns of the same types on both sides; keys in any order. NULL is smaller than all values.
     Cost: 0.1 µs a key for one column of numbers, about 1 µs a key and column for others; rows are not copied, except
         for floats.
     """
     count, wanted = len(rows[0]), len(keys[0])
+    rows, keys = _without_nulls(rows, keys)
     every = np.arange(wanted)
     if not count or not wanted:
         return Found(np.zeros(wanted, np.int64), np.zeros(wanted, np.bool_))
@@ -60,9 +61,10 @@ def search(rows: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Found:
 def equal_rows(rows: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Mask:
     """A mask of the rows that equal the key at the same position, as `search` compares them.
 
-    Shapes: columns of the same types and lengths on both sides, without nulls.
+    Shapes: columns of the same types and lengths on both sides. NULL equals NULL.
     """
-    equal = np.ones(len(rows[0]), np.bool_)
+    rows, keys = _without_nulls(rows, keys)
+    equal = np.ones(len(keys[0]), np.bool_)
     for column, key in zip(rows, keys, strict=True):
         left, right = _numbers(column), _numbers(key)
         equal &= left == right if left is not None and right is not None else numpy_values(pc.equal(column, key))
@@ -70,8 +72,26 @@ def equal_rows(rows: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Mask:
 
 
 def repeats_rows(rows: Sequence[pa.Array]) -> bool:
-    """Whether any row equals the previous one. Shapes: columns without nulls."""
+    """Whether any row equals the previous one."""
     return bool(equal_rows([column[1:] for column in rows], [column[:-1] for column in rows]).any())
+
+
+def _without_nulls(
+    rows: Sequence[pa.Array], keys: Sequence[pa.Array]
+) -> tuple[Sequence[pa.Array], Sequence[pa.Array]]:
+    """The columns of both sides without nulls: before a column with NULL is one that tells which values there are."""
+    if not any(column.null_count for column in (*rows, *keys)):
+        return rows, keys
+    sides: tuple[list[pa.Array], list[pa.Array]] = ([], [])
+    for pair in zip(rows, keys, strict=True):
+        nulls = any(column.null_count for column in pair)
+        known = next((one[0] for column in pair if len(one := column.drop_null())), None) if nulls else None
+        for side, column in zip(sides, pair, strict=True):
+            if nulls:
+                side.append(from_numpy(validity_mask(column).astype(np.int8), pa.int8()))
+            if not nulls or known is not None:
+                side.append(column.fill_null(known) if nulls else column)
+    return sides
 
 
 def _join(columns: Sequence[Compare]) -> Compare:

@@ -122,9 +122,9 @@ class SqlQuery:
 
 def open_query(
     catalog: TableOpener, text: str, *, parameters: Parameters, database: str | None, settings: Mapping[str, str],
-    spill: str, place: str,
+    spill: str, place: str, blobs: str | None = None,
 ) -> SqlQuery:  # fmt: skip
-    """Open a query over the tables of a catalog, and look up the states of its tables.
+    """Open a query over the tables of a catalog, and look up the states of its tables. `blobs`: as `Catalog.sql`.
 
     Cost: reads the schema and the latest snapshot of each table in the query.
 
@@ -136,7 +136,7 @@ def open_query(
         tree = session.parse(with_states_in_names(text))
         tables, is_changed = find_tables(tree, database)
         shown = session.unparse(tree) if is_changed else text
-    opened = [(named, _rows_of(catalog.table(named.name), named)) for named in tables]
+    opened = [(named, _shown(_rows_of(catalog.table(named.name), named), blobs)) for named in tables]
     return SqlQuery(
         shown, opened, parameters=parameters, database=database, settings=settings, spill=spill, place=place
     )
@@ -154,6 +154,18 @@ def _rows_of(table: Any, named: NamedTable) -> Rows:
             options["snapshot_id"] = latest.id
     scan: Rows = table.scan(**options)
     return scan
+
+
+def _shown(rows: Rows, blobs: str | None) -> Rows:
+    """The rows with BLOBs as they are asked for."""
+    if blobs is None:
+        return rows
+    found = rows._with_blobs(blobs)
+    if blobs == "bytes":
+        return found
+    from paimon_py.queries.references import ReferenceRows
+
+    return ReferenceRows(found)
 
 
 def _travel(state: NamedState) -> dict[str, Any]:

@@ -133,8 +133,20 @@ class MergeBlock:
                 rows, rest = rest[holds], rest[~holds]
             chosen.append((clause, rows))
         if self._clauses.unique and chosen:
-            self._require_distinct(np.concatenate([rows for _, rows in chosen]))
+            rows = np.concatenate([rows for _, rows in chosen])
+            self._require_distinct(rows)
+            if self._schema.primary_keys:
+                self._require_known(rows)
         return chosen
+
+    def _require_known(self, rows: Ints) -> None:
+        """Refuse new rows with NULL in their primary key, which would replace rows that they do not match."""
+        if (self._probe.groups[rows] < 0).any():
+            names = ", ".join(map(repr, self._clauses.on))
+            raise UsageError(
+                f"a source row has NULL in the primary key ({names}), which matches no row of the table: the inserted"
+                " row would replace the one with this key. Write such rows with upsert"
+            )
 
     def _decide(self, decision: Decision, rows: Ints, batch: pa.RecordBatch, clauses: Sequence[Clause]) -> None:
         """Decide on some rows of a batch, either all with a match or all without."""

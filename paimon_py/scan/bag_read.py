@@ -9,7 +9,7 @@ Source: docs/changes.md; Java returns only added rows (`RawFileSplitRead`, relea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from itertools import chain
 
@@ -28,7 +28,8 @@ from paimon_py.lsm.spill_errors import spilling
 from paimon_py.scan.diff_read import ReadRun
 from paimon_py.scan.request import Request
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, texts_of
-from paimon_py.scan.split import Compared, Split
+from paimon_py.scan.same_blobs import SameBlobs, hashed_columns
+from paimon_py.scan.split import Compared
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import DELETE, INSERT
 
@@ -40,9 +41,11 @@ _BATCH_ROWS = 65_536
 
 
 def read_bag_difference(
-    request: Request, compared: Compared, read: ReadRun, place: SpillPlace
+    request: Request, compared: Compared, read: ReadRun, place: SpillPlace, blobs: SameBlobs | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Deleted rows, as −D, and added rows, as +I. `read`: reads the rows of one run.
+
+    `blobs`: compares BLOBs that `read` returns as references.
 
     Shapes: out — non-empty batches of `request.arrow_schema` and `_row_kind`.
     Cost: `write-buffer-size`, at most 256 MiB, in memory, plus equal rows beyond that; the rest is written to local
@@ -52,26 +55,27 @@ def read_bag_difference(
     limit = max(1, min(Options(request.schema.options).get_memory("write-buffer-size"), _MEMORY_MAX))
     asked = msgspec.structs.replace(request, columns=request.schema.names, kinds=False)
     schema = request.arrow_schema.append(ROW_KIND_FIELD)
-    rows = chain(_mark(asked, compared.before, 0, read), _mark(asked, compared.after, 1, read))
-    for found, kinds in _Parts(place, limit).differences(rows):
+    sides = ((0, compared.before), (1, compared.after))
+    rows = chain.from_iterable(_mark(read(asked, run), state, blobs) for state, runs in sides for run in runs)
+    for found, kinds in _Parts(place, limit, blobs).differences(rows):
         picked = found.select(list(request.columns)).columns
         yield pa.RecordBatch.from_arrays([*picked, texts_of(kinds)], schema=schema)
 
 
-def _mark(asked: Request, runs: Sequence[Split], state: int, read: ReadRun) -> Iterator[pa.RecordBatch]:
-    for run in runs:
-        for batch in read(asked, run):
-            states = from_numpy(np.full(batch.num_rows, state, np.int8), pa.int8())
-            hashes = from_numpy(row_hashes(batch.columns, batch.num_rows), pa.uint64())
-            yield batch.append_column(_STATE, states).append_column(_HASH, hashes)
+def _mark(batches: Iterator[pa.RecordBatch], state: int, blobs: SameBlobs | None) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        states = from_numpy(np.full(batch.num_rows, state, np.int8), pa.int8())
+        hashes = from_numpy(row_hashes(hashed_columns(batch, blobs), batch.num_rows), pa.uint64())
+        yield batch.append_column(_STATE, states).append_column(_HASH, hashes)
 
 
 class _Parts:
     """Partitions rows by their hashes, on local disk if they do not fit in memory."""
 
-    def __init__(self, place: SpillPlace, limit: int) -> None:
+    def __init__(self, place: SpillPlace, limit: int, blobs: SameBlobs | None) -> None:
         self._place = place
         self._limit = limit
+        self._blobs = blobs
 
     def differences(self, batches: Iterator[pa.RecordBatch], used: int = 0) -> Iterator[tuple[pa.RecordBatch, Ints]]:
         """The differing rows, with their kinds. `used`: the number of hash bits that are already equal."""
@@ -84,7 +88,7 @@ class _Parts:
                 yield from self._partition(chain(memory, batches), used)
                 return
         if memory:
-            yield from _difference(memory)
+            yield from _difference(memory, self._blobs)
 
     def _partition(self, batches: Iterator[pa.RecordBatch], used: int) -> Iterator[tuple[pa.RecordBatch, Ints]]:
         files: list[SpillFile] = []
@@ -123,15 +127,21 @@ def _read_back(file: SpillFile) -> Iterator[pa.RecordBatch]:
         yield from pa.ipc.open_stream(stream)
 
 
-def _difference(batches: Sequence[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+def _difference(batches: Sequence[pa.RecordBatch], blobs: SameBlobs | None) -> Iterator[tuple[pa.RecordBatch, Ints]]:
     """The difference of rows that fit in memory together."""
     rows = pa.Table.from_batches(batches)
     states = numpy_values(combine_chunks(rows[_STATE.name]))
     hashes = numpy_values(combine_chunks(rows[_HASH.name])).view(np.uint64)
     order = np.lexsort((states, hashes))
-    values = [combine_chunks(column) for name, column in zip(rows.column_names, rows.columns, strict=True)
-              if name not in (_STATE.name, _HASH.name)]  # fmt: skip
-    group = _groups(values, hashes, order)
+    values = {
+        name: combine_chunks(column) for name, column in zip(rows.column_names, rows.columns, strict=True)
+        if name not in (_STATE.name, _HASH.name)
+    }  # fmt: skip
+
+    def same(one: Ints, other: Ints) -> Mask:
+        return _same(values, one, other, blobs)
+
+    group = _groups(same, hashes, order)
     order = order[np.lexsort((states[order], group))]
     group = np.sort(group)
     after = states[order] == 1
@@ -150,8 +160,8 @@ def _difference(batches: Sequence[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBa
         yield found, np.where(states[some] == 1, INSERT, DELETE)
 
 
-def _groups(values: Sequence[pa.Array], hashes: Words, order: Ints) -> Ints:
-    """A group number for every row in hash order; equal rows get the same number."""
+def _groups(are_same: Callable[[Ints, Ints], Mask], hashes: Words, order: Ints) -> Ints:
+    """A group number for every row in hash order; equal rows get the same number. `are_same`: compares rows."""
     group = np.full(len(order), -1, np.int64)
     left, known = np.arange(len(order)), 0
     while len(left):
@@ -161,18 +171,26 @@ def _groups(values: Sequence[pa.Array], hashes: Words, order: Ints) -> Ints:
         first = left[np.flatnonzero(starts)][number]
         same: Mask = starts.copy()
         others = np.flatnonzero(~starts)
-        same[others] = _same(values, order[first[others]], order[left[others]])
+        same[others] = are_same(order[first[others]], order[left[others]])
         group[left[same]] = known + number[same]
         known += int(number[-1]) + 1
         left = left[~same]
     return group
 
 
-def _same(values: Sequence[pa.Array], one: Ints, other: Ints) -> Mask:
+def _same(values: Mapping[str, pa.Array], one: Ints, other: Ints, blobs: SameBlobs | None) -> Mask:
+    """A mask of the pairs of equal rows; BLOBs are compared last, since their bytes may have to be read."""
     found: Mask = np.ones(len(one), np.bool_)
     before, after = from_numpy(one, pa.int64()), from_numpy(other, pa.int64())
-    for column in values:
-        found &= same_values(column.take(before), column.take(after))
+    last = frozenset[str]() if blobs is None else blobs.names
+    for name, column in values.items():
+        if name not in last:
+            found &= same_values(column.take(before), column.take(after))
+    if blobs is not None:
+        for name in last:
+            left = np.flatnonzero(found)
+            rows = (values[name].take(from_numpy(side[left], pa.int64())) for side in (one, other))
+            found[left] = blobs.same(*rows)
     return found
 
 

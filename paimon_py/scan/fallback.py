@@ -21,6 +21,7 @@ from paimon_py.scan.scan import Scan
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import FoundState, Travel
 from paimon_py.spec.options import Options
+from paimon_py.spec.postponed import merges_waiting
 from paimon_py.spec.supported import check_scannable
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ def open_scan(table: OpenTable, *, options: Mapping[str, str] | None = None, **a
 
         return chain_scan(found, options=options, **asked)
     option = next((option for option in (FALLBACK, PRIMARY) if named.get(option, "").strip()), None)
+    if merges_waiting(found._table_schema):
+        from paimon_py.scan.waiting import waiting_scan
+
+        return waiting_scan(found, beside=option)
     if option is None or found.reads_changes or named[option] == table.root.branch:
         return found
     other = table.root.on_branch(named[option])

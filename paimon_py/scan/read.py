@@ -78,8 +78,10 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
             yield from read_difference(request, split.compared, rows, root.env.memory)
         else:
             from paimon_py.scan.bag_read import read_bag_difference
+            from paimon_py.scan.same_blobs import SameBlobs
 
-            yield from read_bag_difference(request, split.compared, rows, root.env.spill)
+            blobs = SameBlobs.of(root, request.schema)
+            yield from read_bag_difference(request, split.compared, rows, root.env.spill, blobs)
         return
     yield from _returned(root, request, split, _SplitReader(root, request, split, meter).batches())
 
@@ -417,18 +419,20 @@ class _SplitReader:
 
 
 class PartReader:
-    """Reads the runs of a split with one section, for a merge with the runs of other partitions.
+    """Reads the runs of a split with one section, for a merge with the runs of other partitions or buckets.
 
-    Rows that a deletion vector marks dead come as deletes: the row that replaced them may have been a delete, which no
-    file needs within the partition, but older partitions do.
+    With `shows_dead`, rows that a deletion vector marks dead come as deletes: the row that replaced them may have been
+    a delete, which no file needs within the partition, but older partitions do.
 
     Source: Java `ExposeDeletionKeyValueReader`.
     """
 
-    def __init__(self, root: TableRoot, request: Request, part: Split, meter: Meter | None) -> None:
+    def __init__(
+        self, root: TableRoot, request: Request, part: Split, meter: Meter | None, *, shows_dead: bool = True
+    ) -> None:
         """`request`: its condition is on keys alone, since rows of other splits may have the same keys."""
         self._reader = _SplitReader(root, request, part, meter)
-        self._reader._shows_dead = True
+        self._reader._shows_dead = shows_dead
         self._section = part.sections[0]
         if is_distant(root.path):
             self._reader.fetch_ahead(self._section.files)

@@ -254,6 +254,8 @@ class _Draft:
         check_flag("nullable", change.nullable)
         if change.nullable:
             self.refuse_for(path, self.schema.primary_keys, "cannot allow NULL in primary-key column")
+        elif self.schema.options.get("primary-key.nullable", "").lower() == "true":
+            self.refuse_for(path, self.schema.primary_keys, "'primary-key.nullable' allows NULL in primary-key column")
 
         def put(field: Field, rest: tuple[str, ...]) -> Field:
             source = at(field.type, rest)

@@ -294,6 +294,26 @@ def test_row_ids_variants_and_blobs_are_shown(run, tmp_path):
     assert '"{""a"":[1,""x""]}"' in good(run, "head", table.location, "--format", "csv")
 
 
+def test_changes_and_queries_show_where_blobs_are(run, tmp_path):
+    catalog = Catalog.open(tmp_path / "new")
+    catalog.create_database("d")
+    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+    table = catalog.create_table("d.m", Schema({"id": "INT", "image": "BLOB", "parts": "MAP<INT, BLOB>"}), options=options)
+    table.write_arrow([{"id": 1, "image": b"\x01" * 100, "parts": {7: b"x"}}, {"id": 2, "image": None, "parts": None}])
+    diff, tail = ("diff", table.location, "0", "1"), ("tail", table.location, "--from", "full", "--until", "now")
+    query = ("sql", catalog.warehouse, "SELECT * FROM d.m WHERE image.length > 9")
+    lines = [json.loads(line) for line in good(run, *tail, "--format", "json").splitlines()]
+    for rows in (as_json(run, *diff), lines, as_json(run, *query)):
+        row = next(row for row in rows if row["id"] == 1)
+        assert (row["image"]["offset"], row["image"]["length"], row["parts"][0][0]) == (4, 100, 7)
+        assert row["image"]["uri"].endswith("-1.blob") and row["parts"][0][1]["length"] == 1
+    for command in (diff, tail):
+        assert " 100 bytes of data-" in good(run, *command)
+        assert f"{'01' * 16}… (100 bytes)" in good(run, *command, "--blobs", "bytes")
+    plain = ("sql", catalog.warehouse, "SELECT octet_length(image) AS n FROM d.m WHERE id = 1")
+    assert as_json(run, *plain, "--blobs", "bytes") == [{"n": 100}] and run(*plain)[0]
+
+
 def test_orphans_are_shown_and_deleted_when_somebody_says_so(run, place, monkeypatch):
     assert as_json(run, "orphans", place, "--delete")["files"] == 0
     orphan = Path(place, "manifest", "manifest-0b6a3f42-0000-4000-8000-000000000000-0")

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paimon_py.lsm.search import search
+from paimon_py.lsm.search import equal_rows, repeats_rows, search
 
 KINDS = {
     "int": (pa.int32(), lambda draw: draw.randrange(-40, 40)),
@@ -46,3 +46,22 @@ def test_every_nan_is_one_key_and_the_zeros_are_two():
     found = search([rows], [pa.array([0.0, -0.0, odd, 2.0])])
     assert found.places.tolist() == [2, 1, 4, 3]
     assert found.equal.tolist() == [True, True, True, False]
+
+
+@pytest.mark.parametrize("kinds", [("int",), ("text",), ("decimal", "flag"), ("text", "int"), ("int", "bytes", "flag")])
+def test_null_is_a_value_below_all_others(kinds):
+    """As in keys of tables with `primary-key.nullable`."""
+    draw = random.Random(str(kinds))
+    for size in (1, 2, 7, 60):
+        make = lambda: tuple(None if draw.random() < 0.3 else KINDS[kind][1](draw) for kind in kinds)  # noqa: E731
+        nulls = tuple(None for _ in kinds)
+        place = lambda key: tuple((value is not None, order(value) if value is not None else 0) for value in key)  # noqa: E731
+        rows = sorted({make() for _ in range(size)}, key=place)
+        for keys in ([*(make() for _ in range(40)), *rows[::3], nulls], [nulls]):
+            columns, wanted = (
+                [pa.array([row[at] for row in side], KINDS[kind][0]) for at, kind in enumerate(kinds)] for side in (rows, keys)
+            )
+            found = search(columns, wanted)
+            assert found.places.tolist() == [bisect.bisect_left([place(row) for row in rows], place(key)) for key in keys]
+            assert found.equal.tolist() == [key in rows for key in keys]
+        assert equal_rows(columns, columns).all() and not repeats_rows(columns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 
+import pyarrow as pa
 import pytest
 
 from paimon_py import Catalog, CorruptionError, NotFoundError, PaimonError, Schema, UnsupportedError, UsageError
@@ -18,8 +19,6 @@ def places(tmp_path):
     warehouse = tmp_path / "wh"
     catalog = Catalog.open(str(warehouse), options={BLOB_PATHS: f"file:{tmp_path}/shared"})
     catalog.create_database("db")
-    import pyarrow as pa
-
     table = catalog.create_table("db.t", pa.schema([("id", pa.int32())]))
     for directory in ("outside", "shared", "shared2", "wh/db.db/other"):
         (tmp_path / directory).mkdir(parents=True, exist_ok=True)
@@ -115,3 +114,20 @@ def test_a_look_at_a_table_reads_no_blobs(tmp_path):
         table.head(2)
     with pytest.raises(UsageError, match="blobs must be 'bytes' or 'refs', not 'all'"):
         table.head(blobs="all")
+
+
+def test_a_diff_compares_bytes_that_moved_to_another_file(tmp_path):
+    """Java's compaction of blob files, for example, copies bytes: rows with references to the copies are the same rows."""
+    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+    catalog = Catalog.open(tmp_path)
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", Schema({"id": "INT", "image": "BLOB", "list": "ARRAY<BLOB>"}), options=options)
+    table.write_arrow([{"id": 1, "image": b"one", "list": [b"a", None]}, {"id": 2, "image": b"two", "list": None}, {"id": 3, "image": None, "list": []}])
+    same = pa.table({"_ROW_ID": [0, 1], "image": pa.array([b"one", b"tow"], pa.large_binary()), "list": pa.array([[b"a", None], []], pa.list_(pa.large_binary()))})
+    table.update_rows(same)
+    table.update_rows(same)
+    assert table.scan(snapshot_id=1).to_arrow(blobs="refs")["image"][0] != table.scan().to_arrow(blobs="refs")["image"][0]
+    for blobs in ("bytes", "refs"):
+        found = table.changes(1, 3, mode="diff").to_arrow(blobs=blobs)
+        assert [(row["id"], row["_row_kind"]) for row in found.to_pylist()] == [(2, "-D"), (2, "+I")], blobs
+        assert table.changes(2, 3, mode="diff").to_arrow(blobs=blobs).num_rows == 0

@@ -192,7 +192,7 @@ def test_plain_tables_can_be_read_and_written(good):
 def test_a_change_may_not_bring_in_a_feature_without_rules():
     check_same_features(table(**PK), table(**{**PK, "write-only": "true"}))
     with pytest.raises(UnsupportedError, match="alter"):
-        check_same_features(table(**PK), table(**{**PK, "primary-key.nullable": "true"}))
+        check_same_features(table(**PK), table(**{**PK, "query-auth.enabled": "true"}))
 
 
 def test_a_column_that_is_no_column_is_a_usage_error():
