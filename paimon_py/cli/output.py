@@ -23,6 +23,7 @@ from rich.table import Table as Grid
 
 from paimon_py import BlobRef, CorruptionError, Variant
 from paimon_py.codec.blob_refs import BlobViewRef
+from paimon_py.codec.texts import with_valid_text
 from paimon_py.codec.variant.form import is_variant
 from paimon_py.spec.redact import shown_url
 
@@ -166,7 +167,7 @@ def _reference(value: object) -> object:
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Sequence[Any]]:
     """Rows as Python values; few rows, or one batch at a time."""
-    for batch in batches:
+    for batch in map(with_valid_text, batches):
         yield from zip(*map(_values, batch.schema, batch.columns), strict=True)
 
 
