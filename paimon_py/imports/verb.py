@@ -104,7 +104,7 @@ class TablesOfCatalog(Protocol):
     ) -> Table:  # fmt: skip
         """Create a table."""
 
-    def drop_table(self, name: str, *, missing_ok: bool) -> None:
+    def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
         """Drop a table."""
 
 
@@ -120,7 +120,7 @@ def import_files(
     files, wrong = find_sources(asked.source, asked.format, asked.options, env)
     settled = Settled() if table is None else Ledger(table._newest_table).settle()
     known = settled.urls | _live(table)
-    new = []
+    new: list[SourceFile] = []
     for each in env.io.map(_with_times, [file for file in files if file.url not in known]):
         (new if isinstance(each, SourceFile) else wrong).append(each)  # type: ignore[arg-type]
     layout = _layout(table, new or files, asked)
