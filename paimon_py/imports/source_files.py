@@ -213,8 +213,8 @@ def _marks_of(source: BinaryIO) -> tuple[tuple[str, ...], tuple[str, ...], tuple
     found = pq.ParquetFile(source)
     untyped = tuple(part.name for part in found.schema_arrow if pa.types.is_null(part.type))
     leaves = [found.schema.column(at) for at in range(len(found.schema))]
-    tops = {leaf.path.partition(".")[0] for leaf in leaves if leaf.physical_type == "INT96"}
-    int96 = tuple(part.name for part in found.schema_arrow if part.name in tops)
+    paths = [f"{leaf.path}." for leaf in leaves if leaf.physical_type == "INT96"]
+    int96 = tuple(part.name for part in found.schema_arrow if any(path.startswith(f"{part.name}.") for path in paths))
     if b"ARROW:schema" in (found.metadata.metadata or {}):
         return (), untyped, int96
     strict = tuple(part.name for part in found.schema_arrow if not part.nullable and _field_id(part) >= 0)
