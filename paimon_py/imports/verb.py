@@ -136,7 +136,8 @@ def import_files(
     found = ImportResult(
         table=name, is_new=table is None, dry_run=asked.dry_run, by_reference=not asked.copy, files=len(fit),
         rows=sum(file.row_count for file in fit), size_bytes=sum(file.size_bytes for file in fit),
-        partitions=len({partition_of(file, layout) for file in fit}), known_files=sum(file.url in known for file in files),
+        partitions=len({partition_of(file, layout) for file in fit}),
+        known_files=sum(file.url in known for file in files),
         columns=layout.columns if table is None else table.schema.fields,
         partition_keys=tuple(field.name for field in layout.keys), misfits=tuple(misfits),
     )  # fmt: skip
