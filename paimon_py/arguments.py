@@ -140,8 +140,24 @@ def check_flag(name: str, given: object) -> None:
         raise UsageError(f"{name} is True or False, not {given!r}")
 
 
-def as_python(given: G) -> G:
-    """Convert an integer or duration of NumPy to Python; other values unchanged, so that checks can describe them."""
+_BITS = 2048
+"""The most bits of an integer that Python always writes as text; it may refuse to write longer ones."""
+
+
+def shown(given: object) -> str:
+    """The `repr` of a value for messages; only the number of digits of an integer that Python does not write."""
+    if isinstance(given, int) and given.bit_length() > _BITS:
+        return f"a whole number of {given.bit_length() * 30103 // 100000 + 1:,} digits"
+    return repr(given)
+
+
+def as_python(given: G, name: str = "an argument") -> G:
+    """Convert an integer or duration of NumPy to Python; other values unchanged, so that checks can describe them.
+
+    Raises: UsageError for an integer of so many digits that no check could describe it.
+    """
+    if isinstance(given, int) and given.bit_length() > _BITS:
+        raise UsageError(f"{name} is {shown(given)}: numbers of calls have at most 19")
     if type(given).__name__ == "timedelta64":  # a subclass of NumPy's integers
         age: Any = given
         return age.astype("timedelta64[us]").item() if str(age.dtype) in _AGES and age == age else given
@@ -180,8 +196,9 @@ def with_location(
     """A class decorator: errors of public methods about damaged metadata get a location, if they have none yet.
 
     Rows of manifests of several files are decoded together, so the decoder does not know the file. The TypeError of a
-    call that does not fit its method gets a hint. Running out of memory becomes a ResourceError. All other errors pass
-    unchanged, including those of the caller's own input. Integers of NumPy are converted to those of Python.
+    call that does not fit its method gets a hint. Running out of memory becomes a ResourceError, and an integer that
+    Python does not write as text a UsageError. All other errors pass unchanged, including those of the caller's own
+    input. Integers of NumPy are converted to those of Python.
 
     Args:
         place: the location of the object: a directory or URL.
@@ -213,7 +230,8 @@ def _at_door(
         try:
             if guard is not None:
                 guard(self, verb)
-            return verb(self, *map(as_python, args), **{name: as_python(value) for name, value in kwargs.items()})
+            named = {name: as_python(value, name) for name, value in kwargs.items()}
+            return verb(self, *map(as_python, args), **named)
         except CorruptionError as error:
             if not _lacks_place(error):
                 raise
@@ -230,6 +248,12 @@ def _at_door(
         except MemoryError as error:
             what = str(error) or type(error).__name__
             raise ResourceError(f"{verb.__qualname__} needs more memory than this process gets: {what}") from error
+        except ValueError as error:
+            if isinstance(error, PaimonError) or "integer string conversion" not in str(error):
+                raise
+            raise UsageError(
+                f"{verb.__qualname__}: an argument contains a number of thousands of digits; tables hold at most 38"
+            ) from error
         except RecursionError as error:
             raise UsageError(
                 f"{verb.__qualname__}: an argument is nested too deeply, or the call is made inside too many others"

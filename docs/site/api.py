@@ -11,6 +11,7 @@ import importlib
 import inspect
 import re
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def api_text() -> str:
         for name in sorted(getattr(module, "__all__", ENV_NAMES)):
             value = getattr(module, name)
             path = f"{module_name}.{name}"
-            if inspect.isclass(value) or inspect.isfunction(value):
+            if _is_class(value) or inspect.isfunction(value):
                 first = seen.setdefault(id(value), path)
                 if first != path:
                     lines.append(f"{path} is {first}")
@@ -61,7 +62,7 @@ def is_announced(words: str) -> bool:
 
 
 def _lines(path: str, value: Any) -> Iterator[str]:
-    if inspect.isclass(value):
+    if _is_class(value):
         bases = [base.__name__ for base in value.__bases__ if _is_promised(base)]
         yield f"class {path}({', '.join(bases)})" if bases else f"class {path}"
         yield from _members(path, value)
@@ -71,6 +72,11 @@ def _lines(path: str, value: Any) -> Iterator[str]:
         yield f"{path} = {value!r}"
     else:
         yield f"{path}: {'a module' if inspect.ismodule(value) else 'a value or type'}"
+
+
+def _is_class(value: Any) -> bool:
+    """Whether a value is a class; Python 3.10 also calls types such as `Callable[[int], str]` classes."""
+    return inspect.isclass(value) and not isinstance(value, types.GenericAlias)
 
 
 def _is_promised(base: type) -> bool:

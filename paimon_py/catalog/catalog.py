@@ -441,9 +441,8 @@ def as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
             from paimon_py.spec.spark_types import columns_of_spark
 
             return Schema(columns_of_spark(struct.jsonValue()))
-    if isinstance(columns, (pa.Table, pa.RecordBatch)):
-        return Schema(from_arrow_schema(columns.schema))
-    if library in ("pandas", "polars") and type(columns).__name__ == "DataFrame":
+    is_pandas = library == "pandas" and type(columns).__name__ == "DataFrame"
+    if is_pandas or hasattr(columns, "__arrow_c_stream__"):
         from paimon_py.write.streams import open_stream
 
         return Schema(from_arrow_schema(open_stream(columns).schema))

@@ -58,10 +58,12 @@ class CatalogImports(CatalogVerbs):
             options: settings of the source's store, in addition to those of the catalog.
             progress: called with the number of files imported, the total, and "files".
 
-        Cost: a list for each directory and the footer of each file; a copy reads all rows, in the memory of a writer.
+        Cost: a list for each directory, the footer of each file, and its INT96 columns, of which footers say nothing; a
+            copy reads all rows, in the memory of a writer.
         Raises:
             CorruptionError: a copy met rows that cannot be read; it names the file and the column.
-            SchemaError: files that do not fit or are damaged, each with its reason; nothing was imported.
+            SchemaError: files that do not fit or are damaged, each with its reason; nothing was imported, and a table
+                that the call itself has made is gone.
             UsageError: no files, or directories with other partition keys than the table has.
             UnsupportedError: references into a table with a primary key, with buckets, or that tracks rows.
             CommitConflictError: another import into the table is running.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from paimon_py.arguments import as_mapping, with_location
 from paimon_py.catalog.verbs import CatalogVerbs
 from paimon_py.errors import UsageError
+from paimon_py.spec.layout import check_text
 
 if TYPE_CHECKING:
     import duckdb
@@ -85,6 +86,7 @@ class CatalogSql(CatalogVerbs):
 
         if not isinstance(query, str) or not query.strip():
             raise UsageError(f"sql takes the text of a query, not {query!r}")
+        check_text("the query", query)
         if database is not None:
             self._require_database(database)
         return open_query(

@@ -56,6 +56,10 @@ class CatalogVerbs(ABC):
         """Create a table."""
 
     @abstractmethod
+    def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
+        """Drop a table."""
+
+    @abstractmethod
     def _report(
         self, action: Literal["create", "drop", "rename"], name: str, path: str, old_name: str | None = None
     ) -> None:

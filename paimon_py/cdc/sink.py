@@ -133,7 +133,8 @@ class Sink:
 
         Args:
             events: input of `events_of`.
-            Cost: memory for the rows of all events; one commit per table, and one more per row shape that needs another
+
+        Cost: memory for the rows of all events; one commit per table, and one more per row shape that needs another
             schema. The first call reads the latest snapshot of every table in the database.
         Raises:
             UsageError: invalid events, or a source table with the name of the table for dead letters.

@@ -89,8 +89,12 @@ def _key(primary: bool, partition: bool) -> str | None:
 @takes_table
 @takes_format
 def snapshots(table: Table, form: str) -> None:
-    """List the snapshots, oldest first."""
-    show_table(table.system("snapshots").scan(columns=_SNAPSHOTS).to_arrow(), form)
+    """List the snapshots, oldest first; times are UTC."""
+    found = table.system("snapshots").scan(columns=_SNAPSHOTS).to_arrow()
+    millis = {snapshot.id: snapshot.time_millis for snapshot in table.snapshots()}
+    times = [millis.get(number) for number in found["snapshot_id"].to_pylist()]
+    at = found.schema.get_field_index("commit_time")  # which is the clock of this machine, without a zone
+    show_table(found.set_column(at, "commit_time", pa.array(times, pa.timestamp("ms", "UTC"))), form)
 
 
 @click.command()

@@ -17,12 +17,14 @@ import click
 import msgspec
 import pyarrow as pa
 import pyarrow.types as pat
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table as Grid
 
 from paimon_py import BlobRef, CorruptionError, Variant
 from paimon_py.codec.blob_refs import BlobViewRef
+from paimon_py.codec.texts import with_valid_text
 from paimon_py.codec.variant.form import is_variant
 from paimon_py.spec.redact import shown_url
 
@@ -30,6 +32,8 @@ FORMATS = ("table", "json", "csv")
 _BYTES_MAX, _BYTES_SHOWN = 64, 16
 _REFERENCES = {b"references": b""}
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_FOLDED = 20
+"""The width from which values are folded, before a table is too wide for a terminal."""
 _WIDE = 100_000
 """The width of the screen if there is none: output to files and pipes is not truncated."""
 
@@ -50,7 +54,7 @@ def on_one_line(text: str) -> str:
 def show_rows(schema: pa.Schema, batches: Iterable[pa.RecordBatch], form: str) -> None:
     """Print rows as a table, as a JSON array with one row per line, or as CSV; the last two are streamed."""
     if form == "table":
-        draw(_grid(schema, batches))
+        _draw_rows(schema, batches)
     elif form == "csv":
         CsvRows(schema).add(batches)
     else:
@@ -121,14 +125,49 @@ def _objects(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[s
         yield json.dumps(named, ensure_ascii=False)
 
 
-def _grid(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Grid:
+Cells = Sequence[Sequence["str | None"]]
+
+
+def _draw_rows(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    """Print rows as a table, or one below the other if a terminal is too narrow for their columns."""
+    rows = [[None if value is None else on_one_line(_cut(value)) for value in row] for row in _rows(batches)]
+    console = Console(file=sys.stdout)
+    is_narrow = console.is_terminal and _width_of(schema.names, rows) > console.width
+    draw(_records(schema.names, rows) if is_narrow else _grid(schema, rows))
+
+
+def _width_of(names: Sequence[str], rows: Cells) -> int:
+    """The width of a table whose names and short values are not broken."""
+    texts = ([row[at] or "NULL" for row in rows] for at in range(len(names)))
+    cells = (min(max(map(cell_len, column), default=0), _FOLDED) for column in texts)
+    widths = [max(cell_len(on_one_line(name)), width) for name, width in zip(names, cells, strict=True)]
+    return sum(widths) + 3 * len(widths) - 1
+
+
+def _grid(schema: pa.Schema, rows: Cells) -> Grid:
     grid = Grid(show_edge=False, header_style="bold")
     for field in schema:
         number = pat.is_integer(field.type) or pat.is_floating(field.type) or pat.is_decimal(field.type)
         grid.add_column(escape(on_one_line(field.name)), justify="right" if number else "left", overflow="fold")
-    for row in _rows(batches):
-        grid.add_row(*("[dim]NULL[/dim]" if value is None else escape(on_one_line(_cut(value))) for value in row))
+    for row in rows:
+        grid.add_row(*map(_shown, row))
     return grid
+
+
+def _records(names: Sequence[str], rows: Cells) -> RenderableType:
+    """Rows one below the other, a line for each column."""
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(overflow="fold")
+    grid.add_column(overflow="fold")
+    for number, row in enumerate(rows, 1):
+        grid.add_row(f"[dim]row {number}[/dim]" if number == 1 else f"\n[dim]row {number}[/dim]")
+        for name, cell in zip(names, row, strict=True):
+            grid.add_row(f"[bold]{escape(on_one_line(name))}[/bold]", _shown(cell))
+    return grid if rows else "no rows"
+
+
+def _shown(cell: str | None) -> str:
+    return "[dim]NULL[/dim]" if cell is None else escape(cell)
 
 
 def _cut(value: object) -> str:
@@ -166,7 +205,7 @@ def _reference(value: object) -> object:
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Sequence[Any]]:
     """Rows as Python values; few rows, or one batch at a time."""
-    for batch in batches:
+    for batch in map(with_valid_text, batches):
         yield from zip(*map(_values, batch.schema, batch.columns), strict=True)
 
 

@@ -12,10 +12,12 @@ Source: format.md §26; Java `BlobDescriptor`, `BlobViewStruct`.
 from __future__ import annotations
 
 import struct
+from numbers import Integral
 
 import msgspec
 
-from paimon_py.errors import CorruptionError
+from paimon_py.arguments import shown
+from paimon_py.errors import CorruptionError, UsageError
 
 _REF_MAGIC = 0x424C4F4244455343
 _VIEW_MAGIC = 0x424C4F4256494557
@@ -27,11 +29,21 @@ class BlobRef(msgspec.Struct, frozen=True):
     """A range of a file: `length` bytes from `offset` (None: to the end of the file).
 
     A table stores `bytes(ref)`; `BlobRef.from_bytes` is the inverse.
+
+    Raises: UsageError for values that cannot be stored.
     """
 
     uri: str
     offset: int = 0
     length: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.uri, str) or any("\ud800" <= letter <= "\udfff" for letter in self.uri):
+            raise UsageError(f"the uri of a BlobRef is a string, not {self.uri!r:.200}")
+        for name, given in (("offset", self.offset), ("length", self.length)):
+            is_whole = isinstance(given, Integral) and not isinstance(given, bool) and 0 <= given < 1 << 63
+            if not is_whole and not (given is None and name == "length"):
+                raise UsageError(f"the {name} of a BlobRef is a whole number of bytes from 0, not {shown(given)}")
 
     def __bytes__(self) -> bytes:
         text = self.uri.encode()

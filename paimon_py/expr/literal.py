@@ -14,6 +14,7 @@ from typing import Any, Union
 import msgspec
 import numpy as np
 
+from paimon_py.arguments import shown
 from paimon_py.errors import UsageError
 from paimon_py.expr.calculation import Calculable
 
@@ -89,7 +90,7 @@ class Lit(Calculable, msgspec.Struct, frozen=True):
     value: object
 
     def __repr__(self) -> str:
-        return f"lit({self.value!r})"
+        return f"lit({shown(self.value)})"
 
 
 def lit(value: object) -> Lit:

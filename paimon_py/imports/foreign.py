@@ -18,7 +18,15 @@ from paimon_py.imports.columns import Layout, misfits_of
 from paimon_py.imports.ledger import Ledger, Settled
 from paimon_py.imports.result import ImportResult, UnfitFile
 from paimon_py.imports.source_files import Partition, SourceFile, inspect_file, place_of, url_of
-from paimon_py.imports.verb import TablesOfCatalog, check_source, check_table, commit_files, find_table
+from paimon_py.imports.verb import (
+    TablesOfCatalog,
+    check_source,
+    check_table,
+    commit_files,
+    create_or_open,
+    dropping_on_misfit,
+    find_table,
+)
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.progress import Progress
 from paimon_py.spec.new_schema import Schema
@@ -133,15 +141,14 @@ def import_table(
     )  # fmt: skip
     if asked.dry_run or is_known:
         return found
+    is_made = False
     if table is None:
-        table = catalog.create_table(
-            name, Schema(fields), primary_key=asked.primary_key, partition_by=keys, options=asked.table_options,
-            exist_ok=True,
-        )  # fmt: skip
-    if by_reference:
-        done = commit_files(table, files, layout, (foreign.url, settled), progress, version=_version(foreign))
-    else:
-        done = _copy(table, foreign, settled)
+        table, is_made = create_or_open(catalog, name, fields, keys, asked.primary_key, asked.table_options)
+    with dropping_on_misfit(catalog, name, table, is_made=is_made):
+        if by_reference:
+            done = commit_files(table, files, layout, (foreign.url, settled), progress, version=_version(foreign))
+        else:
+            done = _copy(table, foreign, settled)
     return msgspec.structs.replace(found, snapshot_id=done.snapshot_id)
 
 

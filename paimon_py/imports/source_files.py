@@ -57,6 +57,7 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
         holds_keys: whether it may also contain the partition keys, with the same values.
         strict: columns stored in a form that requires NOT NULL in the table.
         untyped: columns that contain only NULL and have no type, which `fields` lacks.
+        int96: columns that contain times stored as INT96.
     """
 
     path: str
@@ -71,6 +72,7 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
     holds_keys: bool = False
     strict: tuple[str, ...] = ()
     untyped: tuple[str, ...] = ()
+    int96: tuple[str, ...] = ()
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of the file, with the given columns.
@@ -144,14 +146,14 @@ def inspect_file(file: LoadedFile, form: str | None, partition: Partition) -> So
     try:
         with file.store.open_read(file.path) as source, decoding(file.path):
             row_count, fields, only_copied = _READERS[name](source)
-            strict, untyped = _marks_of(source) if name == "parquet" else ((), ())
+            strict, untyped, int96 = _marks_of(source) if name == "parquet" else ((), (), ())
         require_distinct_names(fields)
     except (SchemaError, CorruptionError, UnsupportedError) as error:
         return UnfitFile(file.path, str(error))
     return SourceFile(
         path=file.path, store=file.store, url=url_of(file.path), format=name, size_bytes=file.size_bytes,
         row_count=row_count, fields=tuple(fields), partition=partition, only_copied=only_copied, strict=strict,
-        untyped=untyped,
+        untyped=untyped, int96=int96,
     )  # fmt: skip
 
 
@@ -201,8 +203,8 @@ def _check_row_groups(metadata: pq.FileMetaData, size_bytes: int) -> None:
                 raise CorruptionError(f"{place} {chunk.num_values} values, and the row group {group.num_rows} rows")
 
 
-def _marks_of(source: BinaryIO) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Columns that Paimon requires to be NOT NULL, and columns without a type.
+def _marks_of(source: BinaryIO) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Columns that Paimon requires to be NOT NULL, columns without a type, and columns with INT96.
 
     The first have no definition levels, in files with column ids and without Arrow schema, as Iceberg's Java writes. In
     files of Paimon a nullable column stored in this form is damaged (`formats/parquet/format.py`).
@@ -210,9 +212,13 @@ def _marks_of(source: BinaryIO) -> tuple[tuple[str, ...], tuple[str, ...]]:
     source.seek(0)
     found = pq.ParquetFile(source)
     untyped = tuple(part.name for part in found.schema_arrow if pa.types.is_null(part.type))
+    leaves = [found.schema.column(at) for at in range(len(found.schema))]
+    paths = [f"{leaf.path}." for leaf in leaves if leaf.physical_type == "INT96"]
+    int96 = tuple(part.name for part in found.schema_arrow if any(path.startswith(f"{part.name}.") for path in paths))
     if b"ARROW:schema" in (found.metadata.metadata or {}):
-        return (), untyped
-    return tuple(part.name for part in found.schema_arrow if not part.nullable and _field_id(part) >= 0), untyped
+        return (), untyped, int96
+    strict = tuple(part.name for part in found.schema_arrow if not part.nullable and _field_id(part) >= 0)
+    return strict, untyped, int96
 
 
 def _orc(source: BinaryIO) -> Content:

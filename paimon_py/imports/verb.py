@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
@@ -18,11 +20,19 @@ from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.env import Env
-from paimon_py.errors import CorruptionError, SchemaError, TableNotFoundError, UnsupportedError, UsageError
+from paimon_py.errors import (
+    AlreadyExistsError,
+    CorruptionError,
+    SchemaError,
+    TableNotFoundError,
+    UnsupportedError,
+    UsageError,
+)
 from paimon_py.files.stats import StatsMode, stats_of
 from paimon_py.formats.base import ColumnBounds
 from paimon_py.imports.columns import Layout, layout_in, layout_of, misfits_of, partition_of, partition_values
 from paimon_py.imports.damage import damage_of, faulty_column
+from paimon_py.imports.int96_times import check_times
 from paimon_py.imports.ledger import Ledger, Settled
 from paimon_py.imports.result import ImportResult, UnfitFile
 from paimon_py.imports.source_files import SourceFile, check_format, directory_of, find_sources, url_of
@@ -40,6 +50,7 @@ from paimon_py.spec.referenced_paths import REFERENCED, referenced_paths
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SetOption
 from paimon_py.spec.snapshot import Base
+from paimon_py.spec.types import Field
 from paimon_py.table.table import Table
 from paimon_py.table.writing import writer
 
@@ -93,6 +104,9 @@ class TablesOfCatalog(Protocol):
     ) -> Table:  # fmt: skip
         """Create a table."""
 
+    def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
+        """Drop a table."""
+
 
 def import_files(
     catalog: TablesOfCatalog, name: str, asked: ImportRequest, env: Env, progress: Progress | None
@@ -106,7 +120,9 @@ def import_files(
     files, wrong = find_sources(asked.source, asked.format, asked.options, env)
     settled = Settled() if table is None else Ledger(table._newest_table).settle()
     known = settled.urls | _live(table)
-    new = [file for file in files if file.url not in known]
+    new: list[SourceFile] = []
+    for each in env.io.map(_with_times, [file for file in files if file.url not in known]):
+        (new if isinstance(each, SourceFile) else wrong).append(each)  # type: ignore[arg-type]
     layout = _layout(table, new or files, asked)
     wrong = [each for each in wrong if url_of(each.path) not in known]
     misfits = misfits_of(new, layout, by_reference=not asked.copy)
@@ -120,7 +136,8 @@ def import_files(
     found = ImportResult(
         table=name, is_new=table is None, dry_run=asked.dry_run, by_reference=not asked.copy, files=len(fit),
         rows=sum(file.row_count for file in fit), size_bytes=sum(file.size_bytes for file in fit),
-        partitions=len({partition_of(file, layout) for file in fit}), known_files=len(files) - len(new),
+        partitions=len({partition_of(file, layout) for file in fit}),
+        known_files=sum(file.url in known for file in files),
         columns=layout.columns if table is None else table.schema.fields,
         partition_keys=tuple(field.name for field in layout.keys), misfits=tuple(misfits),
     )  # fmt: skip
@@ -128,11 +145,13 @@ def import_files(
         return found
     if misfits:
         raise _refusal(misfits, converts)
+    is_made = False
     if table is None:
-        table = _create(catalog, name, layout, asked)
+        table, is_made = _create(catalog, name, layout, asked)
     if not new:
         return found
-    done = commit_files(table, new, layout, (url, settled), progress, is_copy=asked.copy)
+    with dropping_on_misfit(catalog, name, table, is_made=is_made):
+        done = commit_files(table, new, layout, (url, settled), progress, is_copy=asked.copy)
     return msgspec.structs.replace(found, snapshot_id=done.snapshot_id)
 
 
@@ -171,13 +190,44 @@ def _refusal(misfits: Sequence[UnfitFile], converts: bool) -> SchemaError:
     return SchemaError(f"nothing was imported: {len(misfits)} files do not fit{way}{lines}{more}")
 
 
-def _create(catalog: TablesOfCatalog, name: str, layout: Layout, asked: ImportRequest) -> Table:
+def _with_times(file: SourceFile) -> SourceFile | UnfitFile:
+    try:
+        return check_times(file)
+    except (CorruptionError, UnsupportedError) as error:
+        return UnfitFile(file.path, str(error))
+
+
+def _create(catalog: TablesOfCatalog, name: str, layout: Layout, asked: ImportRequest) -> tuple[Table, bool]:
     if not layout.fields:
         raise UsageError("import_files found no file that has columns: create the table first")
-    return catalog.create_table(
-        name, Schema(layout.columns), exist_ok=True, primary_key=asked.primary_key, options=asked.table_options,
-        partition_by=[field.name for field in layout.keys],
+    keys = [field.name for field in layout.keys]
+    return create_or_open(catalog, name, layout.columns, keys, asked.primary_key, asked.table_options)
+
+
+def create_or_open(
+    catalog: TablesOfCatalog, name: str, fields: tuple[Field, ...], partition_by: Sequence[str],
+    primary_key: tuple[str, ...], options: Mapping[str, str],
+) -> tuple[Table, bool]:  # fmt: skip
+    """A new table and True; or the one that another process has created meanwhile, and False."""
+    create = functools.partial(
+        catalog.create_table, name, Schema(fields), primary_key=primary_key, partition_by=tuple(partition_by),
+        options=options,
     )  # fmt: skip
+    try:
+        return create(exist_ok=False), True
+    except AlreadyExistsError:
+        return create(exist_ok=True), False
+
+
+@contextlib.contextmanager
+def dropping_on_misfit(catalog: TablesOfCatalog, name: str, table: Table, *, is_made: bool) -> Iterator[None]:
+    """Drop the table that an import has made if rows do not fit it, unless others have committed to it."""
+    try:
+        yield
+    except (UsageError, CorruptionError):
+        if is_made and table.snapshot() is None:
+            catalog.drop_table(name, missing_ok=True)
+        raise
 
 
 def check_source(url: str, place: str, warehouse: str, table: Table | None) -> None:

@@ -143,17 +143,13 @@ def open_query(
 
 
 def _rows_of(table: Any, named: NamedTable) -> Rows:
-    """The scan of a table; of the latest snapshot if the query specifies no state."""
+    """The scan of a table; of its latest state, with its latest columns, if the query specifies no state."""
     options = {} if named.limit is None else {"limit": named.limit}
     if named.state is not None:
         found: Rows = table.scan(**_travel(named.state), **options)
         return found
-    if hasattr(table, "snapshot"):
-        latest = table.snapshot()
-        if latest is not None:
-            options["snapshot_id"] = latest.id
     scan: Rows = table.scan(**options)
-    return scan
+    return scan._narrow(None, None) if hasattr(table, "snapshot") else scan  # a copy that has looked its state up
 
 
 def _shown(rows: Rows, blobs: str | None) -> Rows:

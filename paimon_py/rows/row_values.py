@@ -147,7 +147,10 @@ def _ids_of(column: pa.Array) -> pa.Array:
     """
     if not (pa.types.is_integer(column.type) or pa.types.is_null(column.type)) or column.null_count:
         raise UsageError(f"{ROW_ID} takes whole numbers without NULL, not {column.type} with {column.null_count} NULL")
-    ids = column.cast(pa.int64())
+    try:
+        ids = column.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise UsageError(f"{ROW_ID} is a whole number below 2**63: {error}") from error
     numbers = numpy_values(ids)
     if len(numbers) and numbers.min() < 0:
         raise UsageError(f"{ROW_ID} is a whole number from 0, not {int(numbers.min())}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from paimon_py.arguments import as_names
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
@@ -95,7 +96,7 @@ def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None
     Raises:
         UsageError: the message names all of them.
     """
-    wanted = list(names)
+    wanted = as_names(f"{verb} takes names of columns", list(names))
     unknown = [name for name in wanted if name not in schema.names]
     if unknown:
         shown = ", ".join(map(repr, unknown))

@@ -37,6 +37,7 @@ from paimon_py.rows.variant_parts import bind_with_parts, filter_of, part_reader
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.write.convert import plan
+from paimon_py.write.listed_rows import VALUE_ERRORS, converted
 from paimon_py.write.misfits import place_of
 from paimon_py.write.steps import Refusal
 
@@ -387,15 +388,20 @@ def _literal(field: Field, value: object) -> pa.Array:
     if value is None and not field.type.nullable:
         raise SchemaError(f"{wanted}; it may not be NULL", fields=(field.name,))
     if isinstance(value, pa.Scalar):
-        return _step(value.type, field)(pa.repeat(value, 1))
+        step = plan(value.type, field.type, place_of(field.name))
+        if not isinstance(step, Refusal):
+            return step(pa.repeat(value, 1))
     kind = to_arrow_type(field.type)
     if isinstance(field.type, Atomic) and field.type.root is Root.VARIANT:
         return of_encoded([of_value(value)])
     try:
         array = python_array([value], kind)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise SchemaError(f"{wanted}: {error}{_calculates(value)}", fields=(field.name,)) from error
+    except VALUE_ERRORS as error:
+        found = converted([value], field)
+        if found is None:
+            raise SchemaError(f"{wanted}: {error}{_calculates(value)}", fields=(field.name,)) from error
+        array = found
     try:
-        return _step(kind, field)(array)
+        return _step(array.type, field)(array)
     except PaimonError as error:
         raise SchemaError(f"{wanted}: {error}", fields=(field.name,)) from error

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from paimon_py.codec.texts import with_valid_text
 from paimon_py.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ TypesMapper = Callable[[pa.DataType], "pandas.api.extensions.ExtensionDtype | No
 
 def to_pandas(table: pa.Table, types_mapper: TypesMapper | None = None) -> pandas.DataFrame:
     """A table as a pandas DataFrame. Integers with NULL get nullable pandas types, unless a mapper overrides them."""
+    with_valid_text(table)
     try:
         if types_mapper is not None:
             if not callable(types_mapper):
@@ -51,7 +53,7 @@ def to_polars(table: pa.Table) -> polars.DataFrame:
         import polars
     except ImportError as error:
         raise _absent("polars") from error
-    return polars.from_arrow(table)
+    return polars.from_arrow(with_valid_text(table))
 
 
 def to_lazy_polars(rows: Rows) -> polars.LazyFrame:

@@ -9,6 +9,7 @@ import polars
 import pyarrow as pa
 from polars.io.plugins import register_io_source
 
+from paimon_py.codec.texts import with_valid_text
 from paimon_py.expr.foreign import ForeignColumns
 from paimon_py.expr.from_polars import claim_of
 
@@ -43,6 +44,6 @@ def lazy_frame(rows: Rows) -> polars.LazyFrame:
 
 
 def _frame(data: pa.Table | pa.RecordBatch) -> polars.DataFrame:
-    found = polars.from_arrow(data)
+    found = polars.from_arrow(with_valid_text(data))
     assert isinstance(found, polars.DataFrame)
     return found

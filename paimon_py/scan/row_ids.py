@@ -47,7 +47,7 @@ def _as_ids(ids: Any) -> list[int]:
         raise UsageError(f"{_WAY}, not {ids!r:.100}")
     values = [value.as_py() if isinstance(value, pa.Scalar) else value for value in ids]
     for value in values:
-        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) >= 2**63:
+        if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < 2**63:
             raise UsageError(f"{_WAY}, not {value!r:.100}")
     return [int(value) for value in values]
 

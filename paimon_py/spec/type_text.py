@@ -482,7 +482,10 @@ class _Parser:
         while self.peek() != ">":
             if fields:
                 self.expect(",")
+            is_quoted = self.tokens[self.at : self.at + 1] and self.tokens[self.at][0] != "word"
             name = self.name()
+            if name.endswith(":") and not is_quoted:
+                raise self.error(f"a field of a ROW has no colon: write {name[:-1]} and its type, as in ROW<a INT>")
             data_type = self.type()
             comment = self.name() if self.at < len(self.tokens) and self.tokens[self.at][0] == "text" else None
             fields.append(Field(UNASSIGNED, name, data_type, comment))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from io import SEEK_END
 from typing import Any
 
 import pyarrow as pa
@@ -94,10 +95,13 @@ def _in_bytes(root: TableRoot, value: Any) -> Any:
         return _read(root, BlobRef(value.__fspath__()))
     if not _is_source(value):
         return value
-    start = value.tell() if hasattr(value, "seekable") and value.seekable() else None
-    data = value.read()
-    if start is not None:
-        value.seek(start)  # a commit that has to be tried again reads it again
+    try:
+        start = value.tell() if hasattr(value, "seekable") and value.seekable() else None
+        data = value.read()
+        if start is not None:
+            value.seek(start)  # a commit that has to be tried again reads it again
+    except ValueError as error:  # such as a closed file
+        raise UsageError(f"a BLOB cannot be read from {value!r:.100}: {error}") from error
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise UsageError(f"a BLOB is read from files that give bytes; open {value!r:.100} with mode 'rb'")
     return bytes(data)
@@ -107,10 +111,11 @@ def _read(root: TableRoot, ref: BlobRef) -> bytes:
     """The bytes of a reference from the caller, which may refer to any location."""
     store, path = open_beside(root.store, ref.uri, root.files.options, root.env)
     with store.open_read(path) as source:
+        rest = source.seek(0, SEEK_END) - ref.offset
+        if rest < (ref.length or 0):
+            raise UsageError(f"{ref.uri} has no {ref.length or 0} bytes from {ref.offset} on")
         source.seek(ref.offset)
         data = source.read() if ref.length is None else source.read(ref.length)
-    if ref.length is not None and len(data) < ref.length:
-        raise UsageError(f"{ref.uri} has no {ref.length} bytes from {ref.offset} on")
     return bytes(data)
 
 

@@ -189,13 +189,26 @@ def _decode(array: pa.Array) -> pa.Array:
     return array.dictionary_decode()
 
 
+def _decode_runs(array: pa.Array) -> pa.Array:
+    """Decode runs of any type; Arrow itself decodes those of plain types."""
+    values = array.values
+    while pa.types.is_run_end_encoded(values.type):
+        values = _decode_runs(values)
+    numbers = from_numpy(np.arange(len(values), dtype=np.int32), pa.int32())
+    places = pa.RunEndEncodedArray.from_arrays(array.run_ends, numbers)
+    return _without_view(values).take(pc.run_end_decode(places.slice(array.offset, len(array))))
+
+
 def _unwrap(source: pa.DataType) -> tuple[pa.DataType, Step] | None:
     if pa.types.is_dictionary(source):
         return source.value_type, _decode
     if is_of_storage(source):
         return source.storage_type, lambda array: array.storage
     if pa.types.is_run_end_encoded(source):
-        return source.value_type, pc.run_end_decode
+        value = source.value_type
+        while pa.types.is_run_end_encoded(value):
+            value = value.value_type
+        return _without_views(value), _decode_runs
     return None
 
 

@@ -65,8 +65,19 @@ class GoodRows:
         for batch in self._texts({name: pa.string() for name in self.schema.names}):
             yield self._fitting(batch, done)
             done += batch.num_rows
-        if self._misshapen or self._problems:
-            self._tell()
+        for found in self._bad_rows():
+            self._report(found)
+
+    def first_bad(self) -> BadRow | None:
+        """The first row that does not fit, None if all do. Cost: parses the file up to there, and reads it twice."""
+        self._misshapen.clear()
+        done = 0
+        for batch in self._texts({name: pa.string() for name in self.schema.names}):
+            self._fitting(batch, done)
+            done += batch.num_rows
+            if self._misshapen or self._problems:
+                break
+        return next(self._bad_rows(), None)
 
     def _texts(self, types: dict[str, pa.DataType]) -> pa.csv.CSVStreamingReader:
         def misshapen(row: pa.csv.InvalidRow) -> str:
@@ -98,21 +109,21 @@ class GoodRows:
         whole = pa.RecordBatch.from_arrays(columns, schema=self.schema)
         return whole if fits.all() else whole.filter(from_numpy(fits, pa.bool_()))
 
-    def _tell(self) -> None:
-        """Report bad rows in file order."""
+    def _bad_rows(self) -> Iterator[BadRow]:
+        """The bad rows that were found, in file order."""
         problems = deque(sorted(self._problems))
+        if not (problems or self._misshapen):
+            return
         row = -1
         for line, record in _records(self._reopen()):
             if self._misshapen and record == self._misshapen[0]:
                 self._misshapen.popleft()
                 text = "a different number of values than the file has columns"
-                found = BadRow(file=self._path, line=line, column=None, value=None, problem=text, record=record)
-                self._report(found)
+                yield BadRow(file=self._path, line=line, column=None, value=None, problem=text, record=record)
             elif record:
                 if problems and problems[0].row == row:
                     _, column, value, text = problems.popleft()
-                    found = BadRow(file=self._path, line=line, column=column, value=value, problem=text, record=record)
-                    self._report(found)
+                    yield BadRow(file=self._path, line=line, column=column, value=value, problem=text, record=record)
                 row += 1
 
 

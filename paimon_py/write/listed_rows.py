@@ -23,7 +23,7 @@ Opener = Callable[[object], pa.RecordBatchReader]
 
 
 _NOTHING = object()
-_ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)
+VALUE_ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)
 """The exceptions of Arrow and `python_array` for values that a type cannot hold."""
 
 
@@ -120,26 +120,42 @@ def column_of(name: str, values: list[object], field: Field | None) -> pa.Array:
     if field is None:
         try:
             return pa.array(values)
-        except _ERRORS as error:
+        except VALUE_ERRORS as error:
             raise SchemaError(f"column {name}: the values have incompatible types: {error}", fields=(name,)) from error
     kind = to_arrow_type(field.type)
     if isinstance(field.type, Atomic) and field.type.root is Root.VARIANT:
         return _variants(name, values)
     try:
         return python_array(values, kind)
-    except _ERRORS as error:
-        is_clear = _has_times(field.type) or (pa.types.is_floating(kind) and Decimal in map(type, values))
-        found = None if is_clear else _infer(values)  # Arrow drops the zone of a time, and columns cast no decimal
-        if found is not None:
-            fits = not isinstance(plan(found.type, field.type, place_of(name)), Refusal)
-            if fits or not pa.types.is_nested(kind):
-                return found
+    except VALUE_ERRORS as error:
+        found = inferred(values, field)
+        if found is not None and (_fits(found, field) or not pa.types.is_nested(kind)):
+            return found
         row, reason = _first_misfit(values, kind)
         way = "" if reason.startswith("pass ") else f"; {WIDEN}"
         raise SchemaError(
             f"column {name}: {shown_value(values[row])} (row {row}) does not fit {sql_type(field.type)}: {reason}{way}",
             fields=(name,),
         ) from error
+
+
+def converted(values: Sequence[object], field: Field) -> pa.Array | None:
+    """Values that `python_array` refuses, in a type whose columns the field accepts; None if there is none."""
+    found = inferred(values, field)
+    return found if found is not None and _fits(found, field) else None
+
+
+def inferred(values: Sequence[object], field: Field) -> pa.Array | None:
+    """The array that Arrow infers from the values of a column; None if it cannot, or would lose something."""
+    if _has_times(field.type):  # Arrow drops the zone of a time
+        return None
+    if pa.types.is_floating(to_arrow_type(field.type)) and Decimal in map(type, values):  # columns cast no decimal
+        return None
+    return _infer(values)
+
+
+def _fits(array: pa.Array, field: Field) -> bool:
+    return not isinstance(plan(array.type, field.type, place_of(field.name)), Refusal)
 
 
 def _has_times(kind: DataType) -> bool:
@@ -161,11 +177,11 @@ def _variants(name: str, values: Sequence[object]) -> pa.Array:
     return of_encoded(found)
 
 
-def _infer(values: list[object]) -> pa.Array | None:
+def _infer(values: Sequence[object]) -> pa.Array | None:
     """The array that Arrow infers from the values; None if it cannot, or if it would truncate pandas nanoseconds."""
     try:
         return None if any(map(_has_nanoseconds, values)) else pa.array(values)
-    except _ERRORS:
+    except VALUE_ERRORS:
         return None
 
 
@@ -185,12 +201,12 @@ def _first_misfit(values: Sequence[object], kind: pa.DataType) -> tuple[int, str
         half = count // 2
         try:
             python_array(values[first : first + half], kind)
-        except _ERRORS:
+        except VALUE_ERRORS:
             count = half
         else:
             first, count = first + half, count - half
     try:
         python_array(values[first : first + 1], kind)
-    except _ERRORS as error:
+    except VALUE_ERRORS as error:
         reason = str(error)
     return first, reason

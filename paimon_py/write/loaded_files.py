@@ -231,20 +231,41 @@ class _Source(NamedTuple):
 def _csv(source: _Source, schema: TableSchema, how: LoadFormat) -> Batches:
     """Unquoted empty values are NULL; `""` is an empty string."""
     delimiter = how.delimiter or ("\t" if _suffix(source.path) == "tsv" else ",")
+
+    def rows(on_bad_row: OnBadRow) -> GoodRows:
+        return GoodRows(source.open, source.path, _types(schema), schema, list(how.nulls), delimiter, on_bad_row)
+
     if how.on_bad_row is not None:
-        good = GoodRows(
-            source.open, source.path, _types(schema), schema, list(how.nulls), delimiter, how.on_bad_row
-        )
+        good = rows(how.on_bad_row)
         return good.schema, good.batches()
-    found = pa.csv.open_csv(
-        source.open(),
-        parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=pa.csv.ConvertOptions(
-            column_types=_types(schema), null_values=["", *how.nulls], strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
-    )  # fmt: skip
-    return found.schema, found
+    try:
+        found = pa.csv.open_csv(
+            source.open(),
+            parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=_types(schema), null_values=["", *how.nulls], strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )  # fmt: skip
+    except pa.ArrowInvalid as error:
+        raise _at_line(error, rows(lambda _: None)) from error
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from found
+        except pa.ArrowInvalid as error:
+            raise _at_line(error, rows(lambda _: None)) from error
+
+    return found.schema, batches()
+
+
+def _at_line(error: pa.ArrowInvalid, rows: GoodRows) -> pa.ArrowInvalid:
+    """The error of a CSV file with the line and column of the first row that does not fit, if there is one."""
+    bad = rows.first_bad()
+    if bad is None:
+        return error
+    column = "" if bad.column is None else f", column {bad.column!r}"
+    return pa.ArrowInvalid(f"line {bad.line}{column}: {bad.problem}; on_bad_row= (--keep-good) loads the other rows")
 
 
 def _json(source: _Source, schema: TableSchema, how: LoadFormat) -> Batches:  # noqa: ARG001
@@ -304,4 +325,5 @@ def _reading(path: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from error
+        way = "; iconv -f WINDOWS-1252 -t UTF-8 converts such a file" if "UTF8" in str(error) else ""
+        raise UsageError(f"{path} cannot be read: {error}{way}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +30,11 @@ def test_public_names_change_only_with_the_file_and_the_changelog():
     assert body == "\n" + now, RUN
     assert second == f"digest: {api.digest(now)}", f"do not edit the file by hand: {RUN}"
     assert api.is_announced(first.removeprefix("announced: ")), RUN
+
+
+def test_the_file_does_not_depend_on_the_version_of_python():
+    """Python 3.10 calls such types classes."""
+    assert not tool()._is_class(Callable[[int], str]) and tool()._is_class(dict)
 
 
 def test_a_change_that_nobody_announces_is_not_written():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from environments import python_with
 
 from paimon_py import Catalog, Schema
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "howto" / "orchestrate.md").read_text()
@@ -79,8 +80,8 @@ def test_airflow_runs_a_day_twice_and_has_it_once(lake, tmp_path):
 
 def test_dbt_makes_a_table_of_a_table(lake, tmp_path):
     python = python_with(tmp_path / "env", [str(ROOT), "dbt-core==1.8.*", "dbt-duckdb==1.8.*"])
-    rows = [{"day": DAY, "id": 1, "total": 30}, {"day": DAY, "id": 2, "total": 12}]
-    lake.table("shop.sales").write_arrow(rows)
+    day = date.fromisoformat(DAY)
+    lake.table("shop.sales").write_arrow([{"day": day, "id": 1, "total": 30}, {"day": day, "id": 2, "total": 12}])
     project = tmp_path / "project"
     (project / "models").mkdir(parents=True)
     (project / "dbt_project.yml").write_text("name: lake\nversion: '1.0.0'\nconfig-version: 2\nprofile: lake\n")

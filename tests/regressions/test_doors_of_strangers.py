@@ -6,11 +6,12 @@ import json
 from decimal import Decimal
 from pathlib import Path
 
+import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paimon_py import Catalog, CorruptionError, Schema, SchemaError, UnsupportedError, col
+from paimon_py import BlobRef, Catalog, CorruptionError, Schema, SchemaError, UnsupportedError, UsageError, col
 from paimon_py.cdc import Event, Sink
 
 INTS = pa.array([1, 2, 3], pa.int32())
@@ -166,3 +167,61 @@ def test_a_key_of_other_columns_in_a_later_schema_is_told(catalog, tmp_path):
     (folder / "schema-1").write_text(json.dumps({**schema, "id": 1, "primaryKeys": ["k", "s"]}))
     with pytest.raises(CorruptionError, match=r"schema 0 has the primary key \['k'\], and schema 1 has \['k', 's'\]"):
         catalog.table("db.t").to_arrow()
+
+
+ENDS = pa.array([2, 3], pa.int16())
+RUNS = {
+    "dictionaries": ("STRING", pa.DictionaryArray.from_arrays([0, None], ["a"]), ["a", "a", None]),
+    "views of texts": ("STRING", pa.array(["a", None], pa.string_view()), ["a", "a", None]),
+    "lists": ("ARRAY<BIGINT>", pa.array([[1], None]), [[1], [1], None]),
+    "uuids": ("BYTES", UUIDS[:2], [b"a" * 16, b"a" * 16, None]),
+    "runs": ("BIGINT", pa.RunEndEncodedArray.from_arrays([1, 2], [5, 6]), [5, 5, 6]),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_runs_of_any_type_are_decoded(catalog, name):
+    """Seen on 2026-11-29: Arrow itself decodes runs of plain types only, and its error was passed on."""
+    kind, values, expected = RUNS[name]
+    data = pa.table({"c": pa.RunEndEncodedArray.from_arrays(ENDS, values)})
+    table = catalog.create_table("db.runs", Schema({"c": kind}))
+    table.write_arrow(data)
+    table.write_arrow(data.slice(1))
+    assert table.to_arrow()["c"].to_pylist() == [*expected, *expected[1:]]
+
+
+REFERENCES = [(None, 0, None), ("\ud800", 0, None), ("a", -1, None), ("a", 1 << 70, None), ("a", "1", None), ("a", 0, -5), ("a", 0, 1.5)]
+
+
+@pytest.mark.parametrize("given", REFERENCES)
+def test_references_that_no_table_can_hold_are_not_made(given):
+    """Seen on 2026-11-29: a negative offset was committed, and no read of the row came to an end."""
+    with pytest.raises(UsageError, match="BlobRef"):
+        BlobRef(*given)
+
+
+def test_blobs_of_files_that_end_before_or_are_closed_are_refused(catalog, tmp_path):
+    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "bucket": "-1"}
+    table = catalog.create_table("db.blobs", Schema({"id": "INT", "b": "BLOB"}), options=options)
+    (tmp_path / "five").write_bytes(b"12345")
+    closed = (tmp_path / "five").open("rb")
+    closed.close()
+    for source in (BlobRef(str(tmp_path / "five"), 9), BlobRef(str(tmp_path / "five"), 2, 4), closed):
+        with pytest.raises(UsageError, match=r"five has no|closed file"):
+            table.write_arrow([{"id": 1, "b": source}])
+    table.write_arrow([{"id": 1, "b": BlobRef(str(tmp_path / "five"), 2)}])
+    assert table.to_arrow()["b"].to_pylist() == [b"345"]
+
+
+def test_names_and_queries_that_are_no_text_are_refused(catalog):
+    """Seen on 2026-11-29: pandas, pyarrow and DuckDB raised errors of their own."""
+    table = catalog.create_table("db.names", Schema({"k": "INT", "v": "VARIANT"}))
+    table.write_arrow([{"k": 1, "v": pandas.NaT}, {"k": 2, "v": [pandas.NaT]}])
+    assert table.to_arrow()["v"].is_valid().to_pylist() == [False, True]
+    for name in (pandas.NA, pa.scalar(1 << 62, pa.timestamp("s"))):
+        with pytest.raises(UsageError, match="names of columns"):
+            table.update("k = 1", {name: 1})
+    with pytest.raises(UsageError, match="query"):
+        catalog.sql("\ud800")
+    with pytest.raises(SchemaError, match="finer than a microsecond"):
+        table.write_arrow([{"k": 1, "v": [pandas.Timestamp(1)]}])

@@ -14,10 +14,10 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The directory of the built site."""
+    """The directory of the built site; `--quiet` would end the counting of warnings by `--strict`."""
     pytest.importorskip("material", reason="the site needs mkdocs-material, of the extra dev")
     directory = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-W", "ignore", "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(directory)]
+    command = [sys.executable, "-W", "ignore", "-m", "mkdocs", "build", "--strict", "-d", str(directory)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

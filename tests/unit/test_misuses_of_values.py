@@ -6,12 +6,13 @@ import copy
 import pickle
 import re
 import uuid
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from paimon_py import Catalog, UsageError
+from paimon_py import AddColumn, Catalog, Schema, SchemaError, SetOption, UsageError, col, lit
 from paimon_py.cdc import Sink
 from paimon_py.env import Env
 
@@ -160,3 +161,61 @@ def test_a_sink_of_change_events_refuses_what_is_none(catalog, name):
     given, named, words = SINKS[name]
     with pytest.raises(UsageError, match=re.escape(words)):
         Sink(*(given if len(given) == 2 else (catalog, *given)), user="u", **named)
+
+
+LONG = 10**4400
+LONG_NUMBERS = {
+    "identifier": lambda t, n: t.write_arrow([{"k": 9}], user="u", identifier=n),
+    "snapshot": lambda t, n: t.scan(snapshot_id=n),
+    "position": lambda t, n: t.rollback_to(n),
+    "time": lambda t, n: t.scan(timestamp=n),
+    "row ids": lambda t, n: t.scan(row_ids=[n]),
+    "identifiers": lambda t, n: t.filter_committed("u", [n]),
+    "option": lambda t, n: t.alter(SetOption("snapshot.num-retained.max", n)),
+    "option of a scan": lambda t, n: t.scan(options={"scan.snapshot-id": n}),
+    "default": lambda t, n: t.alter(AddColumn("c", "INT", default=n)),
+    "value": lambda t, n: t.update("k = 1", {"n": n}),
+    "row": lambda t, n: t.write_arrow([{"k": n}]),
+}
+
+
+@pytest.mark.parametrize("name", LONG_NUMBERS)
+@pytest.mark.parametrize("number", [LONG, -LONG], ids=["above", "below"])
+def test_numbers_that_python_does_not_write_are_refused(table, name, number):
+    """The message could not be made: "Exceeds the limit (4300 digits) for integer string conversion"."""
+    with pytest.raises(UsageError):
+        LONG_NUMBERS[name](table, number)
+    assert table.snapshot().id == 4
+
+
+def test_conditions_compare_with_numbers_of_any_length(table):
+    assert table.scan(where=col("k") < LONG).count() == 4 and table.scan(where=f"k > 1{'0' * 4400}").count() == 0
+    assert repr(lit(LONG)) == "lit(a whole number of 4,401 digits)"
+
+
+ANY_VALUES = {
+    "UUID": ("BYTES", uuid.UUID(int=5), uuid.UUID(int=5).bytes),
+    "set": ("ARRAY<INT>", {7}, [7]),
+    "whole decimal": ("INT", Decimal("2"), 2),
+    "whole decimals in a list": ("ARRAY<INT>", [Decimal("2")], [2]),
+    "decimal of Arrow": ("DOUBLE", pa.scalar(Decimal("2")), 2.0),
+}
+
+
+@pytest.mark.parametrize("name", ANY_VALUES)
+def test_values_of_rows_are_values_of_updates(catalog, name):
+    kind, value, expected = ANY_VALUES[name]
+    made = catalog.create_table("d.one", Schema({"k": "BIGINT", "c": kind}))
+    made.write_arrow([{"k": 1, "c": value}, {"k": 2, "c": None}, {"k": 3, "c": None}])
+    made.update("k = 2", {"c": value})
+    made.merge([{"k": 3}], on=["k"], when_matched_update={"c": lit(value)})
+    assert made.to_arrow()["c"].to_pylist() == [expected] * 3
+
+
+@pytest.mark.parametrize(("kind", "value"), [("INT", Decimal("2.5")), ("INT", 2.5), ("ARRAY<INT>", {"a"}), ("BYTES", "a")])
+def test_values_that_rows_refuse_are_refused_by_updates(catalog, kind, value):
+    made = catalog.create_table("d.one", Schema({"k": "BIGINT", "c": kind}))
+    made.write_arrow([{"k": 2, "c": None}])
+    for call in (lambda: made.write_arrow([{"k": 1, "c": value}]), lambda: made.update("k = 2", {"c": lit(value)})):
+        with pytest.raises(SchemaError, match="c"):
+            call()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,8 @@ def of_value(value: object) -> Encoded | None:
     """
     if value is None or isinstance(value, Encoded):
         return value
+    if isinstance(value, datetime) and value != value:  # NaT of pandas
+        return None
     if isinstance(value, pa.Scalar):
         return of_value(value.as_py())
     if isinstance(value, np.generic):

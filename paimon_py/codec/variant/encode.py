@@ -210,6 +210,10 @@ def _other(value: object) -> bytes:
     if isinstance(value, Decimal):
         return _decimal(value)
     if isinstance(value, datetime):
+        if value != value:  # NaT of pandas
+            return b"\x00"
+        if getattr(value, "nanosecond", 0):
+            raise SchemaError(f"{value!r} is finer than a microsecond, and a variant keeps none of that")
         kind = CLOCK if value.tzinfo is None else INSTANT
         moment = value.replace(tzinfo=timezone.utc) if kind == CLOCK else value
         return _head(kind) + struct.pack("<q", (moment - _EPOCH) // _MICROSECOND)

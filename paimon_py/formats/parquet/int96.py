@@ -42,6 +42,12 @@ def from_int96(array: pa.Array, target: pa.DataType) -> pa.Array:
     return with_values(array, days * per_day + rest, target)
 
 
+def is_finer_than_micros(array: pa.Array) -> bool:
+    """Whether one of the 12-byte binaries has digits below the microsecond."""
+    _, rest = _days(array)
+    return bool((rest % 1_000 != 0)[validity_mask(array)].any())
+
+
 def _days(array: pa.Array) -> tuple[Ints, Ints]:
     data = array.buffers()[1]
     if data is None or len(array) == 0:

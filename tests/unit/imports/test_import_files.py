@@ -400,7 +400,7 @@ def test_values_that_cannot_be_read_are_found_if_asked_for(catalog, tmp_path, na
     assert catalog.import_files("d.whole", lake / "good.parquet", verify=True).rows == 1
     with pytest.raises((SchemaError, CorruptionError), match=r"bad.parquet.* column '?c'? ?.*UTF"):
         catalog.import_files("d.copied", lake, copy=True)
-    assert catalog.table("d.copied").snapshot() is None
+    assert catalog.tables("d") == ["whole"]
 
 
 def test_columns_with_one_name_are_refused(catalog, tmp_path):
@@ -438,3 +438,45 @@ def test_files_without_rows_and_columns_without_a_type_are_copied(catalog, tmp_p
     strict = catalog.create_table("d.strict", Schema([("id", "BIGINT NOT NULL"), ("s", "STRING NOT NULL")]))
     assert catalog.import_files("d.strict", tmp_path / "in" / "c.parquet", copy=True).rows == 0
     assert strict.refresh().to_arrow().num_rows == 0
+
+
+FAR = [datetime.datetime(9999, 1, 1), datetime.datetime(1000, 1, 1, 0, 0, 0, 7), None]
+
+
+def test_int96_beyond_nanoseconds_is_refused_by_reference_and_copied(catalog, tmp_path):
+    """The table had a column of TIMESTAMP(9), and each read of it failed."""
+    times = pa.table({"t": pa.array(FAR, pa.timestamp("us"))})
+    write_parquet(tmp_path / "in" / "a.parquet", times, use_deprecated_int96_timestamps=True)
+    with pytest.raises(SchemaError, match=r"'t' contains INT96 times outside .* copy=True keeps them as TIMESTAMP\(6\)"):
+        catalog.import_files("d.t", tmp_path / "in")
+    assert catalog.tables("d") == []
+    catalog.import_files("d.t", tmp_path / "in", copy=True)
+    assert catalog.table("d.t").to_arrow()["t"].to_pylist() == FAR
+    near = pa.table({"t": pa.array([7], pa.timestamp("ns"))})
+    write_parquet(tmp_path / "near" / "a.parquet", near, use_deprecated_int96_timestamps=True)
+    catalog.import_files("d.near", tmp_path / "near")
+    assert catalog.table("d.near").to_arrow()["t"].cast(pa.int64()).to_pylist() == [7]
+    write_parquet(tmp_path / "in" / "nested.parquet", pa.table({"t": [FAR]}), use_deprecated_int96_timestamps=True)
+    with pytest.raises(SchemaError, match=r"nested.parquet: column 't' .* nested or finer than microseconds"):
+        catalog.import_files("d.both", tmp_path / "in", copy=True)
+
+
+def test_an_import_whose_rows_do_not_fit_leaves_no_table(catalog, tmp_path):
+    """Only the table that the import itself has made is dropped."""
+    write_parquet(tmp_path / "in" / "a.parquet", pa.table({"k": [1, None]}))
+    for make in (lambda: None, lambda: catalog.create_table("d.t", Schema({"k": "BIGINT NOT NULL"}))):
+        made = make()
+        with pytest.raises(SchemaError, match=r"NULL"):
+            catalog.import_files("d.t", tmp_path / "in", copy=True, primary_key=["k"] if made is None else ())
+        assert catalog.tables("d") == ([] if made is None else ["t"])
+
+
+def test_text_that_is_not_utf_8_is_named_before_other_libraries_get_it(catalog, tmp_path):
+    """It panicked in polars, and was a raw error of pandas; Arrow passes the bytes on."""
+    catalog.import_files("d.t", _hidden(tmp_path, "text"))
+    table = catalog.table("d.t")
+    assert table.to_arrow().num_rows == 4
+    for read in (table.to_pandas, table.to_polars, table.scan().to_polars(lazy=True).collect):
+        with pytest.raises(CorruptionError, match="column 'c' contains bytes that are not UTF-8"):
+            read()
+    assert table.scan(where="k <> 2").to_polars().height == 3

@@ -11,10 +11,12 @@ import pytest
 from unit.public import new_catalog
 
 from paimon_py import (
+    AddColumn,
     Catalog,
     CorruptionError,
     DatabaseNotFoundError,
     PaimonError,
+    RenameColumn,
     ResourceError,
     Schema,
     SnapshotNotFoundError,
@@ -121,6 +123,16 @@ def test_a_query_sees_one_state(catalog):
     catalog.drop_table("shop.grows")
     with pytest.raises(PaimonError):
         query.to_arrow()
+
+
+def test_columns_of_the_latest_schema_are_seen_before_the_next_commit(catalog):
+    """Seen on 2026-11-29: a renamed column was not found, since the latest snapshot was read as a state of its own."""
+    table = catalog.create_table("shop.renamed", COLUMNS)
+    table.write_arrow([{"id": 1, "price": 2.0}])
+    table.alter(RenameColumn("price", "amount"), AddColumn("note", "STRING"))
+    assert catalog.sql("SELECT amount, note FROM shop.renamed").to_pylist() == [{"amount": 2.0, "note": None}]
+    assert catalog.sql("SELECT price FROM shop.renamed FOR VERSION AS OF 1").to_pylist() == [{"price": 2.0}]
+    catalog.drop_table("shop.renamed")
 
 
 def test_parameters(catalog):

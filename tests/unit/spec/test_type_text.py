@@ -183,3 +183,10 @@ def test_what_stands_after_a_type_is_told():
         parse_type("INT NOT NUL")
     with pytest.raises(SchemaError, match="unknown type 'object'$"):
         parse_type("object")
+
+
+def test_a_colon_after_the_name_of_a_field_is_refused():
+    """It became part of the name; in backticks it still is."""
+    with pytest.raises(SchemaError, match="a field of a ROW has no colon: write a and its type"):
+        parse_type("ARRAY<ROW<a: INT>>")
+    assert parse_type("ROW<`a:` INT>").fields[0].name == "a:"
