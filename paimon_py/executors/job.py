@@ -20,7 +20,6 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.parallel import Budget
 from paimon_py.progress import ProgressCounter
 from paimon_py.spec.redact import HIDDEN
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.serializable import Serializable
 
 T = TypeVar("T", bound=Serializable)
@@ -30,7 +29,9 @@ HOMES = {
     "analysis": "paimon_py.maintain.analyze:ANALYZE",
     "compaction": "paimon_py.compaction.compact:COMPACT",
     "deletion": "paimon_py.maintain.file_tasks:DELETE",
+    "events": "paimon_py.cdc.event_tasks:DECODE",
     "listing": "paimon_py.maintain.file_tasks:LIST",
+    "parcels": "paimon_py.cdc.event_tasks:WRITE",
     "rewriting": "paimon_py.maintain.rescale:REWRITE",
     "rows": "paimon_py.rows.row_tasks:CHANGE_ROWS",
 }
@@ -137,30 +138,37 @@ class Job(Generic[T, R]):
 
     Attributes:
         kind: the kind of the tasks.
-        table: the table, under the schema of the call.
+        table: the table, under the schema of the call. A job of several tables is made with None, and has them in
+            `shared`; its kind has no budget.
         shared: what else is the same for all tasks; it travels as a pickle.
         tally: counts steps as they are done; not in other processes.
         has_travelled: the job came from another process, and so do its tasks.
     """
 
-    __slots__ = ("has_travelled", "kind", "shared", "table", "tally")
+    __slots__ = ("_table", "has_travelled", "kind", "shared", "tally")
 
     def __init__(
-        self, kind: TaskKind[T, R], table: OpenTable, shared: Any = None, *,
+        self, kind: TaskKind[T, R], table: OpenTable | None, shared: Any = None, *,
         tally: ProgressCounter | None = None, has_travelled: bool = False,
     ) -> None:  # fmt: skip
         self.kind = kind
-        self.table = table
+        self._table = table
         self.shared = shared
         self.tally = tally
         self.has_travelled = has_travelled
+
+    @property
+    def table(self) -> OpenTable:
+        """The table."""
+        assert self._table is not None
+        return self._table
 
     def __call__(self, task: NumberedTask[T]) -> TaskResult[R]:
         """Run a task. An error of paimon_py is its result; other errors, of a user's own functions say, are raised.
 
         Steps are counted when the result arrives: a caller's `progress` never fails in the middle of a task.
         """
-        alone = Job(self.kind, self.table, self.shared, has_travelled=self.has_travelled)
+        alone = Job(self.kind, self._table, self.shared, has_travelled=self.has_travelled)
         try:
             return alone.carry_out(task)
         except PaimonError as error:
@@ -186,7 +194,7 @@ class Job(Generic[T, R]):
         return NumberedTask(number, self.kind.task.from_bytes(data[_NUMBER.size :]))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _receive, (self.kind.tag, self.table, self.shared)
+        return _receive, (self.kind.tag, self._table, self.shared)
 
 
 def kind_of(tag: str) -> TaskKind[Any, Any]:
@@ -200,14 +208,14 @@ def kind_of(tag: str) -> TaskKind[Any, Any]:
     return cast(TaskKind[Any, Any], getattr(importlib.import_module(module), name))
 
 
-def _receive(tag: str, table: OpenTable, shared: Any) -> Job[Any, Any]:
-    return Job(kind_of(tag), table.under(_schema_with_values(table)), shared, has_travelled=True)
-
-
-def _schema_with_values(table: OpenTable) -> TableSchema:
-    """A schema with the values of options that its pickle left out, as the table has them."""
+def received(table: OpenTable) -> OpenTable:
+    """A table that came from another process, with the values of options that its pickle left out."""
     if HIDDEN not in table.schema.options.values():
-        return table.schema
+        return table
     stored = table.root.schemas.get(table.schema.id).options
     options = {name: stored.get(name, text) if text == HIDDEN else text for name, text in table.schema.options.items()}
-    return msgspec.structs.replace(table.schema, options=options)
+    return table.under(msgspec.structs.replace(table.schema, options=options))
+
+
+def _receive(tag: str, table: OpenTable | None, shared: Any) -> Job[Any, Any]:
+    return Job(kind_of(tag), None if table is None else received(table), shared, has_travelled=True)
