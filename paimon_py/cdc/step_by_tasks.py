@@ -38,7 +38,7 @@ from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.schema import TableSchema
 from paimon_py.table.table import Table
 
-_TASK_EVENTS = 5_000
+TASK_EVENTS = 5_000
 _TASK_BYTES = 8 << 20
 _WRITERS_MAX = 64
 _PARCELS_BYTES = 16 << 20
@@ -144,7 +144,7 @@ class StepByTasks:
 def _tasks_of(events: Sequence[Event]) -> Iterator[EventsTask]:
     start = size = 0
     for number, event in enumerate(events):
-        if number - start >= _TASK_EVENTS or size >= _TASK_BYTES:
+        if number - start >= TASK_EVENTS or size >= _TASK_BYTES:
             yield EventsTask(first=start, events=tuple(events[start:number]))
             start, size = number, 0
         size += len(event.value or b"") + len(event.key or b"")
