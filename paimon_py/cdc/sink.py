@@ -125,7 +125,9 @@ class Sink:
             raise UsageError(f"identifier is a whole number that grows from step to step, not {identifier!r}")
         require_executor(executor)
         given = list(events_of(events))
-        work: Step = StepByTasks(executor, self._decoding, given) if executor else StepHere(self._decoding, given)
+        work: Step = StepHere(self._decoding, given)
+        if executor is not None:
+            work = StepByTasks(executor, self._decoding, given)
         known = {name: table for name in work.sample() if (table := self._tables.find(name)) is not None}
         survey = work.survey(known)
         step = StepNumber(identifier, str(survey.digest))
