@@ -15,7 +15,7 @@ from paimon_py.catalog.catalog import Catalog
 from paimon_py.cdc.decoding import DECODERS, Decoding, Letter
 from paimon_py.cdc.event import Decoded, Event, events_of
 from paimon_py.cdc.routes import Routes
-from paimon_py.cdc.step import Step, StepHere, write_once
+from paimon_py.cdc.step import StepHere, StepWork, write_once
 from paimon_py.cdc.step_by_tasks import StepByTasks
 from paimon_py.cdc.target_tables import TargetTables
 from paimon_py.commit.commit import committed_before
@@ -125,7 +125,7 @@ class Sink:
             raise UsageError(f"identifier is a whole number that grows from step to step, not {identifier!r}")
         require_executor(executor)
         given = list(events_of(events))
-        work: Step = StepHere(self._decoding, given)
+        work: StepWork = StepHere(self._decoding, given)
         if executor is not None:
             work = StepByTasks(executor, self._decoding, given)
         known = {name: table for name in work.sample() if (table := self._tables.find(name)) is not None}

@@ -37,7 +37,7 @@ class Survey(msgspec.Struct, frozen=True):
     is_empty: bool
 
 
-class Step(Protocol):
+class StepWork(Protocol):
     """The work of a step; the methods are called in this order, once."""
 
     def sample(self) -> set[str]:
@@ -66,18 +66,18 @@ class StepHere:
         self._ready: dict[str, tuple[Table, pa.Table]] = {}
 
     def sample(self) -> set[str]:
-        """See `Step`."""
+        """See `StepWork`."""
         return set()
 
     def survey(self, _known: Mapping[str, Table]) -> Survey:
-        """See `Step`."""
+        """See `StepWork`."""
         self._sorted = self._decoding.sort(self._events)
         shapes = {name: shapes_of(name, taken) for name, taken in self._sorted.taken.items()}
         is_empty = not shapes and not self._sorted.letters
         return Survey(EventsDigest.of(self._events), self._sorted.skipped, shapes, is_empty)
 
     def build(self, fitted: Mapping[str, FittedTable]) -> list[Letter]:
-        """See `Step`."""
+        """See `StepWork`."""
         letters = self._sorted.letters
         for name, (table, refused, _) in fitted.items():
             taken = self._sorted.taken.pop(name)
@@ -89,7 +89,7 @@ class StepHere:
         return letters
 
     def commit(self, label: CommitLabel) -> dict[str, int]:
-        """See `Step`."""
+        """See `StepWork`."""
         return {name: write_once(table, data, label) for name, (table, data) in self._ready.items()}
 
 

@@ -57,12 +57,12 @@ class StepByTasks:
         self._results: list[DecodedEvents] = []
 
     def sample(self) -> set[str]:
-        """See `Step`. A table that is missing here costs a second decoding of its events."""
+        """See `StepWork`. A table that is missing here costs a second decoding of its events."""
         few = self._events[:: max(1, len(self._events) // _SAMPLE)]
         return set(self._decoding.sort(few).taken)
 
     def survey(self, known: Mapping[str, Table]) -> Survey:
-        """See `Step`."""
+        """See `StepWork`."""
         self._targets = {
             name: TargetSchema(table.schema, self._writers(table.schema)) for name, table in known.items()
         }
@@ -77,7 +77,7 @@ class StepByTasks:
         return Survey(digest, skipped, shapes, is_empty)
 
     def build(self, fitted: Mapping[str, FittedTable]) -> list[Letter]:
-        """See `Step`. Decodes again the events of tables that were created or altered, or that refuse columns."""
+        """See `StepWork`. Decodes again the events of tables that were created or altered, or that refuse columns."""
         changed, stale = set(), set[tuple[str, Columns]]()
         for name, (table, refused, _) in fitted.items():
             if table is not None:
@@ -101,7 +101,7 @@ class StepByTasks:
         return [letter for result in self._results for letter in result.letters]
 
     def commit(self, label: CommitLabel) -> dict[str, int]:
-        """See `Step`. All tables are written before the first one is committed."""
+        """See `StepWork`. All tables are written before the first one is committed."""
         parcels: dict[str, list[Parcel]] = {name: [] for name in self._tables}
         for result in self._results:
             for parcel in result.parcels:

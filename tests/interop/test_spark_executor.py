@@ -92,13 +92,13 @@ def test_change_events_of_a_dataframe_are_decoded_on_executors(spark, warehouse)
         columns = (SourceColumn("id", Atomic(Root.BIGINT), "int64"), SourceColumn("v", STRING, "string"))
         return Change("", f"t{event.partition}", columns, ("id",), (("+I", row),))
 
-    catalog, count = Catalog.open(warehouse), 12_000
+    catalog, count = Catalog.open(warehouse), 6_000
     offsets = pa.array(range(count), pa.int64())
     rows = pa.table({"value": [f"v{number}" for number in range(count)], "partition": pa.array([n % 2 for n in range(count)], pa.int32()), "offset": offsets})
-    frame = paimon_py.convert_to_spark(rows, spark).repartition(3)
+    frame = paimon_py.convert_to_spark(rows, spark)
     sink = Sink(catalog, "lake", user="u", format=decoder, options={"bucket": "2"})
     done = sink.write(paimon_py.convert_from_spark(frame), identifier=0, executor=SparkExecutor(spark))
-    assert (done.rows, done.dead, len(here) < 200) == ({"t0": 6000, "t1": 5999}, 1, True)
+    assert (done.rows, done.dead, len(here) < 200) == ({"t0": 3000, "t1": 2999}, 1, True)
     for part in range(2):
         found = catalog.table(f"lake.t{part}").to_arrow().sort_by("id").to_pylist()
         assert found == [{"id": n, "v": f"v{count - 40 + n}"} for n in range(part, 40, 2)]
