@@ -138,37 +138,31 @@ class Job(Generic[T, R]):
 
     Attributes:
         kind: the kind of the tasks.
-        table: the table, under the schema of the call. A job of several tables is made with None, and has them in
-            `shared`; its kind has no budget.
+        table: the table, under the schema of the call. A job of several tables has None instead, and the tables in
+            `shared`; its kind never asks, and has no budget.
         shared: what else is the same for all tasks; it travels as a pickle.
         tally: counts steps as they are done; not in other processes.
         has_travelled: the job came from another process, and so do its tasks.
     """
 
-    __slots__ = ("_table", "has_travelled", "kind", "shared", "tally")
+    __slots__ = ("has_travelled", "kind", "shared", "table", "tally")
 
     def __init__(
         self, kind: TaskKind[T, R], table: OpenTable | None, shared: Any = None, *,
         tally: ProgressCounter | None = None, has_travelled: bool = False,
     ) -> None:  # fmt: skip
         self.kind = kind
-        self._table = table
+        self.table = cast(OpenTable, table)
         self.shared = shared
         self.tally = tally
         self.has_travelled = has_travelled
-
-    @property
-    def table(self) -> OpenTable:
-        """The table."""
-        assert self._table is not None
-        return self._table
 
     def __call__(self, task: NumberedTask[T]) -> TaskResult[R]:
         """Run a task. An error of paimon_py is its result; other errors, of a user's own functions say, are raised.
 
         Steps are counted when the result arrives: a caller's `progress` never fails in the middle of a task.
         """
-        alone = Job(self.kind, self._table, self.shared, has_travelled=self.has_travelled)
+        alone = Job(self.kind, self.table, self.shared, has_travelled=self.has_travelled)
         try:
             return alone.carry_out(task)
         except PaimonError as error:
@@ -194,7 +188,7 @@ class Job(Generic[T, R]):
         return NumberedTask(number, self.kind.task.from_bytes(data[_NUMBER.size :]))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _receive, (self.kind.tag, self._table, self.shared)
+        return _receive, (self.kind.tag, self.table, self.shared)
 
 
 def kind_of(tag: str) -> TaskKind[Any, Any]:
