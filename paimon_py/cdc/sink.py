@@ -5,8 +5,6 @@ Source: Java `FlinkCdcMultiTableSink`, `RichCdcMultiplexRecordEventParser`; dead
 
 from __future__ import annotations
 
-import datetime
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
@@ -14,37 +12,27 @@ import pyarrow as pa
 
 from paimon_py.arguments import as_mapping
 from paimon_py.catalog.catalog import Catalog
-from paimon_py.cdc import canal, debezium, maxwell
-from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange, SourceColumn, events_of
-from paimon_py.cdc.evolve import changes_for, to_nanoseconds
-from paimon_py.cdc.fitting import fitting
+from paimon_py.cdc.decoding import DECODERS, Decoding, Letter
+from paimon_py.cdc.event import Decoded, Event, events_of
 from paimon_py.cdc.routes import Routes
-from paimon_py.cdc.rows import rows_for
-from paimon_py.cdc.shaping import Shaping
-from paimon_py.cdc.standing_rows import fill_deletes
+from paimon_py.cdc.step import StepHere, StepWork, write_once
+from paimon_py.cdc.step_by_tasks import StepByTasks
+from paimon_py.cdc.target_tables import TargetTables
 from paimon_py.commit.commit import committed_before
 from paimon_py.errors import (
     AlreadyExistsError,
     CommitConflictError,
     CorruptionError,
-    DatabaseNotFoundError,
-    TableNotFoundError,
     UnsupportedError,
     UsageError,
 )
-from paimon_py.expr.predicate import col
-from paimon_py.scan.request import every_bucket
+from paimon_py.executors.executor import Executor, require_executor
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.options import check_values
-from paimon_py.spec.schema_changes import UpdateColumnType
-from paimon_py.spec.type_text import sql_type, with_nullability
 from paimon_py.spec.users import StepNumber
 from paimon_py.table.table import Table
 
-DECODERS: Mapping[str, Callable[[Event], Decoded]] = {
-    "debezium-json": debezium.decode_parts, "canal-json": canal.decode_parts, "maxwell-json": maxwell.decode,
-}  # fmt: skip
 DEAD_LETTERS = Schema(
     [
         ("identifier", "BIGINT"), ("topic", "STRING"), ("position", "STRING"), ("table", "STRING"),
@@ -69,18 +57,6 @@ class Synced(msgspec.Struct, frozen=True):
     altered: Mapping[str, int]
 
 
-class _Letter(msgspec.Struct, frozen=True):
-    event: Event
-    table: str
-    reason: str
-
-
-class _Taken(msgspec.Struct, frozen=True):
-    event: Event
-    change: Change
-
-
-_NANOS_FROM, _NANOS_TO = map(datetime.datetime.fromisoformat, ("1678-01-01", "2261-12-31"))
 _NAMED = {"database": "database", "dead_letters": "table in the database"}
 
 
@@ -119,12 +95,12 @@ class Sink:
         self.user, self.routes, self.options = user, routes or Routes(), as_mapping("options", options)
         check_values(self.options)
         self.dead_letters = dead_letters
-        self._shaping = Shaping(self.routes)
         self._catalog, self._database = catalog, database
         self._asked: int | None = None
-        self._decode = format if callable(format) else DECODERS[format]
+        self._decoding = Decoding(format, self.routes, dead_letters)
+        self._tables = TargetTables(catalog, database, self.routes, self.options)
 
-    def write(self, events: object, *, identifier: int) -> Synced:
+    def write(self, events: object, *, identifier: int, executor: Executor | None = None) -> Synced:
         """Apply events in order: one commit for the dead letters first, then one per changed table.
 
         A step that was interrupted is completed by the same events with the same identifier, in any order: tables that
@@ -133,9 +109,13 @@ class Sink:
 
         Args:
             events: input of `events_of`.
+            executor: who decodes the events and writes the rows; None: this process. The result is the same. Events and
+                rows pass through this process as bytes.
 
         Cost: memory for the rows of all events; one commit per table, and one more per row shape that needs another
-            schema. The first call reads the latest snapshot of every table in the database.
+            schema. The first call reads the latest snapshot of every table in the database. With an executor, events of
+            tables that are created or altered are decoded twice.
+
         Raises:
             UsageError: invalid events, or a source table with the name of the table for dead letters.
             UsageError, CommitConflictError: a table of the database has committed a larger identifier for the user,
@@ -145,24 +125,28 @@ class Sink:
         """
         if not isinstance(identifier, int) or isinstance(identifier, bool) or identifier < 0:
             raise UsageError(f"identifier is a whole number that grows from step to step, not {identifier!r}")
+        require_executor(executor)
         given = list(events_of(events))
-        step = StepNumber(identifier, _digest(given))
-        taken, letters, skipped = self._sort_events(given)
-        known = self._find_tables(step, taken) if taken or letters else {}
-        if taken or letters:
+        work: StepWork = StepHere(self._decoding, given)
+        if executor is not None:
+            work = StepByTasks(executor, self._decoding, given)
+        known = {name: table for name in work.sample() if (table := self._tables.find(name)) is not None}
+        survey = work.survey(known)
+        step = StepNumber(identifier, str(survey.digest))
+        if not survey.is_empty:
+            known = self._find_tables(step, survey.shapes, known)
             self._catalog.create_database(self._database, exist_ok=True)
-        ready: dict[str, tuple[Table, pa.Table]] = {}
-        altered: dict[str, int] = {}
-        for name, changes in taken.items():
-            table, fit, altered[name] = self._prepare(known.get(name), name, changes, letters)
-            if table is not None:
-                ready[name] = table, self._rows(table, name, fit, letters)
+        fitted = {name: self._tables.fit(known.get(name), name, shapes) for name, shapes in survey.shapes.items()}
+        letters = sorted(work.build(fitted), key=lambda letter: letter.number)
         if letters:
-            self._bury(letters, step)
-        rows = {name: self._commit(table, data, step) for name, (table, data) in ready.items()}
-        return Synced(rows=rows, dead=len(letters), skipped=skipped, altered={k: v for k, v in altered.items() if v})
+            self._bury(given, letters, step)
+        rows = work.commit(CommitLabel(self.user, step))
+        altered = {name: each.altered for name, each in fitted.items() if each.altered}
+        return Synced(rows=rows, dead=len(letters), skipped=survey.skipped, altered=altered)
 
-    def _find_tables(self, step: StepNumber, targets: Iterable[str]) -> dict[str, Table]:
+    def _find_tables(
+        self, step: StepNumber, targets: Iterable[str], known: Mapping[str, Table]
+    ) -> dict[str, Table]:
         """The existing tables, after each was checked for the step; nothing is changed before.
 
         All tables of the database are checked, unless this sink has already written a smaller identifier: then those of
@@ -170,11 +154,11 @@ class Sink:
         Raises: UsageError, CommitConflictError if a table has committed a different step.
         """
         wanted = {*targets, self.dead_letters}
-        every = set() if self._asked is not None and self._asked < step else self._table_names()
+        every = set() if self._asked is not None and self._asked < step else self._tables.names()
         found: dict[str, Table] = {}
         for name in sorted(wanted | every):
             try:
-                table = self._find_table(name)
+                table = known.get(name) or self._tables.find(name)
                 if table is None:
                     continue
                 self._require_same_step(table, step)
@@ -185,20 +169,6 @@ class Sink:
             found[name] = table
         self._asked = step
         return found
-
-    def _find_table(self, name: str) -> Table | None:
-        """The table; None if it does not exist, or the name is invalid: its changes then become dead letters."""
-        try:
-            table = self._catalog.table(f"{self._database}.{name}")
-        except (TableNotFoundError, DatabaseNotFoundError, UsageError):
-            return None
-        return table if type(table) is Table else None
-
-    def _table_names(self) -> set[str]:
-        try:
-            return set(self._catalog.tables(self._database))
-        except DatabaseNotFoundError:
-            return set()
 
     def _require_same_step(self, table: Table, step: StepNumber) -> None:
         """Refuse a step that differs from the one that a table has committed under its identifier.
@@ -215,146 +185,17 @@ class Sink:
                 " back; or let the source begin after what the tables have, under a new name as user="
             ) from error
 
-    def _sort_events(self, events: Iterable[Event]) -> tuple[dict[str, list[_Taken]], list[_Letter], dict[str, int]]:
-        taken: dict[str, list[_Taken]] = {}
-        letters: list[_Letter] = []
-        skipped: dict[str, int] = {}
-        for event in events:
-            decoded = self._decode(event)
-            if not isinstance(decoded, (Change, Bad, NoChange)):
-                raise UsageError(
-                    f"a decoder makes a Change, a NoChange or a Bad of each event, not {type(decoded).__name__},"
-                    f" as of the one at {event.position!r} of topic {event.topic!r}"
-                )
-            if isinstance(decoded, Bad):
-                letters.append(_Letter(event, "", decoded.reason))
-                continue
-            target = None if isinstance(decoded, NoChange) else self.routes.target(decoded.table, decoded.database)
-            if isinstance(decoded, NoChange) or target is None:
-                reason = decoded.reason if isinstance(decoded, NoChange) else f"table {decoded.table} is not taken"
-                skipped[reason] = skipped.get(reason, 0) + 1
-                continue
-            if target == self.dead_letters:
-                raise UsageError(f"table {target!r} is the one for dead letters: choose dead_letters= or another name")
-            shaped = self._shaping.shape(decoded, event)
-            if isinstance(shaped, Bad):
-                letters.append(_Letter(event, target, shaped.reason))
-            else:
-                taken.setdefault(target, []).append(_Taken(event, shaped))
-        return taken, letters, skipped
-
-    def _prepare(
-        self, table: Table | None, name: str, changes: Sequence[_Taken], letters: list[_Letter]
-    ) -> tuple[Table | None, list[_Taken], int]:
-        """The table with a schema that fits the rows, the changes that fit, and the number of schema changes."""
-        refused: dict[tuple[SourceColumn, ...], str] = {}
-        known: set[tuple[SourceColumn, ...]] = set()
-        asks, altered, taken = None, 0, []
-        for item in changes:
-            shape = item.change.columns
-            if shape not in known:
-                known.add(shape)
-                try:
-                    table, number = self._shape(table, name, item.change)
-                    altered += number
-                except UsageError as error:
-                    refused[shape] = str(error)
-            reason = refused.get(shape)
-            kind = item.change.rows[0][0]
-            if reason is None and kind != "+I" and table is not None and not table.schema.primary_keys:
-                reason = f"the table has no primary key: it cannot store rows of kind {kind}"
-            if reason is None and table is not None:
-                asks = asks or fitting(table.schema)
-                reason = asks.refusal(item.change) if asks else None
-            if reason is None:
-                taken.append(item)
-            else:
-                letters.append(_Letter(item.event, name, reason))
-        return table, taken, altered
-
-    def _shape(self, table: Table | None, name: str, change: Change) -> tuple[Table, int]:
-        """The table after the schema changes that a change requires, and their number.
-
-        Raises: UsageError if the table cannot store the columns.
-        """
-        full = f"{self._database}.{name}"
-        try:
-            table = table or self._catalog.table(full)
-        except TableNotFoundError:
-            return self._create(full, change), 0
-        if type(table) is not Table:
-            raise UsageError(f"{full!r} is a system table: give the source table another name by names= of Routes")
-        asked = changes_for(table.schema.fields, change.columns, self.routes.types)
-        if isinstance(asked, Bad):
-            raise UsageError(asked.reason)
-        if not asked:
-            return table, 0
-        for each in asked:
-            if isinstance(each, UpdateColumnType) and each.column in table.schema.primary_keys:
-                raise UsageError(
-                    f"column {each.column!r} of the primary key is {sql_type(each.type)} in the event, and a key"
-                    " keeps its type: copy the table into one with the wider key, as docs/cdc.md shows under"
-                    " 'A key that widens', and write the dead letters again"
-                )
-        for name in to_nanoseconds(table.schema.fields, asked):
-            outside = (col(name) < _NANOS_FROM) | (col(name) > _NANOS_TO)
-            whole = Table(table._root, every_bucket(table.schema), table.name)
-            if whole.scan(columns=[name], where=outside, limit=1).to_arrow().num_rows:
-                raise UsageError(
-                    f"column {name!r} holds years before {_NANOS_FROM.year} or after {_NANOS_TO.year}, which a"
-                    " TIMESTAMP(9) does not hold: nanoseconds cannot be kept beside them"
-                )
-        table.alter(*asked)
-        return self._catalog.table(full), len(asked)
-
-    def _create(self, full: str, change: Change) -> Table:
-        known = [column.name for column in change.columns]
-        parts = tuple(map(self.routes.name_here, self.routes.partitions.get(change.table, ())))
-        for what, names in (("key", change.keys), ("partition key", parts)):
-            if not set(names) <= set(known):
-                raise UsageError(f"the {what} {list(names)} is not among the columns {known}")
-        columns = [
-            (column.name, sql_type(with_nullability(column.type, column.name not in change.keys)))
-            for column in change.columns
-        ]
-        return self._catalog.create_table(
-            full, Schema(columns), primary_key=list(change.keys), partition_by=parts, options=self.options,
-            exist_ok=True,
-        )  # fmt: skip
-
-    def _rows(self, table: Table, name: str, taken: Sequence[_Taken], letters: list[_Letter]) -> pa.Table:
-        found = rows_for(table.schema.fields, [item.change for item in taken], fitting(table.schema))
-        letters.extend(_Letter(taken[number].event, name, reason) for number, reason in sorted(found.bad.items()))
-        if not table.schema.primary_keys:
-            return found.data.drop_columns(["_row_kind"])
-        return fill_deletes(table._open_table, found)
-
-    def _bury(self, letters: Sequence[_Letter], step: StepNumber) -> None:
+    def _bury(self, events: Sequence[Event], letters: Sequence[Letter], step: StepNumber) -> None:
         full = f"{self._database}.{self.dead_letters}"
         try:
             table = self._catalog.create_table(full, DEAD_LETTERS)
         except AlreadyExistsError:
             table = self._catalog.table(full)
+        dead = [events[letter.number] for letter in letters]
         columns = {
-            "identifier": [int(step)] * len(letters), "topic": [letter.event.topic for letter in letters],
-            "position": [letter.event.position for letter in letters], "table": [letter.table for letter in letters],
-            "reason": [letter.reason for letter in letters], "key": [letter.event.key for letter in letters],
-            "value": [letter.event.value for letter in letters],
+            "identifier": [int(step)] * len(letters), "topic": [event.topic for event in dead],
+            "position": [event.position for event in dead], "table": [letter.table for letter in letters],
+            "reason": [letter.reason for letter in letters], "key": [event.key for event in dead],
+            "value": [event.value for event in dead],
         }  # fmt: skip
-        self._commit(table, pa.table(columns), step)
-
-    def _commit(self, table: Table, data: pa.Table, step: StepNumber) -> int:
-        if not data.num_rows:
-            return 0
-        done = table.write_arrow(data, user=self.user, identifier=step)
-        return 0 if done.already_committed else int(data.num_rows)
-
-
-def _digest(events: Iterable[Event]) -> str:
-    """A digest of the events of a step, independent of their order."""
-    count = total = 0
-    for event in events:
-        content = msgspec.msgpack.encode((event.topic, event.key, event.value))
-        total += int.from_bytes(hashlib.sha256(content).digest()[:16], "big")
-        count += 1
-    return f"{count} events, {total % (1 << 128):032x}"
+        write_once(table, pa.table(columns), CommitLabel(self.user, step))

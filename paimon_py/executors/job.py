@@ -20,7 +20,6 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.parallel import Budget
 from paimon_py.progress import ProgressCounter
 from paimon_py.spec.redact import HIDDEN
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.serializable import Serializable
 
 T = TypeVar("T", bound=Serializable)
@@ -30,7 +29,9 @@ HOMES = {
     "analysis": "paimon_py.maintain.analyze:ANALYZE",
     "compaction": "paimon_py.compaction.compact:COMPACT",
     "deletion": "paimon_py.maintain.file_tasks:DELETE",
+    "events": "paimon_py.cdc.event_tasks:DECODE",
     "listing": "paimon_py.maintain.file_tasks:LIST",
+    "parcels": "paimon_py.cdc.event_tasks:WRITE",
     "rewriting": "paimon_py.maintain.rescale:REWRITE",
     "rows": "paimon_py.rows.row_tasks:CHANGE_ROWS",
 }
@@ -137,7 +138,8 @@ class Job(Generic[T, R]):
 
     Attributes:
         kind: the kind of the tasks.
-        table: the table, under the schema of the call.
+        table: the table, under the schema of the call. A job of several tables has None instead, and the tables in
+            `shared`; its kind never asks, and has no budget.
         shared: what else is the same for all tasks; it travels as a pickle.
         tally: counts steps as they are done; not in other processes.
         has_travelled: the job came from another process, and so do its tasks.
@@ -146,11 +148,11 @@ class Job(Generic[T, R]):
     __slots__ = ("has_travelled", "kind", "shared", "table", "tally")
 
     def __init__(
-        self, kind: TaskKind[T, R], table: OpenTable, shared: Any = None, *,
+        self, kind: TaskKind[T, R], table: OpenTable | None, shared: Any = None, *,
         tally: ProgressCounter | None = None, has_travelled: bool = False,
     ) -> None:  # fmt: skip
         self.kind = kind
-        self.table = table
+        self.table = cast(OpenTable, table)
         self.shared = shared
         self.tally = tally
         self.has_travelled = has_travelled
@@ -200,14 +202,14 @@ def kind_of(tag: str) -> TaskKind[Any, Any]:
     return cast(TaskKind[Any, Any], getattr(importlib.import_module(module), name))
 
 
-def _receive(tag: str, table: OpenTable, shared: Any) -> Job[Any, Any]:
-    return Job(kind_of(tag), table.under(_schema_with_values(table)), shared, has_travelled=True)
-
-
-def _schema_with_values(table: OpenTable) -> TableSchema:
-    """A schema with the values of options that its pickle left out, as the table has them."""
+def received(table: OpenTable) -> OpenTable:
+    """A table that came from another process, with the values of options that its pickle left out."""
     if HIDDEN not in table.schema.options.values():
-        return table.schema
+        return table
     stored = table.root.schemas.get(table.schema.id).options
     options = {name: stored.get(name, text) if text == HIDDEN else text for name, text in table.schema.options.items()}
-    return msgspec.structs.replace(table.schema, options=options)
+    return table.under(msgspec.structs.replace(table.schema, options=options))
+
+
+def _receive(tag: str, table: OpenTable | None, shared: Any) -> Job[Any, Any]:
+    return Job(kind_of(tag), None if table is None else received(table), shared, has_travelled=True)

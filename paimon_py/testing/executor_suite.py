@@ -12,9 +12,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Union
 
+import msgspec
 import pyarrow as pa
 
 from paimon_py import Catalog, Schema, Table
+from paimon_py.cdc import Event, Sink
 from paimon_py.errors import CorruptionError, PaimonError, StorageError, UsageError
 from paimon_py.executors import Executor, Job, NumberedTask, TaskResult
 from paimon_py.executors.job import HOMES
@@ -75,6 +77,13 @@ class ExecutorSuite:
         table = _keyed_table(warehouse, "t")
         done = [table.delete("k = 1", user="u", identifier=7, executor=executor) for _ in range(2)]
         assert [one.already_committed for one in done] == [False, True]
+
+    def test_change_events_are_written_as_one_process_does(self, executor: Executor, warehouse: str) -> None:
+        table, other = _keyed_table(warehouse, "here", bucket="2"), _keyed_table(warehouse, "there", bucket="2")
+        assert _write_events(other, executor) == _write_events(table, None) == ([6], 1)
+        assert _rows(other) == _rows(table)
+        assert _write_events(other, executor) == ([0], 1)
+        assert len(other.snapshots()) == len(table.snapshots())
 
     def test_snapshots_expire_and_orphans_go(self, executor: Executor, warehouse: str) -> None:
         table, other = _keyed_table(warehouse, "here"), _keyed_table(warehouse, "there")
@@ -236,12 +245,31 @@ def _remove_orphans(table: Table, executor: Executor | None) -> object:
     return done.files, done.left_files
 
 
+def _write_events(table: Table, executor: Executor | None) -> object:
+    source = table.name.rpartition(".")[2]
+    sink = Sink(Catalog.open(str(Path(table.location).parents[1])), "db", user=f"events of {source}")
+    events = [_event(source, "c", None, {"p": 9, "k": number, "v": "new"}) for number in range(5)]
+    events.append(_event(source, "d", {"p": 0, "k": 3, "v": "a3"}, None))
+    done = sink.write([*events, b"{"], identifier=1, executor=executor)
+    return list(done.rows.values()), done.dead
+
+
+def _event(source: str, op: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> Event:
+    columns = [{"field": name, "type": kind} for name, kind in (("p", "int32"), ("k", "int64"), ("v", "string"))]
+    payload = {"op": op, "before": before, "after": after, "source": {"table": source}}
+    value = {"schema": {"fields": [{"field": "after", "fields": columns}]}, "payload": payload}
+    key = {name: (after or before or {})[name] for name in ("p", "k")}
+    encode = msgspec.json.encode
+    return Event(encode(value), encode({"schema": {"fields": columns[:2]}, "payload": key}))
+
+
 _VERBS: dict[str, Callable[[Table, Union[Executor, None]], object]] = {
     "analyze": _analyze,
     "update": _update,
     "compact": lambda table, executor: table.compact(full=True, executor=executor).row_count,
     "rescale": lambda table, executor: table.rescale(4, executor=executor).row_count,
     "remove_orphans": _remove_orphans,
+    "events": _write_events,
 }
 """Verbs that together run every kind of task, each returning its result."""
 

@@ -17,6 +17,7 @@ from unit.commit.support import Clock, Ids
 from paimon_py import Catalog, PaimonError, Schema
 from paimon_py.cdc import Event, Sink
 from paimon_py.env import Env, SerialPool
+from paimon_py.executors import LocalExecutor
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.fault_store import MODES, FaultStore, SimulatedCrash, for_each_fault
 
@@ -79,9 +80,9 @@ def published(names, table):
     return Counter(one.commit_identifier for one in snapshots if one.commit_kind == "APPEND")
 
 
-def swept(build, events, number, modes, share=None):
+def swept(build, events, number, modes, share=None, executor=None):
     def run(store):
-        return sink(store, "writer").write(events, identifier=number)
+        return sink(store, "writer").write(events, identifier=number, executor=executor)
 
     def check(store, outcome):
         if outcome.error is not None:
@@ -118,6 +119,13 @@ def test_every_call_of_a_step_may_fail_or_be_the_last(build, events, number, sha
 def test_calls_of_a_step_may_fail_or_be_the_last(build, events, number):
     """A small share, spread over calls and modes."""
     swept(build, events, number, MODES, lambda call, mode: (call * len(MODES) + MODES.index(mode)) % 151 == 0)
+
+
+@pytest.mark.full
+@STEPS
+def test_calls_of_a_step_by_tasks_may_fail_or_be_the_last(build, events, number):
+    share = 29
+    swept(build, events, number, MODES, lambda call, mode: (call * len(MODES) + MODES.index(mode)) % share == 0, LocalExecutor())
 
 
 # -- the pipeline ----------------------------------------------------------------------------------------------------
@@ -177,7 +185,8 @@ def test_a_pipeline_that_dies_at_random_calls_ends_as_its_source(seed):
             if "lake" in names.databases() and "orders" in names.tables("lake"):
                 names.table("lake.orders").compact()
             while number < len(steps):
-                Sink(names, "lake", user="job", options=ORDERS).write(steps[number], identifier=number)
+                executor = LocalExecutor() if (seed + number) % 2 else None
+                Sink(names, "lake", user="job", options=ORDERS).write(steps[number], identifier=number, executor=executor)
                 follow(names)
                 number += 1
         except (PaimonError, SimulatedCrash):

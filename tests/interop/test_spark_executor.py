@@ -13,9 +13,11 @@ from spark_sessions import MARKS, local_session  # noqa: E402
 
 import paimon_py  # noqa: E402
 from paimon_py import Catalog, Schema  # noqa: E402
+from paimon_py.cdc import Bad, Change, Sink, SourceColumn  # noqa: E402
 from paimon_py.executors import SparkExecutor  # noqa: E402
 from paimon_py.spark import handing, jobs  # noqa: E402
 from paimon_py.spark.compression import decompress  # noqa: E402
+from paimon_py.spec.types import STRING, Atomic, Root  # noqa: E402
 from paimon_py.testing.executor_suite import ExecutorSuite  # noqa: E402
 
 pytestmark = MARKS
@@ -76,3 +78,28 @@ def test_a_name_that_is_not_there_is_told():
     assert "SparkExecutor" in dir(paimon_py.executors)
     with pytest.raises(AttributeError, match="no attribute 'FlinkExecutor'"):
         _ = paimon_py.executors.FlinkExecutor
+
+
+def test_change_events_of_a_dataframe_are_decoded_on_executors(spark, warehouse):
+    """Spark's functions travel: the decoder is a closure here, and counts nothing on the driver but the sample."""
+    here = []
+
+    def decoder(event):
+        here.append(event.offset)
+        row = {"id": event.offset % 40, "v": event.value.decode()}
+        if row["v"] == "v7":
+            return Bad("seven")
+        columns = (SourceColumn("id", Atomic(Root.BIGINT), "int64"), SourceColumn("v", STRING, "string"))
+        return Change("", f"t{event.partition}", columns, ("id",), (("+I", row),))
+
+    catalog, count = Catalog.open(warehouse), 6_000
+    offsets = pa.array(range(count), pa.int64())
+    rows = pa.table({"value": [f"v{number}" for number in range(count)], "partition": pa.array([n % 2 for n in range(count)], pa.int32()), "offset": offsets})
+    frame = paimon_py.convert_to_spark(rows, spark)
+    sink = Sink(catalog, "lake", user="u", format=decoder, options={"bucket": "2"})
+    done = sink.write(paimon_py.convert_from_spark(frame), identifier=0, executor=SparkExecutor(spark))
+    assert (done.rows, done.dead, len(here) < 200) == ({"t0": 3000, "t1": 2999}, 1, True)
+    for part in range(2):
+        found = catalog.table(f"lake.t{part}").to_arrow().sort_by("id").to_pylist()
+        assert found == [{"id": n, "v": f"v{count - 40 + n}"} for n in range(part, 40, 2)]
+    assert sink.write(rows, identifier=0).rows == {"t0": 0, "t1": 0}

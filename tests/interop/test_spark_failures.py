@@ -22,6 +22,8 @@ import pytest
 
 import paimon_py
 from paimon_py import Catalog
+from paimon_py.cdc import Event, Sink, step_by_tasks
+from paimon_py.executors import SparkExecutor
 
 pyspark = pytest.importorskip("pyspark", reason="the Spark adapter needs pyspark")
 pytestmark = [
@@ -284,6 +286,24 @@ def rescale(spark, table):
     paimon_py.rescale_spark(table, 6, spark=spark)
 
 
+def events(spark, table):
+    """Change events of rows that come, and change once more."""
+    columns = [{"field": name, "type": kind} for name, kind in (("p", "int32"), ("k", "int64"), ("v", "string"))]
+    keys = [column for column in columns if column["field"] in table.schema.primary_keys]
+    told = []
+    for k, v in [(k, "old") for k in range(20, 50)] + [(k, f"e{k}") for k in range(20, 60)]:
+        row = {"p": k % 2, "k": k, "v": v}
+        payload = {"op": "c", "before": None, "after": row, "source": {"table": "t"}}
+        key = {"schema": {"fields": keys}, "payload": {column["field"]: row[column["field"]] for column in keys}}
+        value = {"schema": {"fields": [{"field": "after", "fields": columns}]}, "payload": payload}
+        told.append(Event(json.dumps(value).encode(), json.dumps(key).encode()))
+    sink = Sink(Catalog.open(str(Path(table.location).parents[1])), "db", user="job")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(step_by_tasks, "TASK_EVENTS", 20)
+        assert sink.write(told, identifier=5, executor=SparkExecutor(spark)).rows == {"t": 70}
+    assert sink.write(told, identifier=5).rows == {"t": 0}
+
+
 Verb = Callable[[object, object], None]
 RESULTS: dict[Verb, dict] = {
     write: expected(0, 60),
@@ -292,6 +312,7 @@ RESULTS: dict[Verb, dict] = {
     update: dict.fromkeys(expected(0, 40), "u"),
     merge: expected(0, 20) | expected(20, 60, "m"),
     rescale: expected(0, 40),
+    events: expected(0, 20) | expected(20, 60, "e"),
 }
 CASES = [
     *((write, kind) for kind in KINDS),
@@ -300,6 +321,7 @@ CASES = [
     *((update, kind) for kind in ("vectors", "marked")),
     *((merge, kind) for kind in ("fixed", "looked up", "dynamic", "append", "marked")),
     (rescale, "fixed"),
+    *((events, kind) for kind in ("fixed", "dynamic")),
 ]
 IDS = [f"{verb.__name__}-{kind}" for verb, kind in CASES]
 
@@ -326,8 +348,8 @@ def test_executors_are_killed_in_the_middle(spark, deaths, db, verb, kind):
 
 
 @pytest.mark.parametrize(
-    ("verb", "kind"), [(write, "fixed"), (write, "append"), (write, "dynamic"), (compact, "fixed"), (delete, "append"), (merge, "fixed"), (merge, "append")],
-    ids=["write-fixed", "write-append", "write-dynamic", "compact-fixed", "delete-append", "merge-fixed", "merge-append"],
+    ("verb", "kind"), [(write, "fixed"), (write, "append"), (write, "dynamic"), (compact, "fixed"), (delete, "append"), (merge, "fixed"), (merge, "append"), (events, "fixed")],
+    ids=["write-fixed", "write-append", "write-dynamic", "compact-fixed", "delete-append", "merge-fixed", "merge-append", "events-fixed"],
 )  # fmt: skip
 def test_two_attempts_of_a_task_run_at_once(spark, deaths, db, verb, kind):
     table = db.create_table("db.t", ROWS, **KINDS[kind])

@@ -12,9 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from paimon_py import Catalog, OptionError, UsageError
+from paimon_py import Catalog, OptionError, Table, UsageError
 from paimon_py.cdc import Bad, Change, Event, NoChange, Routes, Sink, events_of, of_lines
 from paimon_py.cdc.debezium import UNAVAILABLE, decode
+from paimon_py.executors import LocalExecutor
 
 RECORDED = Path(__file__).with_name("postgres-events.tsv")
 
@@ -78,19 +79,20 @@ def test_steps_of_any_size_end_in_the_same_rows(catalog, cut):
     assert rows(catalog, "plain") == [{"k": 5, "v": "y" * 9}]
 
 
-def test_a_step_that_stopped_between_two_tables_is_made_whole(catalog, monkeypatch):
-    target, commit = sink(catalog), Sink._commit
+@pytest.mark.parametrize(("verb", "executor"), [("write_arrow", None), ("commit", LocalExecutor())])
+def test_a_step_that_stopped_between_two_tables_is_made_whole(catalog, monkeypatch, verb, executor):
+    target, commit = sink(catalog), getattr(Table, verb)
 
-    def stopping(self, table, data, identifier):
+    def stopping(table, data, **label):
         if table.location.endswith("plain"):
             raise KeyboardInterrupt
-        return commit(self, table, data, identifier)
+        return commit(table, data, **label)
 
     damaged = [*recorded(), Event(value=b"{")]
     with monkeypatch.context() as patch:
-        patch.setattr(Sink, "_commit", stopping)
+        patch.setattr(Table, verb, stopping)
         with pytest.raises(KeyboardInterrupt):
-            target.write(damaged, identifier=4)
+            target.write(damaged, identifier=4, executor=executor)
     assert target.write(damaged, identifier=4).rows == {"orders": 0, "plain": 5}
     assert len(reasons(catalog)) == 1 and len(catalog.table("lake.orders").snapshots()) == 1
 

@@ -1,0 +1,105 @@
+"""Decodes events and applies routes: changes by target table, dead letters, and counts of events without a change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Union
+
+import msgspec
+
+from paimon_py.cdc import canal, debezium, maxwell
+from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange
+from paimon_py.cdc.routes import Routes
+from paimon_py.cdc.shaping import Shaping
+from paimon_py.errors import UsageError
+
+DECODERS: Mapping[str, Callable[[Event], Decoded]] = {
+    "debezium-json": debezium.decode_parts, "canal-json": canal.decode_parts, "maxwell-json": maxwell.decode,
+}  # fmt: skip
+
+Format = Union[str, Callable[[Event], Decoded]]
+"""The name of a format, or a decoder."""
+
+
+class Letter(msgspec.Struct, frozen=True, array_like=True):
+    """A dead letter: the number of an event in its step, the target table, empty if unknown, and the reason."""
+
+    number: int
+    table: str
+    reason: str
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """A change for a target table, with the number of its event in the step."""
+
+    number: int
+    change: Change
+
+
+class SortedEvents(msgspec.Struct, frozen=True):
+    """Decoded events.
+
+    Attributes:
+        taken: the changes, by target table.
+        letters: the events that cannot be applied to any table.
+        skipped: the number of events that change no row, by reason.
+    """
+
+    taken: dict[str, list[Taken]] = {}
+    letters: list[Letter] = []
+    skipped: dict[str, int] = {}
+
+
+class Decoding:
+    """Decodes events and applies routes to them. Can be pickled if its decoder can.
+
+    Args:
+        dead_letters: the table for dead letters, which takes no changes.
+    """
+
+    def __init__(self, format: Format, routes: Routes, dead_letters: str) -> None:
+        self._format, self._routes, self._dead_letters = format, routes, dead_letters
+        self._decode = format if callable(format) else DECODERS[format]
+        self._shaping = Shaping(routes)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Decoding, (self._format, self._routes, self._dead_letters)
+
+    @property
+    def routes(self) -> Routes:
+        """The routes."""
+        return self._routes
+
+    def sort(self, events: Iterable[Event], first: int = 0) -> SortedEvents:
+        """Decode events, which are numbered from `first`.
+
+        Raises: UsageError for a decoder that returns something else, a source table with the name of the table for dead
+            letters, and routes that exclude a column of the key; whatever the decoder raises.
+        """
+        found = SortedEvents({}, [], {})
+        for number, event in enumerate(events, first):
+            self._sort(number, event, found)
+        return found
+
+    def _sort(self, number: int, event: Event, found: SortedEvents) -> None:
+        decoded = self._decode(event)
+        if not isinstance(decoded, (Change, Bad, NoChange)):
+            raise UsageError(
+                f"a decoder makes a Change, a NoChange or a Bad of each event, not {type(decoded).__name__},"
+                f" as of the one at {event.position!r} of topic {event.topic!r}"
+            )
+        if isinstance(decoded, Bad):
+            found.letters.append(Letter(number, "", decoded.reason))
+            return
+        target = None if isinstance(decoded, NoChange) else self._routes.target(decoded.table, decoded.database)
+        if isinstance(decoded, NoChange) or target is None:
+            reason = decoded.reason if isinstance(decoded, NoChange) else f"table {decoded.table} is not taken"
+            found.skipped[reason] = found.skipped.get(reason, 0) + 1
+            return
+        if target == self._dead_letters:
+            raise UsageError(f"table {target!r} is the one for dead letters: choose dead_letters= or another name")
+        shaped = self._shaping.shape(decoded, event)
+        if isinstance(shaped, Bad):
+            found.letters.append(Letter(number, target, shaped.reason))
+        else:
+            found.taken.setdefault(target, []).append(Taken(number, shaped))
