@@ -51,7 +51,7 @@ def take_rows(
     """The rows of the changes that a table accepts; the others are added to `letters`."""
     asks, accepted = fitting(schema), []
     for item in taken:
-        reason = refused.get(item.change.columns) or _refusal(schema, asks, item.change)
+        reason = refused.get(item.change.columns) or _refusal(asks, item.change)
         if reason is None:
             accepted.append(item)
         else:
@@ -61,10 +61,8 @@ def take_rows(
     return found
 
 
-def _refusal(schema: TableSchema, asks: Fitting | None, change: Change) -> str | None:
-    kind = change.rows[0][0]
+def _refusal(asks: Fitting | None, change: Change) -> str | None:
     if asks is not None:
         return asks.refusal(change)
-    if kind != "+I" and not schema.primary_keys:
-        return f"the table has no primary key: it cannot store rows of kind {kind}"
-    return None
+    kind = change.rows[0][0]
+    return None if kind == "+I" else f"the table has no primary key: it cannot store rows of kind {kind}"
