@@ -144,7 +144,7 @@ _BITS = 2048
 """The most bits of an integer that Python always writes as text; it may refuse to write longer ones."""
 
 
-def shown(given: object) -> str:
+def value_repr(given: object) -> str:
     """The `repr` of a value for messages; only the number of digits of an integer that Python does not write."""
     if isinstance(given, int) and given.bit_length() > _BITS:
         return f"a whole number of {given.bit_length() * 30103 // 100000 + 1:,} digits"
@@ -157,7 +157,7 @@ def as_python(given: G, name: str = "an argument") -> G:
     Raises: UsageError for an integer of so many digits that no check could describe it.
     """
     if isinstance(given, int) and given.bit_length() > _BITS:
-        raise UsageError(f"{name} is {shown(given)}: numbers of calls have at most 19")
+        raise UsageError(f"{name} is {value_repr(given)}: numbers of calls have at most 19")
     if type(given).__name__ == "timedelta64":  # a subclass of NumPy's integers
         age: Any = given
         return age.astype("timedelta64[us]").item() if str(age.dtype) in _AGES and age == age else given

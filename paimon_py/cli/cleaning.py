@@ -61,7 +61,7 @@ def orphans(table: Table, older_than: timedelta | datetime | None, delete: bool,
     with progress("looking through") as report:
         found = table.remove_orphans(older_than=older_than, dry_run=True, progress=report)
     if not delete or not (found.files or found.users):
-        _show_orphans(found, form)
+        _show_orphans(msgspec.structs.replace(found, dry_run=not delete), form)
         return
     if not yes:
         _show_orphans(found, "table")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timezone
 
 import click
 import pyarrow as pa
@@ -110,15 +111,16 @@ def files(table: Table, form: str) -> None:
 @takes_table
 @takes_format
 def partitions(table: Table, form: str) -> None:
-    """List the partitions that have files, with their sizes."""
+    """List the partitions that have files, with their sizes; times are UTC."""
     found = table.partitions()
+    times = (part.last_file_creation_time for part in found)  # by the clock of this machine, without a zone
     columns = {
         "partition": [", ".join(f"{key}={value}" for key, value in part.partition.items()) for part in found],
         "record_count": [part.record_count for part in found],
         "file_size_in_bytes": [part.file_size_in_bytes for part in found],
         "file_count": [part.file_count for part in found],
-        "last_file_creation_time": [part.last_file_creation_time for part in found],
+        "last_file_creation_time": [None if time is None else time.astimezone(timezone.utc) for time in times],
     }
-    kinds = (pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.timestamp("ms"))
+    kinds = (pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.timestamp("ms", "UTC"))
     arrays = [pa.array(values, kind) for values, kind in zip(columns.values(), kinds, strict=True)]
     show_table(pa.table(arrays, names=list(columns)), form)

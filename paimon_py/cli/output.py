@@ -150,7 +150,7 @@ def _grid(schema: pa.Schema, rows: Cells) -> Grid:
         number = pat.is_integer(field.type) or pat.is_floating(field.type) or pat.is_decimal(field.type)
         grid.add_column(escape(on_one_line(field.name)), justify="right" if number else "left", overflow="fold")
     for row in rows:
-        grid.add_row(*map(_shown, row))
+        grid.add_row(*map(_cell_markup, row))
     return grid
 
 
@@ -162,11 +162,11 @@ def _records(names: Sequence[str], rows: Cells) -> RenderableType:
     for number, row in enumerate(rows, 1):
         grid.add_row(f"[dim]row {number}[/dim]" if number == 1 else f"\n[dim]row {number}[/dim]")
         for name, cell in zip(names, row, strict=True):
-            grid.add_row(f"[bold]{escape(on_one_line(name))}[/bold]", _shown(cell))
+            grid.add_row(f"[bold]{escape(on_one_line(name))}[/bold]", _cell_markup(cell))
     return grid if rows else "no rows"
 
 
-def _shown(cell: str | None) -> str:
+def _cell_markup(cell: str | None) -> str:
     return "[dim]NULL[/dim]" if cell is None else escape(cell)
 
 

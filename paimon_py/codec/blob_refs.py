@@ -16,7 +16,7 @@ from numbers import Integral
 
 import msgspec
 
-from paimon_py.arguments import shown
+from paimon_py.arguments import value_repr
 from paimon_py.errors import CorruptionError, UsageError
 
 _REF_MAGIC = 0x424C4F4244455343
@@ -43,7 +43,7 @@ class BlobRef(msgspec.Struct, frozen=True):
         for name, given in (("offset", self.offset), ("length", self.length)):
             is_whole = isinstance(given, Integral) and not isinstance(given, bool) and 0 <= given < 1 << 63
             if not is_whole and not (given is None and name == "length"):
-                raise UsageError(f"the {name} of a BlobRef is a whole number of bytes from 0, not {shown(given)}")
+                raise UsageError(f"the {name} of a BlobRef is a whole number of bytes from 0, not {value_repr(given)}")
 
     def __bytes__(self) -> bytes:
         text = self.uri.encode()

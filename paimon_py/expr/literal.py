@@ -14,7 +14,7 @@ from typing import Any, Union
 import msgspec
 import numpy as np
 
-from paimon_py.arguments import shown
+from paimon_py.arguments import value_repr
 from paimon_py.errors import UsageError
 from paimon_py.expr.calculation import Calculable
 
@@ -90,7 +90,7 @@ class Lit(Calculable, msgspec.Struct, frozen=True):
     value: object
 
     def __repr__(self) -> str:
-        return f"lit({shown(self.value)})"
+        return f"lit({value_repr(self.value)})"
 
 
 def lit(value: object) -> Lit:

@@ -37,7 +37,7 @@ from paimon_py.rows.variant_parts import bind_with_parts, filter_of, part_reader
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.write.convert import plan
-from paimon_py.write.listed_rows import VALUE_ERRORS, converted
+from paimon_py.write.listed_rows import VALUE_ERRORS, convert_values
 from paimon_py.write.misfits import place_of
 from paimon_py.write.steps import Refusal
 
@@ -397,7 +397,7 @@ def _literal(field: Field, value: object) -> pa.Array:
     try:
         array = python_array([value], kind)
     except VALUE_ERRORS as error:
-        found = converted([value], field)
+        found = convert_values([value], field)
         if found is None:
             raise SchemaError(f"{wanted}: {error}{_calculates(value)}", fields=(field.name,)) from error
         array = found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from paimon_py.arguments import shown
+from paimon_py.arguments import value_repr
 from paimon_py.errors import UsageError
 from paimon_py.spec.bounds import is_long
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER
@@ -29,11 +29,11 @@ class CommitLabel(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.user is not None and not (is_text(self.user) and self.user):
-            raise UsageError(f"user must be a string that names the job that commits, not {shown(self.user)}")
+            raise UsageError(f"user must be a string that names the job that commits, not {value_repr(self.user)}")
         if self.identifier is None:
             return
         if not (is_long(self.identifier) and self.identifier >= 0):
-            raise UsageError(f"identifier must be a whole number from 0 to 2**63-2, not {shown(self.identifier)}")
+            raise UsageError(f"identifier must be a whole number from 0 to 2**63-2, not {value_repr(self.identifier)}")
         if self.identifier == BATCH_COMMIT_IDENTIFIER:
             raise UsageError("identifier 2**63-1 marks batch commits; leave it out for one, or take a smaller number")
         if self.user is None:

@@ -128,7 +128,7 @@ def column_of(name: str, values: list[object], field: Field | None) -> pa.Array:
     try:
         return python_array(values, kind)
     except VALUE_ERRORS as error:
-        found = inferred(values, field)
+        found = infer_column(values, field)
         if found is not None and (_fits(found, field) or not pa.types.is_nested(kind)):
             return found
         row, reason = _first_misfit(values, kind)
@@ -139,13 +139,13 @@ def column_of(name: str, values: list[object], field: Field | None) -> pa.Array:
         ) from error
 
 
-def converted(values: Sequence[object], field: Field) -> pa.Array | None:
+def convert_values(values: Sequence[object], field: Field) -> pa.Array | None:
     """Values that `python_array` refuses, in a type whose columns the field accepts; None if there is none."""
-    found = inferred(values, field)
+    found = infer_column(values, field)
     return found if found is not None and _fits(found, field) else None
 
 
-def inferred(values: Sequence[object], field: Field) -> pa.Array | None:
+def infer_column(values: Sequence[object], field: Field) -> pa.Array | None:
     """The array that Arrow infers from the values of a column; None if it cannot, or would lose something."""
     if _has_times(field.type):  # Arrow drops the zone of a time
         return None

@@ -51,6 +51,15 @@ def test_snapshots_fit_a_narrow_terminal_and_their_times_have_a_zone(warehouse, 
     assert main(["snapshots", str(place), "--format", "json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["commit_time"].endswith("+00:00")
+    assert main(["partitions", str(place), "--format", "json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["last_file_creation_time"].endswith("+00:00")
+
+
+def test_deleting_orphans_is_no_dry_run_even_where_there_are_none(warehouse, capsys):
+    for more, is_dry in ((["--delete", "--yes"], False), ([], True)):
+        assert main(["orphans", str(warehouse / "d.db" / "wide"), *more, "--format", "json"]) == 0
+        assert json.loads(capsys.readouterr().out)["dry_run"] is is_dry
 
 
 FILES = {
