@@ -204,8 +204,7 @@ def _file_after_move(before: DataFile, after: DataFile) -> DataFile:
 
 
 class _Levels:
-    """The levels that files of a table may have: those of its options, and of earlier ones, under which files were
-    written that compactions still put others beside."""
+    """The levels that files of a table may have: those of its options, and of earlier ones, whose files remain."""
 
     def __init__(self, files: OpenTable, known_ids: Callable[[], frozenset[int]]) -> None:
         self._top = _top_level(files.schema)

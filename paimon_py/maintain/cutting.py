@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from paimon_py.codec.snapshot_json import snapshot_to_json
-from paimon_py.errors import CommitConflictError, CorruptionError, PaimonError, TableNotFoundError
+from paimon_py.errors import CommitConflictError, CorruptionError, PaimonError
 from paimon_py.metadata.ancestry import is_built_on
 from paimon_py.metadata.catalog_entry import keeper_of
 from paimon_py.metadata.cuts import Cut
@@ -71,15 +71,17 @@ class Cutting:
             CommitConflictError: another call is at work.
             TableNotFoundError: another table is at the path.
         """
+        if self._takes_over:
+            self._root.schemas.latest()  # another table may have come to the path since the caller was checked
         self._root.cuts.begin(self._cut, takes_over=self._takes_over)
         try:
-            self._root.schemas.latest()  # another table may have come to the path since the caller was checked
+            if not self._takes_over:
+                self._root.schemas.latest()
             yield
-        except PaimonError as error:
-            is_ours = not isinstance(error, TableNotFoundError)
-            if self.over is not None and is_ours:
+        except PaimonError:
+            if self.over is not None:
                 self._root.cuts.begin(self.over, takes_over=True)
-            elif not self._takes_over or not is_ours:
+            elif not self._takes_over:
                 self._root.cuts.end()
             raise
         self._root.store.delete(latest_hint_path(self._root.branch_path))
