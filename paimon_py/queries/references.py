@@ -32,7 +32,8 @@ class ReferenceRows(Rows):
     @property
     def schema(self) -> pa.Schema:
         return pa.schema([
-            field.with_type(_reference_type(field.type)) if field.name in self._names else field for field in self._source.schema
+            field.with_type(_reference_type(field.type)) if field.name in self._names else field
+            for field in self._source.schema
         ])  # fmt: skip
 
     @property
