@@ -88,7 +88,7 @@ def tail(
     )  # fmt: skip
     rows = CsvRows(stream.schema) if form == "csv" else None
     for step in stream:
-        found = _shown(table, step.to_reader(), blobs)
+        found = _mark_references(table, step.to_reader(), blobs)
         if rows is not None:
             rows.add(found)
         elif form == "json":
@@ -103,10 +103,10 @@ def tail(
 
 def _show(table: AnyTable, scan: Rows, blobs: str, form: str) -> None:
     rows = scan._with_blobs(blobs)
-    show_rows(rows.schema, _shown(table, rows.to_reader(), blobs), form)
+    show_rows(rows.schema, _mark_references(table, rows.to_reader(), blobs), form)
 
 
-def _shown(table: AnyTable, reader: pa.RecordBatchReader, blobs: str) -> Iterator[pa.RecordBatch]:
+def _mark_references(table: AnyTable, reader: pa.RecordBatchReader, blobs: str) -> Iterator[pa.RecordBatch]:
     """The rows of a table; references to BLOBs are marked."""
     names = {field.name for field in table.schema.fields if holds_blobs(field.type)} if blobs == "refs" else ()
     return with_references(reader.schema, names, reader)

@@ -136,7 +136,7 @@ def open_query(
         tree = session.parse(with_states_in_names(text))
         tables, is_changed = find_tables(tree, database)
         shown = session.unparse(tree) if is_changed else text
-    opened = [(named, _shown(_rows_of(catalog.table(named.name), named), blobs)) for named in tables]
+    opened = [(named, _with_blobs_as(_rows_of(catalog.table(named.name), named), blobs)) for named in tables]
     return SqlQuery(
         shown, opened, parameters=parameters, database=database, settings=settings, spill=spill, place=place
     )
@@ -152,7 +152,7 @@ def _rows_of(table: Any, named: NamedTable) -> Rows:
     return scan._narrow(None, None) if hasattr(table, "snapshot") else scan  # a copy that has looked its state up
 
 
-def _shown(rows: Rows, blobs: str | None) -> Rows:
+def _with_blobs_as(rows: Rows, blobs: str | None) -> Rows:
     """The rows with BLOBs as they are asked for."""
     if blobs is None:
         return rows

@@ -32,7 +32,8 @@ class ReferenceRows(Rows):
     @property
     def schema(self) -> pa.Schema:
         return pa.schema([
-            field.with_type(_shown(field.type)) if field.name in self._names else field for field in self._source.schema
+            field.with_type(_reference_type(field.type)) if field.name in self._names else field
+            for field in self._source.schema
         ])  # fmt: skip
 
     @property
@@ -47,7 +48,7 @@ class ReferenceRows(Rows):
         schema = self.schema
         for batch in self._source._rows(in_order=in_order, keeps=keeps):
             columns = [
-                pa.array(map(_decoded, column.to_pylist()), field.type) if field.name in self._names else column
+                pa.array(map(_decode, column.to_pylist()), field.type) if field.name in self._names else column
                 for field, column in zip(schema, batch.columns, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -74,18 +75,18 @@ class ReferenceRows(Rows):
         return self._source._description()
 
 
-def _shown(kind: pa.DataType) -> pa.DataType:
+def _reference_type(kind: pa.DataType) -> pa.DataType:
     """The type of references in place of BLOBs: also in lists and maps."""
     if pa.types.is_map(kind):
         return pa.map_(kind.key_type, REFERENCE)
     return pa.list_(REFERENCE) if pa.types.is_list(kind) else REFERENCE
 
 
-def _decoded(value: Any) -> Any:
+def _decode(value: Any) -> Any:
     if isinstance(value, list):
-        return [_decoded(item) for item in value]
+        return [_decode(item) for item in value]
     if isinstance(value, tuple):
-        return value[0], _decoded(value[1])
+        return value[0], _decode(value[1])
     if value is None:
         return None
     try:

@@ -135,7 +135,8 @@ class MergeBlock:
         if self._clauses.unique and chosen:
             rows = np.concatenate([rows for _, rows in chosen])
             self._require_distinct(rows)
-            if self._schema.primary_keys:
+            on = self._clauses.on
+            if self._schema.primary_keys and any(self._schema.field(name).type.nullable for name in on):
                 self._require_known(rows)
         return chosen
 

@@ -80,7 +80,7 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
             from paimon_py.scan.bag_read import read_bag_difference
             from paimon_py.scan.same_blobs import SameBlobs
 
-            blobs = SameBlobs.of(root, request.schema)
+            blobs = SameBlobs.of(OpenTable(root, request.schema))
             yield from read_bag_difference(request, split.compared, rows, root.env.spill, blobs)
         return
     yield from _returned(root, request, split, _SplitReader(root, request, split, meter).batches())

@@ -13,10 +13,9 @@ import pyarrow as pa
 from paimon_py.codec.blob_refs import BlobRef
 from paimon_py.codec.columns import Mask
 from paimon_py.metadata.blob_access import BlobAccess
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.blobs import AS_DESCRIPTOR, fields_apart
-from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
 
 _Cell = Sequence[object] | None
 """A value as a list: the references, after their key in a MAP."""
@@ -34,10 +33,10 @@ class SameBlobs:
         self._access = BlobAccess(root)
 
     @classmethod
-    def of(cls, root: TableRoot, schema: TableSchema) -> SameBlobs | None:
-        """The comparison for rows of a schema; None if they contain the bytes, or references that users wrote."""
-        names = frozenset(field.name for field in fields_apart(schema))
-        return cls(root, names) if names and Options(schema.options).get_bool(AS_DESCRIPTOR) else None
+    def of(cls, table: OpenTable) -> SameBlobs | None:
+        """The comparison for rows of a table; None if they contain the bytes, or references that users wrote."""
+        names = frozenset(field.name for field in fields_apart(table.schema))
+        return cls(table.root, names) if names and table.options.get_bool(AS_DESCRIPTOR) else None
 
     def lengths(self, column: pa.Array) -> pa.Array:
         """A stand-in for hashing: for each row, the number of bytes of its BLOBs; NULL for NULL.
