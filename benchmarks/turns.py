@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from benchmarks.children import HERE, environment
+from benchmarks.children import HERE, Failed, environment
 from benchmarks.environments import MODULES, interpreter
 from benchmarks.shapes import READS, SHAPES, bounds_of, written
 
@@ -38,12 +38,15 @@ class Peer:
         )
 
     def seconds(self, step: str, settings: Mapping[str, Any]) -> float:
-        """CPU seconds of one read."""
+        """CPU seconds of one read. Raises: Failed if the process ended, which prints why."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps([step, settings]) + os.linesep)
+        self._process.stdin.write(json.dumps([step, settings]) + "\n")
         self._process.stdin.flush()
-        return float(self._process.stdout.readline())
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise Failed(f"a peer ended at {step} with {settings}")
+        return float(answer)
 
     def close(self) -> None:
         """End the process."""
@@ -77,18 +80,19 @@ def main(arguments: Sequence[str] | None = None) -> dict[tuple[str, str], dict[s
     given = parser.parse_args(arguments)
     found = {}
     for name in given.only.split(","):
-        with tempfile.TemporaryDirectory() as directory:
+        with ExitStack() as stack:
+            directory = stack.enter_context(tempfile.TemporaryDirectory())
             table, loaded = written(SHAPES[name], given.rows, Path(directory))
             other = {"rust": Peer("rust")} if given.beside is None else {"before": Peer("ours", given.beside)}
             ours = Peer("ours")
+            for peer in (ours, *other.values()):
+                stack.callback(peer.close)
             for line in READS:
                 settings = {"table": table, **line.settings}
                 if line.name == "filter key":
                     settings["range"] = bounds_of(loaded, given.rows)
                 found[name, line.name] = ratios(ours, other, line.step, settings, given.reads)
                 print(name, line.name, found[name, line.name], flush=True)
-            for peer in (ours, *other.values()):
-                peer.close()
     return found
 
 

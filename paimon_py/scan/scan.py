@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from paimon_py.scan.explain import Explanation
     from paimon_py.scan.top_n import OrderColumn, TopN
 
-
 Batches = Generator[pa.RecordBatch, None, None]
 
 _ROWS_TO_SIFT = 16_384

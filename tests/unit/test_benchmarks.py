@@ -241,9 +241,9 @@ def test_shapes_are_told_by_ratios_and_what_is_slower():
     assert place == ("int-key", "load") and round(fixed) == 400 and round(slope) == 1_000_000
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_two_checkouts_take_turns_at_reads():
-    given = ["--only", "many-files", "--rows", "4000", "--reads", "1", "--beside", str(Path(benchmarks.__file__).parents[1])]
+    given = ["--only", "int-key", "--rows", "2000", "--reads", "1", "--beside", str(Path(benchmarks.__file__).parents[1])]
     found = turns.main(given)
     assert {line for _, line in found} == {line.name for line in shapes.READS}
     assert all(0.01 < each["before"] < 100 for each in found.values())

@@ -144,6 +144,15 @@ class _KnownColumns(NamedTuple):
     may_be_int96: bool
     wanted: dict[tuple[str, ...], _Wanted]
 
+    def result(self, names: tuple[str, ...]) -> _Wanted:
+        """How these columns are read; derived once for the files of a schema."""
+        found = self.wanted.get(names)
+        if found is None:
+            if len(self.wanted) >= _WANTED_MAX:
+                self.wanted.clear()
+            found = self.wanted[names] = _Wanted([self.columns[name] for name in names])
+        return found
+
 
 def _known_columns(
     alike: Alike | None, fields: Sequence[Field], metadata: pq.FileMetaData, schema: pa.Schema
@@ -191,7 +200,7 @@ class ParquetOpenFile:
         predicate: Predicate | None = None,
         rows: BitMap | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        wanted = self._wanted(tuple(columns))
+        wanted = self._known.result(tuple(columns))
         for position, batch in self._decode(wanted.stored, batch_rows, predicate, rows):
             yield position, self._result(batch, wanted)
 
@@ -227,15 +236,6 @@ class ParquetOpenFile:
         found = _KnownColumns(fields, about, schema, columns, may_be_int96, {})
         if self._settings.alike is not None:
             self._settings.alike.known = found
-        return found
-
-    def _wanted(self, names: tuple[str, ...]) -> _Wanted:
-        kept = self._known.wanted
-        found = kept.get(names)
-        if found is None:
-            if len(kept) >= _WANTED_MAX:
-                kept.clear()
-            found = kept[names] = _Wanted([self._known.columns[name] for name in names])
         return found
 
     def _column(self, field: Field) -> _Column:
