@@ -26,16 +26,16 @@ class EventsDigest(msgspec.Struct, frozen=True):
             content = msgspec.msgpack.encode((event.topic, event.key, event.value))
             total += int.from_bytes(hashlib.sha256(content).digest()[:_BYTES], "big")
             count += 1
-        return cls(count, _bounded(total))
+        return cls(count, _sum_bytes(total))
 
     def plus(self, other: EventsDigest) -> EventsDigest:
         """The digest of the events of both."""
         total = int.from_bytes(self.total, "big") + int.from_bytes(other.total, "big")
-        return EventsDigest(self.count + other.count, _bounded(total))
+        return EventsDigest(self.count + other.count, _sum_bytes(total))
 
     def __str__(self) -> str:
         return f"{self.count} events, {self.total.hex()}"
 
 
-def _bounded(total: int) -> bytes:
+def _sum_bytes(total: int) -> bytes:
     return (total % (1 << 8 * _BYTES)).to_bytes(_BYTES, "big")

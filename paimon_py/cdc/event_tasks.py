@@ -25,7 +25,7 @@ from paimon_py.codec.columns import Ints, from_numpy
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.uncommitted import discard
 from paimon_py.distributed.routing import BucketRouting
-from paimon_py.executors.job import Job, TaskKind, received
+from paimon_py.executors.job import Job, TaskKind, restore_options
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.schema import TableSchema
@@ -204,7 +204,7 @@ def _write(job: Job[ParcelsTask, WrittenParcels], task: ParcelsTask) -> WrittenP
 
 def _table_of(job: Job[Any, Any], target: str) -> tuple[OpenTable, int]:
     table, writers = job.shared[target]
-    return received(table) if job.has_travelled else table, writers
+    return restore_options(table) if job.has_travelled else table, writers
 
 
 def _discard_parcels(job: Job[Any, WrittenParcels], result: WrittenParcels) -> None:

@@ -202,7 +202,7 @@ def kind_of(tag: str) -> TaskKind[Any, Any]:
     return cast(TaskKind[Any, Any], getattr(importlib.import_module(module), name))
 
 
-def received(table: OpenTable) -> OpenTable:
+def restore_options(table: OpenTable) -> OpenTable:
     """A table that came from another process, with the values of options that its pickle left out."""
     if HIDDEN not in table.schema.options.values():
         return table
@@ -212,4 +212,4 @@ def received(table: OpenTable) -> OpenTable:
 
 
 def _receive(tag: str, table: OpenTable | None, shared: Any) -> Job[Any, Any]:
-    return Job(kind_of(tag), None if table is None else received(table), shared, has_travelled=True)
+    return Job(kind_of(tag), None if table is None else restore_options(table), shared, has_travelled=True)

@@ -37,7 +37,7 @@ class Needed:
         self.alike = Alike()
 
 
-class Pushed(NamedTuple):
+class FilePredicate(NamedTuple):
     """A predicate on the rows of a table, and what it implies for the columns of a file.
 
     Attributes:
@@ -82,22 +82,22 @@ class FileColumns:
         self.may_hold_decimals = any(_may_hold_decimals(field.type) for field in self.fields)
         self._names_all = written is not None
         self._needed: dict[frozenset[str], Needed] = {}
-        self._pushed: Pushed | None = None
+        self._pushed: FilePredicate | None = None
 
-    def pushed(self, predicate: Predicate) -> Pushed:
+    def push_down(self, predicate: Predicate) -> FilePredicate:
         """What a predicate implies for the files; that of the last predicate is kept for the next file."""
         found = self._pushed
         if found is None or found.predicate is not predicate:
-            found = self._pushed = self.implied(predicate)
+            found = self._pushed = self.find_implied(predicate)
         return found
 
-    def implied(self, predicate: Predicate) -> Pushed:
-        """The same, kept for nobody: what a predicate implies where the values of a partition have decided parts."""
+    def find_implied(self, predicate: Predicate) -> FilePredicate:
+        """What a predicate implies, if the values of a partition have decided parts of it; not kept for other files."""
         implied: Predicate | None = translate(predicate, self.told)
         if isinstance(implied, Constant) and implied.value:
             implied = None
         asks = frozenset() if implied is None else columns_of(implied)
-        return Pushed(predicate, columns_of(predicate), implied, asks)
+        return FilePredicate(predicate, columns_of(predicate), implied, asks)
 
     def columns_for(self, asked: frozenset[str]) -> Needed:
         """What is read if a predicate asks for these columns besides."""

@@ -157,9 +157,9 @@ class FileReader:
         """The predicate in terms of the file's columns, and these; None if it cannot skip anything."""
         if predicate is None:
             return None, frozenset()
-        pushed = self._columns.pushed(predicate)
+        pushed = self._columns.push_down(predicate)
         if self._known is not None and not pushed.reads.isdisjoint(self._known.schema.names):
-            pushed = self._columns.implied(decide(predicate, self._known))
+            pushed = self._columns.find_implied(decide(predicate, self._known))
         return pushed.implied, pushed.asks
 
     def _open(self, pushed: Predicate | None, asked: frozenset[str]) -> OpenFile:

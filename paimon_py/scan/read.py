@@ -83,7 +83,7 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
             blobs = SameBlobs.of(OpenTable(root, request.schema))
             yield from read_bag_difference(request, split.compared, rows, root.env.spill, blobs)
         return
-    yield from _returned(root, request, split, _SplitReader(root, request, split, meter).batches())
+    yield from _result_batches(root, request, split, _SplitReader(root, request, split, meter).batches())
 
 
 def read_parcel(root: TableRoot, request: Request, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
@@ -98,10 +98,10 @@ def read_parcel(root: TableRoot, request: Request, splits: Sequence[Split]) -> I
     first = _SplitReader(root, request, splits[0])
     readers = [first, *(_SplitReader(root, request, split, beside=first) for split in splits[1:])]
     living = (batch for reader in readers for batch in reader.living())
-    yield from _returned(root, request, splits[0], _matching(request, living))
+    yield from _result_batches(root, request, splits[0], _matching(request, living))
 
 
-def _returned(
+def _result_batches(
     root: TableRoot, request: Request, split: Split, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Matching rows in the form that is asked for. `split`: one of those that they come from."""

@@ -419,8 +419,8 @@ COMMITTING = (
     ),
     plant(
         "new rows of two insert clauses are checked one clause at a time",
-        "self._require_distinct(np.concatenate([rows for _, rows in chosen]))",
-        "[self._require_distinct(rows) for _, rows in chosen]",
+        "self._require_distinct(rows)",
+        "[self._require_distinct(each) for _, each in chosen]",
         "unit/rows/test_merge_limits.py",
     ),
     plant(

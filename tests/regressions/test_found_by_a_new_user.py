@@ -67,9 +67,9 @@ def wide(catalog):
     [
         ("ts", dt.datetime(2024, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=2))), "has a time zone"),
         ("ts", pd.Timestamp("2024-01-01T00:00:00.123456789"), "is finer than the column"),
-        ("ts", np.datetime64("2024-01-01T00:00:00.123456789"), "is finer than the column"),
+        ("ts", np.datetime64("2024-01-01T00:00:00.123456789"), r"does not fit TIMESTAMP\(6\) without loss"),
         ("ts", "2024-01-01", "pass a datetime.datetime"),
-        ("secs", dt.datetime(2024, 1, 1, 0, 0, 0, 5), "is finer than the column"),
+        ("secs", dt.datetime(2024, 1, 1, 0, 0, 0, 5), r"does not fit TIMESTAMP\(0\) without loss"),
         ("clock", dt.time(1, 2, 3, 4), "is finer than the column"),
         ("clock", dt.time(1, tzinfo=_UTC), "pass a datetime.time without a time zone"),
         ("day", dt.datetime(2024, 1, 1, 5), "pass a datetime.date"),
@@ -78,7 +78,7 @@ def wide(catalog):
         ("bi", "text", "pass bytes"),
         ("amount", 1.5, "pass an int or a decimal.Decimal"),
         ("n", 2**70, "out of range|too large"),
-        ("n", np.int64(300), "300 is out of range"),
+        ("n", np.int64(300), "300 .*does not fit TINYINT without loss"),
         ("tags", [dt.datetime(2024, 1, 1, 5)], "pass a datetime.date"),
         ("m", {"a": dt.datetime(2024, 1, 1, tzinfo=_UTC)}, "has a time zone"),
     ],
@@ -211,7 +211,7 @@ def test_a_sequence_field_without_an_order_is_refused_before_the_first_row(catal
 @pytest.mark.parametrize(
     ("act", "words"),
     [
-        (lambda table: table.update("id = 1", {5: 1}), "update sets 5, not columns of the table"),
+        (lambda table: table.update("id = 1", {5: 1}), "update takes names of columns, not 5"),
         (lambda table: table.lookup([1], columns="id"), "columns must be a list of names"),
         (lambda table: table.delete("lower(s) = 'x'"), "conditions have no functions"),
         (lambda table: table.delete("id + 1 = 2"), "conditions have no functions and no arithmetic"),
