@@ -29,8 +29,8 @@ _SIGN = np.uint64(1 << 63)
 _STEPS = 64
 """Texts that agree in so many words are compared one by one: long ones would take too many steps."""
 
-WordsOf = Callable[[Ints, int], "Words | None"]
-"""The n-th word of the values in some rows, which compare like their words; None after the last."""
+WordsOf = Callable[[Ints, int], tuple[Words, bool]]
+"""The n-th word of the values in some rows, which compare like their words, and whether it is the last one of them all."""
 
 
 class SliceBounds(msgspec.Struct, frozen=True):
@@ -106,11 +106,9 @@ def _words_of(array: pa.Array) -> WordsOf | None:
 def _decimal_words(array: pa.Array) -> WordsOf:
     pairs = numpy_values(array)
 
-    def word(rows: Ints, step: int) -> Words | None:
-        if step > 1:
-            return None
+    def word(rows: Ints, step: int) -> tuple[Words, bool]:
         found: Words = pairs[rows, 1 - step]
-        return found if step else found ^ _SIGN
+        return (found, True) if step else (found ^ _SIGN, False)
 
     return word
 
@@ -121,36 +119,32 @@ def _text_words(array: pa.Array) -> WordsOf:
     texts = slices_of(array)
     view = word_view(texts.data)
 
-    def word(rows: Ints, step: int) -> Words | None:
+    def word(rows: Ints, step: int) -> tuple[Words, bool]:
         lengths = texts.lengths[rows]
-        left, before = lengths - 8 * step, lengths - 8 * (step - 1)
-        if step and not (before > 0).any():
-            return None
+        left = lengths - 8 * step
         if not (left > 0).any():
-            return lengths.astype(np.uint64)
+            return lengths.astype(np.uint64), True
         words: Words = view[texts.starts[rows] + np.minimum(8 * step, lengths)].byteswap()
         drop = ((8 - np.clip(left, 0, 8)) * 8).astype(np.uint64)
         short = drop > 0
         if short.any():
             words = np.where(drop < 64, words >> (drop & np.uint64(63)) << (drop & np.uint64(63)), np.uint64(0))
-        return words
+        return words, False
 
     return word
 
 
 def _extremes(array: pa.Array, words_of: WordsOf, rows: Ints, starts: Ints, reduce: np.ufunc) -> Ints:
     """The first row of each slice that has its least or greatest value."""
-    step = 0
-    while len(rows) > len(starts):
-        words = words_of(rows, step)
-        if words is None:
-            break
+    step, is_last = 0, False
+    while len(rows) > len(starts) and not is_last:
+        words, is_last = words_of(rows, step)
         sizes = np.diff(np.append(starts, len(rows)))
         kept: Mask = words == np.repeat(reduce.reduceat(words, starts), sizes)
         counts = np.add.reduceat(kept, starts, dtype=np.int64)
         rows, starts = rows[kept], np.cumsum(counts) - counts
         step += 1
-        if step == _STEPS:
+        if step == _STEPS and not is_last:
             return _one_by_one(array, rows, starts, reduce)
     first: Ints = rows[starts]
     return first

@@ -38,7 +38,7 @@ def expected(array, kind):
 
 
 @pytest.mark.parametrize("kind", VALUES, ids=str)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_each_slice_has_the_bounds_that_it_has_alone(kind, data):
     values = VALUES[kind] if data.draw(st.booleans()) else st.none() | VALUES[kind]
@@ -54,6 +54,14 @@ def test_each_slice_has_the_bounds_that_it_has_alone(kind, data):
     for number, part in enumerate(slices):
         one = array.slice(cuts[number], len(part))
         assert ([lows[number], highs[number]], found.null_counts[number]) == expected(one, kind)
+
+
+@pytest.mark.parametrize("others", [[], ["x" * 8, "x" * 16], ["x" * 16, "x" * 8], ["x" * 600, "x" * 601]])
+def test_texts_that_differ_by_zeros_at_their_end_are_told_apart(others):
+    array = pa.array(["\0", "", "a\0", "a", *others])
+    found = slice_bounds(array, np.array([0, 2, 4, *([len(array)] if others else [])]), ordered=True)
+    assert found.lows.to_pylist()[:2] == ["", "a"]
+    assert found.highs.to_pylist()[:2] == ["\0", "a\0"]
 
 
 def test_nulls_alone_are_counted_if_no_order_is_wanted():
