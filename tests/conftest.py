@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--everything", action="store_true", help="all tests that are not heavy: what CI runs")
     group.addoption("--cells", choices=("some", "all"), default="some", help="of tests that cost much: those drawn by --seed, or all")
     group.addoption("--seed", help="draws the cells of tests that cost much (the day, as 2026-11-27)")
-    group.addoption("--write-costs", action="store_true", help="write down in tests/costs.txt what the tests of this run cost")
+    group.addoption("--write-costs", action="store_true", help="run all cells, and write down in tests/costs.txt what they cost")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,6 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     if config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
         config.option.everything, config.option.cells = True, "all"
+    if config.option.write_costs:
+        config.option.cells = "all"
     if config.option.seed is None:
         config.option.seed = f"{datetime.now(timezone.utc):%Y-%m-%d}"
 

@@ -18,7 +18,7 @@ import pytest
 COSTS = Path(__file__).with_name("costs.txt")
 MOMENT = 0.4
 """Seconds of a whole function below which nobody writes down what it costs."""
-SHORT, EVERYTHING = 0.8, 2.5
+SHORT, EVERYTHING = 0.8, 2.0
 """Seconds for each function in the short run, and in the one with Java, Spark and servers."""
 RULES = "tests/house/"
 """Rules that look at the whole package: every change may break them, so every run takes them."""

@@ -35,8 +35,9 @@ MAKERS = {
 
 def nodes():
     for path in sorted(PACKAGE.rglob("*.py")):
+        module = path.relative_to(PACKAGE).as_posix()
         for node in nodes_of(path):
-            yield path.relative_to(PACKAGE).as_posix(), node
+            yield module, node
 
 
 def test_paths_of_data_files_and_index_files_are_made_behind_one_door():
