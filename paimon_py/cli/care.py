@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from paimon_py import Table, col
 from paimon_py.cli.output import show_record, show_table, takes_format
+from paimon_py.cli.sizes import count_text
 from paimon_py.cli.talk import ask, progress, takes_yes
 from paimon_py.cli.values import age, age_or_moment, partition, state, takes_table, typed_partition
 
@@ -58,7 +59,8 @@ def expire(
         return
     if not yes:
         show_record(msgspec.structs.asdict(planned), "table")
-        ask(f"Let {len(planned.snapshot_ids)} snapshots and {planned.data_files} data files go?", yes=yes)
+        gone = f"{count_text(len(planned.snapshot_ids), 'snapshot')} and {count_text(planned.data_files, 'data file')}"
+        ask(f"Delete {gone}?", yes=yes)
     with progress("expiring") as report:
         done = table.expire_snapshots(**said, progress=report)  # type: ignore[arg-type]
     show_record(msgspec.structs.asdict(done), form)
@@ -152,7 +154,7 @@ def branch(
     if not yes:
         rows = held[-1].total_record_count if held else 0
         show_record({"branch_name": name, "snapshots": len(held), "total_record_count": rows}, "table")
-        ask(f"Delete the branch {name} with its {len(held)} snapshots?", yes=yes)
+        ask(f"Delete the branch {name} with its {count_text(len(held), 'snapshot')}?", yes=yes)
     table.delete_branch(name)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from paimon_py import Finding, Table
 from paimon_py.cli.output import on_one_line, show_record, show_table, takes_format
+from paimon_py.cli.sizes import count_text
 from paimon_py.cli.talk import ask, progress, takes_yes
 from paimon_py.cli.values import age_or_moment, takes_table
 from paimon_py.maintain.cleanup.expired import RemovedOrphans
@@ -65,8 +66,8 @@ def orphans(table: Table, older_than: timedelta | datetime | None, delete: bool,
         return
     if not yes:
         _show_orphans(found, "table")
-        users = f", and remove {len(found.users)} idle users" if found.users else ""
-        ask(f"Delete {found.files} files of {found.size_bytes} bytes{users}?", yes=yes)
+        users = f", and remove {count_text(len(found.users), 'idle user')}" if found.users else ""
+        ask(f"Delete {count_text(found.files, 'file')} of {found.size_bytes:,} bytes{users}?", yes=yes)
     with progress("cleaning") as report:
         done = table.remove_orphans(older_than=older_than, dry_run=False, progress=report)
     _show_orphans(done, form)

@@ -23,6 +23,7 @@ from paimon_py import (
     UsageError,
 )
 from paimon_py.cli.output import show_record, takes_format
+from paimon_py.cli.sizes import count_text
 from paimon_py.cli.talk import ask, takes_yes
 from paimon_py.cli.values import names, setting, table_name, takes_name, takes_place, takes_table
 from paimon_py.spec.type_text import parse_type
@@ -123,7 +124,11 @@ def drop(table: str, warehouse: str | None, options: Mapping[str, str], yes: boo
     found = catalog.table(name)
     if not yes:
         latest = found.snapshot()
-        held = "it is empty" if latest is None else f"its files hold {latest.total_record_count} rows"
+        if latest is None:
+            held = "it is empty"
+        else:
+            rows = latest.total_record_count
+            held = "its files hold rows" if rows is None else f"its files hold {count_text(rows, 'row')}"
         ask(f"Drop {found.location}? {held}", yes=yes)
     catalog.drop_table(name)
     click.echo(f"dropped {found.location}")

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 from rich.text import Text
 
-from paimon_py.cli.sizes import size_text
+from paimon_py.cli.sizes import count_text, size_text
 from paimon_py.compaction.picker import PickerSettings
 from paimon_py.metadata.commit_history import HistoryEntry
 from paimon_py.metrics.measures import TableMeasures
@@ -81,7 +81,7 @@ def warehouse_frame(warehouse: str, views: Sequence[TableView], now_millis: int,
     """The screen for all tables, in the given order."""
     sums = [view.measures for view in views if view.measures is not None]
     size, files = sum(one.size_bytes for one in sums), sum(one.file_count for one in sums)
-    said = f"{_many(len(views), 'table')}, {_many(files, 'file')}, {size_text(size)}"
+    said = f"{count_text(len(views), 'table')}, {count_text(files, 'file')}, {size_text(size)}"
     title = _title(warehouse, said, now_millis, width)
     names = ("age", "size", "files", "L0", "runs", "merge", "lag")
     wide = ("10 min", "snapshot", "rows", "buckets", "snapshots", "tags", "last operation") if width >= _WIDE else ()
@@ -128,17 +128,18 @@ def _summary(view: TableView, found: TableMeasures) -> list[RenderableType]:
         return ["the table is empty: no snapshot yet"]
     last = view.history[0] if view.history else None
     said = f" {last.operation} by {escape(last.user[:_USER])}" if last is not None else ""
-    files = f"{_many(found.file_count, 'file')}, {size_text(found.size_bytes)}, {_many(found.record_count, 'row')}"
+    size, rows = size_text(found.size_bytes), count_text(found.record_count, "row")
+    files = f"{count_text(found.file_count, 'file')}, {size}, {rows}"
     lines = [
         f"snapshot [bold]{found.snapshot_id}[/bold]{said}, {age_text(found.snapshot_age_seconds)} ago; "
-        f"{_many(view.recent, 'commit')} in 10 min",
-        f"{files} in {_many(found.buckets, 'bucket')}; "
-        f"{_many(found.snapshots, 'snapshot')}, {_many(found.tags, 'tag')}",
+        f"{count_text(view.recent, 'commit')} in 10 min",
+        f"{files} in {count_text(found.buckets, 'bucket')}; "
+        f"{count_text(found.snapshots, 'snapshot')}, {count_text(found.tags, 'tag')}",
     ]
     if found.backlog_files is None:
         lines.append("paimon_py cannot compact this table")
     elif found.backlog_files:
-        lines.append(f"to merge: {_many(found.backlog_files, 'file')} of {size_text(found.backlog_bytes or 0)}")
+        lines.append(f"to merge: {count_text(found.backlog_files, 'file')} of {size_text(found.backlog_bytes or 0)}")
     if view.settings is not None:
         runs, trigger, stop = found.sorted_runs_max, view.settings.compaction_trigger, view.settings.stop_trigger
         style = {Need.LEVEL_0_PILE_UP: "red", Need.READ_AMPLIFICATION: "yellow"}.get(view.need, "default")
@@ -181,10 +182,6 @@ def _commits(history: Sequence[HistoryEntry], now_millis: int, width: int) -> Gr
             *(extra if is_wide else ()), escape(one.user if is_wide else one.user[:_USER]),
         )  # fmt: skip
     return grid
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _number(value: int | None) -> str:

@@ -10,6 +10,7 @@ import click
 from paimon_py import Catalog
 from paimon_py.cli.report_page import report_page
 from paimon_py.cli.report_values import report_tables
+from paimon_py.cli.sizes import count_text
 from paimon_py.cli.talk import progress
 from paimon_py.cli.values import takes_place
 from paimon_py.env import SystemClock
@@ -35,4 +36,4 @@ def report(warehouse: str, file: Path, databases: tuple[str, ...], options: Mapp
         found = report_tables(catalog, names, told)
     file.write_text(report_page(catalog.warehouse, found, SystemClock().millis()), encoding="utf-8")
     sick = sum(bool(one.findings) or one.error is not None for one in found)
-    click.echo(f"{file}: {len(found)} tables, {sick} with findings")
+    click.echo(f"{file}: {count_text(len(found), 'table')}, {sick} with findings")

@@ -13,7 +13,7 @@ import msgspec
 
 from paimon_py import Catalog
 from paimon_py.cli.output import on_one_line
-from paimon_py.cli.sizes import size, size_text
+from paimon_py.cli.sizes import count_text, size, size_text
 from paimon_py.cli.values import age, takes_place
 from paimon_py.env import Env, SystemClock
 from paimon_py.service import CareEntry, CareRound, CareRunner, CareSettings, HealthServer, StopFlag
@@ -99,19 +99,20 @@ def round_lines(found: CareRound) -> list[str]:
     lines = [f"  {entry.table}: {_entry_text(entry)}" for entry in found.entries if entry.did_something or entry.error]
     changed = sum(entry.did_something for entry in found.entries)
     when = datetime.fromtimestamp(found.began_millis / 1000, timezone.utc).isoformat(timespec="seconds")
-    head = f"{when.replace('+00:00', 'Z')} {len(found.entries)} tables, {changed} changed, {found.seconds:.1f} s"
+    tables = count_text(len(found.entries), "table")
+    head = f"{when.replace('+00:00', 'Z')} {tables}, {changed} changed, {found.seconds:.1f} s"
     waiting = sum(entry.waiting_files for entry in found.entries)
-    head += f", {waiting} files wait for the next round" if waiting else ""
-    head += f", no time for {len(found.out_of_time)} tables" if found.out_of_time else ""
+    head += f", {count_text(waiting, 'file')} left for the next round" if waiting else ""
+    head += f", no time for {count_text(len(found.out_of_time), 'table')}" if found.out_of_time else ""
     return [head + (", stopped" if found.stopped else ""), *lines]
 
 
 def _entry_text(entry: CareEntry) -> str:
     said = []
     if entry.compacted_files:
-        said.append(f"{entry.compacted_files} files of {size_text(entry.compacted_bytes)} merged")
+        said.append(f"{count_text(entry.compacted_files, 'file')} of {size_text(entry.compacted_bytes)} merged")
     if entry.expired_snapshots:
-        said.append(f"{entry.expired_snapshots} snapshots expired")
+        said.append(f"{count_text(entry.expired_snapshots, 'snapshot')} expired")
     if entry.expired_others:
         said.append(f"{entry.expired_others} changelogs, tags, partitions or consumers expired")
     if entry.orphans:

@@ -1,4 +1,4 @@
-"""Sizes in bytes as users write and read them."""
+"""Sizes in bytes and counts, as users write and read them."""
 
 from __future__ import annotations
 
@@ -23,3 +23,8 @@ def size_text(size_bytes: float) -> str:
     while value >= 999.5 and place < len(_UNITS) - 1:
         value, place = value / 1024, place + 1
     return f"{value:.0f} {_UNITS[place]}" if place == 0 or value >= 99.95 else f"{value:.1f} {_UNITS[place]}"
+
+
+def count_text(count: int, what: str) -> str:
+    """A count of things: 1 table, 2,000 tables."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

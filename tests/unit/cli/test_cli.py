@@ -209,7 +209,7 @@ def test_nothing_goes_unless_somebody_says_so(run, place, monkeypatch):
         monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
         code, out, err = run(*asked)
         assert code == 1 and "snapshot_ids" in out
-        assert "Let 2 snapshots" in err and "nothing was changed" in err
+        assert "Delete 2 snapshots" in err and "nothing was changed" in err
         assert len(Table.open(place).snapshots()) == 3
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     assert run(*asked)[0] == 0
@@ -237,7 +237,7 @@ def test_branches_are_made_read_and_deleted(run, place, monkeypatch):
     assert [one["snapshot_id"] for one in as_json(run, "head", f"{place}$branch_b$snapshots")] == [1]
     monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
     code, out, err = run("branch", place, "delete", "b")
-    assert code == 1 and "total_record_count" in out and "Delete the branch b with its 1 snapshots?" in err
+    assert code == 1 and "total_record_count" in out and "Delete the branch b with its 1 snapshot?" in err
     good(run, "branch", place, "delete", "b", "--yes")
     assert as_json(run, "branch", place, "list") == []
     assert run("branch", place, "delete", "b", "--yes")[0] == 1 and run("branch", place, "create")[0] == 2
@@ -322,7 +322,7 @@ def test_orphans_are_shown_and_deleted_when_somebody_says_so(run, place, monkeyp
     assert as_json(run, "orphans", place)["paths"] == [str(orphan)]
     monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
     code, out, err = run("orphans", place, "--delete")
-    assert code == 1 and str(orphan) in out and "Delete 1 files of 6 bytes?" in err and orphan.exists()
+    assert code == 1 and str(orphan) in out and "Delete 1 file of 6 bytes?" in err and orphan.exists()
     done = as_json(run, "orphans", place, "--delete", "--yes", "--older-than", "2d")
     assert (done["files"], done["dry_run"], orphan.exists()) == (1, False, False)
 

@@ -33,7 +33,7 @@ def warehouse(tmp_path):
 def test_one_round_says_what_it_did(warehouse, capsys):
     assert main(["care", warehouse, "--once"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].endswith(" s") and "1 tables, 1 changed" in lines[0]
+    assert lines[0].endswith(" s") and "1 table, 1 changed" in lines[0]
     assert lines[1].startswith("  d.t: 7 files of ") and lines[1].endswith(" merged")
     assert main(["care", warehouse, "--once", "--format", "json", "--orphans-every", "never"]) == 0
     assert json.loads(capsys.readouterr().out)["entries"][0]["compacted_files"] == 0
@@ -45,7 +45,7 @@ def test_a_budget_leaves_files_and_says_so(warehouse, capsys):
         other.write_arrow(pa.table({"k": [n], "v": ["x"]}))
     assert main(["care", warehouse, "--once", "--budget-bytes", "1", "--no-expire", "--threads", "1"]) == 0
     said = capsys.readouterr().out
-    assert ", 7 files wait for the next round" in said and "d.u: 9 files" in said
+    assert ", 7 files left for the next round" in said and "d.u: 9 files" in said
 
 
 def test_a_table_that_fails_is_exit_code_1(warehouse, capsys):
@@ -67,7 +67,7 @@ def test_a_signal_ends_the_service_with_0(warehouse, number):
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
     )
     try:
-        assert "1 tables, 1 changed" in process.stdout.readline()
+        assert "1 table, 1 changed" in process.stdout.readline()
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
     finally:
