@@ -30,7 +30,7 @@ _STEPS = 64
 """Texts that agree in so many words are compared one by one: long ones would take too many steps."""
 
 WordsOf = Callable[[Ints, int], tuple[Words, bool]]
-"""The n-th word of the values in some rows, which compare like their words, and whether it is the last one of them all."""
+"""The n-th word of the values in some rows, which compare like their words, and whether it is the last of them all."""
 
 
 class SliceBounds(msgspec.Struct, frozen=True):
