@@ -141,7 +141,7 @@ class StepByTasks:
     def _writers(self, schema: TableSchema) -> int:
         """The number of tasks among which the rows of a table are divided by bucket.
 
-        Tasks that fill dynamic buckets are told apart by key: in steps of other sizes several of them write a bucket, and
+        Keys of dynamic buckets are divided by hash: after steps of other sizes several tasks write the same bucket, and
         cannot compact it together. One task writes where rows are not seen, or not told, until they are compacted.
         """
         if bucket_mode(schema) is BucketMode.DYNAMIC and _waits_for_compaction(schema):
