@@ -24,8 +24,8 @@ _OPTIONS = ("bucket", "dynamic-bucket")
 
 
 def writers_of(schema: TableSchema, wanted: int) -> int:
-    """The number of processes to which rows are sent: `wanted`, but at most the number of buckets; 0 if rows need not
-    be sent.
+    """The number of processes to which rows are sent: `wanted`, but at most the number of buckets that there may be; 0
+    if rows need not be sent.
 
     Cross-partition upserts use one process, since the writer must know the partition of every key.
     """
@@ -36,6 +36,9 @@ def writers_of(schema: TableSchema, wanted: int) -> int:
         return 1
     if mode is BucketMode.FIXED and not schema.partition_keys:
         return min(wanted, int(Options(schema.options).get_int("bucket")))
+    if mode is BucketMode.DYNAMIC:  # each fills buckets of its own
+        most = int(Options(schema.options).get_int("dynamic-bucket.max-buckets"))
+        return min(wanted, most) if most > 0 else wanted
     return wanted
 
 

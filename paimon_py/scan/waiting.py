@@ -7,7 +7,7 @@ Source: format.md §28.7; Java `PostponeMergeReadBuilder`, which its engines use
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -137,6 +137,11 @@ class WaitingScan(Scan):
         if split.chained:
             return self._view.show(self._request, self._merge(split, self._table_request, meter))
         return super()._read(split, meter)
+
+    def _parcel(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+        if any(split.chained for split in splits):
+            return self._one_by_one(splits)
+        return super()._parcel(splits)
 
     def _merge(self, split: Split, request: Request, meter: ScanMeter | None = None) -> Iterator[pa.RecordBatch]:
         schema = request.arrow_schema

@@ -257,6 +257,21 @@ def test_partitions_and_dynamic_buckets_are_shared_by_key(places):
     assert ids(places[1]) == [*range(54)]
 
 
+@pytest.mark.parametrize("options", [
+    {"deletion-vectors.enabled": "true"}, {"changelog-producer": "lookup"}, {"dynamic-bucket.max-buckets": "2"},
+], ids=str)  # fmt: skip
+def test_rows_of_dynamic_buckets_are_seen_after_steps_of_different_sizes(places, options):
+    catalog = places[1]
+    sink = Sink(catalog, "lake", user="u", options={"dynamic-bucket.target-row-num": "5", **options})
+    for at, size in enumerate((9, 30, 6)):
+        sink.write([created(key, part=str(at)) for key in range(size)], identifier=at, executor=Elsewhere(at))
+        rows = catalog.table("lake.orders").to_arrow().sort_by("id").to_pylist()
+        assert [row["part"] for row in rows[:size]] == [str(at)] * size
+        stored = catalog.table("lake.orders").system("files").to_arrow()
+        assert "max-buckets" not in str(options) or len(set(stored["bucket"].to_pylist())) <= 2
+        assert "lookup" not in str(options) or 0 not in stored["level"].to_pylist()
+
+
 # -- exactly once --------------------------------------------------------------------------------------------------------
 
 

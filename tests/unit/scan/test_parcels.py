@@ -6,7 +6,11 @@ import pyarrow as pa
 import pytest
 
 from paimon_py import AddColumn, Catalog, col
+from paimon_py.scan.chain import ChainScan
+from paimon_py.scan.fallback import FallbackScan
 from paimon_py.scan.parallel_read import in_parcels, parcels_of
+from paimon_py.scan.scan import Scan
+from paimon_py.scan.waiting import WaitingScan
 
 KINDS = {
     "append": ([], {"bucket": "-1"}),
@@ -74,3 +78,9 @@ def test_parcels_keep_the_order_and_are_small(table):
     assert [split for parcel in parcels for split in parcel] == splits
     assert [len(parcel) for parcel in parcels[:16]] == [1] * 16
     assert all(len(parcel) <= 16 for parcel in parcels)
+
+
+def test_scans_that_read_splits_their_own_way_say_how_they_read_parcels():
+    for kind in (ChainScan, FallbackScan, WaitingScan):
+        assert kind._read is not Scan._read
+        assert kind._parcel is not Scan._parcel, kind

@@ -110,3 +110,15 @@ def test_the_option_of_the_table_is_followed_by_scans_alone(tmp_path):
     assert catalog.sql("SELECT max(k) AS k FROM db.t").to_pylist() == [{"k": 2}]
     table.compact()
     assert rows(table.scan()) == [(1, 1, 1, 2, "y"), (2, 1, 1, 2, "z")]
+
+
+def test_rows_wait_in_more_partitions_than_are_read_one_by_one(tmp_path):
+    catalog = Catalog.open(tmp_path)
+    catalog.create_database("db")
+    options = {"bucket": "-2", "postpone.default-bucket-num": "1", **READ}
+    table = catalog.create_table("db.t", Schema(COLUMNS), primary_key=["p", "k"], partition_by=["p"], options=options)
+    table.write_arrow([{"k": 1, "p": p, "s": 1, "a": p, "b": "x"} for p in range(24)])
+    table.compact()
+    table.write_arrow([{"k": 2, "p": p, "s": 1, "a": p, "b": "y"} for p in range(0, 48, 2)])
+    assert table.to_arrow().num_rows == table.count() == 48
+    assert table.scan(where="a >= 0").to_arrow().num_rows == 48
