@@ -209,7 +209,8 @@ def test_a_delay_that_is_too_long_and_a_zone_that_is_none_are_told(store, clock)
     ("zone", "text"),
     [("UTC", "2024-07-01 12:00"), ("Europe/Berlin", "2024-07-01 14:00"), ("America/Los_Angeles", "2024-07-01 05:00"),
      ("GMT-08:00", "2024-07-01 04:00"), ("+5", "2024-07-01 17:00"), ("UTC+05:30", "2024-07-01 17:30"),
-     ("-0330", "2024-07-01 08:30"), ("Z", "2024-07-01 12:00")],
+     ("-0330", "2024-07-01 08:30"), ("Z", "2024-07-01 12:00"), ("+18:00", "2024-07-02 06:00"),
+     ("GMT-18", "2024-06-30 18:00")],
 )  # fmt: skip
 def test_zones(zone, text):
     moment = datetime(2024, 7, 1, 12, tzinfo=timezone.utc).timestamp() * 1000
@@ -217,7 +218,7 @@ def test_zones(zone, text):
     assert shown.isoformat(" ", "minutes")[:16] == text
 
 
-@pytest.mark.parametrize("zone", ["", "+19", "../etc/passwd", "GMT-08:99", "nowhere"])
+@pytest.mark.parametrize("zone", ["", "+19", "+18:00:01", "-18:01", "../etc/passwd", "GMT-08:99", "nowhere"])
 def test_zones_that_are_none(zone):
     with pytest.raises(UsageError, match="Europe/Berlin"):
         wall_in(zone, 0)

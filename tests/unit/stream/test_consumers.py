@@ -17,7 +17,7 @@ from paimon_py import (
     SnapshotExpiredError,
     UsageError,
 )
-from paimon_py.spec.layout import consumer_path
+from paimon_py.spec.layout import consumer_mark_path, consumer_path
 
 
 @pytest.fixture
@@ -183,6 +183,18 @@ def test_consumers_that_do_not_move_expire():
     assert table.consumers() == []
     with pytest.raises(UsageError, match="older_than"):
         table.expire_consumers(60)
+
+
+def test_a_consumer_that_was_written_at_the_limit_stays_and_a_later_limit_takes_its_marks_with_it():
+    clock = Waiting()
+    table = table_of(clock=clock, store_clock=clock)
+    for number in (1, 2):
+        write(table, (number, "a"))
+    table.stream(from_=1, consumer_id="a").poll().acknowledge()
+    consumers, marks = table._root.consumers, consumer_mark_path(TABLE, "a")
+    written = consumers.write_times()["a"]
+    assert consumers.expire(["a"], written) == [] and table._root.store.stat(marks) is not None
+    assert consumers.expire(["a"], written + 1) == ["a"] and table._root.store.stat(marks) is None
 
 
 def test_the_option_says_when_consumers_expire():
