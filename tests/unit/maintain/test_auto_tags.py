@@ -190,6 +190,13 @@ def test_tags_of_batches(store, clock):
     assert tags(table) == {"batch-write-2023-11-15": 5, "batch-write-2023-11-16": 6, "mine": 1}
 
 
+@pytest.mark.parametrize(("zone", "day"), [("-11:30", "2023-11-13"), ("UTC", "2023-11-14"), ("+13:00", "2023-11-15")])
+def test_the_tag_of_a_batch_is_that_of_the_day_in_the_zone_of_the_table(store, clock, zone, day):
+    clock.seconds += 11.25 * HOUR
+    created(store, clock, **{"tag.automatic-creation": "batch", "sink.process-time-zone": zone}).write_arrow(rows(1))
+    assert tags(opened(store, clock)) == {f"batch-write-{day}": 1}
+
+
 def test_a_batch_tag_of_a_name(store, clock):
     table = created(store, clock, (), **{"tag.automatic-creation": "batch", "tag.batch.customized-name": "last"})
     for number in (1, 2):
