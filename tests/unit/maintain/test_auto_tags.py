@@ -112,6 +112,18 @@ def test_tags_that_a_rollback_of_another_process_took_are_made_of_the_snapshots_
     assert tags(table) == {"2023-11-13 23": 1, "2023-11-14 03": 2, "2023-11-14 04": 6}
 
 
+@pytest.mark.parametrize("left", [1, 2, 3, 4])
+def test_the_first_commit_after_a_rollback_of_another_process_makes_its_tag(store, clock, left):
+    table = created(store, clock, (), **BY_CLOCK, **{"tag.creation-period": "hourly"})
+    for number in range(5):
+        table.write_arrow(rows(number))
+        clock.seconds += HOUR
+    opened(store, clock).rollback_to(left)
+    table.write_arrow(rows(20))
+    names = ["2023-11-13 23", *(f"2023-11-14 0{hour}" for hour in range(left - 1)), "2023-11-14 04"]
+    assert tags(table) == dict(zip(names, range(1, left + 2), strict=True))
+
+
 def test_the_newest_automatic_tags_stay_and_those_by_hand(store, clock):
     options = {**BY_WATERMARK, **FEW, "tag.num-retained-max": "2", "tag.create-success-file": "true"}
     table = created(store, clock, **options)
