@@ -79,12 +79,13 @@ def start_of(from_: object, options: Mapping[str, str], schema: TableSchema) -> 
         OptionError: an option with a wrong value, or one that the mode requires is missing.
         UnsupportedError: a start that only batch reads support.
     """
-    named = [name for name in ("scan.mode", *_PLACES, *_OF_BATCHES) if name in options]
+    choosing = ("scan.mode", *_PLACES, *_OF_BATCHES)
+    named = [name for name in choosing if name in options]
     if from_ is not None:
         if named:
             raise UsageError(f"a stream begins once: give either from_ or the option {named[0]}")
         return _parse_start(from_)
-    stored = {} if named else schema.options
+    stored = {name: text for name, text in schema.options.items() if not named or name not in choosing}
     return _by_options(Options({**stored, **options}))
 
 

@@ -230,6 +230,14 @@ def test_a_consumer_beyond_a_rollback_is_told_its_name_and_how_to_move_it(table)
     assert [step.to_arrow()["k"].to_pylist() for step in steps(table)] == [[9]]
 
 
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_consumer_that_has_read_no_snapshot_beyond_a_rollback_goes_on_without_a_warning(table, number):
+    put(table, b'{"nextSnapshot":%d}' % number)
+    assert table.rollback_to(2).consumers == ()
+    write(table, (9, "b"))
+    assert [step.snapshot_id for step in steps(table)] == list(range(number, 4))
+
+
 def test_a_consumer_of_java_notices_a_rollback_when_others_have_the_numbers(table):
     put(table, b'{"nextSnapshot":5}')
     table.create_branch("b", from_=2)
