@@ -115,6 +115,10 @@ def test_row_ids_go_on_from_manifest_to_manifest():
     assert assign_row_ids(made, 99) == (made, 99)
     gone = IcebergEntry(status=EntryStatus.DELETED, snapshot_id=1, sequence_number=1, file_sequence_number=1, file=file(rows=7))
     assert [one.file.first_row_id for one in with_row_ids(made[0], [entries[0], gone, entries[1]])] == [10, None, 13]
+    known = IcebergEntry.new(file(rows=5, first_row_id=2), 1)
+    found = with_row_ids(made[0], [entries[0], known, entries[1]])
+    assert [one.file.first_row_id for one in found] == [10, 2, 13], "an id of its own counts"
+    assert with_row_ids(deletes, entries) == entries
 
 
 def test_files_are_read_as_they_were_written_and_say_what_iceberg_asks_for():
