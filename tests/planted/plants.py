@@ -951,6 +951,12 @@ EDGES = (
         "unit/stream/test_stream.py::test_streams_and_scans_take_the_same_compaction_for_the_last_full_one",
     ),
     plant(
+        "a stream does not look twice at snapshots that name no parent",
+        "return chain if said or self._root.snapshots.find(last) == newest else []",
+        "return chain",
+        "unit/stream/test_stream.py::test_snapshots_that_name_no_parent_are_looked_at_twice",
+    ),
+    plant(
         "files are chosen by the time of UTC",
         "FileChoice(created_since_millis=wall_millis(millis))",
         "FileChoice(created_since_millis=millis)",
@@ -997,6 +1003,24 @@ EDGES = (
         "if not entry.is_live or entry.file.first_row_id is not None:",
         "if not entry.is_live:",
         "unit/iceberg/test_values.py::test_row_ids_go_on_from_manifest_to_manifest",
+    ),
+    plant(
+        "the same result twice is deleted as one too many",
+        "elif self._values[number] != result.value:",
+        "elif self._values[number] is not result.value:",
+        "unit/executors/test_run_tasks.py::test_the_first_result_of_a_task_counts_and_what_others_wrote_goes",
+    ),
+    plant(
+        "the error of the last task is raised instead of the first",
+        "raise self._errors[min(self._errors)]",
+        "raise self._errors[max(self._errors)]",
+        "unit/executors/test_run_tasks.py::test_the_error_of_the_first_task_is_raised_and_nothing_is_left",
+    ),
+    plant(
+        "a compaction passes over rows of an earlier writer of the same commit",
+        "any(name in others or name in earlier for name",
+        "any(name in others for name",
+        "unit/commit/test_conflicts.py::test_a_compaction_of_own_new_files_gives_way_to_rows_that_came_before_them",
     ),
 )
 

@@ -210,7 +210,7 @@ def test_old_versions_stay_as_asked():
 @pytest.mark.parametrize("previous", [1, 2, 3])
 def test_old_versions_can_be_read_as_long_as_they_stay(previous):
     """Manifests are merged and each version has only one snapshot, so that versions share few files."""
-    small = {"metadata.iceberg.compaction.min.file-num": "2", "metadata.iceberg.compaction.max.file-num": "2"}
+    small = {"metadata.iceberg.compaction.min.file-num": "3", "metadata.iceberg.compaction.max.file-num": "3"}
     one = {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1"}
     world = World(**small, **one, **{"metadata.iceberg.previous-versions-max": str(previous)})
     for number in range(1, 9):
