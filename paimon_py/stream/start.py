@@ -27,6 +27,9 @@ _OF_BATCHES = (
 )  # fmt: skip
 """Options that choose a state or a range for batch reads; Java also refuses them for streams, or differs."""
 
+_SCHEDULE = ("changelog-producer", "full-compaction.delta-commits")
+"""Options of the table that say which compactions are full ones; they count however a stream chooses its start."""
+
 _NAMES = "'full', 'latest', 'earliest', a snapshot id, a datetime or a position"
 
 
@@ -79,13 +82,12 @@ def start_of(from_: object, options: Mapping[str, str], schema: TableSchema) -> 
         OptionError: an option with a wrong value, or one that the mode requires is missing.
         UnsupportedError: a start that only batch reads support.
     """
-    choosing = ("scan.mode", *_PLACES, *_OF_BATCHES)
-    named = [name for name in choosing if name in options]
+    named = [name for name in ("scan.mode", *_PLACES, *_OF_BATCHES) if name in options]
     if from_ is not None:
         if named:
             raise UsageError(f"a stream begins once: give either from_ or the option {named[0]}")
         return _parse_start(from_)
-    stored = {name: text for name, text in schema.options.items() if not named or name not in choosing}
+    stored = {name: text for name, text in schema.options.items() if not named or name in _SCHEDULE}
     return _by_options(Options({**stored, **options}))
 
 
