@@ -27,6 +27,9 @@ _OF_BATCHES = (
 )  # fmt: skip
 """Options that choose a state or a range for batch reads; Java also refuses them for streams, or differs."""
 
+_SCHEDULE = ("changelog-producer", "full-compaction.delta-commits")
+"""Options of the table that say which compactions are full ones; they count however a stream chooses its start."""
+
 _NAMES = "'full', 'latest', 'earliest', a snapshot id, a datetime or a position"
 
 
@@ -84,7 +87,7 @@ def start_of(from_: object, options: Mapping[str, str], schema: TableSchema) -> 
         if named:
             raise UsageError(f"a stream begins once: give either from_ or the option {named[0]}")
         return _parse_start(from_)
-    stored = {} if named else schema.options
+    stored = {name: text for name, text in schema.options.items() if not named or name in _SCHEDULE}
     return _by_options(Options({**stored, **options}))
 
 

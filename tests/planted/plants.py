@@ -865,4 +865,166 @@ KEEPING = (
     ),
 )
 
-PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *TWELVE, *MENDS, *STRANGERS, *OUTSIDE, *CARE, *CLOCKS, *TWO_HISTORIES, *KEEPING)
+EDGES = (
+    plant(
+        "a consumer that was written at the limit expires",
+        "status.modified_millis is not None and status.modified_millis < millis",
+        "status.modified_millis is not None and status.modified_millis <= millis",
+        "unit/stream/test_consumers.py::test_a_consumer_that_was_written_at_the_limit_stays_and_a_later_limit_takes_its_marks_with_it",
+    ),
+    plant(
+        "the expiry of a consumer leaves the file with its marks",
+        "                self._store.delete(join(directory, CONSUMER_MARK_PREFIX + name))\n",
+        "",
+        "unit/stream/test_consumers.py::test_a_consumer_that_was_written_at_the_limit_stays_and_a_later_limit_takes_its_marks_with_it",
+    ),
+    plant(
+        "the newest old row id counts as a new one where the snapshot before has expired",
+        "return 1 + max((-1 if file",
+        "return max((-1 if file",
+        "unit/metadata/test_commit_history.py::test_an_update_of_the_last_row_of_all_adds_none_after_the_snapshot_before_expired",
+    ),
+    plant(
+        "row ids within a longer range are counted again",
+        "ends = np.maximum.accumulate(first + entries.row_count[order])",
+        "ends = first + entries.row_count[order]",
+        "unit/metadata/test_row_ranges.py::test_row_ids_of_files_that_lie_within_others_count_once",
+    ),
+    plant(
+        "a cut goes on without its file where another one ended just now",
+        "if found is None or found.owner != cut.owner:\n                raise self.error(found or cut)",
+        "if found is not None and found.owner != cut.owner:\n                raise self.error(found)",
+        "unit/maintain/test_remains.py::test_a_cut_that_another_one_keeps_out_does_not_begin_though_that_one_ends_at_this_moment",
+    ),
+    plant(
+        "changelogs expire that a consumer has not read",
+        'kept changelog never expires"))\n    ends += [',
+        'kept changelog never expires"))\n    _ = [',
+        "unit/maintain/test_expire_snapshots.py::test_the_first_changelog_that_stays",
+    ),
+    plant(
+        "automatic tags wait after a rollback over two snapshots",
+        "state.snapshot_id > latest + 1:",
+        "state.snapshot_id > latest + 2:",
+        "unit/maintain/test_auto_tags.py::test_the_first_commit_after_a_rollback_of_another_process_makes_its_tag",
+    ),
+    plant(
+        "the tag of a day is that of this machine's time zone",
+        'wall_in(options.find_str("sink.process-time-zone"), latest.time_millis)',
+        "wall_in(None, latest.time_millis)",
+        "unit/maintain/test_auto_tags.py::test_the_tag_of_a_batch_is_that_of_the_day_in_the_zone_of_the_table",
+    ),
+    plant(
+        "the zone of +18:00 is unknown",
+        "ahead <= timedelta(hours=18)",
+        "ahead < timedelta(hours=18)",
+        "unit/maintain/test_auto_tags.py::test_zones",
+    ),
+    plant(
+        "the last millisecond of the year 9999 is refused",
+        "if moment > _NO_MORE:",
+        "if moment >= _NO_MORE:",
+        "unit/scan/test_moments.py::test_the_last_millisecond_of_the_year_9999_is_a_time_and_the_next_is_none",
+    ),
+    plant(
+        "a rollback to a tag deletes the changelogs up to the one before it",
+        "if is_ours and before >= target.id - 1",
+        "if is_ours and before >= target.id",
+        "unit/maintain/test_going_back.py::test_a_rollback_keeps_the_changelogs_up_to_its_target",
+    ),
+    plant(
+        "a rollback names a consumer that has read just up to its target",
+        "if consumer.next_snapshot_id > number]",
+        "if consumer.next_snapshot_id >= number]",
+        "unit/stream/test_consumers.py::test_a_consumer_that_has_read_no_snapshot_beyond_a_rollback_goes_on_without_a_warning",
+    ),
+    plant(
+        "levels change their meaning although files have deletion vectors",
+        "any(not task.rewrite_all or task.deletions for task in tasks)",
+        "any(not task.rewrite_all for task in tasks)",
+        "unit/maintain/test_level_rules.py::test_a_rollback_to_files_of_the_top_level_with_deletion_vectors_is_warned_of",
+    ),
+    plant(
+        "a stream from the last compaction passes over one without a number",
+        "number % start.commits == 0 or number == BATCH_COMMIT_IDENTIFIER",
+        "number % start.commits == 0",
+        "unit/stream/test_stream.py::test_streams_and_scans_take_the_same_compaction_for_the_last_full_one",
+    ),
+    plant(
+        "a stream does not look twice at snapshots that name no parent",
+        "return chain if said or self._root.snapshots.find(last) == newest else []",
+        "return chain",
+        "unit/stream/test_stream.py::test_snapshots_that_name_no_parent_are_looked_at_twice",
+    ),
+    plant(
+        "files are chosen by the time of UTC",
+        "FileChoice(created_since_millis=wall_millis(millis))",
+        "FileChoice(created_since_millis=millis)",
+        "unit/scan/test_time_travel.py::test_files_are_chosen_by_the_local_time_that_they_store",
+    ),
+    plant(
+        "a scan of the last full compaction takes any where no changelog is made",
+        ' or options.is_set("full-compaction.delta-commits"):',
+        ":",
+        "unit/stream/test_stream.py::test_streams_and_scans_take_the_same_compaction_for_the_last_full_one",
+    ),
+    plant(
+        "an update of the last row of a file does not meet another one",
+        'np.searchsorted(given.ids, last, side="right")',
+        "np.searchsorted(given.ids, last)",
+        "unit/rows/test_column_rows.py::test_values_of_any_row_of_a_file_are_refused_where_others_set_the_column_in_that_file",
+    ),
+    plant(
+        "a decimal of only fractions fits no column of whole numbers",
+        "given.precision - given.scale + wanted.scale or 1,",
+        "given.precision - given.scale + wanted.scale,",
+        "unit/rows/test_fractions.py::test_a_number_is_converted_if_nothing_of_it_is_lost",
+    ),
+    plant(
+        "a substring without letters is accepted",
+        "(end is not None and end <= begin)",
+        "(end is not None and end < begin)",
+        "unit/cdc/test_shaping.py::test_what_is_no_computed_column_is_refused_at_once",
+    ),
+    plant(
+        "an Iceberg snapshot expires that is exactly as old as the limit",
+        'one["timestamp-ms"] < now_millis - options.retained_millis',
+        'one["timestamp-ms"] <= now_millis - options.retained_millis',
+        "unit/iceberg/test_values.py::test_snapshots_expire_by_number_and_age_from_the_oldest_on",
+    ),
+    plant(
+        "files of the oldest Iceberg version that stays are deleted",
+        "if number - options.previous_max <= one < number]",
+        "if number - options.previous_max < one < number]",
+        "unit/iceberg/test_publication.py::test_old_versions_can_be_read_as_long_as_they_stay",
+    ),
+    plant(
+        "files of an Iceberg manifest lose the row ids that they have",
+        "if not entry.is_live or entry.file.first_row_id is not None:",
+        "if not entry.is_live:",
+        "unit/iceberg/test_values.py::test_row_ids_go_on_from_manifest_to_manifest",
+    ),
+    plant(
+        "the same result twice is deleted as one too many",
+        "elif self._values[number] != result.value:",
+        "elif self._values[number] is not result.value:",
+        "unit/executors/test_run_tasks.py::test_the_first_result_of_a_task_counts_and_what_others_wrote_goes",
+    ),
+    plant(
+        "the error of the last task is raised instead of the first",
+        "raise self._errors[min(self._errors)]",
+        "raise self._errors[max(self._errors)]",
+        "unit/executors/test_run_tasks.py::test_the_error_of_the_first_task_is_raised_and_nothing_is_left",
+    ),
+    plant(
+        "a compaction passes over rows of an earlier writer of the same commit",
+        "any(name in others or name in earlier for name",
+        "any(name in others for name",
+        "unit/commit/test_conflicts.py::test_a_compaction_of_own_new_files_gives_way_to_rows_that_came_before_them",
+    ),
+)
+
+PLANTS = (
+    *MERGING, *BYTES, *READING, *COMMITTING, *TWELVE, *MENDS, *STRANGERS, *OUTSIDE, *CARE, *CLOCKS, *TWO_HISTORIES,
+    *KEEPING, *EDGES,
+)  # fmt: skip

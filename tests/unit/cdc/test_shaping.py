@@ -87,7 +87,7 @@ def test_functions(text, given, kind, wanted):
     "text",
     [
         "y", "y=year", "y=now(a)", "y=concat(a,b)", "y=year()", "y=year(a, 4)", "y=year(a, 3, 3)", "y=substring(a)", "y=substring(a, x)",
-        "y=substring(a, 3, 2)", "y=substring(a, -1)", "y=truncate(a)", "y=upper(a, 1)", "y=cast(x, INT)", "y=cast(x, NONE)",
+        "y=substring(a, 3, 2)", "y=substring(a,2,2)", "y=substring(a, -1)", "y=truncate(a)", "y=upper(a, 1)", "y=cast(x, INT)", "y=cast(x, NONE)",
         "y=date_format(a, EEE)", "y=date_format(a, yyy)", "y=date_format(a, 'x)", "y=date_format(a, )", 7,
     ],
 )  # fmt: skip

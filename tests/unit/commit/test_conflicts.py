@@ -1,7 +1,9 @@
 import msgspec
 import pytest
-from unit.commit.support import data_file, schema
+from unit.commit.support import bucket_changes, data_file, schema
 
+from paimon_py.commit.changes import Edit
+from paimon_py.commit.compaction_fit import foreign_files
 from paimon_py.commit.conflicts import (
     Conflict,
     Placed,
@@ -11,6 +13,7 @@ from paimon_py.commit.conflicts import (
     schema_conflict,
 )
 from paimon_py.spec.data_file import FileKind, ManifestEntry
+from paimon_py.spec.snapshot import Base
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
 
@@ -135,3 +138,22 @@ def test_another_primary_key_is_a_conflict():
 
 def test_the_same_schema_is_not_even_compared():
     assert schema_conflict(WRITTEN, msgspec.structs.replace(WRITTEN, fields=())) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "others", "live", "dropped"),
+    [
+        ("p", set(), ("f", "n"), [1]),  # rows of the earlier writer lie below the result
+        ("q", set(), ("n",), []),
+        ("p", set(), ("n",), []),  # they were compacted away in the meantime
+        ("q", {"x"}, ("x", "n"), [1]),
+        ("q", {"x"}, ("n",), []),
+        ("q", None, ("n",), [1]),
+    ],
+)
+def test_a_compaction_of_own_new_files_gives_way_to_rows_that_came_before_them(first, others, live, dropped):
+    earlier = bucket_changes(data_file("f"), partition=first.encode())
+    new = data_file("n")
+    later = bucket_changes(new, partition=b"p", compacted=Edit(deleted=(new,), added=(data_file("m", level=5),)), compact_base=Base(5))
+    found = foreign_files([earlier, later], lambda base: others if base == Base(5) else set(), [entry(ADD, name) for name in live])
+    assert sorted(found) == dropped

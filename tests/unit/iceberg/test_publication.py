@@ -207,6 +207,19 @@ def test_old_versions_stay_as_asked():
     ]
 
 
+@pytest.mark.parametrize("previous", [1, 2, 3])
+def test_old_versions_can_be_read_as_long_as_they_stay(previous):
+    """Manifests are merged and each version has only one snapshot, so that versions share few files."""
+    small = {"metadata.iceberg.compaction.min.file-num": "3", "metadata.iceberg.compaction.max.file-num": "3"}
+    one = {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1"}
+    world = World(**small, **one, **{"metadata.iceberg.previous-versions-max": str(previous)})
+    for number in range(1, 9):
+        world.table.write_arrow(data(number))
+        for kept in range(max(1, number - previous), number + 1):
+            found = rows(world.store, metadata(world.store, DIRECTORY, kept))
+            assert found == [[key, "a"] for key in range(1, kept + 1)]
+
+
 def test_many_small_manifests_are_merged():
     small = {"metadata.iceberg.compaction.min.file-num": "3", "metadata.iceberg.compaction.max.file-num": "3"}
     world = World(**small)

@@ -7,6 +7,7 @@ import struct
 from decimal import Decimal
 
 import fastavro
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -15,7 +16,7 @@ from paimon_py.errors import CorruptionError
 from paimon_py.iceberg.avro_files import read_list_bytes, read_manifest_bytes, write_list_bytes, write_manifest_bytes
 from paimon_py.iceberg.avro_schemas import avro_name, list_schema, manifest_schema
 from paimon_py.iceberg.bounds import encode_bound, file_bounds, may_hold, partition_ranges, partition_values
-from paimon_py.iceberg.expiry import find_expired, old_versions
+from paimon_py.iceberg.expiry import fallen_versions, find_expired, old_versions
 from paimon_py.iceberg.fields import last_column_id, partition_fields, schema_value
 from paimon_py.iceberg.lineage import assign_row_ids, with_row_ids
 from paimon_py.iceberg.metadata import parse_version, plain_path
@@ -114,6 +115,10 @@ def test_row_ids_go_on_from_manifest_to_manifest():
     assert assign_row_ids(made, 99) == (made, 99)
     gone = IcebergEntry(status=EntryStatus.DELETED, snapshot_id=1, sequence_number=1, file_sequence_number=1, file=file(rows=7))
     assert [one.file.first_row_id for one in with_row_ids(made[0], [entries[0], gone, entries[1]])] == [10, None, 13]
+    known = IcebergEntry.new(file(rows=5, first_row_id=2), 1)
+    found = with_row_ids(made[0], [entries[0], known, entries[1]])
+    assert [one.file.first_row_id for one in found] == [10, 2, 13], "an id of its own counts"
+    assert with_row_ids(deletes, entries) == entries
 
 
 def test_files_are_read_as_they_were_written_and_say_what_iceberg_asks_for():
@@ -153,7 +158,13 @@ def test_snapshots_expire_by_number_and_age_from_the_oldest_on():
     snapshots = [{"snapshot-id": number, "timestamp-ms": number * 1000} for number in range(1, 8)]
     assert [one["snapshot-id"] for one in find_expired(snapshots, 8, 9_000, options)] == [1, 2, 3, 4]
     assert [one["snapshot-id"] for one in find_expired(snapshots, 8, 99_000, options)] == [1, 2, 3, 4, 5, 6]
+    for millis, expired in ((14_999, [1, 2, 3, 4]), (15_000, [1, 2, 3, 4]), (15_001, [1, 2, 3, 4, 5])):
+        assert [one["snapshot-id"] for one in find_expired(snapshots, 8, millis, options)] == expired
     assert old_versions([5, 6, 7], 8, options) == [5, 6, 7]
+    for number, old in ((14, [2, 3]), (15, [2, 3, 4])):
+        kept = msgspec.structs.replace(options, previous_max=10)
+        assert old_versions([2, 3, 4, 5], number, kept) == fallen_versions([2, 3, 4, 5], number, kept) == old
+        assert fallen_versions([2, 3, 4, 5], number, msgspec.structs.replace(kept, deletes_old=False)) == old[-1:]
 
 
 def test_vectors_lie_in_a_puffin_file():

@@ -112,6 +112,18 @@ def test_tags_that_a_rollback_of_another_process_took_are_made_of_the_snapshots_
     assert tags(table) == {"2023-11-13 23": 1, "2023-11-14 03": 2, "2023-11-14 04": 6}
 
 
+@pytest.mark.parametrize("left", [1, 2, 3, 4])
+def test_the_first_commit_after_a_rollback_of_another_process_makes_its_tag(store, clock, left):
+    table = created(store, clock, (), **BY_CLOCK, **{"tag.creation-period": "hourly"})
+    for number in range(5):
+        table.write_arrow(rows(number))
+        clock.seconds += HOUR
+    opened(store, clock).rollback_to(left)
+    table.write_arrow(rows(20))
+    names = ["2023-11-13 23", *(f"2023-11-14 0{hour}" for hour in range(left - 1)), "2023-11-14 04"]
+    assert tags(table) == dict(zip(names, range(1, left + 2), strict=True))
+
+
 def test_the_newest_automatic_tags_stay_and_those_by_hand(store, clock):
     options = {**BY_WATERMARK, **FEW, "tag.num-retained-max": "2", "tag.create-success-file": "true"}
     table = created(store, clock, **options)
@@ -190,6 +202,13 @@ def test_tags_of_batches(store, clock):
     assert tags(table) == {"batch-write-2023-11-15": 5, "batch-write-2023-11-16": 6, "mine": 1}
 
 
+@pytest.mark.parametrize(("zone", "day"), [("-11:30", "2023-11-13"), ("UTC", "2023-11-14"), ("+13:00", "2023-11-15")])
+def test_the_tag_of_a_batch_is_that_of_the_day_in_the_zone_of_the_table(store, clock, zone, day):
+    clock.seconds += 11.25 * HOUR
+    created(store, clock, **{"tag.automatic-creation": "batch", "sink.process-time-zone": zone}).write_arrow(rows(1))
+    assert tags(opened(store, clock)) == {f"batch-write-{day}": 1}
+
+
 def test_a_batch_tag_of_a_name(store, clock):
     table = created(store, clock, (), **{"tag.automatic-creation": "batch", "tag.batch.customized-name": "last"})
     for number in (1, 2):
@@ -209,7 +228,8 @@ def test_a_delay_that_is_too_long_and_a_zone_that_is_none_are_told(store, clock)
     ("zone", "text"),
     [("UTC", "2024-07-01 12:00"), ("Europe/Berlin", "2024-07-01 14:00"), ("America/Los_Angeles", "2024-07-01 05:00"),
      ("GMT-08:00", "2024-07-01 04:00"), ("+5", "2024-07-01 17:00"), ("UTC+05:30", "2024-07-01 17:30"),
-     ("-0330", "2024-07-01 08:30"), ("Z", "2024-07-01 12:00")],
+     ("-0330", "2024-07-01 08:30"), ("Z", "2024-07-01 12:00"), ("+18:00", "2024-07-02 06:00"),
+     ("GMT-18", "2024-06-30 18:00")],
 )  # fmt: skip
 def test_zones(zone, text):
     moment = datetime(2024, 7, 1, 12, tzinfo=timezone.utc).timestamp() * 1000
@@ -217,7 +237,7 @@ def test_zones(zone, text):
     assert shown.isoformat(" ", "minutes")[:16] == text
 
 
-@pytest.mark.parametrize("zone", ["", "+19", "../etc/passwd", "GMT-08:99", "nowhere"])
+@pytest.mark.parametrize("zone", ["", "+19", "+18:00:01", "-18:01", "../etc/passwd", "GMT-08:99", "nowhere"])
 def test_zones_that_are_none(zone):
     with pytest.raises(UsageError, match="Europe/Berlin"):
         wall_in(zone, 0)

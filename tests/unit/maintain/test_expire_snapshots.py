@@ -11,7 +11,7 @@ from unit.public import KEYED
 
 from paimon_py import Catalog, PaimonError, UsageError
 from paimon_py.env import Env, SerialPool
-from paimon_py.maintain.cleanup.retention import FirstKept, Retention, first_kept
+from paimon_py.maintain.cleanup.retention import FirstKept, Retention, first_kept, first_kept_changelog
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.memory_store import MemoryStore
@@ -42,6 +42,28 @@ def retention(**given):
 def test_the_first_that_stays(given, consumers, end):
     """Snapshots 11 to 20, each at its id times 100."""
     assert first_kept(11, 20, retention(**given), consumers, lambda number: number * 100).snapshot_id == end
+
+
+@pytest.mark.parametrize(
+    ("given", "consumers", "end"),
+    [
+        ({}, {}, 10),
+        ({"count_min": 9}, {}, 6),
+        ({"count_min": 14}, {}, 1),
+        ({"limit": 3}, {}, 4),
+        ({}, {"a": 5, "b": 7}, 5),
+        ({}, {"a": 1}, 1),
+        ({"older_than_millis": 300}, {}, 3),
+        ({"older_than_millis": 301}, {}, 4),
+        ({"older_than_millis": 0, "count_max": 8}, {}, 7),
+        ({"older_than_millis": 0, "count_max": 8}, {"a": 5}, 5),
+        ({"older_than_millis": 0, "count_max": 2}, {}, 10),
+    ],
+)
+def test_the_first_changelog_that_stays(given, consumers, end):
+    """Changelogs 1 to 10, each at its id times 100; the newest snapshot is 14."""
+    found = first_kept_changelog(range(1, 11), 14, retention(**given), consumers, lambda number: number * 100)
+    assert found.snapshot_id == end
 
 
 def test_the_reason_is_named():

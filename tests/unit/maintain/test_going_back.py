@@ -6,6 +6,8 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from unit.commit.support import Clock
+from unit.maintain.test_after_commit import created as made
+from unit.maintain.test_after_commit import rows as some_rows
 from unit.maintain.test_expire_snapshots import (
     EVERY_AGE,
     PATH,
@@ -22,6 +24,7 @@ from unit.maintain.test_expire_snapshots import (
 from paimon_py import PaimonError, SnapshotExpiredError, SnapshotNotFoundError, TagNotFoundError, UsageError
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
+from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.table import Table
 from paimon_py.testing.fault_store import for_each_fault
 
@@ -173,3 +176,20 @@ def test_a_tag_of_a_snapshot_that_expires_meanwhile_is_not_made():
     assert [tag.name for tag in opened(store).tags()] == ["kept"]
     twin = opened(ExpiringBeforeTags(lived("keyed"))).create_tag("twin", snapshot_id=2)
     assert twin.snapshot_id == 2, "another tag keeps the snapshot"
+
+
+@pytest.mark.parametrize(("target", "left"), [("second", [1, 2]), (4, [1, 2, 3]), (5, [1, 2, 3])])
+def test_a_rollback_keeps_the_changelogs_up_to_its_target(target, left):
+    """Snapshots 1 to 3 have expired, and their changelogs are kept; 4 is the oldest that is left."""
+    store, clock = MemoryStore(), Clock()
+    kept = {"changelog-producer": "input", "changelog.num-retained.min": "99", "changelog.num-retained.max": "99"}
+    table = made(store, clock, **kept, **{"write-only": "true"})
+    for number in range(1, 7):
+        table.write_arrow(some_rows(number))
+    table.create_tag("second", snapshot_id=2)
+    table.expire_snapshots(retain_min=3, retain_max=3)
+    assert table._root.changelogs.ids() == [1, 2, 3]
+    table.rollback_to(target)
+    assert table._root.changelogs.ids() == left
+    steps = iter(table.stream(from_="earliest").poll, None)
+    assert [step.to_arrow()["k"].to_pylist() for step in steps] == [[n] for n in range(1, table.snapshot().id + 1)]

@@ -129,3 +129,18 @@ def test_a_rollback_over_a_change_is_warned_of():
     with pytest.warns(PaimonWarning, match=r"snapshot 1 was written under other options.*compact\(full=True\)"):
         table.rollback_to(1)
     assert state(table) == {1: 1}
+
+
+def test_a_rollback_to_files_of_the_top_level_with_deletion_vectors_is_warned_of():
+    table = made(**{"deletion-vectors.modifiable": "true", "deletion-vectors.enabled": "true", "write-only": "true"})
+    write(table, (1, 1), (2, 2))
+    table.compact(full=True)
+    whole = table.snapshot().id
+    table.write_arrow([{"k": 2, "v": None, "_row_kind": "-D"}])
+    table.compact()
+    number = table.snapshot().id
+    assert table.levels()["level"].to_pylist() == [5]
+    table.alter(RemoveOption("deletion-vectors.enabled"))
+    with pytest.warns(PaimonWarning, match=f"snapshot {number} was written under other options"):
+        table.rollback_to(number)
+    table.rollback_to(whole)  # nothing lies below the top level, and no row is deleted there

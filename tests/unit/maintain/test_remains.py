@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from unit.maintain.test_remove_orphans import PATH, World, rows
 
-from paimon_py import AddColumn, AlreadyExistsError, BranchNotFoundError
+from paimon_py import AddColumn, AlreadyExistsError, BranchNotFoundError, CommitConflictError
 from paimon_py.metadata.cuts import ROLLBACK, Cut
 from paimon_py.spec.layout import consumer_mark_path, cut_path
+from paimon_py.storage.memory_store import MemoryStore
 
 BRANCH = f"{PATH}/branch/branch-b"
 TEMPORARY = ".x.00000000-0000-4000-8000-000000000000.tmp"
@@ -119,3 +120,23 @@ def test_what_a_cut_of_a_branch_holds_is_no_orphan():
     assert cut_path(BRANCH) in world.files()
     world.table.branch("b").rollback_to(target.id)
     assert sorted(world.table.branch("b").scan().to_arrow()["k"].to_pylist()) == [1, 2]
+
+
+def test_a_cut_that_another_one_keeps_out_does_not_begin_though_that_one_ends_at_this_moment(monkeypatch):
+    world = lived()
+    cuts, target = world.table._root.cuts, world.table.snapshot().value
+    theirs, mine = (Cut(owner=owner, verb=ROLLBACK, snapshots=(target,)) for owner in ("they", "me"))
+    cuts.begin(theirs, takes_over=False)
+    put_new = MemoryStore.put_new
+
+    def and_they_end(store, path, data, **more):
+        is_ours = put_new(store, path, data, **more)
+        store.delete(path)
+        return is_ours
+
+    with monkeypatch.context() as patch, pytest.raises(CommitConflictError, match="rollback_to is in progress"):
+        patch.setattr(MemoryStore, "put_new", and_they_end)
+        cuts.begin(mine, takes_over=False)
+    assert not cuts.is_there()
+    cuts.begin(mine, takes_over=False)
+    cuts.check(mine)

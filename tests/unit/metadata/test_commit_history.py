@@ -79,6 +79,14 @@ def test_new_columns_are_told_after_the_snapshot_before_expired(catalog):
     assert table.levels()["record_count"].to_pylist() == [3] and table.levels()["file_count"].to_pylist() == [2]
 
 
+def test_an_update_of_the_last_row_of_all_adds_none_after_the_snapshot_before_expired(catalog):
+    table = catalog.create_table("d.t", Schema({"a": "INT", "b": "STRING"}), options=EVOLVES)
+    table.write_arrow(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
+    table.update_rows(pa.table({"_ROW_ID": [0], "b": ["new"]}))
+    table.expire_snapshots(retain_min=1, retain_max=1)
+    assert did(table, "operation", "added_rows", "rewritten_rows") == [("UPDATE", 0, 1)]
+
+
 def test_a_snapshot_of_other_writers_says_by_its_files_that_it_updates(catalog):
     table = catalog.create_table("d.t", Schema({"a": "INT", "b": "STRING"}), options=EVOLVES)
     table.write_arrow(pa.table({"a": pa.array([1, 2, 3], pa.int32()), "b": ["x"] * 3}))

@@ -7,7 +7,7 @@ import pytest
 
 from paimon_py import CorruptionError
 from paimon_py.codec.manifest.entries import read_manifests, write_manifest
-from paimon_py.metadata.row_ranges import holders, newest, row_ranges
+from paimon_py.metadata.row_ranges import distinct_ids, holders, newest, row_ranges
 from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry
 from paimon_py.spec.new_schema import Schema, TableSpec, new_table_schema
 
@@ -62,3 +62,10 @@ def test_ranges_that_cross_are_refused(second, message):
     with pytest.raises(CorruptionError, match=message):
         row_ranges(columns((0, "f", 0, 4, 1, None), second))
     row_ranges(columns((0, "f", 0, 4, 1, None), (1, "g", 2, 4, 2, None)))
+
+
+def test_row_ids_of_files_that_lie_within_others_count_once():
+    files = ((0, "whole", 0, 10, 1, None), (0, "f.blob", 0, 5, 1, ("b",)), (0, "g.blob", 5, 5, 1, ("b",)), (0, "late", 12, 3, 2, ("a",)))
+    for order in (files, files[::-1]):
+        assert distinct_ids(columns(*order)) == 13
+    assert distinct_ids(columns(*files[1:3])) == 10 and distinct_ids(columns(*files[3:])) == 3

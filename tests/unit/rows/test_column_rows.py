@@ -497,6 +497,18 @@ def test_spark_changes_no_rows_of_such_tables(tmp_path):
         check_one_process(made(tmp_path).schema, "merge_spark")
 
 
+def test_values_of_any_row_of_a_file_are_refused_where_others_set_the_column_in_that_file(tmp_path):
+    table = made(tmp_path, ())
+    table.write_arrow(rows(3))
+    table.write_arrow(rows(3, 3))
+    read = table.snapshot().id
+    table.update("k = 4", {"v": 5})
+    for row in (3, 4, 5):
+        with pytest.raises(CommitConflictError, match=f"set column v of rows .* made from snapshot {read}"):
+            table.update_rows(pa.table({"_ROW_ID": [row], "v": [9]}), snapshot_id=read)
+    table.update_rows(pa.table({"_ROW_ID": [2], "v": [9]}), snapshot_id=read)
+
+
 def test_streams_know_commits_that_set_columns_also_when_the_snapshot_before_is_gone(tmp_path):
     table = made(tmp_path, (), **{"snapshot.num-retained.min": "1"})
     table.write_arrow(rows(4))

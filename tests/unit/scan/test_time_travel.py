@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from paimon_py import Catalog
 from paimon_py.errors import OptionError, TagNotFoundError, UnsupportedError, UsageError
 from paimon_py.scan.incremental import Incremental
 from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
@@ -162,3 +164,22 @@ def test_every_place_is_looked_up_where_it_lies(travel, found):
 def test_a_version_that_is_nothing_is_reported_as_a_missing_tag():
     with pytest.raises(TagNotFoundError):
         find_state(Root(), Travel(version="gone"), new_schema())
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/Los_Angeles"])
+def test_files_are_chosen_by_the_local_time_that_they_store(zone, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", zone)
+        time.tzset()
+        try:
+            catalog = Catalog.open(str(tmp_path))
+            catalog.create_database("d")
+            table = catalog.create_table("d.t", {"k": "INT"})
+            table.write_arrow([{"k": 1}])
+            made = table.snapshot().time_millis
+            for name in ("scan.file-creation-time-millis", "scan.creation-time-millis"):
+                counts = [table.scan(options={name: str(made + shift * 3_600_000)}).count() for shift in (-1, 1)]
+                assert counts == [1, 0]
+        finally:
+            patch.undo()
+            time.tzset()

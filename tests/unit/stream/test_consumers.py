@@ -17,7 +17,7 @@ from paimon_py import (
     SnapshotExpiredError,
     UsageError,
 )
-from paimon_py.spec.layout import consumer_path
+from paimon_py.spec.layout import consumer_mark_path, consumer_path
 
 
 @pytest.fixture
@@ -185,6 +185,18 @@ def test_consumers_that_do_not_move_expire():
         table.expire_consumers(60)
 
 
+def test_a_consumer_that_was_written_at_the_limit_stays_and_a_later_limit_takes_its_marks_with_it():
+    clock = Waiting()
+    table = table_of(clock=clock, store_clock=clock)
+    for number in (1, 2):
+        write(table, (number, "a"))
+    table.stream(from_=1, consumer_id="a").poll().acknowledge()
+    consumers, marks = table._root.consumers, consumer_mark_path(TABLE, "a")
+    written = consumers.write_times()["a"]
+    assert consumers.expire(["a"], written) == [] and table._root.store.stat(marks) is not None
+    assert consumers.expire(["a"], written + 1) == ["a"] and table._root.store.stat(marks) is None
+
+
 def test_the_option_says_when_consumers_expire():
     clock = Waiting()
     table = table_of(clock=clock, store_clock=clock, **{"consumer.expiration-time": "1 min"})
@@ -216,6 +228,14 @@ def test_a_consumer_beyond_a_rollback_is_told_its_name_and_how_to_move_it(table)
     table.reset_consumer("c", 3)
     write(table, (9, "b"))
     assert [step.to_arrow()["k"].to_pylist() for step in steps(table)] == [[9]]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_consumer_that_has_read_no_snapshot_beyond_a_rollback_goes_on_without_a_warning(table, number):
+    put(table, b'{"nextSnapshot":%d}' % number)
+    assert table.rollback_to(2).consumers == ()
+    write(table, (9, "b"))
+    assert [step.snapshot_id for step in steps(table)] == list(range(number, 4))
 
 
 def test_a_consumer_of_java_notices_a_rollback_when_others_have_the_numbers(table):

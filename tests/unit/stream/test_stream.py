@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import pickle
 from datetime import datetime, timezone
 
 import pytest
-from unit.stream.build import Waiting, again, expire, roll_back, rows, table_of, write
+from unit.commit.support import TABLE
+from unit.stream.build import Waiting, again, expire, on, roll_back, rows, table_of, write
 
 from paimon_py import SnapshotExpiredError, Table, UnsupportedError, UsageError
 from paimon_py.env import SerialPool
 from paimon_py.errors import OptionError, StorageError
+from paimon_py.spec.layout import snapshot_path
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER
+from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.fault_store import FaultStore
 
 MILLIS = 1_700_000_000_000
@@ -459,3 +464,53 @@ def test_the_first_step_of_a_first_row_table_has_rows_that_no_compaction_has_see
     assert rows(stream.poll()) == []
     told.compact(full=True)
     assert rows(stream.poll()) == [(1, "a", "+I")]
+
+
+@pytest.mark.parametrize("number, found", [(None, 2), (8, 2), (6, 3)])
+def test_streams_and_scans_take_the_same_compaction_for_the_last_full_one(number, found):
+    """Of a schedule, numbers that its interval divides are full ones; a batch job has none, and compacts all."""
+    table = table_of(**{"full-compaction.delta-commits": "4"})
+    write(table, (1, "a"))
+    table.compact(full=True)
+    write(table, (2, "b"))
+    if number is not None:
+        store, path = table._root.store, snapshot_path(TABLE, 2)
+        store.put(path, store.get(path).replace(str(BATCH_COMMIT_IDENTIFIER).encode(), str(number).encode()))
+    table = again(table)
+    options = {"scan.mode": "compacted-full"}
+    assert [step.snapshot_id for step in iter(table.stream(options=options).poll, None)] == list(range(found, 4))
+    assert sorted(table.scan(options=options).to_arrow()["k"].to_pylist()) == list(range(1, found))
+
+
+def stripped(table):
+    """Snapshots as other programs write them: none names the one before."""
+    store = table._root.store
+    for snapshot in table.snapshots():
+        path = snapshot_path(TABLE, snapshot.id)
+        text = json.loads(store.get(path))
+        store.put(path, json.dumps({**text, "properties": {}}).encode())
+
+
+def test_snapshots_that_name_no_parent_are_looked_at_twice(monkeypatch):
+    clock = Waiting()
+    table = table_of(clock=clock)
+    for number in (1, 2, 3):
+        write(table, (number, "old"))
+    stripped(table)
+    clock.sleep(10)
+    reader = on(table._root.store.store, table.schema, clock=clock, owner="reader")
+    stream, get = reader.stream(from_=1), MemoryStore.get
+    assert rows(stream.poll()) == [(1, "old", "+I")]
+
+    def and_others_begin_anew(store, path):
+        found = get(store, path)
+        if path == snapshot_path(TABLE, 3):
+            monkeypatch.setattr(MemoryStore, "get", get)
+            roll_back(table, 1)
+            for number in (2, 3):
+                write(again(table, f"other{number}"), (number, "new"))
+            stripped(again(table))
+        return found
+
+    monkeypatch.setattr(MemoryStore, "get", and_others_begin_anew)
+    assert all_rows(stream) == [[(2, "new", "+I")], [(3, "new", "+I")]]
