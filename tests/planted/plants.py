@@ -458,7 +458,7 @@ TWELVE = (
     ),
     plant(
         "3: tags and snapshots that are left are not asked for a late commit",
-        "return self._anywhere(state, certain=certain, by_user=self._by_user) if isinstance(found, Lost) else found",
+        "return self._anywhere(state, certain=certain) if isinstance(found, Lost) else found",
         "return None if isinstance(found, Lost) else found",
         "simulation/test_the_twelve.py::test_3_a_commit_repeated_late",
     ),
