@@ -102,10 +102,10 @@ class DuplicateCheck:
                 return refusal
             certain = last is not None
         history = self._chronicle.after(self._position, latest)
-        found = history if isinstance(history, Lost) else self._search_history(history, by_user=self._by_user)
+        found = history if isinstance(history, Lost) else self._search_history(history)
         if found is None and self._is_numbered and isinstance(history, History):
             self._check_larger(history)
-        return self._anywhere(state, certain=certain, by_user=self._by_user) if isinstance(found, Lost) else found
+        return self._anywhere(state, certain=certain) if isinstance(found, Lost) else found
 
     @property
     def _is_numbered(self) -> bool:
@@ -114,8 +114,7 @@ class DuplicateCheck:
     def _by_number(self, state: State, last: UserCommit | Rolled | None) -> Refusal | None:
         """The decision by the last number of the user; None for a larger one.
 
-        Raises: UsageError for a smaller number, unless the files or the step of a stream show that exactly these
-            changes are in the table: a program that lost its place commits other rows under the number.
+        Raises: UsageError for a smaller number that was not committed, as far as can be determined.
         """
         number = self._author.identifier
         if last is None or last.identifier < number or (isinstance(last, Rolled) and last.identifier == number):
@@ -127,13 +126,10 @@ class DuplicateCheck:
         for snapshot in self._chronicle.newest_first(state.latest, below=last.snapshot_id):
             if self._is_ours(snapshot):
                 commit = None if snapshot.users is None else snapshot.users.commits.get(self._author.user)
-                other = self._other_step(commit)
-                if other is not None or self._author.source is not None:
-                    return other or Already((snapshot,))
-                break
+                return self._other_step(commit) or Already((snapshot,))
             if snapshot.commit_user == self._author.user and snapshot.commit_identifier < number:
                 break
-        found = self._anywhere(state, certain=True, by_user=False)
+        found = self._anywhere(state, certain=True)
         if found is None:
             raise self._lower(last.identifier)
         return found
@@ -170,9 +166,9 @@ class DuplicateCheck:
             f" user must grow: commit under a number above {last}, or as another user"
         )
 
-    def _anywhere(self, state: State, *, certain: bool, by_user: bool) -> Refusal | None:
+    def _anywhere(self, state: State, *, certain: bool) -> Refusal | None:
         """The decision by everything that is left."""
-        found = [self._search_history(one, by_user=by_user) for one in self._chronicle.all_left(state.latest).each()]
+        found = [self._search_history(one) for one in self._chronicle.all_left(state.latest).each()]
         for one in found:
             if isinstance(one, (Already, Conflict)):
                 return one
@@ -184,9 +180,9 @@ class DuplicateCheck:
         live = self._judge_names(entry.file.name for entry in state.live())
         return live or (None if certain or whole else _UNTOLD)
 
-    def _search_history(self, history: History, *, by_user: bool) -> Refusal | Lost | None:
+    def _search_history(self, history: History) -> Refusal | Lost | None:
         for snapshot in history.snapshots:
-            if by_user and self._is_ours(snapshot):
+            if self._by_user and self._is_ours(snapshot):
                 return Already((snapshot,))
         if not history.snapshots or not self._names:
             return None
