@@ -173,12 +173,13 @@ def _writing_tasks(schema: TableSchema, name: str, parcels: Sequence[Parcel]) ->
         for writer, own in by_writer.items():
             yield ParcelsTask(target=name, writer=writer, parcels=tuple(own))
         return
-    held: list[bytes] = []
+    held, size = list[bytes](), 0
     for parcel in parcels:
         held.append(parcel.data)
-        if sum(map(len, held)) >= _PARCELS_BYTES:
+        size += len(parcel.data)
+        if size >= _PARCELS_BYTES:
             yield ParcelsTask(target=name, writer=0, parcels=tuple(held))
-            held = []
+            held, size = [], 0
     if held:
         yield ParcelsTask(target=name, writer=0, parcels=tuple(held))
 
