@@ -38,7 +38,8 @@ class BlobRef(msgspec.Struct, frozen=True):
     length: int | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.uri, str) or any("\ud800" <= letter <= "\udfff" for letter in self.uri):
+        uri = self.uri
+        if not isinstance(uri, str) or (not uri.isascii() and any("\ud800" <= letter <= "\udfff" for letter in uri)):
             raise UsageError(f"the uri of a BlobRef is a string, not {self.uri!r:.200}")
         for name, given in (("offset", self.offset), ("length", self.length)):
             is_whole = isinstance(given, Integral) and not isinstance(given, bool) and 0 <= given < 1 << 63
