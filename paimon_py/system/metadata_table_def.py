@@ -50,10 +50,6 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     columns: frozenset[str]
     predicate: Predicate | None = None
 
-    def wants(self, *names: str) -> bool:
-        """Whether one of these columns is needed."""
-        return not self.columns.isdisjoint(names)
-
     def kind(self, name: str) -> pa.DataType:
         """The Arrow type of a column."""
         return to_arrow_type(next(field.type for field in self.fields if field.name == name))
