@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode, decode_one, encode
-from paimon_py.errors import CorruptionError
+from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.spec.type_text import parse_type
 
 VALUES = {
@@ -43,10 +43,10 @@ def rows(draw):
 def outcome(decoder, row, types, wanted=None):
     try:
         found = decoder(row, types, wanted)
-    except CorruptionError as error:
+    except (CorruptionError, UnsupportedError) as error:  # times beyond 64 bits are not damaged for Paimon
         return str(error)
     for array in found:
-        array.validate(full=True)
+        array.validate(full=not pa.types.is_decimal(array.type))  # Java reads decimals with too many digits
     return [(array.type, str(array)) for array in found]  # damaged dates are none of Python
 
 
@@ -72,3 +72,11 @@ def test_damage_is_told_as_of_columns(made, data):
     cut = changed[: data.draw(st.integers(0, len(row)))] if data.draw(st.booleans()) else changed
     one, columns = outcome(decode_one, cut, types), outcome(by_columns, cut, types)
     assert repr(one) == repr(columns) or isinstance(one, str) is isinstance(columns, str) is True
+
+
+def test_times_beyond_64_bits_are_refused_alike():
+    kind = parse_type("TIMESTAMP(6)")
+    [row] = encode([pa.array([0], pa.timestamp("us"))], [kind])
+    far = row.as_py()[:-8] + (-71_776_150_597_217_280).to_bytes(8, "little", signed=True)
+    one, columns = outcome(decode_one, far, [kind]), outcome(by_columns, far, [kind])
+    assert one == columns and "-71776150597217280 ms since 1970" in one
