@@ -294,3 +294,35 @@ def test_expiry_records_from_which_tag_the_oldest_snapshot_descends():
     write_tag_ancestor(place.store, PATH, TagAncestor("another", tags[1]))
     place.table.expire_snapshots(**EVERYTHING)
     assert [place.keys(tag=f"t{number}") for number in (1, 3, 5)] == [[1], [1, 2, 3], [1, 2, 3, 4, 5]]
+
+
+def test_a_stream_goes_on_from_a_snapshot_that_only_a_kept_changelog_remembers():
+    place = Place(key=("k",), **{"changelog-producer": "input"}, **KEEPS_CHANGES)
+    place.write(1)
+    stream = place.table.stream()
+    assert next(stream).to_arrow()["k"].to_pylist() == [1]
+    place.write(2)
+    assert next(stream).to_arrow()["k"].to_pylist() == [2]
+    place.write(3)
+    data = json.loads(place.store.get(snapshot_path(PATH, 3)))
+    del data["properties"]
+    place.store.put(snapshot_path(PATH, 3), json.dumps(data).encode())
+    place.table.expire_snapshots(**EVERYTHING)
+    assert [snapshot.id for snapshot in place.table.snapshots()] == [3]
+    assert next(stream).to_arrow()["k"].to_pylist() == [3]
+
+
+def test_the_file_of_a_user_counts_for_that_user_and_beside_snapshots_alone():
+    place = Place()
+    place.write(1, user="u", identifier=4)
+    for key in (2, 3):
+        place.write(key)
+        place.by_java()
+    place.table.expire_snapshots(**EVERYTHING)
+    place.by_java()
+    files = UserFiles(place.store, PATH)
+    place.store.put(files.path_of("other"), place.store.get(files.path_of("u")))
+    assert place.table.committed("u") == 4 and place.table.committed("other") is None
+    for snapshot in place.table.snapshots():
+        place.store.delete(snapshot_path(PATH, snapshot.id))
+    assert place.table.committed("u") is None
