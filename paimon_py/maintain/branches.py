@@ -149,7 +149,7 @@ def _files(
 def delete_branch(root: TableRoot, name: str) -> None:
     """Delete a branch, or its remains. Files that only the branch references become orphans, as in Java.
 
-    Cost: some lists; a delete per schema and for the directory, and a list for each 8 of them.
+    Cost: some lists; a delete per schema and for the directory, and a list for each 16 of them.
     Raises:
         TableNotFoundError: another table is at the path.
         BranchNotFoundError

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SAME_AT_ONCE = 8
+SAME_AT_ONCE = 16
 """The number of files with names that another table may use too, which are deleted after one check of the table."""
 
 

@@ -28,7 +28,7 @@ def expire_changelogs(
     Args:
         progress: called with the changelogs read, then with the files deleted.
 
-    Cost: two lists, a get per expiring changelog, its list and manifests; a list for each 8 deleted changelogs, and a
+    Cost: two lists, a get per expiring changelog, its list and manifests; a list for each 16 deleted changelogs, and a
       delete per file.
     Raises:
         TableNotFoundError: another table is at the path.

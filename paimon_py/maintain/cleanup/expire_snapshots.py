@@ -52,7 +52,7 @@ def expire_snapshots(
         progress: called with the snapshots read, then with the files deleted.
         seen: a snapshot that was just read.
 
-    Cost: one list, and one for each further 8 snapshots; a get per expiring snapshot and for its lists, each manifest
+    Cost: one list, and one for each further 16 snapshots; a get per expiring snapshot and for its lists, each manifest
       of its delta and its changelog; the
       manifests of tags among them, of older ones down to one that they are known to descend from, and of each branch; a
       get per tag of a later snapshot, and a put if there are tags; the manifests of the first kept snapshot and of the
