@@ -5,8 +5,17 @@ Source: format.md §15.5; docs/reliability.md §3 (o); Java `FileSystemBranchMan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 from paimon_py.codec.snapshot_json import snapshot_to_json
-from paimon_py.errors import AlreadyExistsError, SnapshotExpiredError, UnsupportedError
+from paimon_py.errors import (
+    AlreadyExistsError,
+    SnapshotExpiredError,
+    StorageError,
+    TableNotFoundError,
+    UnsupportedError,
+)
 from paimon_py.maintain.tags import is_kept
 from paimon_py.metadata.branches import branch_directories, check_new_branch, is_complete, require_branch
 from paimon_py.metadata.origins import origin_at, origin_of, origin_to_json
@@ -15,6 +24,7 @@ from paimon_py.metadata.snapshots import PINNING
 from paimon_py.metadata.users import users_until
 from paimon_py.spec.layout import MAIN_BRANCH, is_temporary, origin_path, schema_path, snapshot_path, tag_path
 from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.storage.store import FileMissingError
 
 
 def create_branch(
@@ -28,11 +38,13 @@ def create_branch(
 
     First a file records where the branch begins; the oldest schema is written last, and makes the branch visible. An
     interrupted call can be repeated. Before the last step the snapshot is checked again: expiry lists branches after
-    deleting snapshots, so either expiry sees the branch, or the branch is not created.
+    deleting snapshots, so either expiry sees the branch, or the branch is not created. If another table came to the
+    path, it keeps none of these files.
 
-    Cost: a list; a get per snapshot of the table up to that one; a put for the snapshot, the tag and each schema,
+    Cost: two lists; a get per snapshot of the table up to that one; a put for the snapshot, the tag and each schema,
       and a get for each. If another program committed the snapshot, a get and a put per user.
     Raises:
+        TableNotFoundError: another table is at the path.
         SnapshotExpiredError: the snapshot expired in the meantime.
         AlreadyExistsError: a branch of this name, or remains of one, exist.
         TagNotFoundError: the tag does not exist.
@@ -50,12 +62,15 @@ def create_branch(
     if is_complete(root, branch):
         raise AlreadyExistsError(f"branch {name!r} of {root.path} exists already", path=branch.branch_path)
     snapshot = root.tags.get(begin).snapshot if isinstance(begin, str) else begin
+    if snapshot is not None:
+        root.require_own(snapshot)
     newest = root.schemas.latest().id if snapshot is None or newest_schema else snapshot.schema_id
     files = _files(root, branch, snapshot, begin if isinstance(begin, str) else None, newest)
     users = [] if snapshot is None else users_until(root, snapshot)
     _check_remains(root, branch, {*(path for path, _ in files), *(branch.users.path_of(one.user) for one in users)})
     for number, (path, data) in enumerate(files):
         if number == len(files) - 1 and snapshot is not None and not is_kept(root, snapshot):
+            _withdraw(root, branch, files[:number])
             root.store.delete_tree(branch.branch_path)
             raise SnapshotExpiredError(
                 f"snapshot {snapshot.id} of {root.path} expired while the branch {name!r} was made from it{PINNING}",
@@ -67,7 +82,27 @@ def create_branch(
         if not number:
             for value in users:
                 branch.users.put(value)
+    _withdraw(root, branch, files)
     return branch
+
+
+def _withdraw(root: TableRoot, branch: TableRoot, files: Sequence[tuple[str, bytes]]) -> None:
+    """Delete the written files of a new branch if another table is at the path by now. Cost: a list
+
+    Raises: TableNotFoundError
+    """
+    try:
+        root.schemas.latest()
+    except TableNotFoundError:
+        for path, data in reversed(files):
+            with suppress(FileMissingError):
+                if root.store.get(path) == data:
+                    root.store.delete(path)
+        directories = {path.rpartition("/")[0] for path, _ in files} - {branch.branch_path}
+        for directory in (*sorted(directories), branch.branch_path):
+            with suppress(StorageError):
+                root.store.remove_directory(directory)
+        raise
 
 
 def _begins_at(branch: TableRoot, snapshot: Snapshot | None) -> bool:
@@ -114,7 +149,9 @@ def _files(
 def delete_branch(root: TableRoot, name: str) -> None:
     """Delete a branch, or its remains. Files that only the branch references become orphans, as in Java.
 
+    Cost: some lists; a delete per schema and for the directory, and a list for each 16 of them.
     Raises:
+        TableNotFoundError: another table is at the path.
         BranchNotFoundError
         CommitConflictError: a fast-forward is in progress.
     """
@@ -125,8 +162,9 @@ def delete_branch(root: TableRoot, name: str) -> None:
     if name not in branch_directories(root):
         require_branch(root, name)
     root.on_branch(MAIN_BRANCH).cuts.refuse()
-    for number in branch.schemas.ids():
+    for number in root.each_of_same(branch.schemas.ids()):
         root.store.delete(schema_path(branch.branch_path, number))
+    root.schemas.latest()
     root.store.delete_tree(branch.branch_path)
 
 
@@ -136,6 +174,7 @@ def rename_branch(root: TableRoot, name: str, new_name: str) -> None:
     Raises:
         BranchNotFoundError, AlreadyExistsError
         UnsupportedError: the store cannot move a directory atomically (object stores).
+        TableNotFoundError: another table is at the path.
     """
     if root.history is not None:
         raise UnsupportedError(
@@ -144,4 +183,5 @@ def rename_branch(root: TableRoot, name: str, new_name: str) -> None:
     branch, target = require_branch(root, check_new_branch(name)), root.on_branch(check_new_branch(new_name))
     if root.store.list(target.branch_path):
         raise AlreadyExistsError(f"branch {new_name!r} of {root.path} exists already", path=target.branch_path)
+    root.schemas.latest()
     root.store.rename_directory(branch.branch_path, target.branch_path)

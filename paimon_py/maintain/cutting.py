@@ -25,6 +25,7 @@ from paimon_py.metadata.user_files import UserFile
 from paimon_py.metadata.users import Rolled, UserHistory
 from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, snapshot_path, tag_path
 from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.spec.users import UserCommit
 
 _ROUNDS = 20
 
@@ -108,8 +109,8 @@ class Cutting:
         root, newest = self._root, 0 if latest is None else latest.id
         if first.id == newest + 1:
             return
-        self.check()
         path, there = snapshot_path(root.branch_path, first.id), root.snapshots.ids()
+        self.check()
         if there[-1:] != ([newest] if newest else []):
             raise NewerSnapshotsError(root.path, [number for number in there if number > newest])
         if len(there) <= 1:
@@ -257,14 +258,14 @@ class Cutting:
         for value in list(root.users.all()):
             if not self._is_gone(value, last):
                 continue
-            self.check()
             known = numbers.last(last, value.user)
+            there = root.snapshots.find(known.snapshot_id) if isinstance(known, UserCommit) else None
+            self.check()
             if known is None:
                 root.users.delete(value.user)
             elif isinstance(known, Rolled):
                 root.users.put(value.rolled_back())
             else:
-                there = root.snapshots.find(known.snapshot_id)
                 root.users.put(UserFile(value.user, known, "" if there is None else there.mark))
 
     def _is_gone(self, value: UserFile, last: Snapshot) -> bool:

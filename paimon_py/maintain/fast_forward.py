@@ -8,6 +8,7 @@ Source: format.md §15.5; docs/reliability.md §3 (o); Java `FileSystemBranchMan
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -228,8 +229,7 @@ class _Move:
         except NewerSnapshotsError as error:
             raise self._overtaken(cutting, new_schemas, error) from error
         changelogs = [number for number in root.changelogs.ids() if kept is None or number > kept.id]
-        cutting.check()
-        root.changelogs.cut(changelogs)
+        root.changelogs.cut(changelogs, cutting.check)
         self._move_tags(cutting)
         for number in self._newer_schemas():
             cutting.check()
@@ -295,7 +295,10 @@ class _Move:
                 table=self._root.path,
             )
         for number in schemas:
-            self._root.store.delete(schema_path(self._root.branch_path, number))
+            with suppress(FileMissingError):
+                path = schema_path(self._root.branch_path, number)
+                if self._root.store.get(path) == self._schemas[number]:
+                    self._root.store.delete(path)
         self._root.schemas.forget()
         return self._moved_on(error)
 

@@ -55,10 +55,12 @@ def idle_users(
 def forget_user(root: TableRoot, user: IdleUser) -> bool:
     """Delete the file of a user unless the user has committed meanwhile. Returns whether it did.
 
-    Cost: a stat and a delete.
+    Cost: a stat, a list and a delete.
+    Raises: TableNotFoundError: another table is at the path.
     """
     status = root.store.stat(user.file.path)
     if status is None or not is_older(status, user.limit):
         return False
+    root.schemas.latest()
     root.store.delete(user.file.path)
     return True

@@ -69,6 +69,7 @@ def consumers_beyond(root: TableRoot, number: int) -> tuple[str, ...]:
         if root.consumers.read_by(consumer) is None:
             read = root.snapshots.find(consumer.next_snapshot_id - 1) or root.snapshots.latest()
             if read is not None:
+                root.schemas.latest()
                 root.consumers.put_mark(consumer, Base.of(read))
     return tuple(consumer.name for consumer in found)
 
@@ -130,5 +131,4 @@ def _cut_changelogs(root: TableRoot, target: Snapshot, cutting: Cutting, *, has_
         found = root.changelogs.find(before)
         is_ours = found is not None and (found.mark == target.mark or target.follows(found) in (True, None))
         kept = target.id if is_ours and before >= target.id - 1 else 0
-    cutting.check()
-    root.changelogs.cut([number for number in ids if number > kept])
+    root.changelogs.cut([number for number in ids if number > kept], cutting.check)

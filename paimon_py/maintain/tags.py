@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Literal
 
-from paimon_py.errors import SnapshotExpiredError, TagNotFoundError
+from paimon_py.errors import CommitConflictError, SnapshotExpiredError, TableNotFoundError, TagNotFoundError
 from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, other_references
 from paimon_py.maintain.observers import report, tell_tags
@@ -43,13 +43,16 @@ def make_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta 
 
     Raises:
         SnapshotExpiredError: the snapshot expired in the meantime.
+        TableNotFoundError: another table is at the path.
         CorruptionError: the success file of an older tag of this name is damaged.
         else as `Tags.create`
     """
     check_taggable(table.schema)
+    table.root.require_own(snapshot)
     tag = table.root.tags.create(name, snapshot, now=_now(table.root), time_retained=_retention(table.schema, retain))
     if not is_kept(table.root, snapshot, but=name):
-        table.root.tags.delete(name)
+        table.root.tags.delete_same(tag)
+        table.root.schemas.latest()
         raise SnapshotExpiredError(
             f"snapshot {snapshot.id} of {table.root.path} expired while the tag {name!r} was made of it{PINNING}",
             path=table.root.path, snapshot_id=snapshot.id,
@@ -64,9 +67,17 @@ def rename_tag(table: OpenTable, name: str, new_name: str) -> Tag:
     Raises:
         TagNotFoundError: the tag `name` does not exist.
         AlreadyExistsError: another tag has the name `new_name`.
+        CommitConflictError: the tag was moved or deleted in the meantime.
+        TableNotFoundError: another table is at the path.
     """
     check_taggable(table.schema)
-    tag = table.root.tags.rename(name, new_name)
+    old = table.root.tags.get(name)
+    table.root.require_own(old.snapshot)
+    try:
+        tag = table.root.tags.rename(old, new_name)
+    except CommitConflictError:
+        table.root.schemas.latest()
+        raise
     _tell_made(table, new_name, lambda: _event(table.root, tag, "rename", name))
     _tell_gone(table, name)
     return tag
@@ -78,13 +89,15 @@ def replace_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedel
     Raises:
         TagNotFoundError: the tag does not exist.
         SnapshotExpiredError: the snapshot expired in the meantime; the tag is unchanged.
+        TableNotFoundError: another table is at the path.
         else as `delete_tags`
     """
     check_taggable(table.schema)
     old = table.root.tags.get(name)
+    table.root.require_own(snapshot, old.snapshot)
     tag = table.root.tags.replace(name, snapshot, now=_now(table.root), time_retained=_retention(table.schema, retain))
     if snapshot.mark != old.snapshot.mark and not is_kept(table.root, snapshot, but=name):
-        table.root.tags.put(old)
+        _put_back(table.root, old, tag)
         raise SnapshotExpiredError(
             f"snapshot {snapshot.id} of {table.root.path} expired while the tag {name!r} was made to name it{PINNING}",
             path=table.root.path, snapshot_id=snapshot.id,
@@ -92,6 +105,19 @@ def replace_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedel
     _let_go(table, [old], lambda: None)
     _tell_made(table, name, lambda: _event(table.root, tag, "replace"))
     return tag
+
+
+def _put_back(root: TableRoot, old: Tag, new: Tag) -> None:
+    """Let a tag name its old snapshot again.
+
+    Raises: TableNotFoundError if another table is at the path: then its tag of that name is gone.
+    """
+    try:
+        root.schemas.latest()
+    except TableNotFoundError:
+        root.tags.delete_same(new)
+        raise
+    root.tags.put(old)
 
 
 def _now(root: TableRoot) -> datetime:
@@ -151,22 +177,42 @@ def delete_tags(table: OpenTable, going: Sequence[Tag]) -> None:
     are read, and the snapshots between which files may have been added and deleted. Concurrent branches created from a
     tag, and rollbacks to it, are detected after the tags are deleted.
 
-    Cost: without such snapshots a list, a get per tag and two calls per deleted one; else also the manifests of all
+    Each tag is read again immediately before it is deleted: it may have been moved, or be that of another table.
+
+    Cost: without such snapshots a list, a get per tag and three calls per deleted one; else also the manifests of all
       tags and of some snapshots, each once if cached, and a delete per file.
     Raises:
         StorageError, CorruptionError: a file that may reference others cannot be read; nothing was deleted.
+        CommitConflictError: a tag was moved in the meantime, and stays; all others were deleted.
+        TableNotFoundError: another table is at the path.
     """
+    gone: list[Tag] = []
 
     def delete() -> None:
-        for tag in going:
-            table.root.store.delete(tag_path(table.root.branch_path, tag.name))
+        gone.extend(tag for tag in going if table.root.tags.delete_same(tag))
+        if len(gone) < len(going):
+            table.root.schemas.latest()
 
     check_taggable(table.schema)
+    table.root.require_own(*(tag.snapshot for tag in going))
     names = {tag.name for tag in going}
     _let_go(table, going, delete, names)
-    for tag in going:
+    for tag in gone:
         _tell_gone(table, tag.name)
-    tell_tags(table, lambda: [_event(table.root, tag, "delete") for tag in going])
+    tell_tags(table, lambda: [_event(table.root, tag, "delete") for tag in gone])
+    _check_gone(table.root, names.difference(tag.name for tag in gone))
+
+
+def _check_gone(root: TableRoot, left: Collection[str]) -> None:
+    """Check that tags that this call did not delete were deleted by others. Cost: none without such tags.
+
+    Raises: CommitConflictError
+    """
+    moved = sorted(set(left).intersection(root.tags.names())) if left else []
+    if moved:
+        raise CommitConflictError(
+            f"the tag {moved[0]!r} of {root.path} was moved meanwhile, and stays; call again", table=root.path
+        )
 
 
 def _let_go(table: OpenTable, going: Sequence[Tag], delete: Callable[[], None], names: Collection[str] = ()) -> None:

@@ -5,7 +5,7 @@ Source: format.md §4.2, §16.2; Java `ChangelogManager`, `Changelog`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from paimon_py.codec.snapshot_json import snapshot_from_json, snapshot_to_json
@@ -57,22 +57,37 @@ class Changelogs:
             raise CorruptionError(f"{path} contains snapshot {found.id}", path=path)
         return found
 
-    def keep(self, snapshot: Snapshot) -> None:
-        """Retain the changelog of a snapshot that is about to be deleted. Cost: one put, and the hint."""
-        self._store.put(changelog_path(self._path, snapshot.id), snapshot_to_json(snapshot), within=self._path)
-        raise_hint(self._store, join(changelog_directory(self._path), LATEST), snapshot.id)
+    def keep(self, snapshots: Iterable[Snapshot]) -> None:
+        """Retain the changelogs of snapshots that are about to be deleted, oldest first.
 
-    def cut(self, ids: Sequence[int]) -> None:
-        """Delete the newest changelogs, given in ascending order. Cost: the hint, and a delete for each."""
+        Cost: one put for each, and the hint.
+        """
+        newest = 0
+        for snapshot in snapshots:
+            self._store.put(changelog_path(self._path, snapshot.id), snapshot_to_json(snapshot), within=self._path)
+            newest = snapshot.id
+        if newest:
+            raise_hint(self._store, join(changelog_directory(self._path), LATEST), newest)
+
+    def cut(self, ids: Sequence[int], check: Callable[[], None]) -> None:
+        """Delete the newest changelogs, given in ascending order.
+
+        `check` is called before each change. Cost: the hint, and a delete for each.
+        """
         if not ids:
             return
         hint = join(changelog_directory(self._path), LATEST)
+        check()
         self._store.put(hint, str(ids[0] - 1).encode(), within=changelog_directory(self._path))
         for number in reversed(ids):
+            check()
             self._store.delete(changelog_path(self._path, number))
 
-    def forget(self, ids: range) -> None:
-        """Delete the files of some changelogs, oldest first. Cost: a delete for each, and the hint."""
-        raise_hint(self._store, join(changelog_directory(self._path), EARLIEST), ids.stop)
+    def raise_earliest(self, number: int) -> None:
+        """Raise the hint to the earliest changelog that stays. Cost: the hint."""
+        raise_hint(self._store, join(changelog_directory(self._path), EARLIEST), number)
+
+    def forget(self, ids: Iterable[int]) -> None:
+        """Delete the files of some changelogs, oldest first. Cost: a delete for each."""
         for number in ids:
             self._store.delete(changelog_path(self._path, number))

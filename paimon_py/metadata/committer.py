@@ -124,7 +124,7 @@ class StoreCommitter:
             hint = partial(
                 raise_hint, self._root.store, latest_hint_path(home), snapshot.id, seen.hint, may_begin=may_begin
             )
-            self._root.env.at_once(self._root.path, [hint, partial(keep_number, self._root, snapshot)])
+            self._root.env.at_once(self._root.path, [partial(keep_number, self._root, snapshot), hint])
         return found
 
     def _create(
@@ -213,7 +213,7 @@ class StoreCommitter:
         ids = self._root.snapshots.ids()
         if snapshot.id not in ids:
             return self._explain_absence(snapshot)
-        if (parent is not None and ids[0] < snapshot.id) or (there is None and not self._root.schemas.ids()):
+        if (parent is not None and ids[0] < snapshot.id) or (there is None and self._is_gone()):
             return self._withdrawn(snapshot, "others rolled the table back in the meantime", certain=certain)
         if ids[-1] == snapshot.id or self._is_built_on(snapshot):
             return Committed(snapshot)
@@ -223,9 +223,15 @@ class StoreCommitter:
 
     def _explain_absence(self, snapshot: Snapshot) -> Publication:
         """The outcome for a snapshot whose file existed and is gone: it expired, or was removed with its table."""
-        if self._root.schemas.ids():
-            return Committed(snapshot)
-        return self._carried_away(snapshot)
+        return self._carried_away(snapshot) if self._is_gone() else Committed(snapshot)
+
+    def _is_gone(self) -> bool:
+        """Whether the table was renamed or dropped, with or without another one at its path now. Cost: a list."""
+        try:
+            self._root.schemas.latest()
+        except TableNotFoundError:
+            return True
+        return False
 
     def _carried_away(self, snapshot: Snapshot) -> Unknown:
         return Unknown("the table was renamed or dropped while the snapshot was published", snapshot.id)
@@ -241,7 +247,7 @@ class StoreCommitter:
         The existence of the table is checked first: a later rename may move the snapshot as well.
         """
         root = self._root
-        was_gone = not root.schemas.ids()
+        was_gone = self._is_gone()
         if root.snapshots.find(snapshot.id + 1) is not None and self._is_built_on(snapshot):
             return Unknown(f"{reason}, and others built on snapshot {snapshot.id}", snapshot.id)
         is_here = root.snapshots.find(snapshot.id) == snapshot
@@ -249,7 +255,7 @@ class StoreCommitter:
             root.store.delete(snapshot_path(root.branch_path, snapshot.id))
         if was_gone and is_here:
             raise _no_table(root.branch_path)
-        if was_gone or not root.schemas.ids():
+        if was_gone or self._is_gone():
             return self._carried_away(snapshot)
         if not certain:
             return Unknown(f"snapshot {snapshot.id} may have been published and then expired", snapshot.id)

@@ -5,7 +5,7 @@ Source: format.md §4.2, §16.5; Java `ConsumerManager`, `Consumer`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import msgspec
@@ -149,13 +149,7 @@ class Consumers:
         return Base(number - 1, mark) if isinstance(mark, str) and number > 1 else None
 
     def delete(self, name: str) -> None:
-        """Delete a consumer, readable or not.
-
-        Raises:
-            ConsumerNotFoundError: there is none with this name.
-            UsageError: not a name for a consumer.
-        """
-        self.require(name)
+        """Delete a consumer, readable or not, if it exists. Raises: UsageError: not a name for a consumer."""
         self._store.delete(consumer_path(self._path, name))
         self._store.delete(consumer_mark_path(self._path, name))
 
@@ -167,12 +161,13 @@ class Consumers:
         times = ((status.name[len(CONSUMER_PREFIX) :], status.modified_millis) for status in self._files())
         return {name: millis for name, millis in times if millis is not None}
 
-    def expire(self, names: Iterable[str], older_than_millis: int) -> list[str]:
+    def expire(self, names: Iterable[str], older_than_millis: int, check: Callable[[], object]) -> list[str]:
         """Delete those of the given consumers whose file was last written before a time.
 
         Args:
             names: listed names.
             older_than_millis: epoch milliseconds of the store's clock (`store_clock.py`), not of this machine's.
+            check: called before each deletion.
 
         Returns: the names of the deleted consumers. Cost: a stat for each, and a delete for each of these.
         """
@@ -181,6 +176,7 @@ class Consumers:
             path = join(directory, CONSUMER_PREFIX + name)
             status = self._store.stat(path)
             if status is not None and _is_older(status, older_than_millis):
+                check()
                 self._store.delete(path)
                 self._store.delete(join(directory, CONSUMER_MARK_PREFIX + name))
                 gone.append(name)

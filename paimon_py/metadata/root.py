@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import msgspec
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from paimon_py.spec.schema import TableSchema
 
 T = TypeVar("T")
+
+SAME_AT_ONCE = 16
+"""The number of files with names that another table may use too, which are deleted after one check of the table."""
 
 
 class EventPlace(TypedDict):
@@ -152,6 +155,29 @@ class TableRoot:
         newest = self.schemas.latest()
         self.schemas.require_same(schema)
         return newest
+
+    def require_own(self, *snapshots: Snapshot) -> None:
+        """Check that snapshots belong to the table whose schema was read last.
+
+        Cost: none for snapshots of the newest schema; a get for each other schema, once; a list if a snapshot does not
+            say its schema, as those of other writers.
+        Raises: TableNotFoundError if another table is at the path.
+        """
+        if any(one.schema_millis is None for one in snapshots):
+            self.schemas.latest()
+        for one in snapshots:
+            self.schemas.require_own(one, self.schemas.newest_seen)
+
+    def each_of_same(self, values: Iterable[T]) -> Iterator[T]:
+        """Yield values, such as the names of files to delete, while the table is still the one whose schema was read.
+
+        Numbers and names mean other files in another table. Cost: a list for each SAME_AT_ONCE values.
+        Raises: TableNotFoundError if another table is at the path.
+        """
+        for place, value in enumerate(values):
+            if place % SAME_AT_ONCE == 0:
+                self.schemas.latest()
+            yield value
 
     def newest(self, schema: TableSchema) -> TableSchema:
         """The newest schema by the last listing, or one that this object created since; with the options that a schema

@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from paimon_py.codec.snapshot_json import tag_from_json, tag_to_json
-from paimon_py.errors import AlreadyExistsError, TagNotFoundError
+from paimon_py.errors import AlreadyExistsError, CommitConflictError, TagNotFoundError
 from paimon_py.spec.layout import CUT, TAG_PREFIX, tag_directory, tag_path
 from paimon_py.spec.snapshot import Snapshot, Tag
 from paimon_py.storage.store import Delete, FileMissingError, FileStatus, Get, List, Put, PutNew, Stat
@@ -95,17 +95,23 @@ class Tags:
             raise self._exists_error(name)
         return tag
 
-    def rename(self, name: str, new_name: str) -> Tag:
+    def rename(self, old: Tag, new_name: str) -> Tag:
         """Give a tag another name; for a moment it has both. If interrupted, a repeated call continues.
 
+        Cost: a put, two gets and a delete.
         Raises:
-            TagNotFoundError: there is none with this name.
             AlreadyExistsError: another tag has the new name.
+            CommitConflictError: the tag was moved or deleted in the meantime, or its table was.
         """
-        tag = msgspec.structs.replace(self.get(name), name=new_name)
+        name = old.name
+        tag = msgspec.structs.replace(old, name=new_name)
         if name == new_name or (not self._put_new(tag) and self.get(new_name) != tag):
             raise self._exists_error(new_name)
-        self._store.delete(tag_path(self._path, name))
+        if not self.delete_same(old):
+            self.delete_same(tag)
+            raise CommitConflictError(
+                f"nothing was done: the tag {name!r} of {self._path} was moved meanwhile; call again", table=self._path
+            )
         return tag
 
     def replace(
@@ -126,6 +132,19 @@ class Tags:
 
     def _exists_error(self, name: str) -> AlreadyExistsError:
         return AlreadyExistsError(f"tag {name!r} of {self._path} exists already", path=tag_path(self._path, name))
+
+    def delete_same(self, tag: Tag) -> bool:
+        """Delete the file of a tag unless it contains something else by now.
+
+        Returns: False if it does, or there is none. Cost: a get and a delete.
+        """
+        try:
+            is_same = self.get(tag.name) == tag
+        except TagNotFoundError:
+            return False
+        if is_same:
+            self._store.delete(tag_path(self._path, tag.name))
+        return is_same
 
     def delete(self, name: str) -> None:
         """Delete the file of a tag; files that only the tag references become orphans.

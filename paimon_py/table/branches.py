@@ -65,10 +65,12 @@ class TableBranches(TableVerbs):
     def branch(self: _Table, name: str) -> _Table:
         """Open a branch as a table: all methods work on the branch. "main" is the table itself.
 
-        Cost: two lists and a get.
-        Raises: BranchNotFoundError, UsageError
+        Cost: three lists and a get.
+        Raises: BranchNotFoundError, UsageError; TableNotFoundError if another table is at the path.
         """
-        return self._on(require_branch(self._root, name))
+        branch = self._on(require_branch(self._root, name))
+        self._root.require_same(self._schema)
+        return branch
 
     @cuts_history
     def fast_forward(self, name: str, *, discard: bool = False) -> FastForwarded:

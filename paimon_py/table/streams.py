@@ -97,8 +97,9 @@ class TableStreams(TableVerbs):
             raise UsageError(f"next_snapshot_id is the number of a snapshot, from 1, not {next_snapshot_id!r}")
         self._root.consumers.require(name)
         require_following(self._root, next_snapshot_id)
-        consumer = Consumer(name, int(next_snapshot_id))
-        self._root.consumers.put(consumer, before(self._root, next_snapshot_id))
+        consumer, read = Consumer(name, int(next_snapshot_id)), before(self._root, next_snapshot_id)
+        self._root.require_same(self._schema)
+        self._root.consumers.put(consumer, read)
         return consumer
 
     def delete_consumer(self, name: str) -> None:
@@ -107,6 +108,8 @@ class TableStreams(TableVerbs):
         Raises:
             ConsumerNotFoundError: the consumer does not exist.
         """
+        self._root.consumers.require(name)
+        self._root.require_same(self._schema)
         self._root.consumers.delete(name)
 
     def expire_consumers(self, older_than: timedelta | str | None = None) -> list[str]:

@@ -28,8 +28,10 @@ def expire_changelogs(
     Args:
         progress: called with the changelogs read, then with the files deleted.
 
-    Cost: two lists, a get per expiring changelog, its list and manifests; a delete per file.
+    Cost: two lists, a get per expiring changelog, its list and manifests; a list for each 16 deleted changelogs, and a
+      delete per file.
     Raises:
+        TableNotFoundError: another table is at the path.
         CorruptionError, StorageError: a changelog, tag, branch or consumer cannot be read; nothing was deleted.
     """
     ids, earliest = table.root.changelogs.ids(), table.root.snapshots.earliest_id()
@@ -61,6 +63,7 @@ def expire_changelogs(
             doomed.add_changelog(changelog)
             doomed.add_lists(changelog.changelog_manifest_list)
         tally.add(1)
+    table.root.require_own(*going[-1:])
     beside = other_references(table.root, going)
     if going:
         following, oldest = get(kept.snapshot_id), table.root.snapshots.find(earliest)
@@ -78,7 +81,9 @@ def expire_changelogs(
         doomed.spare_changes(beside)
     left_files, said = 0, tuple[str, ...]()
     if going and not dry_run:
-        table.root.changelogs.forget(range(going[0].id, kept.snapshot_id))
+        table.root.schemas.latest()
+        table.root.changelogs.raise_earliest(kept.snapshot_id)
+        table.root.changelogs.forget(table.root.each_of_same(range(going[0].id, kept.snapshot_id)))
         doomed.spare(other_references(table.root, going).without(beside))
         left_files = doomed.delete(progress=progress)
         EXPIRY.info(

@@ -29,7 +29,8 @@ def expire_consumers(root: TableRoot, idle_millis: int) -> ExpiredConsumers:
     """Delete consumers whose file was last written before the idle time, by the clock of the store.
 
     Cost: one list; if consumers look idle by this machine's clock, also three calls to read the store's clock, a
-      stat for each of them, and a delete per deleted consumer.
+      stat for each of them, and a list and two deletes per deleted consumer.
+    Raises: TableNotFoundError: another table is at the path.
     """
     now = root.env.clock.millis()
     written = root.consumers.write_times()
@@ -38,7 +39,7 @@ def expire_consumers(root: TableRoot, idle_millis: int) -> ExpiredConsumers:
     latest_due = now + idle_millis + 1
     if lag is None:
         return ExpiredConsumers((), latest_due)
-    gone = root.consumers.expire(idle, now - lag - idle_millis)
+    gone = root.consumers.expire(idle, now - lag - idle_millis, root.schemas.latest)
     if gone:
         report(root, lambda: ExpiryEvent(**root.event_place(), what="consumers", count=len(gone)))
     dues = [millis + lag + idle_millis + 1 for name, millis in written.items() if name not in gone]

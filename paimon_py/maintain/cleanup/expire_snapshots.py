@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from paimon_py.errors import CommitConflictError, PaimonError, StorageError
+from paimon_py.errors import CommitConflictError, PaimonError, StorageError, TableNotFoundError
 from paimon_py.executors.executor import Executor
 from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, other_references
@@ -24,7 +24,7 @@ from paimon_py.maintain.cleanup.retention import FirstKept, Lasting, Retention, 
 from paimon_py.maintain.observers import report
 from paimon_py.metadata.id_runs import current_run
 from paimon_py.metadata.open_table import OpenTable
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.root import SAME_AT_ONCE, TableRoot
 from paimon_py.metadata.tag_ancestor import TagAncestor, read_tag_ancestor, write_tag_ancestor
 from paimon_py.metadata.users import keep_numbers
 from paimon_py.progress import Progress, ProgressCounter
@@ -42,8 +42,9 @@ def expire_snapshots(
 
     The EARLIEST hint is raised before tags and branches are listed. A rollback checks the hint after writing its cut
     file, and expiry lists that file with the tags, so that one of the two refuses; if a rollback has already finished,
-    expiry finds that the first kept snapshot is gone. Tags, branches and consumers protect snapshots. Tags are listed
-    again after snapshots are deleted, so that concurrently created ones count too.
+    expiry finds that the first kept snapshot is gone. It looks for that snapshot immediately before it deletes others,
+    which also shows whether another table has come to the path. Tags, branches and consumers protect snapshots. Tags
+    are listed again after snapshots are deleted, so that concurrently created ones count too.
 
     Args:
         table: opened under the latest schema.
@@ -51,12 +52,14 @@ def expire_snapshots(
         progress: called with the snapshots read, then with the files deleted.
         seen: a snapshot that was just read.
 
-    Cost: one list; a get per expiring snapshot and for its lists, each manifest of its delta and its changelog; the
+    Cost: one list, and one for each further 16 snapshots; a get per expiring snapshot and for its lists, each manifest
+      of its delta and its changelog; the
       manifests of tags among them, of older ones down to one that they are known to descend from, and of each branch; a
       get per tag of a later snapshot, and a put if there are tags; the manifests of the first kept snapshot and of the
       latest one if data files are deleted; a delete per file.
     Raises:
         CommitConflictError: a rollback or fast-forward is in progress, or ran concurrently; nothing was deleted.
+        TableNotFoundError: another table is at the path.
         CorruptionError, StorageError: a snapshot, tag, branch or consumer cannot be read; nothing was deleted.
     """
     root = table.root
@@ -69,31 +72,30 @@ def expire_snapshots(
     going = [snapshot for number in ids if number < kept.snapshot_id for snapshot in known.get(number)]
     if not going:
         return _result(ids, kept, [], None, dry_run=dry_run)
+    following = _following(root, kept.snapshot_id, known)
+    root.require_own(going[0], following)
     if not dry_run:
         root.store.put(earliest_hint_path(root.branch_path), str(kept.snapshot_id).encode(), within=root.path)
     try:
         beside = other_references(root, going)
-        following = _following(root, kept.snapshot_id, known)
         chain = Chain((*going, following), [following] if following.id == ids[-1] else known.get(ids[-1]))
         doomed = _plan_deletion(table, chain, lasting, ProgressCounter(progress, len(going), "snapshots"))
         ancestor = _tag_before(root, going[0], beside.tags)
         doomed.spare(beside.near(ancestor, kept.snapshot_id, known.has))
         doomed.spare_changes(beside)
+        if dry_run:
+            return _result(ids, kept, going, doomed, dry_run=True)
+        if beside.tags:
+            _record_tag(root, chain.snapshots, beside.tags, ancestor)
+        _require_same(root, following)
     except PaimonError:
         if not dry_run:
-            with suppress(StorageError):  # a hint
-                root.store.put(earliest_hint_path(root.branch_path), str(ids[0]).encode(), within=root.path)
+            _put_back_hint(root, ids[0])
         raise
-    if dry_run:
-        return _result(ids, kept, going, doomed, dry_run=True)
     if lasting is not Lasting.NOTHING:
-        for snapshot in going:
-            root.changelogs.keep(snapshot)
-    if beside.tags:
-        _record_tag(root, chain.snapshots, beside.tags, ancestor)
+        root.changelogs.keep(root.each_of_same(going))
     keep_numbers(root, going, chain.latest)
-    for snapshot in going:
-        root.store.delete(snapshot_path(root.branch_path, snapshot.id))
+    _delete_snapshots(root, going, is_checked=lasting is Lasting.NOTHING)
     doomed.spare(other_references(root, going).without(beside))
     done = _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete(executor, progress))
     EXPIRY.info(
@@ -120,18 +122,50 @@ class Chain(NamedTuple):
 
 
 def _following(root: TableRoot, number: int, known: _Known) -> Snapshot:
-    """The first kept snapshot, read after new rollbacks are blocked.
+    """The first kept snapshot. Raises: as `_require_same`"""
+    for found in known.get(number):
+        return found
+    root.schemas.latest()
+    raise _rolled_back_error(root, number)
 
-    Raises: CommitConflictError if it was rolled back or expired since it was first read.
+
+def _require_same(root: TableRoot, following: Snapshot) -> None:
+    """Read the first kept snapshot again, after new rollbacks are blocked. Cost: a get.
+
+    Raises:
+        CommitConflictError: it was rolled back or expired since it was first read.
+        TableNotFoundError: another table is at the path.
     """
-    found = root.snapshots.find(number)
-    if found is None or known.has_other(found):
-        raise CommitConflictError(
-            f"nothing was deleted: snapshot {number} of {root.path} was rolled back meanwhile, or expired; call again",
-            table=root.path,
-            snapshot_id=number,
-        )
-    return found
+    found = root.snapshots.find(following.id)
+    if found is None or found.mark != following.mark:
+        root.schemas.latest()
+        raise _rolled_back_error(root, following.id)
+
+
+def _rolled_back_error(root: TableRoot, number: int) -> CommitConflictError:
+    return CommitConflictError(
+        f"nothing was deleted: snapshot {number} of {root.path} was rolled back meanwhile, or expired; call again",
+        table=root.path,
+        snapshot_id=number,
+    )
+
+
+def _put_back_hint(root: TableRoot, earliest: int) -> None:
+    """Lower the EARLIEST hint again; if another table is at the path by now, to its oldest snapshot."""
+    with suppress(StorageError):  # a hint
+        try:
+            root.schemas.latest()
+        except TableNotFoundError:
+            earliest = next(iter(root.snapshots.ids()), 0)
+        if earliest:
+            root.store.put(earliest_hint_path(root.branch_path), str(earliest).encode(), within=root.path)
+
+
+def _delete_snapshots(root: TableRoot, going: Sequence[Snapshot], *, is_checked: bool) -> None:
+    """Delete snapshots, oldest first. `is_checked`: the table was just found to be the same."""
+    now = going[:SAME_AT_ONCE] if is_checked else ()
+    for snapshot in (*now, *root.each_of_same(going[len(now) :])):
+        root.store.delete(snapshot_path(root.branch_path, snapshot.id))
 
 
 def _tag_before(root: TableRoot, first: Snapshot, tags: Sequence[Snapshot]) -> Snapshot | None:
@@ -276,11 +310,6 @@ class _Known:
     def __init__(self, root: TableRoot, seen: Snapshot | None) -> None:
         self._root = root
         self._found: dict[int, Snapshot | None] = {} if seen is None else {seen.id: seen}
-
-    def has_other(self, snapshot: Snapshot) -> bool:
-        """Whether another snapshot was seen under the same id."""
-        before = self._found.get(snapshot.id)
-        return before is not None and before.mark != snapshot.mark
 
     def has(self, snapshot: Snapshot) -> bool:
         """Whether a snapshot exists."""

@@ -16,7 +16,7 @@ from paimon_py.maintain.cleanup.retention import Retention
 from paimon_py.metadata.branches import branch_directories
 from paimon_py.metadata.catalog_entry import keeper_of
 from paimon_py.metadata.open_table import OpenTable
-from paimon_py.spec.layout import MAIN_BRANCH, changelog_directory
+from paimon_py.spec.layout import MAIN_BRANCH, changelog_directory, tag_path
 
 _ALL = 2**31 - 1
 
@@ -31,6 +31,7 @@ def purge_files(table: OpenTable, truncate: Callable[[], object]) -> RemovedOrph
     Returns: the result of the last step.
     Raises:
         UsageError: this is a branch.
+        TableNotFoundError: another table is at the path.
         CommitError: the table could not be truncated; branches, tags and consumers are deleted.
         StorageError, CorruptionError: see `remove_orphans`.
     """
@@ -41,15 +42,16 @@ def purge_files(table: OpenTable, truncate: Callable[[], object]) -> RemovedOrph
     for name in branch_directories(table.root):
         delete_branch(table.root, name)
     keeper = keeper_of(table.root)
-    for name in table.root.tags.names():
-        table.root.tags.delete(name)
+    for name in table.root.each_of_same(table.root.tags.names()):
+        table.root.store.delete(tag_path(table.root.path, name))
         if keeper is not None:
             keeper.tag_gone(table.root, name)
-    for consumer in table.root.consumers.all():
+    for consumer in table.root.each_of_same(table.root.consumers.all()):
         table.root.consumers.delete(consumer.name)
     truncate()
     now = table.root.env.clock.millis()
     everything = Retention(count_min=1, count_max=1, older_than_millis=now, limit=_ALL)
     expire_snapshots(table, everything, dry_run=False)
+    table.root.schemas.latest()
     table.root.store.delete_tree(changelog_directory(table.root.path))
     return remove_orphans(table.root, table.root.env.clock.millis(), dry_run=False)

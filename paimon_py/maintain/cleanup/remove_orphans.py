@@ -202,7 +202,7 @@ class _Search:
             status = self._root.store.stat(mark.path) if is_older(mark, self._limit) else None
             if status is None or not is_older(status, self._limit):
                 continue
-            left = 0 if self._dry_run else self._delete([mark.path])
+            left = 0 if self._dry_run else self._delete(list(self._root.each_of_same([mark.path])))
             self._count(
                 files=self._found.files + 1,
                 size_bytes=self._found.size_bytes + mark.size_bytes,
@@ -220,6 +220,8 @@ class _Search:
         table = OpenTable(self._root, schema)
         first = {status.path for status in iceberg_orphans(table) if is_older(status, self._limit)}
         going = [status for status in iceberg_orphans(table) if status.path in first] if first else []
+        if going:
+            self._root.schemas.latest()
         left = 0 if self._dry_run else self._delete([status.path for status in going])
         self._count(
             files=self._found.files + len(going),

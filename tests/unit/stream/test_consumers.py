@@ -193,8 +193,8 @@ def test_a_consumer_that_was_written_at_the_limit_stays_and_a_later_limit_takes_
     table.stream(from_=1, consumer_id="a").poll().acknowledge()
     consumers, marks = table._root.consumers, consumer_mark_path(TABLE, "a")
     written = consumers.write_times()["a"]
-    assert consumers.expire(["a"], written) == [] and table._root.store.stat(marks) is not None
-    assert consumers.expire(["a"], written + 1) == ["a"] and table._root.store.stat(marks) is None
+    assert consumers.expire(["a"], written, print) == [] and table._root.store.stat(marks) is not None
+    assert consumers.expire(["a"], written + 1, print) == ["a"] and table._root.store.stat(marks) is None
 
 
 def test_the_option_says_when_consumers_expire():
