@@ -20,6 +20,7 @@ from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.visibility import waits_for_writers
 from paimon_py.table.table import Table
 
 _PROCESS_BYTES = 256 << 20
@@ -64,14 +65,17 @@ class DistributedMerge:
         """Whether several processes can merge if each of them has all rows of the source (`spread_merge.py`).
 
         Where rows are inserted, the process that has to write a row must be known by its key: in append tables without
-        buckets it is any, in tables with dynamic buckets that of the primary key.
+        buckets it is any, in tables with dynamic buckets that of the primary key. But where readers wait for the
+        compaction of a bucket, one process must both change its rows and insert others.
         """
         schema = self._table.schema
         mode = bucket_mode(schema)
         by_key = set(self.keys.values()) == set(schema.primary_keys)
         if mode is BucketMode.CROSS_PARTITION or (mode is BucketMode.FIXED and schema.primary_keys and by_key):
             return False
-        return not self.inserts or mode is BucketMode.NONE or (mode is BucketMode.DYNAMIC and by_key)
+        if not self.inserts or mode is BucketMode.NONE:
+            return True
+        return mode is BucketMode.DYNAMIC and by_key and not waits_for_writers(schema)
 
     @property
     def inserts(self) -> bool:

@@ -101,6 +101,7 @@ KINDS = {
     "vectors": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "2", "deletion-vectors.enabled": "true"}},
     "looked up": {"primary_key": ["k"], "options": {"bucket": "2", "changelog-producer": "lookup"}},
     "dynamic": {"primary_key": ["p", "k"], "partition_by": ["p"]},
+    "dynamic, vectors": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"deletion-vectors.enabled": "true"}},
     "moving": {"primary_key": ["k"], "partition_by": ["p"]},
     "append": {"partition_by": ["p"]},
     "marked": {"partition_by": ["p"], "options": {"deletion-vectors.enabled": "true"}},

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
-import random
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from unit.distributed.two_steps import TwoSteps
+
 from paimon_py import Catalog, CommitConflictError, Schema, SchemaError
 from paimon_py.commit.deletion_index import index_entries
-from paimon_py.distributed import CommitLabel, DistributedWrite, RowRouting, assigned_changes
+from paimon_py.distributed import CommitLabel, DistributedWrite, assigned_changes
 from paimon_py.metadata.hash_files import read_hashes
 
 COLUMNS = Schema([("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL"), ("v", "STRING"), ("n", "BIGINT")])
@@ -61,53 +61,13 @@ def is_indexed_once(table):
     return len(found) == len(set(found)) == table.count()
 
 
-def elsewhere(part):
-    """The part as another process has it."""
-    return pickle.loads(pickle.dumps(part))
-
-
-class Engine:
-    """Runs both steps of a write, each process with its input in an order of its own."""
-
-    def __init__(self, table, data, count, *, overwrite=None, seed=0):
-        self.writing = DistributedWrite(table, overwrite)
-        self.count = self.writing.writers(count)
-        assert self.writing.takes_two_steps(self.count)
-        self.first, self.second = map(elsewhere, self.writing.steps(data.schema, self.count))
-        self.random = random.Random(seed)
-        routing = elsewhere(RowRouting(table.schema, data.schema, self.count))
-        self.given = [[] for _ in range(self.count)]
-        for batch in data.to_batches(max_chunksize=7):
-            numbers = routing(batch)
-            for number in range(self.count):
-                self.given[number].append((number, batch.filter(pa.array(numbers == number))))
-
-    def assign(self, number):
-        return list(self.first(self.shuffled(self.given[number])))
-
-    def write(self, number, sent):
-        return list(self.second(self.shuffled([(one.kind, one.data) for one in sent if one.process == number])))
-
-    def shuffled(self, items):
-        return self.random.sample(items, len(items))
-
-    def results(self):
-        sent = [one for number in range(self.count) for one in self.assign(number)]
-        return [result for number in range(self.count) for result in self.write(number, sent)]
-
-    def commit(self, results, label=CommitLabel()):
-        changes, fit = assigned_changes(results)
-        assert fit
-        return self.writing.commit(changes, label)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_read_as_one_writer_leaves_them_whatever_the_number_of_processes(catalog, kind):
     here, there = create(catalog, "here", kind), create(catalog, "there", kind)
     for turn, count in enumerate((2, 3)):
         data = rows(range(turn * 9, turn * 9 + 60), f"t{turn}-", parts=2)
         here.write_arrow(data)
-        engine = Engine(there, data, count, seed=turn)
+        engine = TwoSteps(there, data, count, seed=turn)
         done = engine.commit(engine.results())
         assert done.dropped_compaction is None
         assert content(there) == content(here)
@@ -123,7 +83,7 @@ def test_rows_are_read_as_one_writer_leaves_them_whatever_the_number_of_processe
 def test_a_bucket_has_one_writer(catalog):
     table = create(catalog, "t", "vectors")
     table.write_arrow(rows(range(60)))
-    engine = Engine(table, rows(range(80), "w"), 4)
+    engine = TwoSteps(table, rows(range(80), "w"), 4)
     changes, _ = assigned_changes(engine.results())
     places = [bucket.place for one in changes for bucket in one.buckets]
     assert len(places) == len(set(places)) > 4
@@ -132,7 +92,7 @@ def test_a_bucket_has_one_writer(catalog):
 def test_a_share_that_is_assigned_twice_is_noticed_and_leaves_nothing(catalog):
     table = create(catalog, "t", "vectors")
     before = files(table)
-    engine = Engine(table, rows(range(90)), 2)
+    engine = TwoSteps(table, rows(range(90)), 2)
     first, other, again = engine.assign(0), engine.assign(1), engine.assign(0)
     results = [*engine.write(0, first + other), *engine.write(1, again + other)]
     changes, fit = assigned_changes(results)
@@ -146,7 +106,7 @@ def test_a_share_that_is_assigned_twice_is_noticed_and_leaves_nothing(catalog):
 def test_keys_that_others_assigned_in_the_meantime_are_refused(catalog):
     table = create(catalog, "t", "vectors")
     table.write_arrow(rows(range(0, 25)))
-    engine = Engine(table, rows(range(100, 160)), 3)
+    engine = TwoSteps(table, rows(range(100, 160)), 3)
     sent = [one for number in range(3) for one in engine.assign(number)]
     table.write_arrow(rows(range(159, 99, -1), "rival"))  # in other buckets
     before = files(table)
@@ -160,7 +120,7 @@ def test_keys_that_others_assigned_in_the_meantime_are_refused(catalog):
 def test_known_keys_may_be_written_while_others_write(catalog):
     table = create(catalog, "t", "vectors")
     table.write_arrow(rows(range(0, 60)))
-    engine = Engine(table, rows(range(0, 60), "w"), 3)
+    engine = TwoSteps(table, rows(range(0, 60), "w"), 3)
     sent = [one for number in range(3) for one in engine.assign(number)]
     table.write_arrow(rows(range(100, 160), "rival"))
     done = engine.commit([result for number in range(3) for result in engine.write(number, sent)])
@@ -175,18 +135,18 @@ def test_an_overwrite_assigns_its_buckets_anew(catalog, overwrite):
         table.write_arrow(rows(range(60)))
     data = rows(range(2, 90, 5), "o")
     here.write_arrow(data, overwrite=overwrite)
-    engine = Engine(there, data, 3, overwrite=overwrite)
+    engine = TwoSteps(there, data, 3, overwrite=overwrite)
     engine.commit(engine.results())
     assert content(there) == content(here) and is_indexed_once(there)
 
 
 def test_a_commit_counts_once_and_nothing_is_needed_for_no_rows(catalog):
     table = create(catalog, "t", "vectors")
-    engine = Engine(table, rows(range(20)), 2)
+    engine = TwoSteps(table, rows(range(20)), 2)
     assert engine.commit(engine.results(), CommitLabel("u", 1)).row_count == 20
-    engine = Engine(table, rows(range(20)), 2)
+    engine = TwoSteps(table, rows(range(20)), 2)
     assert engine.commit(engine.results(), CommitLabel("u", 1)).already_committed
-    engine = Engine(table, rows([]), 2)
+    engine = TwoSteps(table, rows([]), 2)
     assert engine.results() == [] and engine.commit([]).snapshot_id is None
     with pytest.raises(SchemaError, match="k: string given"):
         DistributedWrite(table).steps(pa.schema([("p", pa.int32()), ("k", pa.string())]), 2)
