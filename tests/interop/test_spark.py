@@ -18,6 +18,7 @@ from spark_sessions import MARKS, local_session
 
 import paimon_py
 from paimon_py import Catalog, Schema, SchemaError, Table, UnsupportedError, UsageError, col
+from paimon_py.errors import ResourceError
 
 pyspark = pytest.importorskip("pyspark", reason="the Spark adapter needs pyspark")
 pytestmark = MARKS
@@ -245,6 +246,20 @@ def test_a_dynamic_bucket_has_one_task_where_readers_wait_for_its_compaction(spa
         done = paimon_py.write_spark(table, numbers(spark, 0, 40, f"{tasks}-"), tasks=tasks)
         assert done.dropped_compaction is None and content(table) == expected(0, 40, f"{tasks}-")
     assert data_files(table) >= named_files(table)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ["append", "fixed"])
+def test_a_python_that_always_dies_is_told_with_what_was_done(spark, db, kind):
+    def die(batches):
+        os._exit(1)
+        yield from batches
+
+    table = db.create_table("db.t", ROWS, **KINDS[kind])
+    rows = numbers(spark, 0, 8).drop("`a.b`")
+    with pytest.raises(ResourceError, match="executors died, or their Python.* nothing of this job was committed"):
+        paimon_py.write_spark(table, rows.mapInArrow(die, rows.schema))
+    assert table.snapshot() is None
 
 
 @pytest.mark.full

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-
 from unit.distributed.two_steps import TwoSteps
 
 from paimon_py import Catalog, CommitConflictError, Schema, SchemaError
