@@ -256,7 +256,7 @@ def test_a_python_that_always_dies_is_told_with_what_was_done(spark, db, kind):
         yield from batches
 
     table = db.create_table("db.t", ROWS, **KINDS[kind])
-    rows = numbers(spark, 0, 8).drop("`a.b`")
+    rows = numbers(spark, 0, 8).select("p", "k", "v")
     with pytest.raises(ResourceError, match="executors died, or their Python.* nothing of this job was committed"):
         paimon_py.write_spark(table, rows.mapInArrow(die, rows.schema))
     assert table.snapshot() is None
