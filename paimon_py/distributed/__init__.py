@@ -20,7 +20,13 @@ from __future__ import annotations
 from paimon_py.codec.arrow_types import from_arrow_type, to_arrow_schema, to_arrow_type
 from paimon_py.codec.binary_row.hash import hash_words
 from paimon_py.codec.row_size import row_bytes
-from paimon_py.distributed.assigned_write import AssignedPart, AssignPart, assigned_changes
+from paimon_py.distributed.assigned_write import (
+    AssignedMergePart,
+    AssignedPart,
+    AssignPart,
+    assigned_changes,
+    assigned_rows,
+)
 from paimon_py.distributed.batch_limits import BatchLimits
 from paimon_py.distributed.columns import cast_values, takes_type
 from paimon_py.distributed.commits import commit_of, discard_changes, run_once
@@ -48,6 +54,7 @@ from paimon_py.stream.reading import Reading
 __all__ = [
     "ROW_KIND_COLUMN",
     "AssignPart",
+    "AssignedMergePart",
     "AssignedPart",
     "BatchLimits",
     "BucketRouting",
@@ -68,6 +75,7 @@ __all__ = [
     "StreamBatches",
     "WritePart",
     "assigned_changes",
+    "assigned_rows",
     "cast_values",
     "commit_of",
     "condition_of",

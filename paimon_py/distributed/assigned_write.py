@@ -1,4 +1,4 @@
-"""Writes into dynamic buckets in two steps, so that each bucket is written by one process.
+"""Writes and merges into dynamic buckets in two steps, so that each bucket is written by one process.
 
 Several processes can assign keys to buckets if each has the keys of one share. But if the number of shares changes
 between two writes, several shares have keys in the same bucket. Where readers wait for the compaction of a bucket
@@ -6,7 +6,8 @@ between two writes, several shares have keys in the same bucket. Where readers w
 
     step 1, `AssignPart`     process n has the rows of share n: finds their buckets, and sends each row to the process
                              of its partition and bucket
-    step 2, `AssignedPart`   process n writes the rows of its buckets, and maintains the indexes of these buckets
+    step 2, `AssignedPart`   process n writes the rows of its buckets, and maintains the indexes of these buckets; or,
+            `AssignedMergePart`   merges them with the rows of its buckets
 
 New keys get buckets in the order in which they arrive. If an engine repeats a process of step 1 after another process
 has taken its rows, the repetition may assign other buckets. So the rows come with the name of the run that assigned
@@ -25,17 +26,18 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.codec.columns import Int32s, Ints, from_numpy, numpy_values
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.commit.changes import Changes
 from paimon_py.compaction.live_files import LiveFiles
+from paimon_py.distributed.merge import MergePart
 from paimon_py.distributed.routing import BucketRouting
 from paimon_py.distributed.sent import DONE, ROWS, Sent, send_rows
 from paimon_py.distributed.staging import writing
 from paimon_py.spec.serializable import Serializable
 from paimon_py.spec.snapshot import Base
 from paimon_py.table.table import Table
-from paimon_py.write.dynamic import BucketCursor, DynamicBuckets, Share
+from paimon_py.write.dynamic import AssignedKeys, BucketCursor, DynamicBuckets, Share
 
 if TYPE_CHECKING:
     from paimon_py.distributed.write import Overwrite
@@ -160,6 +162,72 @@ class AssignedPart:
                 yield bytes(AssignedChanges(changes=writer.changes(), runs=tuple(runs)))
 
 
+class AssignedRows(Serializable, frozen=True, kw_only=True):
+    """What a process of step 2 of a merge returned, and the runs that assigned its rows."""
+
+    kind: ClassVar[str] = "assignedrows"
+    edition: ClassVar[int] = 1
+    called: ClassVar[str] = "the result of a process that merges assigned rows"
+    again: ClassVar[str] = "merge the rows"
+
+    result: bytes
+    runs: tuple[AssignerRun, ...]
+
+
+class AssignedMergePart:
+    """Runs step 2 of a merge in another process: takes what `AssignPart` sent to it, and the splits of its buckets. Can
+    be pickled.
+
+    Args:
+        part: the merge.
+        target: the columns of the source, with the names in the table of those that find rows.
+        processes: the number of processes in each step.
+    """
+
+    def __init__(self, part: MergePart, target: pa.Schema, processes: int) -> None:
+        self.part = part
+        self.first = AssignPart(part.table, target, None, processes)
+        self._routing = BucketRouting(part.table.schema, processes)
+
+    def __call__(self, sent: Iterable[tuple[bytes, bytes]], work: list[tuple[int, bytes]]) -> Iterator[bytes]:
+        """Merge the rows of some buckets; returns what `assigned_rows` takes.
+
+        Args:
+            sent: everything that was sent to this process: the kind, and the bytes.
+            work: the splits by their positions; complete once everything has been taken.
+        """
+        runs: list[AssignerRun] = []
+        keys = AssignedKeys()
+        for result in self.part(self._rows(sent, runs, keys), work, keys):
+            yield bytes(AssignedRows(result=result, runs=tuple(runs)))
+
+    def _rows(
+        self, sent: Iterable[tuple[bytes, bytes]], runs: list[AssignerRun], keys: AssignedKeys
+    ) -> Iterator[pa.RecordBatch]:
+        for kind, data in sent:
+            if kind == DONE:
+                runs.append(msgspec.msgpack.decode(data, type=AssignerRun))
+                continue
+            for batch in pa.ipc.open_stream(data):
+                for bucket, rows in _by_bucket(batch):
+                    self._learn(bucket, rows, keys)
+                    yield pa.RecordBatch.from_arrays(rows.columns, schema=self.part.target)
+
+    def _learn(self, bucket: int, rows: pa.RecordBatch, keys: AssignedKeys) -> None:
+        def note(partition: bytes, hashes: Int32s) -> Ints:
+            buckets = np.full(len(hashes), bucket, np.int64)
+            keys.learn(partition, hashes, buckets)
+            return buckets
+
+        self._routing.assigned(rows, note)
+
+
+def assigned_rows(results: Iterable[bytes]) -> tuple[list[bytes], bool]:
+    """The results of all processes of step 2 of a merge, and whether they fit together; see `assigned_changes`."""
+    found = [AssignedRows.from_bytes(result) for result in results]
+    return [one.result for one in found], _fit(run for one in found for run in one.runs)
+
+
 def assigned_changes(results: Iterable[bytes]) -> tuple[list[Changes], bool]:
     """The changes of all processes of step 2, and whether they fit together.
 
@@ -167,16 +235,20 @@ def assigned_changes(results: Iterable[bytes]) -> tuple[list[Changes], bool]:
     in two buckets. Discard the changes, and write again.
     """
     found = [AssignedChanges.from_bytes(result) for result in results]
-    names: dict[int, set[str]] = {}
-    bases: dict[Base, None] = {}
-    for one in found:
-        for run in one.runs:
-            names.setdefault(run.share, set()).add(run.name)
-            bases[run.base] = None
+    runs = [run for one in found for run in one.runs]
     changes = [one.changes for one in found]
     if changes:  # the commit compares the indexes with those that the keys were assigned by
+        bases = dict.fromkeys(run.base for run in runs)
         changes += [msgspec.structs.replace(changes[0], base=base, further_bases=(), buckets=()) for base in bases]
-    return changes, all(len(of_share) == 1 for of_share in names.values())
+    return changes, _fit(runs)
+
+
+def _fit(runs: Iterable[AssignerRun]) -> bool:
+    """Whether the rows of each share were assigned by one run."""
+    names: dict[int, set[str]] = {}
+    for run in runs:
+        names.setdefault(run.share, set()).add(run.name)
+    return all(len(of_share) == 1 for of_share in names.values())
 
 
 def _together(rows: Iterable[tuple[int, pa.RecordBatch]], limit_bytes: int) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -6,6 +6,7 @@ Source: format.md §7.4; Java `HashBucketAssigner`, `DynamicBucketIndexMaintaine
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Union
 
 import msgspec
 import numpy as np
@@ -206,6 +207,49 @@ class BucketCursor:
     def __init__(self) -> None:
         self.bucket = 0
 
+    def find(self, partition: bytes, hashes: Int32s) -> Ints:
+        """The bucket of each key of a partition."""
+        del partition
+        return np.full(len(hashes), self.bucket, np.int64)
+
+    def buckets_of(self, partition: bytes) -> Sequence[int]:
+        """No buckets: that of each key is known."""
+        del partition
+        return ()
+
+
+class AssignedKeys:
+    """The buckets of keys, which were assigned elsewhere.
+
+    Attributes:
+        places: buckets that may have more keys, which are known from their indexes.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, KnownHashes] = {}
+        self.places: frozenset[Bucket] = frozenset()
+
+    def learn(self, partition: bytes, hashes: Int32s, buckets: Ints) -> None:
+        """Remember the buckets of keys of a partition."""
+        known = self._known.setdefault(partition, KnownHashes())
+        distinct, first = np.unique(hashes, return_index=True)
+        fresh = known.find(distinct) < 0
+        if fresh.any():
+            known.add(distinct[fresh], buckets[first[fresh]].astype(np.int16))
+
+    def find(self, partition: bytes, hashes: Int32s) -> Ints:
+        """The bucket of each key of a partition; -1 if none was learned."""
+        known = self._known.get(partition)
+        return np.full(len(hashes), -1, np.int64) if known is None else known.find(hashes).astype(np.int64)
+
+    def buckets_of(self, partition: bytes) -> Sequence[int]:
+        """The buckets among `places` of a partition."""
+        return sorted(bucket for own, bucket in self.places if own == partition)
+
+
+GivenBuckets = Union[BucketCursor, AssignedKeys]
+"""Knows the buckets of the rows of a writer, if they were assigned elsewhere."""
+
 
 class AssignedBuckets(Routing):
     """Takes rows whose buckets were assigned elsewhere; maintains the indexes of these buckets.
@@ -213,28 +257,30 @@ class AssignedBuckets(Routing):
     Source: Java `DynamicBucketSink`, whose writers maintain the index of the buckets that an assigner chose.
     """
 
-    def __init__(self, table: OpenTable, live: LiveFiles, cursor: BucketCursor) -> None:
-        """`cursor`: names the bucket of the next rows."""
-        self._cursor = cursor
+    def __init__(self, table: OpenTable, live: LiveFiles, assigned: GivenBuckets) -> None:
+        self._assigned = assigned
         self._known: dict[Bucket, KnownHashes] = {}
         self._indexes = BucketIndexes(table, live)
         self.route = Router(table.schema, assign=self.assign).route
 
     def assign(self, partition: bytes, hashes: Int32s) -> Ints:
-        """The current bucket, for each key of a partition.
+        """The assigned bucket of each key of a partition.
 
-        Raises: CorruptionError, StorageError: the index cannot be read.
+        Raises:
+            UsageError: no bucket was assigned to a key.
+            CorruptionError, StorageError: the index cannot be read.
         """
-        bucket = self._cursor.bucket
-        known = self._known.get((partition, bucket))
-        if known is None:
-            known = self._known[(partition, bucket)] = self._load(partition, bucket)
-        distinct = np.unique(hashes)
-        fresh = distinct[known.find(distinct) < 0]
-        if len(fresh):
-            known.add(fresh, np.zeros(len(fresh), np.int16))
-            self._indexes.add(partition, bucket, fresh)
-        return np.full(len(hashes), bucket, np.int64)
+        buckets = self._assigned.find(partition, hashes)
+        missing = np.flatnonzero(buckets < 0)
+        for bucket in self._assigned.buckets_of(partition) if len(missing) else ():
+            hit = self._hashes(partition, bucket).find(hashes[missing]) >= 0
+            buckets[missing[hit]] = bucket
+            missing = missing[~hit]
+        if len(missing):
+            raise UsageError("a row has a key to which no bucket was assigned: send each row to the process of its key")
+        for bucket in np.unique(buckets).tolist():
+            self._note(partition, bucket, np.unique(hashes[buckets == bucket]))
+        return buckets
 
     def with_index(self, changes: Sequence[BucketChanges]) -> list[BucketChanges]:
         """See `BucketIndexes.with_index`."""
@@ -256,8 +302,18 @@ class AssignedBuckets(Routing):
             self._indexes.forget(gone)
         self._known = {key: known for key, known in self._known.items() if key[0] not in gone}
 
-    def _load(self, partition: bytes, bucket: int) -> KnownHashes:
-        known = KnownHashes()
-        for _, hashes in self._indexes.load(partition, bucket):
-            known.add(hashes, np.zeros(len(hashes), np.int16))
+    def _note(self, partition: bytes, bucket: int, distinct: Int32s) -> None:
+        known = self._hashes(partition, bucket)
+        fresh = distinct[known.find(distinct) < 0]
+        if len(fresh):
+            known.add(fresh, np.zeros(len(fresh), np.int16))
+            self._indexes.add(partition, bucket, fresh)
+
+    def _hashes(self, partition: bytes, bucket: int) -> KnownHashes:
+        """The hashes of a bucket, with those that were added."""
+        known = self._known.get((partition, bucket))
+        if known is None:
+            known = self._known[(partition, bucket)] = KnownHashes()
+            for _, hashes in self._indexes.load(partition, bucket):
+                known.add(hashes, np.zeros(len(hashes), np.int16))
         return known

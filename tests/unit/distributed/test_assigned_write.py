@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from unit.distributed.two_steps import TwoSteps
+from unit.distributed.two_steps import Torn, TwoSteps, merge_in_steps
 
 from paimon_py import Catalog, CommitConflictError, Schema, SchemaError
 from paimon_py.commit.deletion_index import index_entries
-from paimon_py.distributed import CommitLabel, DistributedWrite, assigned_changes
+from paimon_py.distributed import CommitLabel, DistributedWrite, MergeClauses, assigned_changes
 from paimon_py.metadata.hash_files import read_hashes
 
 COLUMNS = Schema([("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL"), ("v", "STRING"), ("n", "BIGINT")])
@@ -158,3 +158,50 @@ def test_a_commit_counts_once_and_nothing_is_needed_for_no_rows(catalog):
 def test_two_steps_are_for_tables_whose_readers_wait_for_the_writer(catalog, options, is_needed):
     writing = DistributedWrite(catalog.create_table("db.t", COLUMNS, options={**DYNAMIC, **options}, **SPEC))
     assert writing.takes_two_steps(4) is is_needed and not writing.takes_two_steps(1)
+
+
+# -- merges ---------------------------------------------------------------------------------------------------------
+
+CLAUSES = {
+    "upserts": {"matched_update": True, "insert": True},
+    "some": {"matched_update": ("source.n > 40", {"v": "source.v"}), "insert": ("source.n < 80", True)},
+    "deletes": {"matched_delete": "source.n = 33", "insert": True, "by_source_delete": "target.n < 9"},
+    "others": {"insert": True, "by_source_update": ("target.n < 20", {"v": "apart"})},
+}
+NAMES = {"matched_update": "when_matched_update", "matched_delete": "when_matched_delete", "insert": "when_not_matched_insert",
+         "by_source_delete": "when_not_matched_by_source_delete", "by_source_update": "when_not_matched_by_source_update"}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["vectors", "lookup", "few buckets"])
+@pytest.mark.parametrize("asked", CLAUSES)
+def test_rows_are_merged_as_one_process_merges_them(catalog, kind, asked):
+    here, there = create(catalog, "here", kind), create(catalog, "there", kind)
+    for table in (here, there):
+        table.write_arrow(rows(range(50), parts=2))
+    source, clauses = rows(range(30, 90), "m", parts=2), CLAUSES[asked]
+    one = here.merge(source, ["p", "k"], **{NAMES[name]: value for name, value in clauses.items()})
+    two = merge_in_steps(there, source, ["p", "k"], MergeClauses(**clauses), 3, seed=len(asked))
+    assert (two.inserted, two.updated, two.deleted) == (one.inserted, one.updated, one.deleted)
+    assert content(there) == content(here)
+    levels = there.system("files").scan(columns=["level"]).to_arrow()["level"].to_pylist()
+    assert 0 not in levels
+    assert [finding for finding in there.doctor() if finding.severity == "problem"] == []
+
+
+def test_columns_of_the_source_may_have_other_names_and_keys_that_nobody_has(catalog):
+    table = create(catalog, "t", "vectors")
+    source = rows(range(20), "m").rename_columns(["part", "key", "text", "number"])
+    values = {"p": "source.part", "k": "source.key", "v": "source.text"}
+    done = merge_in_steps(table, source, {"p": "part", "k": "key"}, MergeClauses(insert=values), 4)
+    assert done.inserted == 20 and is_indexed_once(table)
+    again = merge_in_steps(table, source, {"p": "part", "k": "key"}, MergeClauses(insert=values), 2)
+    assert again.snapshot_id is None and {row["v"] for row in content(table)} == {f"m{k}" for k in range(20)}
+
+
+def test_a_share_of_a_merge_that_is_assigned_twice_is_noticed_and_leaves_nothing(catalog):
+    table = create(catalog, "t", "vectors")
+    table.write_arrow(rows(range(9)))
+    before, was = files(table), content(table)
+    with pytest.raises(Torn):
+        merge_in_steps(table, rows(range(90), "m"), ["p", "k"], MergeClauses(matched_update=True, insert=True), 2, repeat=0)
+    assert files(table) == before and content(table) == was

@@ -7,7 +7,17 @@ import random
 
 import pyarrow as pa
 
-from paimon_py.distributed import CommitLabel, DistributedWrite, RowRouting, assigned_changes
+from paimon_py.distributed import (
+    AssignedMergePart,
+    BucketRouting,
+    CommitLabel,
+    DistributedMerge,
+    DistributedWrite,
+    RowRouting,
+    assigned_changes,
+    assigned_rows,
+    run_once,
+)
 
 
 def elsewhere(part):
@@ -48,3 +58,42 @@ class TwoSteps:
         changes, fit = assigned_changes(results)
         assert fit
         return self.writing.commit(changes, label)
+
+
+def merge_in_steps(table, data, on, clauses, count, *, seed=0, repeat=None):
+    """A merge into dynamic buckets as an engine runs it; `repeat`: a share that is assigned again for the last process."""
+    merging = DistributedMerge("merge", table, data.schema, on, clauses)
+    count = merging.parts(count)
+    assert merging.takes_two_steps(count)
+    homes, chosen = BucketRouting(table.schema, count), random.Random(seed)
+    target = pa.schema([field.with_name(merging.keys.get(field.name, f"source.{field.name}")) for field in data.schema])
+
+    def gather(part, splits):
+        own = elsewhere(AssignedMergePart(part, target, count))
+        routing = elsewhere(RowRouting(table.schema, target, count))
+        given = [[] for _ in range(count)]
+        for batch in data.rename_columns(target.names).cast(target).to_batches(max_chunksize=7):
+            numbers = routing(batch)
+            for number in range(count):
+                given[number].append((number, batch.filter(pa.array(numbers == number))))
+        sent = {number: list(own.first(chosen.sample(rows, len(rows)))) for number, rows in enumerate(given)}
+        work = [[] for _ in range(count)]
+        for number, split in enumerate(splits):
+            work[homes.of_bucket(split.partition, split.bucket)].append((number, bytes(split)))
+        results = []
+        for number in range(count):
+            if repeat is not None and number == count - 1:
+                sent[repeat] = list(own.first(given[repeat]))
+            mine = [(one.kind, one.data) for each in sent.values() for one in each if one.process == number]
+            results += own(chosen.sample(mine, len(mine)), work[number])
+        done, fit = assigned_rows(results)
+        if not fit:
+            merging.discard(done)
+            raise Torn
+        return done
+
+    return run_once(table, CommitLabel(), lambda: merging.run(CommitLabel(), gather))
+
+
+class Torn(Exception):
+    """Two runs assigned the rows of one share."""
