@@ -35,9 +35,8 @@ from paimon_py.executors.job import Job
 from paimon_py.maintain.observers import observed_again
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
-from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.visibility import skips_level_zero
+from paimon_py.spec.visibility import waits_for_writers
 from paimon_py.table.table import Table
 
 TASK_EVENTS = 5_000
@@ -144,13 +143,9 @@ class StepByTasks:
         Keys of dynamic buckets are divided by hash: after steps of other sizes several tasks write the same bucket, and
         cannot compact it together. One task writes where rows are not seen, or not told, until they are compacted.
         """
-        if bucket_mode(schema) is BucketMode.DYNAMIC and _waits_for_compaction(schema):
+        if bucket_mode(schema) is BucketMode.DYNAMIC and waits_for_writers(schema):
             return 1
         return writers_of(schema, min(max(1, len(self._tasks)), _WRITERS_MAX)) or 1
-
-
-def _waits_for_compaction(schema: TableSchema) -> bool:
-    return skips_level_zero(schema) or Options(schema.options).get_enum("changelog-producer") == "lookup"
 
 
 def _tasks_of(events: Sequence[Event]) -> Iterator[EventsTask]:

@@ -4,7 +4,8 @@ An executor runs the tasks of a verb; the verbs here take rows that an engine ho
 a *part*, a value that is pickled once and runs in every process; the results of the parts go to the process that
 commits once:
 
-- `DistributedWrite`, `WritePart`: rows are written in place, or by the process to which `RowRouting` sends them;
+- `DistributedWrite`, `WritePart`: rows are written in place, or by the process to which `RowRouting` sends them; or,
+  with `AssignPart` and `AssignedPart`, by the process to which those that assign buckets send them;
 - `DistributedMerge`, `MergePart`: rows of a source are merged, each bucket by one process; or, with `ChangePart` and
   `InsertPart`, each file by a process that has all rows of the source;
 - `LookupPart`: rows are looked up by their keys;
@@ -19,6 +20,13 @@ from __future__ import annotations
 from paimon_py.codec.arrow_types import from_arrow_type, to_arrow_schema, to_arrow_type
 from paimon_py.codec.binary_row.hash import hash_words
 from paimon_py.codec.row_size import row_bytes
+from paimon_py.distributed.assigned_write import (
+    AssignedMergePart,
+    AssignedPart,
+    AssignPart,
+    assigned_changes,
+    assigned_rows,
+)
 from paimon_py.distributed.batch_limits import BatchLimits
 from paimon_py.distributed.columns import cast_values, takes_type
 from paimon_py.distributed.commits import commit_of, discard_changes, run_once
@@ -45,6 +53,9 @@ from paimon_py.stream.reading import Reading
 
 __all__ = [
     "ROW_KIND_COLUMN",
+    "AssignPart",
+    "AssignedMergePart",
+    "AssignedPart",
     "BatchLimits",
     "BucketRouting",
     "ChangePart",
@@ -63,6 +74,8 @@ __all__ = [
     "SchemaMerging",
     "StreamBatches",
     "WritePart",
+    "assigned_changes",
+    "assigned_rows",
     "cast_values",
     "commit_of",
     "condition_of",

@@ -20,7 +20,9 @@ from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.visibility import waits_for_writers
 from paimon_py.table.table import Table
+from paimon_py.write.dynamic import AssignedKeys
 
 _PROCESS_BYTES = 256 << 20
 """Files that one process merges, unless the number of processes is given."""
@@ -53,25 +55,38 @@ class DistributedMerge:
 
     def parts(self, wanted: int) -> int:
         """The number of processes that merge, at most `wanted`: each bucket is merged by the process with the source
-        rows of that bucket. If the buckets of source rows are not known, one process merges all.
+        rows of that bucket. If the buckets of source rows are neither known nor assigned in a first step, one process
+        merges all.
         """
         schema = self._table.schema
         is_routed = bucket_mode(schema) is BucketMode.FIXED and set(self.keys.values()) == set(schema.primary_keys)
-        return writers_of(schema, wanted) if is_routed else 1
+        return writers_of(schema, wanted) if is_routed or self.takes_two_steps(wanted) else 1
 
     @property
     def spreads(self) -> bool:
         """Whether several processes can merge if each of them has all rows of the source (`spread_merge.py`).
 
         Where rows are inserted, the process that has to write a row must be known by its key: in append tables without
-        buckets it is any, in tables with dynamic buckets that of the primary key.
+        buckets it is any, in tables with dynamic buckets that of the primary key. But where readers wait for the
+        compaction of a bucket, one process must both change its rows and insert others.
         """
         schema = self._table.schema
         mode = bucket_mode(schema)
         by_key = set(self.keys.values()) == set(schema.primary_keys)
         if mode is BucketMode.CROSS_PARTITION or (mode is BucketMode.FIXED and schema.primary_keys and by_key):
             return False
-        return not self.inserts or mode is BucketMode.NONE or (mode is BucketMode.DYNAMIC and by_key)
+        if not self.inserts or mode is BucketMode.NONE:
+            return True
+        return mode is BucketMode.DYNAMIC and by_key and not waits_for_writers(schema)
+
+    def takes_two_steps(self, wanted: int) -> bool:
+        """Whether source rows are assigned to buckets in one step, and merged in another: `AssignedMergePart`.
+
+        That is for inserts on the primary key of dynamic buckets whose readers wait for the compaction of writers.
+        """
+        schema = self._table.schema
+        is_by_key = bucket_mode(schema) is BucketMode.DYNAMIC and set(self.keys.values()) == set(schema.primary_keys)
+        return is_by_key and self.inserts and waits_for_writers(schema) and writers_of(schema, wanted) > 1
 
     @property
     def inserts(self) -> bool:
@@ -133,12 +148,15 @@ class MergePart:
         self.on = on
         self.clauses = clauses
 
-    def __call__(self, found: Iterator[pa.RecordBatch], work: list[tuple[int, bytes]]) -> Iterator[bytes]:
+    def __call__(
+        self, found: Iterator[pa.RecordBatch], work: list[tuple[int, bytes]], assigned: AssignedKeys | None = None
+    ) -> Iterator[bytes]:
         """Merge one share.
 
         Args:
             found: rows of the source.
             work: the splits by their positions; complete once all rows have been taken.
+            assigned: the buckets of the source rows, in tables with dynamic buckets; complete likewise.
         """
         first = next(found, None)
         by_source = self.clauses.by_source_update is not None or self.clauses.by_source_delete is not None
@@ -149,5 +167,7 @@ class MergePart:
         reader = pa.RecordBatchReader.from_batches(self.target, rows)
         with verbs.merge_work(table, reader, self.on, self.clauses) as merging:  # has taken all rows
             splits = [Split.from_bytes(data) for _, data in sorted(work)]
-            done = verbs.evaluator(table, merging)(self.snapshot, splits)
+            if assigned is not None:
+                assigned.places = frozenset((split.partition, split.bucket) for split in splits)
+            done = verbs.evaluator(table, merging, share=assigned)(self.snapshot, splits)
             yield bytes(RowTaskResult(changes=done.changes, counts=done.counts))

@@ -18,7 +18,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.write.align import Alignment
 from paimon_py.write.dynamic import writer_numbers
-from paimon_py.write.route import partition_codes
+from paimon_py.write.route import Assign, Router, partition_codes
 
 _OPTIONS = ("bucket", "dynamic-bucket")
 
@@ -70,6 +70,16 @@ class BucketRouting:
         starts = np.array([self.of_bucket(one, 0) for one in partitions], np.int64)
         own = starts[0] if codes is None else starts[codes]
         return np.asarray((own + self._buckets(rows)) % self.processes)
+
+    def assigned(self, rows: pa.RecordBatch, assign: Assign) -> tuple[Ints, Ints]:
+        """The process and the bucket of each row, where `assign` chooses the buckets of keys."""
+        own = rows.select([name for name in rows.schema.names if name in self.names])
+        keys = Alignment(self._schema, own.schema).apply(own).batch
+        codes, partitions = partition_codes(keys, self._schema.partition_fields)
+        buckets = Router(self._schema, assign=assign).bucket_numbers(keys)
+        starts = np.array([self.of_bucket(one, 0) for one in partitions], np.int64)
+        own_starts = starts[0] if codes is None else starts[codes]
+        return (own_starts + buckets) % self.processes, buckets
 
     def _buckets(self, rows: pa.RecordBatch) -> Int32s:
         options = Options(self._schema.options)

@@ -17,10 +17,8 @@ Source: Java `MergeIntoPaimonTable`, whose join Spark runs.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -28,9 +26,9 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.columns import Ints, from_numpy
-from paimon_py.codec.row_size import pieces_of
 from paimon_py.distributed.merge import MergePart
 from paimon_py.distributed.routing import BucketRouting
+from paimon_py.distributed.sent import DONE, FAILED, KEYS, ROWS, Sent, send_rows
 from paimon_py.errors import PaimonError, ResourceError, StorageError
 from paimon_py.executors.error_data import error_bytes, error_from
 from paimon_py.rows import verbs
@@ -44,21 +42,7 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.schema import TableSchema
 from paimon_py.write.dynamic import Share
 
-ROWS, KEYS, DONE, FAILED = b"rows", b"keys", b"done", b"fail"
-"""What a process sends in step 1: source rows and keys as Arrow streams, its result, or its error."""
-
-_SENT_BYTES = 1 << 20
-"""The approximate size of the rows that are sent together."""
-
 _WORK = msgspec.msgpack.Decoder(tuple[int, list[bytes]])
-
-
-class Sent(NamedTuple):
-    """Bytes for a process of step 2, and what they are."""
-
-    process: int
-    kind: bytes
-    data: bytes
 
 
 class Shares:
@@ -225,11 +209,7 @@ class _Noted:
             self._send(number, KEYS, seen.filter(from_numpy(homes == number, pa.bool_())))
 
     def _send(self, process: int, kind: bytes, rows: pa.RecordBatch) -> None:
-        for piece in pieces_of(rows, _SENT_BYTES):
-            sink = io.BytesIO()
-            with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
-                writer.write_batch(piece)
-            self.sent.append(Sent(process, kind, sink.getvalue()))
+        self.sent += send_rows(process, kind, rows)
 
 
 class _Change:

@@ -19,6 +19,8 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.schema import VALUE_KIND
 from paimon_py.table.table import Table
+from paimon_py.table.writing import writer as open_writer
+from paimon_py.write.dynamic import BucketCursor
 from paimon_py.write.session import Writer
 
 
@@ -35,10 +37,11 @@ def stage(table: Table) -> Table:
 
 @contextmanager
 def writing(
-    table: Table, overwrite: Mapping[str, object] | str | None, share: tuple[int, int] | None = None
-) -> Iterator[Writer]:
+    table: Table, overwrite: Mapping[str, object] | str | None,
+    share: tuple[int, int] | BucketCursor | None = None,
+) -> Iterator[Writer]:  # fmt: skip
     """A writer for the duration of the block; limited to one partition if the overwrite replaces only that one."""
-    with table.writer(overwrite=overwrite is not None, share=share) as writer:
+    with open_writer(table._open_table, overwrite=overwrite is not None, share=share) as writer:
         if overwrite and isinstance(overwrite, Mapping):
             writer.restrict(overwrite)
         yield writer

@@ -12,12 +12,14 @@ from paimon_py.commit.changes import Changes
 from paimon_py.commit.overwrite import overwrite_of
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.uncommitted import discarding_on_failure
+from paimon_py.distributed.assigned_write import AssignedPart, AssignPart
 from paimon_py.distributed.commits import discard_changes
 from paimon_py.distributed.routing import writers_of
 from paimon_py.distributed.staging import is_staged, place_rows, stage, writing
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.supported import check_writable
+from paimon_py.spec.visibility import waits_for_writers
 from paimon_py.table.table import Table
 from paimon_py.write.align import Alignment
 from paimon_py.write.session import Writer
@@ -62,6 +64,23 @@ class DistributedWrite:
         Alignment(self._table.schema, target)
         table = stage(self._table) if self._is_staged else self._table
         return WritePart(table, target, self._overwrite, writers)
+
+    def takes_two_steps(self, writers: int) -> bool:
+        """Whether rows are assigned to buckets in one step, and written in another: `steps` instead of `part`.
+
+        In tables with dynamic buckets whose readers wait for the compaction of writers, a bucket needs one writer.
+        """
+        schema = self._table.schema
+        return writers > 1 and bucket_mode(schema) is BucketMode.DYNAMIC and waits_for_writers(schema)
+
+    def steps(self, target: pa.Schema, writers: int) -> tuple[AssignPart, AssignedPart]:
+        """The parts that each process runs, one after the other; `assigned_changes` takes the results.
+
+        Args, Raises: as for `part`
+        """
+        Alignment(self._table.schema, target)
+        first = AssignPart(self._table, target, self._overwrite, writers)
+        return first, AssignedPart(self._table, self._overwrite, writers)
 
     def commit(self, written: Sequence[Changes | bytes], label: CommitLabel) -> CommitResult:
         """Commit the changes of all processes, once; their files are deleted if the commit certainly failed.

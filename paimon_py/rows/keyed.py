@@ -42,7 +42,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.write.align import kind_field
-from paimon_py.write.dynamic import Share
+from paimon_py.write.dynamic import GivenBuckets, Share
 from paimon_py.write.session import Writer
 
 _LATE_SHARE = 4
@@ -70,7 +70,7 @@ class KeyedRows:
 
     def __init__(
         self, root: TableRoot, request: Request, schema: TableSchema, operations: Callable[[], Iterable[Operation]],
-        tally: ProgressCounter, share: Share | None = None,
+        tally: ProgressCounter, share: Share | GivenBuckets | None = None,
     ) -> None:
         """`operations` returns the operations for the check, for changing rows, and for adding rows. `tally` counts
         three steps per row and operation: the dry run, the decision, and the writing. `share`: as for `Writer`."""

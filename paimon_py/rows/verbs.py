@@ -42,7 +42,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.types import Field
-from paimon_py.write.dynamic import Share
+from paimon_py.write.dynamic import GivenBuckets, Share
 from paimon_py.write.streams import with_blob_bytes
 
 _SOURCE_MAX = 256 << 20
@@ -241,7 +241,7 @@ def run(
 
 
 def evaluator(
-    table: OpenTable, work: Work, progress: Progress | None = None, *, share: Share | None = None
+    table: OpenTable, work: Work, progress: Progress | None = None, *, share: Share | GivenBuckets | None = None
 ) -> Evaluator:
     """The evaluation of work in this process. `share`: its share of new rows, as for `Writer`."""
     request = Evaluation(table, work.predicate, work.name).request

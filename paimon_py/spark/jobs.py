@@ -17,6 +17,17 @@ from paimon_py.errors import PaimonError, ResourceError, StorageError, UsageErro
 from paimon_py.executors import error_bytes, error_from
 from paimon_py.spark.entry import Work, wrap_for_executor
 
+_LOST = re.compile(
+    r"(?:An error occurred while calling [\w.]+\n: )?(?:\(?[\w.]+Exception\)?:? )?(?:\[[A-Z_.]+\] )?"
+    r"(?:Job aborted due to stage failure: (?:"
+    r"Task \d+ in stage [\d.]+ failed \d+ times, most recent failure: Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) "
+    r"\(\S+ executor \S+\): (?:ExecutorLostFailure|org\.apache\.spark\.SparkException: Python worker exited)"
+    r"|\w+Stage \d+ \([^()]*\) has failed the maximum allowable number of times"
+    r"|Master removed our application)"
+    r"|Job \d+ cancelled because SparkContext was shut down)[^\n]*"
+)
+"""How Spark begins to report that executors, or their Python, died; what follows may contain values of the data."""
+
 _RESULT = pa.schema([pa.field("failed", pa.bool_(), False), pa.field("data", pa.binary(), False)])
 _RESULT_SQL = "failed boolean, data binary"
 Results = Iterator[bytes]
@@ -55,6 +66,7 @@ def gather(df: DataFrame, make: Make, job: str | None = None) -> list[bytes]:
 
     Raises:
         Failed: a task failed with an error that another attempt would not avoid.
+        ResourceError: executors died in all of Spark's attempts.
         PaimonError: the store failed in all of Spark's attempts, or the executors lack paimon_py.
     """
     job = job or new_job()
@@ -138,4 +150,17 @@ def _translate(error: Exception, job: str) -> Exception:
     ours = re.search(rf"\(paimon-error {job} ([A-Za-z0-9+/=]+)\)", text)
     if missing is not None:
         return UsageError(missing.group(1))
-    return error if ours is None else error_from(base64.b64decode(ours.group(1)))
+    if ours is not None:
+        return error_from(base64.b64decode(ours.group(1)))
+    lost = _LOST.match(text)
+    return error if lost is None else ResourceError(_lost_text(lost.group()))
+
+
+def _lost_text(said: str) -> str:
+    """What was done by a job whose executors died, and what was not."""
+    return (
+        "executors died, or their Python, in all attempts that Spark made: nothing of this job was committed. Files "
+        "that they wrote, or should have deleted, are left, and table.remove_orphans() deletes them a day later. Look "
+        "into the logs of the executors (often they need more memory: spark.executor.memoryOverhead, or more tasks), "
+        f"then call again. Spark says: {said[-300:]}"
+    )

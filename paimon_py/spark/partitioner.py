@@ -39,7 +39,7 @@ def send_to_tasks(
     """
     number = RowRouting(schema, target, tasks)
     parcels = Parcels(target, number, np.array(places(tasks), np.int32), rows_at_once(df.sparkSession))
-    return _send(df, parcels, tasks, job, work)
+    return send(df, parcels, tasks, job, work)
 
 
 def copy_to_tasks(
@@ -47,7 +47,7 @@ def copy_to_tasks(
 ) -> DataFrame:
     """All rows of `df` in parcels for every task. Args: as for `send_to_tasks`"""
     copies = Copies(target, np.array(places(tasks), np.int32), rows_at_once(df.sparkSession))
-    return _send(df, copies, tasks, job, work)
+    return send(df, copies, tasks, job, work)
 
 
 def rows_at_once(spark: SparkSession) -> int:
@@ -55,7 +55,8 @@ def rows_at_once(spark: SparkSession) -> int:
     return int(spark.conf.get(_AT_ONCE, None) or 10_000)
 
 
-def _send(df: DataFrame, pack: Work, tasks: int, job: str, work: Sequence[tuple[int, bytes]]) -> DataFrame:
+def send(df: DataFrame, pack: Work, tasks: int, job: str, work: Sequence[tuple[int, bytes]] = ()) -> DataFrame:
+    """The parcels that `pack` makes of `df`, and other work, each in its task. Args: as for `send_to_tasks`"""
     rows = map_batches(df, ErrorEncoder(pack, job), PARCEL_SQL, job)
     if work:
         homes = places(tasks)

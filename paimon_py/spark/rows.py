@@ -12,8 +12,17 @@ from typing import TYPE_CHECKING, Any, Union
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from paimon_py.distributed import BucketRouting, CommitLabel, DistributedMerge, MergeClauses, MergePart, run_once
+from paimon_py.distributed import (
+    AssignedMergePart,
+    BucketRouting,
+    CommitLabel,
+    DistributedMerge,
+    MergeClauses,
+    MergePart,
+    run_once,
+)
 from paimon_py.errors import UsageError
+from paimon_py.spark.assigned_write import merge_assigned
 from paimon_py.spark.assignment import assign_types
 from paimon_py.spark.care import require_table
 from paimon_py.spark.executor import SparkExecutor
@@ -82,12 +91,16 @@ def _merge(
     most = shuffle_tasks(source.sparkSession)
     if merging.spreads:
         return merging.run(label, SpreadMerge(merging, plain, job, tasks=tasks, most=most))
+    in_steps = merging.takes_two_steps(tasks or most)
     routing = BucketRouting(schema, merging.parts(tasks or most))
     renamed = pa.schema([field.with_name(merging.keys.get(field.name, f"source.{field.name}")) for field in target])
 
     def run_parts(part: MergePart, splits: Sequence[Split]) -> list[bytes]:
         homes = [routing.of_bucket(one.partition, one.bucket) for one in splits]
         given = list(zip(homes, map(bytes, splits), strict=True))
+        if in_steps:
+            rows = send_to_tasks(plain, schema, renamed, routing.processes, job)
+            return merge_assigned(merging, AssignedMergePart(part, renamed, routing.processes), rows, given, job)
         rows = send_to_tasks(plain, schema, renamed, routing.processes, job, work=given)
         try:
             return gather(rows, MergeRows(part), job)

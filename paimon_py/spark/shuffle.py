@@ -135,8 +135,16 @@ def open_parcels(
     `work`: receives the other work in the parcels, with its numbers; complete once all rows have been taken.
     """
     for task, held in contents(batches):
-        if work is None or held[: len(_WORK)].to_pybytes() != _WORK:
+        other = None if work is None else other_work(held)
+        if work is None or other is None:
             yield task, pa.ipc.read_record_batch(held, target)
-            continue
-        (number,) = _NUMBER.unpack_from(held, len(_WORK))
-        work.append((number, held[len(_WORK) + _NUMBER.size :].to_pybytes()))
+        else:
+            work.append(other)
+
+
+def other_work(held: pa.Buffer) -> tuple[int, bytes] | None:
+    """The number and the bytes of a parcel that contains no rows, but other work; None for other parcels."""
+    if held[: len(_WORK)].to_pybytes() != _WORK:
+        return None
+    (number,) = _NUMBER.unpack_from(held, len(_WORK))
+    return number, held[len(_WORK) + _NUMBER.size :].to_pybytes()

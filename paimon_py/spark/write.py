@@ -13,6 +13,7 @@ from pyspark.sql import types as st
 from paimon_py import CommitResult, Table
 from paimon_py.distributed import ROW_KIND_COLUMN, DistributedWrite, Overwrite, WritePart, commit_of, to_arrow_schema
 from paimon_py.errors import UsageError
+from paimon_py.spark.assigned_write import write_assigned
 from paimon_py.spark.assignment import assign_types
 from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.convert import fit
@@ -54,6 +55,8 @@ def write(
         plain = send_to_tasks(plain, table.schema, target, count, job)
     elif tasks is not None:
         plain = plain.repartition(tasks)
+    if writing.takes_two_steps(count):
+        return writing.commit(write_assigned(writing, plain, target, count, job), label)
     try:
         done = gather(plain, WriteRows(part), job)
     except Failed as failed:

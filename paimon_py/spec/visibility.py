@@ -38,3 +38,14 @@ def skips_level_zero(schema: TableSchema, *, every_level: bool = False) -> bool:
     if options.get_bool("deletion-vectors.enabled"):
         return not options.get_bool("deletion-vectors.merge-on-read")
     return options.get_enum("merge-engine") == "first-row"
+
+
+def waits_for_writers(schema: TableSchema) -> bool:
+    """Whether rows are read, or their changes told, only after a compaction that their writer makes before it commits.
+
+    Of several writers of one bucket only one can compact it, so that a bucket needs one writer.
+    """
+    options = Options(schema.options)
+    if not schema.primary_keys or options.get_bool("write-only"):
+        return False
+    return skips_level_zero(schema) or options.get_enum("changelog-producer") == "lookup"

@@ -36,11 +36,12 @@ from paimon_py.write.settings import WriterSettings
 from paimon_py.write.streams import counted_stream, known_rows, open_stream, with_blob_bytes
 
 if TYPE_CHECKING:
+    from paimon_py.write.dynamic import BucketCursor, Share
     from paimon_py.write.loaded_files import LoadFormat
 
 
 def writer(
-    table: OpenTable, *, overwrite: bool, share: tuple[int, int] | None = None,
+    table: OpenTable, *, overwrite: bool, share: tuple[int, int] | BucketCursor | None = None,
     keeps_changelog: bool = True,
 ) -> Writer:  # fmt: skip
     """See `Table.writer`; `keeps_changelog`: see `WriterSettings`."""
@@ -51,13 +52,17 @@ def writer(
             " replaced"
         )
     warn_of_idle_options(table.root, table.schema.options)
-    part = read_keys = None
+    part: Share | BucketCursor | None = None
+    read_keys = None
     if share is not None:
-        if not (isinstance(share, tuple) and len(share) == 2):
-            raise UsageError(f"share is the number of a writer and the total number, such as (2, 4), not {share!r}")
-        from paimon_py.write.dynamic import Share
+        from paimon_py.write.dynamic import BucketCursor, Share
 
-        part = Share.of(table.schema, *share)
+        if isinstance(share, BucketCursor):
+            part = share
+        elif not (isinstance(share, tuple) and len(share) == 2):
+            raise UsageError(f"share is the number of a writer and the total number, such as (2, 4), not {share!r}")
+        else:
+            part = Share.of(table.schema, *share)
     if bucket_mode(table.schema) is BucketMode.CROSS_PARTITION:
         from paimon_py.rows.live_keys import live_keys
 

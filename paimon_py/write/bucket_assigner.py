@@ -57,18 +57,51 @@ def _at_least_one(name: str, value: int) -> int:
 
 def assigners_of(partition: bytes, hashes: Int32s, *, channels: int, assigners: int) -> Int32s:
     """The channel that each key of a partition belongs to when `assigners` of `channels` writers share a partition."""
-    start = abs(int(np.fmod(hash_row(partition), channels)))
     own = np.abs(np.fmod(hashes, np.int32(assigners)))
-    numbers: Int32s = ((start + own) % channels).astype(np.int32)
+    numbers: Int32s = ((start_of(partition, channels) + own) % channels).astype(np.int32)
     return numbers
 
 
-class PartitionBuckets:
-    """The hashes of one partition and the bucket of each.
+def start_of(partition: bytes, channels: int) -> int:
+    """The channel of the first assigner of a partition; the next channels are those of the others."""
+    return abs(int(np.fmod(hash_row(partition), channels)))
 
-    Known hashes are stored in a few sorted arrays; the newest one is the smallest, so that adding hashes is cheap.
+
+class KnownHashes:
+    """Hashes and the bucket of each.
+
+    They are stored in a few sorted arrays; the newest one is the smallest, so that adding hashes is cheap.
     Memory: six bytes per hash.
     """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Int32s, Shorts]] = []
+
+    def find(self, hashes: Int32s) -> Shorts:
+        """The bucket of each hash; -1 if it is unknown."""
+        buckets = np.full(len(hashes), -1, np.int16)
+        for known, places in self._parts:
+            if not len(known):
+                continue
+            at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+            hit = known[at] == hashes
+            buckets[hit] = places[at[hit]]
+        return buckets
+
+    def add(self, hashes: Int32s, buckets: Shorts) -> None:
+        """Add hashes that are not known yet."""
+        order = np.argsort(hashes, kind="stable")
+        hashes, buckets = hashes[order], buckets[order]
+        while self._parts and len(self._parts[-1][0]) <= 2 * len(hashes):
+            older, places = self._parts.pop()
+            hashes, buckets = np.concatenate([older, hashes]), np.concatenate([places, buckets])
+            order = np.argsort(hashes, kind="stable")
+            hashes, buckets = hashes[order], buckets[order]
+        self._parts.append((hashes, buckets))
+
+
+class PartitionBuckets:
+    """The hashes of one partition and the bucket of each."""
 
     def __init__(
         self, settings: AssignerSettings, known: Iterable[tuple[int, Int32s]], keep: Keep | None = None
@@ -76,12 +109,12 @@ class PartitionBuckets:
         """`known`: buckets and their hashes, in the order of the index manifest; `keep`: selects possible hashes."""
         self._settings = settings
         found = list(known)
-        self._parts: list[tuple[Int32s, Shorts]] = []
+        self._known = KnownHashes()
         if found:
             hashes = np.concatenate([own for _, own in found])
             buckets = np.repeat(np.array([bucket for bucket, _ in found], np.int16), [len(own) for _, own in found])
             mine = slice(None) if keep is None else keep(hashes)
-            self._add(hashes[mine], buckets[mine])
+            self._known.add(hashes[mine], buckets[mine])
         counts = [(bucket, len(own)) for bucket, own in found if len(own) and settings.owns(bucket)]
         sizes = dict(counts)
         self._open = [(bucket, sizes[bucket]) for bucket in _java_order(counts)]
@@ -105,13 +138,7 @@ class PartitionBuckets:
 
     def _assign(self, distinct: Int32s, first: Ints) -> tuple[Shorts, dict[int, Int32s]]:
         """The bucket of each distinct hash, and the new ones by bucket; `first`: the first occurrence of each."""
-        buckets = np.full(len(distinct), -1, np.int16)
-        for known, places in self._parts:
-            if not len(known):
-                continue
-            at = np.minimum(np.searchsorted(known, distinct), len(known) - 1)
-            hit = known[at] == distinct
-            buckets[hit] = places[at[hit]]
+        buckets = self._known.find(distinct)
         missing = np.flatnonzero(buckets < 0)
         fresh: dict[int, Int32s] = {}
         if len(missing):
@@ -123,7 +150,7 @@ class PartitionBuckets:
                 own = distinct[rows]
                 fresh[bucket] = np.concatenate([fresh[bucket], own]) if bucket in fresh else own
                 start += size
-            self._add(distinct[missing], buckets[missing])
+            self._known.add(distinct[missing], buckets[missing])
         return buckets, fresh
 
     def _places(self, hashes: Int32s) -> Iterable[tuple[int, int]]:
@@ -176,16 +203,6 @@ class PartitionBuckets:
         choice = np.array(sorted(self._buckets))[np.abs(hashes.astype(np.int64)) % len(self._buckets)]
         for bucket in choice.tolist():
             yield bucket, 1
-
-    def _add(self, hashes: Int32s, buckets: Shorts) -> None:
-        order = np.argsort(hashes, kind="stable")
-        hashes, buckets = hashes[order], buckets[order]
-        while self._parts and len(self._parts[-1][0]) <= 2 * len(hashes):
-            older, places = self._parts.pop()
-            hashes, buckets = np.concatenate([older, hashes]), np.concatenate([places, buckets])
-            order = np.argsort(hashes, kind="stable")
-            hashes, buckets = hashes[order], buckets[order]
-        self._parts.append((hashes, buckets))
 
 
 def _in_order(items: Ints, places: Ints) -> Ints:

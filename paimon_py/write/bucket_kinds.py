@@ -11,7 +11,7 @@ from paimon_py.write.routing import FixedBuckets, Routing, UnawareBuckets
 
 if TYPE_CHECKING:
     from paimon_py.write.cross_partition import ReadKeys
-    from paimon_py.write.dynamic import Share
+    from paimon_py.write.dynamic import GivenBuckets, Share
 
 
 def routing_of(
@@ -19,7 +19,7 @@ def routing_of(
     live: LiveFiles,
     *,
     buckets: int | None = None,
-    share: Share | None = None,
+    share: Share | GivenBuckets | None = None,
     read_keys: ReadKeys | None = None,
 ) -> Routing:
     """The routing of a writer's rows to buckets.
@@ -27,7 +27,8 @@ def routing_of(
     Args:
         live: the files that the writer builds on.
         buckets: a fixed number of buckets, overriding the table's option `bucket`.
-        share: the writer's share of the rows if several writers fill dynamic buckets.
+        share: the writer's share of the rows if several writers fill dynamic buckets; or the buckets of the rows,
+            if these were assigned elsewhere.
         read_keys: required for cross-partition tables.
 
     Raises: OptionError or UnsupportedError for limits that allow no bucket.
@@ -38,9 +39,11 @@ def routing_of(
     if mode is BucketMode.FIXED:
         return FixedBuckets(table.schema, table.options.get_int("bucket") if buckets is None else buckets)
     if mode is BucketMode.DYNAMIC:
-        from paimon_py.write.dynamic import DynamicBuckets
+        from paimon_py.write.dynamic import AssignedBuckets, DynamicBuckets, Share
 
-        return DynamicBuckets(table, live, share)
+        if share is None or isinstance(share, Share):
+            return DynamicBuckets(table, live, share)
+        return AssignedBuckets(table, live, share)
     if mode is BucketMode.CROSS_PARTITION:
         from paimon_py.write.cross_partition import CrossPartitionRouting
 

@@ -5,29 +5,34 @@ Source: format.md §7.4; Java `HashBucketAssigner`, `DynamicBucketIndexMaintaine
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Union
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
 from paimon_py.arguments import as_python
-from paimon_py.codec.columns import Int32s, Ints, Mask, distinct_integers, from_numpy
+from paimon_py.codec.columns import Int32s, Ints, Mask, from_numpy
 from paimon_py.commit.changes import Bucket, BucketChanges, Changes
-from paimon_py.commit.deletion_index import index_entries
 from paimon_py.compaction.live_files import LiveFiles
-from paimon_py.errors import CorruptionError, OptionError, SnapshotExpiredError, UsageError
-from paimon_py.metadata.hash_files import key_hashes, read_hashes, write_hashes
+from paimon_py.errors import OptionError, UsageError
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
-from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.manifest import HASH, IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Base, Snapshot
-from paimon_py.storage.store import FileMissingError
+from paimon_py.spec.snapshot import Base
+from paimon_py.spec.visibility import waits_for_writers
 from paimon_py.write.align import Alignment
-from paimon_py.write.bucket_assigner import BUCKETS_MAX, AssignerSettings, PartitionBuckets, assigners_of, with_limits
+from paimon_py.write.bucket_assigner import (
+    AssignerSettings,
+    KnownHashes,
+    PartitionBuckets,
+    assigners_of,
+    start_of,
+    with_limits,
+)
+from paimon_py.write.bucket_indexes import BucketIndexes
 from paimon_py.write.route import Router
 from paimon_py.write.routing import Routing
 from paimon_py.write.streams import open_stream, pieces
@@ -75,6 +80,11 @@ class Share(msgspec.Struct, frozen=True):
         mask: Mask = owners == self.number
         return mask
 
+    def assigner(self, partition: bytes) -> int:
+        """The number of this writer among the assigners of a partition, each of which fills buckets of its own."""
+        start = start_of(partition, self.writers)
+        return (start + (self.number - start) % self.writers) % self.assigners
+
 
 def writer_numbers(schema: TableSchema, data: object, writers: int) -> pa.Array:
     """The writer of each row of any Arrow C stream.
@@ -93,49 +103,39 @@ def writer_numbers(schema: TableSchema, data: object, writers: int) -> pa.Array:
     return from_numpy(np.concatenate(found or [np.empty(0, np.int64)]).astype(np.int32), pa.int32())
 
 
-class _Indexed(msgspec.Struct):
-    """The index of one bucket: its file, its hashes, and those that are not in a file yet."""
-
-    entry: IndexEntry | None
-    hashes: list[Int32s]
-    is_new: bool = False
-
-
 class DynamicBuckets(Routing):
-    """Assigns the rows of one writer to dynamic buckets.
-
-    Partitions are loaded at their first row. If buckets have files but no index, the index is rebuilt from their keys.
-    """
+    """Assigns the rows of one writer to dynamic buckets. Partitions are loaded at their first row."""
 
     def __init__(
         self,
         table: OpenTable,
         live: LiveFiles,
         share: Share | None = None,
+        *,
+        writes: bool = True,
     ) -> None:
-        """`live`: the files that the writer builds on.
+        """`live`: the files that the writer builds on; `writes`: rows are written by the writer that assigns them.
 
         Raises: OptionError for limits that allow no bucket.
         """
-        self._root = table.root
-        self._schema = table.schema
-        self._files = table
-        self._live = live
-        own = AssignerSettings() if share is None else AssignerSettings(count=share.assigners, number=share.number)
-        self._settings = with_limits(own, table.options)
+        self._table = table
+        self._settings = with_limits(AssignerSettings(), table.options)
         self._share = share
+        self._is_exclusive = writes and waits_for_writers(table.schema)
         self._partitions: dict[bytes, PartitionBuckets] = {}
-        self._index: dict[Bucket, _Indexed] = {}
-        self._entries: dict[bytes, list[IndexEntry]] | None = None
-        self._is_old = False
-        self._made: list[IndexEntry] = []
+        self._indexes = BucketIndexes(table, live)
         self.route = Router(table.schema, assign=self.assign).route
+
+    @property
+    def base(self) -> Base:
+        """The snapshot of the partitions that were loaded last."""
+        return self._indexes.base
 
     def assign(self, partition: bytes, hashes: Int32s) -> Ints:
         """The bucket of each key of a partition, by hash.
 
         Raises:
-            UsageError: keys that belong to another writer, or too many buckets.
+            UsageError: keys that belong to another writer, buckets that others write too, or too many buckets.
             CorruptionError, StorageError: the index cannot be read.
         """
         self._check_share(partition, hashes)
@@ -144,102 +144,41 @@ class DynamicBuckets(Routing):
             buckets = self._partitions[partition] = self._load(partition)
         numbers, fresh = buckets.assign(hashes)
         for bucket, own in fresh.items():
-            indexed = self._index.setdefault((partition, bucket), _Indexed(None, []))
-            indexed.hashes.append(own)
-            indexed.is_new = True
+            self._indexes.add(partition, bucket, own)
         return numbers
 
     def with_index(self, changes: Sequence[BucketChanges]) -> list[BucketChanges]:
-        """The changes with the index files of their buckets; writes new index files.
-
-        A bucket without new hashes refers to its existing index file: the commit then knows what its rows depend on.
-
-        Raises: StorageError; then call `abort`.
-        """
-        found = {(one.partition, one.bucket): one for one in changes}
-        for key, indexed in self._index.items():
-            if indexed.is_new and key not in found:
-                found[key] = BucketChanges(partition=key[0], bucket=key[1], total_buckets=-1)
-        return [self._with_index(key, one) for key, one in found.items()]
+        """See `BucketIndexes.with_index`."""
+        return self._indexes.with_index(changes)
 
     def hand_over(self, changes: Changes) -> None:
         """Everything written so far now belongs to the receiver."""
         del changes
-        self.handed = frozenset(entry.name for entry in self._made)
-        self._made = []
+        self.handed = self._indexes.hand_over()
 
     def abort(self) -> None:
         """Delete the index files that were not handed over, as far as the store allows."""
-        made, self._made = self._made, []
-        self._files.delete_index(made)
+        self._indexes.abort()
 
     def forget(self, changes: Iterable[BucketChanges]) -> None:
         """Changes that were handed over will not be committed: their partitions are reloaded."""
         gone = {one.partition for one in changes}
-        self._is_old = self._is_old or (bool(gone) and self._live.snapshot is not None)
+        if gone:
+            self._indexes.forget(gone)
         for partition in gone:
             self._partitions.pop(partition, None)
-        self._index = {key: indexed for key, indexed in self._index.items() if key[0] not in gone}
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
-    def _with_index(self, key: Bucket, changes: BucketChanges) -> BucketChanges:
-        indexed = self._index.get(key)
-        if indexed is None:
-            return changes
-        before = () if indexed.entry is None else (indexed.entry,)
-        if indexed.is_new:
-            hashes = np.concatenate(indexed.hashes)
-            entry = write_hashes(self._files.bucket(*key), hashes)
-            self._made.append(entry)
-            indexed.entry, indexed.hashes, indexed.is_new = entry, [hashes], False
-        assert indexed.entry is not None
-        written = msgspec.structs.replace(changes.written, deleted_index=before, added_index=(indexed.entry,))
-        return msgspec.structs.replace(changes, written=written)
-
     def _load(self, partition: bytes) -> PartitionBuckets:
-        """The index of a partition. If the snapshot has expired, that of the latest snapshot; the commit then compares
-        all of it, since the older one is unavailable to it too.
-
-        Raises: CorruptionError if a file of the latest snapshot is missing.
-        """
-        if self._is_old:
-            self._renew(self._root.snapshots.latest())
-        while True:
-            try:
-                found = self._read(partition)
-            except (FileMissingError, SnapshotExpiredError) as error:
-                latest = self._root.snapshots.latest()
-                if latest != self._live.snapshot:
-                    self._renew(latest)
-                elif latest is None or isinstance(error, SnapshotExpiredError):
-                    raise
-                else:
-                    raise self._root.missing(Base.of(latest), error) from error
-            else:
-                break
-        for bucket in found:
-            if not 0 <= bucket < BUCKETS_MAX:
-                message = f"{self._root.path} has a hash index of bucket {bucket}, and there are {BUCKETS_MAX} at most"
-                raise CorruptionError(message, path=self._root.path)
-        known = [(bucket, one.hashes[0]) for bucket, one in found.items()]
-        self._index.update({(partition, bucket): one for bucket, one in found.items()})
+        known = self._indexes.load(partition)
         share = self._share
-        return PartitionBuckets(self._settings, known, None if share is None else lambda h: share.owns(partition, h))
-
-    def _read(self, partition: bytes) -> dict[int, _Indexed]:
-        """The index of each bucket of a partition."""
-        found: dict[int, _Indexed] = {}
-        for entry in self._known_entries().get(partition, ()):
-            found[entry.bucket] = _Indexed(entry, [read_hashes(self._files, entry)])
-        for bucket, files in self._files_without_index(partition, found):
-            door = self._files.bucket(partition, bucket)
-            keys = [key_hashes(door, file) for file in files]
-            found[bucket] = _Indexed(None, [distinct_integers(np.concatenate(keys))], is_new=True)
-        return found
-
-    def _renew(self, latest: Snapshot | None) -> None:
-        self._live, self._entries, self._is_old = LiveFiles(self._root, latest), None, False
+        if share is None:
+            return PartitionBuckets(self._settings, known)
+        if self._is_exclusive:
+            self._check_buckets(share, partition, known)
+        settings = msgspec.structs.replace(self._settings, count=share.assigners, number=share.assigner(partition))
+        return PartitionBuckets(settings, known, lambda hashes: share.owns(partition, hashes))
 
     def _check_share(self, partition: bytes, hashes: Int32s) -> None:
         if self._share is None or bool(self._share.owns(partition, hashes).all()):
@@ -249,21 +188,132 @@ class DynamicBuckets(Routing):
             "row to the writer that Table.writer_numbers names"
         )
 
-    def _known_entries(self) -> dict[bytes, list[IndexEntry]]:
-        if self._entries is None:
-            self._live.columns()
-            found: dict[bytes, list[IndexEntry]] = {}
-            for entry in index_entries(self._root, self._live.snapshot):
-                if entry.index_type == HASH:
-                    found.setdefault(entry.partition, []).append(entry)
-            self._entries = found
-        return self._entries
+    def _check_buckets(self, share: Share, partition: bytes, known: Iterable[tuple[int, Int32s]]) -> None:
+        """Check that each bucket is written by one writer, in a table whose readers wait for the compaction of it."""
+        for bucket, hashes in known:
+            mine = share.owns(partition, hashes)
+            fills = bucket % share.assigners == share.assigner(partition)
+            if bool(mine.any() if not fills else not mine.all()):
+                raise UsageError(
+                    f"several of the {share.writers} writers would write bucket {bucket} of "
+                    f"{self._table.label(partition)}, and could not compact it together: readers of this table see "
+                    "rows, or their changes, after a compaction. Use as many writers as before, or one without share="
+                )
 
-    def _files_without_index(self, partition: bytes, known: Container[int]) -> list[tuple[int, list[DataFile]]]:
-        places = self._live.places(partition)
-        columns = self._live.columns()
-        return [
-            (bucket, [entry.file for entry in columns.take(rows).entries()])
-            for bucket, rows in sorted(places.items())
-            if bucket not in known
-        ]
+
+class BucketCursor:
+    """The bucket of the rows that a writer is given next, if their buckets were assigned elsewhere."""
+
+    def __init__(self) -> None:
+        self.bucket = 0
+
+    def find(self, partition: bytes, hashes: Int32s) -> Ints:
+        """The bucket of each key of a partition."""
+        del partition
+        return np.full(len(hashes), self.bucket, np.int64)
+
+    def buckets_of(self, partition: bytes) -> Sequence[int]:
+        """No buckets: that of each key is known."""
+        del partition
+        return ()
+
+
+class AssignedKeys:
+    """The buckets of keys, which were assigned elsewhere.
+
+    Attributes:
+        places: buckets that may have more keys, which are known from their indexes.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, KnownHashes] = {}
+        self.places: frozenset[Bucket] = frozenset()
+
+    def learn(self, partition: bytes, hashes: Int32s, buckets: Ints) -> None:
+        """Remember the buckets of keys of a partition."""
+        known = self._known.setdefault(partition, KnownHashes())
+        distinct, first = np.unique(hashes, return_index=True)
+        fresh = known.find(distinct) < 0
+        if fresh.any():
+            known.add(distinct[fresh], buckets[first[fresh]].astype(np.int16))
+
+    def find(self, partition: bytes, hashes: Int32s) -> Ints:
+        """The bucket of each key of a partition; -1 if none was learned."""
+        known = self._known.get(partition)
+        return np.full(len(hashes), -1, np.int64) if known is None else known.find(hashes).astype(np.int64)
+
+    def buckets_of(self, partition: bytes) -> Sequence[int]:
+        """The buckets among `places` of a partition."""
+        return sorted(bucket for own, bucket in self.places if own == partition)
+
+
+GivenBuckets = Union[BucketCursor, AssignedKeys]
+"""Knows the buckets of the rows of a writer, if they were assigned elsewhere."""
+
+
+class AssignedBuckets(Routing):
+    """Takes rows whose buckets were assigned elsewhere; maintains the indexes of these buckets.
+
+    Source: Java `DynamicBucketSink`, whose writers maintain the index of the buckets that an assigner chose.
+    """
+
+    def __init__(self, table: OpenTable, live: LiveFiles, assigned: GivenBuckets) -> None:
+        self._assigned = assigned
+        self._known: dict[Bucket, KnownHashes] = {}
+        self._indexes = BucketIndexes(table, live)
+        self.route = Router(table.schema, assign=self.assign).route
+
+    def assign(self, partition: bytes, hashes: Int32s) -> Ints:
+        """The assigned bucket of each key of a partition.
+
+        Raises:
+            UsageError: no bucket was assigned to a key.
+            CorruptionError, StorageError: the index cannot be read.
+        """
+        buckets = self._assigned.find(partition, hashes)
+        missing = np.flatnonzero(buckets < 0)
+        for bucket in self._assigned.buckets_of(partition) if len(missing) else ():
+            hit = self._hashes(partition, bucket).find(hashes[missing]) >= 0
+            buckets[missing[hit]] = bucket
+            missing = missing[~hit]
+        if len(missing):
+            raise UsageError("a row has a key to which no bucket was assigned: send each row to the process of its key")
+        for bucket in np.unique(buckets).tolist():
+            self._note(partition, bucket, np.unique(hashes[buckets == bucket]))
+        return buckets
+
+    def with_index(self, changes: Sequence[BucketChanges]) -> list[BucketChanges]:
+        """See `BucketIndexes.with_index`."""
+        return self._indexes.with_index(changes)
+
+    def hand_over(self, changes: Changes) -> None:
+        """Everything written so far now belongs to the receiver."""
+        del changes
+        self.handed = self._indexes.hand_over()
+
+    def abort(self) -> None:
+        """Delete the index files that were not handed over, as far as the store allows."""
+        self._indexes.abort()
+
+    def forget(self, changes: Iterable[BucketChanges]) -> None:
+        """Changes that were handed over will not be committed: their buckets are reloaded."""
+        gone = {one.partition for one in changes}
+        if gone:
+            self._indexes.forget(gone)
+        self._known = {key: known for key, known in self._known.items() if key[0] not in gone}
+
+    def _note(self, partition: bytes, bucket: int, distinct: Int32s) -> None:
+        known = self._hashes(partition, bucket)
+        fresh = distinct[known.find(distinct) < 0]
+        if len(fresh):
+            known.add(fresh, np.zeros(len(fresh), np.int16))
+            self._indexes.add(partition, bucket, fresh)
+
+    def _hashes(self, partition: bytes, bucket: int) -> KnownHashes:
+        """The hashes of a bucket, with those that were added."""
+        known = self._known.get((partition, bucket))
+        if known is None:
+            known = self._known[(partition, bucket)] = KnownHashes()
+            for _, hashes in self._indexes.load(partition, bucket):
+                known.add(hashes, np.zeros(len(hashes), np.int16))
+        return known

@@ -41,7 +41,7 @@ from paimon_py.write.uncommitted_output import UncommittedOutput
 
 if TYPE_CHECKING:
     from paimon_py.write.cross_partition import ReadKeys
-    from paimon_py.write.dynamic import Share
+    from paimon_py.write.dynamic import GivenBuckets, Share
 
 
 _INNER = frozenset(("base", "keep_to", "write_again", "write_rows"))
@@ -59,7 +59,7 @@ class Writer(ApiHints):
 
     def __init__(
         self, table: OpenTable, settings: WriterSettings | None = None, *,
-        ignore_existing: bool = False, share: Share | None = None, read_keys: ReadKeys | None = None,
+        ignore_existing: bool = False, share: Share | GivenBuckets | None = None, read_keys: ReadKeys | None = None,
     ) -> None:  # fmt: skip
         """Open a writer for the table's current state.
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import random
 
+import pyarrow as pa
 import pytest
 from pair import Kind, Pair, differences, play, same_histories, same_metadata, sorted_facts
-from values import difference
+from unit.distributed.two_steps import TwoSteps
+from values import arrow_rows, difference
 
 pytestmark = pytest.mark.java
 
@@ -71,6 +73,26 @@ def test_keys_get_the_dynamic_buckets_that_java_gives_them(java, tmp_path, engin
     found = {turn: hashes(pair) for turn, pair in pairs.items()}
     assert len(found["j"]) > 2
     assert all(one == found["j"] for one in found.values())
+
+
+@pytest.mark.parametrize("options", [{"deletion-vectors.enabled": "true"}, {"changelog-producer": "lookup"}], ids=str)
+def test_java_reads_and_goes_on_with_what_processes_assigned_and_others_wrote(java, tmp_path, options):
+    draw = random.Random(str(options))
+    pair = Pair(java("2.0.0"), tmp_path)
+    pair.create(Kind(COLUMNS, ["p", "k"], ["p"], {"dynamic-bucket.target-row-num": "4", **options}), "o")
+    known = {}
+    for step, count in enumerate((2, 3, 0, 5, 0, 2)):
+        rows = list({(row["p"], row["k"]): row for row in some_rows(draw, step)}.values())
+        if count:
+            data = pa.table(arrow_rows(pair.table().schema, COLUMNS, rows, kinds=False))
+            engine = TwoSteps(pair.table(), data, count, seed=step)
+            assert engine.commit(engine.results()).dropped_compaction is None
+        else:
+            pair.act(("write", rows), "j")
+        known |= {(row["p"], row["k"]): row["v"] for row in rows}
+        assert {(p, k): v for p, k, v, _ in pair.agree()} == known
+    found = hashes(pair)
+    assert len(found) > 3 and sum(len(own) for *_, own in found) == len(known)
 
 
 @pytest.mark.parametrize("version", ["1.4.2", "0.9.0"])

@@ -18,6 +18,7 @@ from spark_sessions import MARKS, local_session
 
 import paimon_py
 from paimon_py import Catalog, Schema, SchemaError, Table, UnsupportedError, UsageError, col
+from paimon_py.errors import ResourceError
 
 pyspark = pytest.importorskip("pyspark", reason="the Spark adapter needs pyspark")
 pytestmark = MARKS
@@ -232,6 +233,43 @@ def test_executors_write_and_the_driver_commits_once(spark, db, kind):
     if kind == "fixed":
         names = [(row["partition"], row["bucket"]) for row in table.system("buckets").scan().to_arrow().to_pylist()]
         assert len(names) == len(set(names)) == 6
+
+
+WAITING = [{"deletion-vectors.enabled": "true"}, pytest.param({"changelog-producer": "lookup"}, marks=pytest.mark.full)]
+
+
+@pytest.mark.parametrize("options", WAITING, ids=str)
+def test_a_dynamic_bucket_has_one_task_where_readers_wait_for_its_compaction(spark, db, options):
+    options = {"dynamic-bucket.target-row-num": "7", **options}
+    table = db.create_table("db.t", ROWS, primary_key=["p", "k"], partition_by=["p"], options=options)
+    for tasks in (2, 3):
+        done = paimon_py.write_spark(table, numbers(spark, 0, 40, f"{tasks}-"), tasks=tasks)
+        assert done.dropped_compaction is None and content(table) == expected(0, 40, f"{tasks}-")
+    assert data_files(table) >= named_files(table)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ["append", "fixed"])
+def test_a_python_that_always_dies_is_told_with_what_was_done(spark, db, kind):
+    def die(batches):
+        os._exit(1)
+        yield from batches
+
+    table = db.create_table("db.t", ROWS, **KINDS[kind])
+    rows = numbers(spark, 0, 8).select("p", "k", "v")
+    with pytest.raises(ResourceError, match="executors died, or their Python.* nothing of this job was committed"):
+        paimon_py.write_spark(table, rows.mapInArrow(die, rows.schema))
+    assert table.snapshot() is None
+
+
+@pytest.mark.full
+def test_rows_that_do_not_fit_an_assigned_bucket_fail_by_name_and_leave_nothing(spark, db):
+    columns = [pa.field("k", pa.int64(), False), pa.field("v", pa.string(), False)]
+    table = db.create_table("db.t", pa.schema(columns), primary_key=["k"], options=dict(WAITING[0]))
+    rows = spark.range(0, 40, 1, 3).selectExpr("id k", "CASE WHEN id = 17 THEN NULL ELSE 'v' END v")
+    with pytest.raises(SchemaError, match="v"):
+        paimon_py.write_spark(table, rows, tasks=2)
+    assert not data_files(table) and table.count() == 0
 
 
 @pytest.mark.full

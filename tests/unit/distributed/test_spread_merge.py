@@ -29,6 +29,7 @@ KINDS = {
     "tracked": {"options": {"row-tracking.enabled": "true"}},
     "spilling": {"partition_by": ["p"], "options": SPILLS},
     "dynamic": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "-1", "dynamic-bucket.target-row-num": "20"}},
+    "dynamic, vectors": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"deletion-vectors.enabled": "true"}},
     "fixed": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "3"}},
     "in buckets": {"options": {"bucket": "3", "bucket-key": "k"}},
 }
@@ -317,6 +318,7 @@ def test_where_a_writer_must_know_its_rows_one_process_merges(catalog):
     assert not spreads("fixed", ["p", "k"], matched_update=True)  # sent to its buckets
     assert spreads("fixed", ["v"], matched_delete=True) and not spreads("fixed", ["v"], insert=True)
     assert spreads("dynamic", ["p", "k"], insert=True) and not spreads("dynamic", ["v"], insert=True)
+    assert spreads("dynamic, vectors", ["p", "k"], matched_update=True) and not spreads("dynamic, vectors", ["p", "k"], insert=True)
     assert spreads("append", ["v"], insert=True) and not spreads("in buckets", ["v"], insert=True)
 
 

@@ -316,6 +316,56 @@ def test_several_writers_share_partitions_by_key():
         table.writer(share=(3, 3))
 
 
+def write_by_shares(table, data, count):
+    numbers = table.writer_numbers(data, count)
+    parts = []
+    for number in range(count):
+        with table.writer(share=(number, count)) as writer:
+            writer.write_arrow(data.filter(pc.equal(numbers, number)))
+            parts.append(writer.changes())
+    return table.commit(parts), parts
+
+
+WAITING = [{"deletion-vectors.enabled": "true"}, {"changelog-producer": "lookup"}, {"merge-engine": "first-row"}]
+
+
+@pytest.mark.parametrize("options", WAITING, ids=str)
+def test_other_shares_are_refused_where_readers_wait_for_the_compaction_of_a_bucket(options):
+    store = store_with(**options)
+    table = table_on(store, "w")
+    for count in (2, 2):
+        assert write_by_shares(table, rows(1, range(20)), count)[0].dropped_compaction is None
+    before, files = state(table), below(store, WAREHOUSE)
+    with pytest.raises(UsageError, match=r"several of the 3 writers would write bucket \d of p=1"):
+        write_by_shares(table, rows(1, range(20), "w"), 3)
+    assert below(store, WAREHOUSE) == files and state(table) == before
+    table.write_arrow(rows(1, range(20), "w"))
+    write_by_shares(table, rows(2, range(20), "w"), 3)  # of a partition without buckets
+    assert len(state(table)) == 40
+
+
+def test_other_shares_are_taken_where_rows_are_merged_as_they_are_read():
+    for options in ({}, {"deletion-vectors.enabled": "true", "write-only": "true"}):
+        table = table_on(store_with(**options), "w")
+        for count in (2, 3, 2):
+            write_by_shares(table, rows(1, range(20), f"{count}-"), count)
+            if options:
+                table.compact(full=True)
+            assert state(table) == {(1, k): f"{count}-{k}" for k in range(20)}
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_few_assigners_of_a_partition_fill_different_buckets(count):
+    store = store_with(**{"dynamic-bucket.initial-buckets": "2", "deletion-vectors.enabled": "true"})
+    table = table_on(store, "w")
+    data = pa.concat_tables([rows(p, range(12)) for p in range(8)])
+    for _ in range(2):
+        done, parts = write_by_shares(table, data, count)
+        assert done.dropped_compaction is None and len(state(table)) == 96
+        places = [bucket.place for part in parts for bucket in part.buckets]
+        assert len(places) == len(set(places))
+
+
 def test_a_random_life_agrees_with_a_dict():
     draw = random.Random(5)
     store = store_with(target=5, **{"num-sorted-run.compaction-trigger": "3"})

@@ -1,0 +1,283 @@
+"""Writes and merges into dynamic buckets in two steps, so that each bucket is written by one process.
+
+Several processes can assign keys to buckets if each has the keys of one share. But if the number of shares changes
+between two writes, several shares have keys in the same bucket. Where readers wait for the compaction of a bucket
+(`visibility.waits_for_writers`), one process must write it:
+
+    step 1, `AssignPart`     process n has the rows of share n: finds their buckets, and sends each row to the process
+                             of its partition and bucket
+    step 2, `AssignedPart`   process n writes the rows of its buckets, and maintains the indexes of these buckets; or,
+            `AssignedMergePart`   merges them with the rows of its buckets
+
+New keys get buckets in the order in which they arrive. If an engine repeats a process of step 1 after another process
+has taken its rows, the repetition may assign other buckets. So the rows come with the name of the run that assigned
+them, and `assigned_changes` notices if two runs assigned rows of one share.
+
+Source: Java `PaimonSparkWriter`, `HashBucketAssigner`, `DynamicBucketSink`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import Int32s, Ints, from_numpy, numpy_values
+from paimon_py.codec.row_size import row_bytes
+from paimon_py.commit.changes import Changes
+from paimon_py.compaction.live_files import LiveFiles
+from paimon_py.distributed.merge import MergePart
+from paimon_py.distributed.routing import BucketRouting
+from paimon_py.distributed.sent import DONE, ROWS, Sent, send_rows
+from paimon_py.distributed.staging import writing
+from paimon_py.spec.serializable import Serializable
+from paimon_py.spec.snapshot import Base
+from paimon_py.table.table import Table
+from paimon_py.write.dynamic import AssignedKeys, BucketCursor, DynamicBuckets, Share
+
+if TYPE_CHECKING:
+    from paimon_py.distributed.write import Overwrite
+    from paimon_py.write.session import Writer
+
+_BUCKET = pa.field("_BUCKET", pa.int16(), nullable=False)
+_HELD_MIN, _HELD_MAX = 4 << 20, 64 << 20
+"""Limits of the bytes that are held before they are sent; between them, enough for a piece for each process."""
+_PIECE_BYTES = 256 << 10
+
+
+class AssignerRun(msgspec.Struct, frozen=True, array_like=True):
+    """One run of a process of step 1. `share`: the number of its share; `base`: the snapshot whose indexes it used."""
+
+    share: int
+    name: str
+    base: Base
+
+
+class AssignedChanges(Serializable, frozen=True, kw_only=True):
+    """What a process of step 2 wrote, and the runs that assigned its rows."""
+
+    kind: ClassVar[str] = "assignedchanges"
+    edition: ClassVar[int] = 1
+    called: ClassVar[str] = "the result of a process that writes assigned rows"
+    again: ClassVar[str] = "write the rows"
+
+    changes: Changes
+    runs: tuple[AssignerRun, ...]
+
+
+class AssignPart:
+    """Runs step 1 in another process: takes rows, and sends them to the processes of their buckets. Can be pickled.
+
+    Attributes:
+        target: the columns of the rows.
+        processes: the number of processes in each step.
+    """
+
+    def __init__(self, table: Table, target: pa.Schema, overwrite: Overwrite, processes: int) -> None:
+        self.target = target
+        self.processes = processes
+        self._table = table
+        self._replaces = overwrite is not None
+        self._routing = BucketRouting(table.schema, processes)
+
+    def __call__(self, rows: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[Sent]:
+        """Assign rows to buckets.
+
+        Args:
+            rows: batches, each with the number that `RowRouting` assigned to its rows.
+        """
+        runs: dict[int, _Run] = {}
+        limit = min(max(_HELD_MIN, self.processes * _PIECE_BYTES), _HELD_MAX)
+        for share, batch in _together(rows, limit):
+            if share not in runs:
+                runs[share] = _Run(self._table, self._routing, share, replaces=self._replaces)
+            yield from runs[share].send(batch)
+        for run in runs.values():
+            yield from run.end()
+
+
+class _Run:
+    """One run of a process of step 1, for one share."""
+
+    def __init__(self, table: Table, routing: BucketRouting, share: int, *, replaces: bool) -> None:
+        root = table._root
+        snapshot = root.latest()
+        self._said = AssignerRun(share, root.env.ids.uuid(), Base.of(snapshot))
+        self._routing = routing
+        live = LiveFiles(root, None if replaces else snapshot)
+        own = Share.of(table.schema, share, routing.processes)
+        self._assign = DynamicBuckets(table._open_table, live, own, writes=False).assign
+        self._used: set[int] = set()
+
+    def send(self, rows: pa.RecordBatch) -> Iterator[Sent]:
+        """The rows for each process, those of a bucket in their order."""
+        processes, buckets = self._routing.assigned(rows, self._assign)
+        order = np.lexsort((buckets, processes))
+        placed = rows.append_column(_BUCKET, from_numpy(buckets.astype(np.int16), _BUCKET.type))
+        placed = placed.take(from_numpy(order, pa.int64()))
+        numbers, starts = np.unique(processes[order], return_index=True)
+        ends = [*starts[1:].tolist(), len(order)]
+        for number, start, end in zip(numbers.tolist(), starts.tolist(), ends, strict=True):
+            self._used.add(number)
+            yield from send_rows(number, ROWS, placed.slice(start, end - start))
+
+    def end(self) -> Iterator[Sent]:
+        """The name of the run, for each process that got rows."""
+        said = msgspec.msgpack.encode(self._said)
+        yield from (Sent(number, DONE, said) for number in sorted(self._used))
+
+
+class AssignedPart:
+    """Runs step 2 in another process: takes what `AssignPart` sent to it, writes the rows. Can be pickled."""
+
+    def __init__(self, table: Table, overwrite: Overwrite, processes: int) -> None:
+        self.processes = processes
+        self._table = table
+        self._overwrite = overwrite
+
+    def __call__(self, sent: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
+        """Write rows; returns what `assigned_changes` takes.
+
+        Args:
+            sent: everything that was sent to this process: the kind, and the bytes.
+        """
+        runs: list[AssignerRun] = []
+        cursor = BucketCursor()
+        with ExitStack() as used:
+            writer: Writer | None = None
+            for kind, data in sent:
+                if kind == DONE:
+                    runs.append(msgspec.msgpack.decode(data, type=AssignerRun))
+                    continue
+                if writer is None:
+                    writer = used.enter_context(writing(self._table, self._overwrite, share=cursor))
+                for batch in pa.ipc.open_stream(data):
+                    for cursor.bucket, rows in _by_bucket(batch):
+                        writer.write_arrow(rows)
+            if writer is not None:
+                yield bytes(AssignedChanges(changes=writer.changes(), runs=tuple(runs)))
+
+
+class AssignedRows(Serializable, frozen=True, kw_only=True):
+    """What a process of step 2 of a merge returned, and the runs that assigned its rows."""
+
+    kind: ClassVar[str] = "assignedrows"
+    edition: ClassVar[int] = 1
+    called: ClassVar[str] = "the result of a process that merges assigned rows"
+    again: ClassVar[str] = "merge the rows"
+
+    result: bytes
+    runs: tuple[AssignerRun, ...]
+
+
+class AssignedMergePart:
+    """Runs step 2 of a merge in another process: takes what `AssignPart` sent to it, and the splits of its buckets. Can
+    be pickled.
+
+    Args:
+        part: the merge.
+        target: the columns of the source, with the names in the table of those that find rows.
+        processes: the number of processes in each step.
+    """
+
+    def __init__(self, part: MergePart, target: pa.Schema, processes: int) -> None:
+        self.part = part
+        self.first = AssignPart(part.table, target, None, processes)
+        self._routing = BucketRouting(part.table.schema, processes)
+
+    def __call__(self, sent: Iterable[tuple[bytes, bytes]], work: list[tuple[int, bytes]]) -> Iterator[bytes]:
+        """Merge the rows of some buckets; returns what `assigned_rows` takes.
+
+        Args:
+            sent: everything that was sent to this process: the kind, and the bytes.
+            work: the splits by their positions; complete once everything has been taken.
+        """
+        runs: list[AssignerRun] = []
+        keys = AssignedKeys()
+        for result in self.part(self._rows(sent, runs, keys), work, keys):
+            yield bytes(AssignedRows(result=result, runs=tuple(runs)))
+
+    def _rows(
+        self, sent: Iterable[tuple[bytes, bytes]], runs: list[AssignerRun], keys: AssignedKeys
+    ) -> Iterator[pa.RecordBatch]:
+        for kind, data in sent:
+            if kind == DONE:
+                runs.append(msgspec.msgpack.decode(data, type=AssignerRun))
+                continue
+            for batch in pa.ipc.open_stream(data):
+                for bucket, rows in _by_bucket(batch):
+                    self._learn(bucket, rows, keys)
+                    yield pa.RecordBatch.from_arrays(rows.columns, schema=self.part.target)
+
+    def _learn(self, bucket: int, rows: pa.RecordBatch, keys: AssignedKeys) -> None:
+        def note(partition: bytes, hashes: Int32s) -> Ints:
+            buckets = np.full(len(hashes), bucket, np.int64)
+            keys.learn(partition, hashes, buckets)
+            return buckets
+
+        self._routing.assigned(rows, note)
+
+
+def assigned_rows(results: Iterable[bytes]) -> tuple[list[bytes], bool]:
+    """The results of all processes of step 2 of a merge, and whether they fit together; see `assigned_changes`."""
+    found = [AssignedRows.from_bytes(result) for result in results]
+    return [one.result for one in found], _fit(run for one in found for run in one.runs)
+
+
+def assigned_changes(results: Iterable[bytes]) -> tuple[list[Changes], bool]:
+    """The changes of all processes of step 2, and whether they fit together.
+
+    If they do not, a process of step 1 was repeated when others had taken its rows already: rows may be missing, or be
+    in two buckets. Discard the changes, and write again.
+    """
+    found = [AssignedChanges.from_bytes(result) for result in results]
+    runs = [run for one in found for run in one.runs]
+    changes = [one.changes for one in found]
+    if changes:  # the commit compares the indexes with those that the keys were assigned by
+        bases = dict.fromkeys(run.base for run in runs)
+        changes += [msgspec.structs.replace(changes[0], base=base, further_bases=(), buckets=()) for base in bases]
+    return changes, _fit(runs)
+
+
+def _fit(runs: Iterable[AssignerRun]) -> bool:
+    """Whether the rows of each share were assigned by one run."""
+    names: dict[int, set[str]] = {}
+    for run in runs:
+        names.setdefault(run.share, set()).add(run.name)
+    return all(len(of_share) == 1 for of_share in names.values())
+
+
+def _together(rows: Iterable[tuple[int, pa.RecordBatch]], limit_bytes: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The batches of each share, in larger ones."""
+    held: dict[int, list[pa.RecordBatch]] = {}
+    size = 0
+    for share, batch in rows:
+        held.setdefault(share, []).append(batch)
+        size += row_bytes(batch)
+        if size >= limit_bytes:
+            yield from _combined(held)
+            held, size = {}, 0
+    yield from _combined(held)
+
+
+def _combined(held: dict[int, list[pa.RecordBatch]]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    for share, batches in held.items():
+        for batch in pa.Table.from_batches(batches).combine_chunks().to_batches():
+            if batch.num_rows:
+                yield share, batch
+
+
+def _by_bucket(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each bucket; they are next to each other."""
+    last = batch.num_columns - 1
+    buckets = numpy_values(batch.column(last))
+    rows = batch.remove_column(last)
+    ends = [*np.flatnonzero(buckets[1:] != buckets[:-1]).tolist(), batch.num_rows - 1]
+    start = 0
+    for end in ends:
+        yield int(buckets[start]), rows.slice(start, end + 1 - start)
+        start = end + 1
