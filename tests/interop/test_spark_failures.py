@@ -321,7 +321,7 @@ CASES = [
     *((compact, kind) for kind in ("fixed", "vectors", "looked up", "append")),
     *((delete, kind) for kind in ("fixed", "append", "marked", "moving")),
     *((update, kind) for kind in ("vectors", "marked")),
-    *((merge, kind) for kind in ("fixed", "looked up", "dynamic", "append", "marked")),
+    *((merge, kind) for kind in ("fixed", "looked up", "dynamic", "dynamic, vectors", "append", "marked")),
     (rescale, "fixed"),
     *((events, kind) for kind in ("fixed", "dynamic")),
 ]
