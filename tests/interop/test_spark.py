@@ -624,7 +624,7 @@ def test_merges_on_any_columns_run_in_several_tasks(spark, db, kind, on):
         "when_matched_delete": "source.k = 28", "when_matched_update": {"v": "source.w"},
         "when_not_matched_by_source_delete": "target.k < 5",
     }  # fmt: skip
-    if on == ["p", "k"] or kind in ("append", "marked"):
+    if on == ["p", "k"] or kind != "dynamic":
         asked["when_not_matched_insert"] = {"p": "source.p", "k": "source.k", "v": "source.w"}
     rows = paimon_py.convert_from_spark(source).read_all()
     one = here.merge(rows, on, **asked)
