@@ -37,7 +37,7 @@ from paimon_py.distributed.offsets import Offset
 from paimon_py.distributed.option_groups import OptionGroups, group_options
 from paimon_py.distributed.routing import BucketRouting, RowRouting
 from paimon_py.distributed.schema_merging import SchemaMerging, merge_columns
-from paimon_py.distributed.spread_merge import ChangePart, InsertPart
+from paimon_py.distributed.spread_merge import BucketsPart, ChangePart, InsertPart, NewRowsPart
 from paimon_py.distributed.stream_batches import StreamBatches
 from paimon_py.distributed.tables import create_table_at, with_options
 from paimon_py.distributed.write import DistributedWrite, Overwrite, WritePart
@@ -58,6 +58,7 @@ __all__ = [
     "AssignedPart",
     "BatchLimits",
     "BucketRouting",
+    "BucketsPart",
     "ChangePart",
     "CommitLabel",
     "DistributedMerge",
@@ -66,6 +67,7 @@ __all__ = [
     "LookupPart",
     "MergeClauses",
     "MergePart",
+    "NewRowsPart",
     "Offset",
     "OptionGroups",
     "Overwrite",

@@ -67,17 +67,26 @@ class DistributedMerge:
         """Whether several processes can merge if each of them has all rows of the source (`spread_merge.py`).
 
         Where rows are inserted, the process that has to write a row must be known by its key: in append tables without
-        buckets it is any, in tables with dynamic buckets that of the primary key. But where readers wait for the
-        compaction of a bucket, one process must both change its rows and insert others.
+        buckets it is any, in tables with fixed buckets that of the bucket (`writes_apart`), in tables with dynamic
+        buckets that of the primary key. But where readers wait for the compaction of a dynamic bucket, one process must
+        both change its rows and insert others.
         """
         schema = self._table.schema
         mode = bucket_mode(schema)
         by_key = set(self.keys.values()) == set(schema.primary_keys)
         if mode is BucketMode.CROSS_PARTITION or (mode is BucketMode.FIXED and schema.primary_keys and by_key):
             return False
-        if not self.inserts or mode is BucketMode.NONE:
+        if not self.inserts or mode is BucketMode.NONE or self.writes_apart:
             return True
         return mode is BucketMode.DYNAMIC and by_key and not waits_for_writers(schema)
+
+    @property
+    def writes_apart(self) -> bool:
+        """Whether a merge that is spread has a third step, which writes: `NewRowsPart` and `BucketsPart` in place of
+        `InsertPart`.
+        """
+        schema = self._table.schema
+        return self.inserts and bool(schema.primary_keys) and bucket_mode(schema) is BucketMode.FIXED
 
     def takes_two_steps(self, wanted: int) -> bool:
         """Whether source rows are assigned to buckets in one step, and merged in another: `AssignedMergePart`.

@@ -10,6 +10,13 @@ source row is new if no process has a row with its key. So they come second:
     step 2, `InsertPart`   process n has the source rows of share n, and the keys of that share that some process has:
                            inserts the others
 
+Where a source row may have the primary key of another row than it matches, one process must write both. In tables with
+fixed buckets there is a third step then:
+
+    step 1, `ChangePart`   sends changed rows to the process of their bucket in step 3, by way of step 2
+    step 2, `NewRowsPart`  sends new rows there too
+    step 3, `BucketsPart`  process n writes the rows of its buckets, new ones last
+
 All results are committed together. If a process fails, the process that commits deletes the files of the others.
 
 Source: Java `MergeIntoPaimonTable`, whose join Spark runs.
@@ -28,19 +35,21 @@ from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.columns import Ints, from_numpy
 from paimon_py.distributed.merge import MergePart
 from paimon_py.distributed.routing import BucketRouting
-from paimon_py.distributed.sent import DONE, FAILED, KEYS, ROWS, Sent, send_rows
+from paimon_py.distributed.sent import CHANGED, DONE, FAILED, KEYS, NEW, ROWS, HeldMessages, Sent, send_rows
 from paimon_py.errors import PaimonError, ResourceError, StorageError
 from paimon_py.executors.error_data import error_bytes, error_from
 from paimon_py.rows import verbs
 from paimon_py.rows.clauses import MergeClauses
 from paimon_py.rows.decide import Decision
-from paimon_py.rows.evaluation import RowOutput
+from paimon_py.rows.evaluation import RowCounts, RowOutput
+from paimon_py.rows.keyed import RowSink
 from paimon_py.rows.merging import MergeBlock
 from paimon_py.rows.row_tasks import RowTaskResult
 from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.schema import TableSchema
 from paimon_py.write.dynamic import Share
+from paimon_py.write.session import Writer
 
 _WORK = msgspec.msgpack.Decoder(tuple[int, list[bytes]])
 
@@ -80,6 +89,7 @@ class ChangePart:
     def __init__(self, part: MergePart, processes: int) -> None:
         self.part = part
         self.shares = Shares(part.table.schema, processes)
+        self._buckets = bucket_routing(part.table.schema, processes)
 
     def work(self, number: int, splits: Sequence[Split]) -> bytes:
         """The work of a process, as bytes to be sent to it."""
@@ -96,21 +106,25 @@ class ChangePart:
         reader = pa.RecordBatchReader.from_batches(self.part.target, found)
         table = self.part.table._open_table
         own = 0
+        held = HeldMessages(table.root.env.spill, verbs.source_limit(table.schema))
         try:
             with verbs.merge_work(table, reader, self.part.on, self.part.clauses) as merging:  # has taken all rows
                 own, splits = _WORK.decode(work[0][1])
-                noted = _Noted(self.shares, own)
+                noted = _Noted(self.shares, own, held)
                 changing = merging._replace(
                     operations=lambda: (_Change(_block(each), noted.take) for each in merging.operations())
                 )
-                done = verbs.evaluator(table, changing)(self.part.snapshot, list(map(Split.from_bytes, splits)))
+                sink = None if self._buckets is None else _Sink(self._buckets, held)
+                evaluate = verbs.evaluator(table, changing, sink=sink)
+                done = evaluate(self.part.snapshot, list(map(Split.from_bytes, splits)))
+            yield Sent(own, DONE, _result_bytes(done))
+            yield from held
         except (StorageError, ResourceError):
             raise
         except PaimonError as error:
             yield Sent(own, FAILED, error_bytes(error))
-            return
-        yield Sent(own, DONE, _result_bytes(done))
-        yield from noted.sent
+        finally:
+            held.close()
 
 
 class InsertPart:
@@ -135,7 +149,7 @@ class InsertPart:
         received = _Received()
         error: PaimonError | None = None
         try:
-            own = self._insert(received, sent)
+            own = inserted(self.part, received, sent, shares=self.shares)
         except (StorageError, ResourceError):
             raise
         except PaimonError as failed:
@@ -146,28 +160,143 @@ class InsertPart:
         if own is not None:
             yield _result_bytes(own)
 
-    def _insert(self, received: _Received, sent: Iterator[tuple[int, bytes, bytes]]) -> RowOutput | None:
-        rows = received.rows(sent)
-        first = next(rows, None)
-        if first is not None:
-            reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
-            clauses = MergeClauses(insert=self.part.clauses.insert)
-            table = self.part.table._open_table
-            with verbs.merge_work(table, reader, self.part.on, clauses) as merging:  # has taken everything sent
-                received.require_success()
-                inserting = merging._replace(
-                    operations=lambda: (_inserting(_block(each), received.keys) for each in merging.operations())
-                )
-                share = self.shares.of_writer(received.number)
-                return verbs.evaluator(table, inserting, share=share)(self.part.snapshot, ())
-        received.require_success()
-        return None
+
+class NewRowsPart:
+    """Runs step 2 in another process, where a third step writes. Can be pickled.
+
+    Args:
+        part: the merge.
+        processes: the number of processes in each step.
+    """
+
+    def __init__(self, part: MergePart, processes: int) -> None:
+        self.part = part
+        self.shares = Shares(part.table.schema, processes)
+
+    def __call__(self, sent: Iterator[tuple[int, bytes, bytes]]) -> Iterator[Sent]:
+        """Find the source rows of a share that no process has; sends them, and what else belongs to step 3.
+
+        Args:
+            sent: as for `InsertPart`.
+        Raises: StorageError, ResourceError, which another attempt may avoid; other errors are sent.
+        """
+        table = self.part.table._open_table
+        held = HeldMessages(table.root.env.spill, verbs.source_limit(table.schema))
+        received = _Received(held)
+        try:
+            buckets = bucket_routing(table.schema, self.shares.processes)
+            assert buckets is not None
+            own = inserted(self.part, received, sent, sink=_Sink(buckets, held))
+            done = [*received.done, *([] if own is None else [_result_bytes(own)])]
+            yield from (Sent(received.number, DONE, one) for one in done)
+            yield from held
+        except (StorageError, ResourceError):
+            raise
+        except PaimonError as error:
+            yield Sent(received.number, FAILED, error_bytes(error))
+        finally:
+            held.close()
+
+
+class BucketsPart:
+    """Runs step 3 in another process: writes changed rows, and then new ones. Can be pickled."""
+
+    def __init__(self, part: MergePart, processes: int) -> None:
+        self.processes = processes
+        self._table = part.table
+
+    def __call__(self, sent: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
+        """Write rows; returns the results of all steps.
+
+        Args:
+            sent: everything that was sent to this process: the kind, and the bytes.
+        Raises: the first error of an earlier step that was sent here.
+        """
+        table = self._table._open_table
+        done: list[bytes] = []
+        errors: list[bytes] = []
+        held = HeldMessages(table.root.env.spill, verbs.source_limit(table.schema))
+        try:
+            with Writer(table) as writer:
+                for kind, data in sent:
+                    if kind == CHANGED and not errors:
+                        for batch in pa.ipc.open_stream(data):
+                            writer.write_again(batch)
+                    elif kind == NEW:
+                        held.add([Sent(0, kind, data)])
+                    elif kind != CHANGED:
+                        (done if kind == DONE else errors).append(data)
+                if errors:
+                    raise error_from(errors[0])
+                for one in held:
+                    for batch in pa.ipc.open_stream(one.data):
+                        writer.write_arrow(batch)
+                yield bytes(RowTaskResult(changes=writer.changes(), counts=RowCounts()))
+            yield from done
+        finally:
+            held.close()
+
+
+def bucket_routing(schema: TableSchema, processes: int) -> BucketRouting | None:
+    """The processes that write the buckets in a third step; None if there is none."""
+    is_apart = bool(schema.primary_keys) and bucket_mode(schema) is BucketMode.FIXED
+    return BucketRouting(schema, processes) if is_apart else None
+
+
+def inserted(
+    part: MergePart, received: _Received, sent: Iterator[tuple[int, bytes, bytes]], *,
+    shares: Shares | None = None, sink: RowSink | None = None,
+) -> RowOutput | None:  # fmt: skip
+    """Insert the source rows of a share that no process has.
+
+    Args:
+        shares: says which buckets this process fills, in tables with dynamic buckets.
+        sink: takes the rows, if they are not written here.
+    """
+    rows = received.rows(sent)
+    first = next(rows, None)
+    if first is not None:
+        reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
+        clauses = MergeClauses(insert=part.clauses.insert)
+        table = part.table._open_table
+        with verbs.merge_work(table, reader, part.on, clauses) as merging:  # has taken everything sent
+            received.require_success()
+            inserting = merging._replace(
+                operations=lambda: (_inserting(_block(each), received.keys) for each in merging.operations())
+            )
+            share = None if shares is None else shares.of_writer(received.number)
+            return verbs.evaluator(table, inserting, share=share, sink=sink)(part.snapshot, ())
+    received.require_success()
+    return None
+
+
+class _Sink:
+    """Sends rows to the processes of their buckets: a `RowSink`."""
+
+    def __init__(self, buckets: BucketRouting, held: HeldMessages) -> None:
+        self._buckets = buckets
+        self._held = held
+
+    def write_arrow(self, data: pa.RecordBatch) -> None:
+        """Send new rows."""
+        self._send(NEW, data)
+
+    def write_again(self, batch: pa.RecordBatch) -> None:
+        """Send changed rows."""
+        self._send(CHANGED, batch)
+
+    def _send(self, kind: bytes, rows: pa.RecordBatch) -> None:
+        homes = self._buckets.of_rows(rows.select([name for name in rows.schema.names if name in self._buckets.names]))
+        for number in np.unique(homes).tolist():
+            own = rows.filter(from_numpy(homes == number, pa.bool_()))
+            self._held.add(send_rows(number, kind, own))
 
 
 class _Received:
-    """What a process of step 2 received, besides source rows."""
+    """What a process of step 2 received, besides source rows. `passed`: takes what belongs to step 3."""
 
-    def __init__(self) -> None:
+    def __init__(self, passed: HeldMessages | None = None) -> None:
+        self._passed = passed
         self.number = 0
         self.keys: list[pa.RecordBatch] = []
         self.done: list[bytes] = []
@@ -182,6 +311,8 @@ class _Received:
                 yield from pa.ipc.open_stream(data)
             elif kind == KEYS:
                 self.keys += pa.ipc.open_stream(data)
+            elif kind == CHANGED and self._passed is not None:
+                self._passed.add([Sent(number, kind, data)])
             else:
                 lists[kind].append(data)
 
@@ -194,8 +325,8 @@ class _Received:
 class _Noted:
     """What the passes of step 1 leave for step 2."""
 
-    def __init__(self, shares: Shares, own: int) -> None:
-        self.sent: list[Sent] = []
+    def __init__(self, shares: Shares, own: int, held: HeldMessages) -> None:
+        self._held = held
         self._shares = shares
         self._own = own
 
@@ -209,7 +340,7 @@ class _Noted:
             self._send(number, KEYS, seen.filter(from_numpy(homes == number, pa.bool_())))
 
     def _send(self, process: int, kind: bytes, rows: pa.RecordBatch) -> None:
-        self.sent += send_rows(process, kind, rows)
+        self._held.add(send_rows(process, kind, rows))
 
 
 class _Change:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Ints, Mask, combine, from_numpy, numpy_values, text_array
 from paimon_py.codec.row_size import row_bytes
-from paimon_py.commit.changes import Bucket
+from paimon_py.commit.changes import Bucket, Changes
 from paimon_py.errors import UsageError
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.lookup.lookups import Lookups
@@ -65,15 +65,29 @@ class _Gathered(NamedTuple):
         return found
 
 
+class RowSink(Protocol):
+    """Takes the rows of an evaluation in place of a writer, to be written elsewhere."""
+
+    def write_arrow(self, data: pa.RecordBatch) -> None:
+        """Take new rows; see `Writer.write_arrow`."""
+        ...
+
+    def write_again(self, batch: pa.RecordBatch) -> None:
+        """Take rows that were read; see `Writer.write_again`."""
+        ...
+
+
 class KeyedRows:
     """One evaluation of operations on rows. `request`: what to read from splits."""
 
     def __init__(
         self, root: TableRoot, request: Request, schema: TableSchema, operations: Callable[[], Iterable[Operation]],
-        tally: ProgressCounter, share: Share | GivenBuckets | None = None,
+        tally: ProgressCounter, share: Share | GivenBuckets | None = None, sink: RowSink | None = None,
     ) -> None:
         """`operations` returns the operations for the check, for changing rows, and for adding rows. `tally` counts
-        three steps per row and operation: the dry run, the decision, and the writing. `share`: as for `Writer`."""
+        three steps per row and operation: the dry run, the decision, and the writing. `share`: as for `Writer`; `sink`:
+        takes the rows, which are not written here."""
+        self._sink = sink
         self._tally = tally
         self._share = share
         self._root = root
@@ -96,22 +110,14 @@ class KeyedRows:
         Raises: the errors of reading and writing; written files are deleted first.
         """
         self._snapshot = snapshot
-        noted: list[Mask] = []
+        if self._sink is not None:
+            self._run(splits, self._sink)
+            changes = Changes(
+                schema_id=self._schema.id, base=Base.of(snapshot), buckets=(), branch=self._root.branch
+            )
+            return RowOutput(changes, self._total(), lambda: None, lambda *_: None)
         with self._writing() as writer:
-            for operation in self._operations():
-                self._adds_rows = self._adds_rows or operation.adds_rows
-                if operation.is_doubtful:
-                    self._rehearse(operation, splits)
-            for operation in self._operations():
-                self._pass(operation, splits, writer)
-                if operation.inserts_last:
-                    noted.append(operation.seen)
-                else:
-                    self._insert(operation, writer)
-            if noted:
-                for operation, seen in zip(self._operations(), noted, strict=True):
-                    operation.seen = seen
-                    self._insert(operation, writer)
+            self._run(splits, writer)
             return self._evaluation(writer)
 
     def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> RowOutput | None:
@@ -140,6 +146,30 @@ class KeyedRows:
                 for bucket, keys in late.items():
                     self._look_again(operation, bucket, keys, writer)
             return self._evaluation(writer)
+
+    def _run(self, splits: Sequence[Split], writer: Writer | RowSink) -> None:
+        """Run all operations."""
+        noted: list[Mask] = []
+        for operation in self._operations():
+            self._adds_rows = self._adds_rows or operation.adds_rows
+            if operation.is_doubtful:
+                self._rehearse(operation, splits)
+        for operation in self._operations():
+            self._pass(operation, splits, writer)
+            if operation.inserts_last:
+                noted.append(operation.seen)
+            else:
+                self._insert(operation, writer)
+        if noted:
+            for operation, seen in zip(self._operations(), noted, strict=True):
+                operation.seen = seen
+                self._insert(operation, writer)
+
+    def _total(self) -> RowCounts:
+        total = RowCounts(inserted=self._inserted)
+        for counts in self._counts.values():
+            total = total.plus(deleted=counts.deleted, updated=counts.updated)
+        return total
 
     def _late_keys(self, snapshot: Snapshot, splits: Sequence[Split]) -> dict[Bucket, pa.Table]:
         """The keys that other commits wrote since the last snapshot, for buckets with few of them."""
@@ -184,14 +214,11 @@ class KeyedRows:
 
     def _evaluation(self, writer: Writer) -> RowOutput:
         self._written.take(writer)
-        total = RowCounts(inserted=self._inserted)
-        for counts in self._counts.values():
-            total = total.plus(deleted=counts.deleted, updated=counts.updated)
         changes = self._written.changes()
         if changes.further_bases:  # the output of earlier rounds is for buckets that have not changed since
             base = Base.of(self._snapshot)
             changes = msgspec.structs.replace(changes, base=base, further_bases=())
-        return RowOutput(changes, total, self._written.discard, self.carry_on)
+        return RowOutput(changes, self._total(), self._written.discard, self.carry_on)
 
     def _rehearse(self, operation: Operation, splits: Sequence[Split]) -> None:
         """Decide on all rows, so that invalid operations are refused before a row is written."""
@@ -199,13 +226,13 @@ class KeyedRows:
             operation.decide(gathered.rows)
         operation.check()
 
-    def _insert(self, operation: Operation, writer: Writer) -> None:
+    def _insert(self, operation: Operation, writer: Writer | RowSink) -> None:
         for batch in operation.inserts():
             told = batch if self._kind_field is None else _without_kinds(batch, self._kind_field)
             self._inserted += told.num_rows
             self._write(told, "+I", writer)
 
-    def _pass(self, operation: Operation, splits: Sequence[Split], writer: Writer) -> None:
+    def _pass(self, operation: Operation, splits: Sequence[Split], writer: Writer | RowSink) -> None:
         left = sum(split.row_count for split in splits)
         for gathered in self._rows(splits, steps=1 if operation.is_doubtful else 2):
             left -= gathered.rows.num_rows
@@ -223,7 +250,7 @@ class KeyedRows:
         yield from count_batches(read_split(self._root, self._request, split), part)
         part.end()
 
-    def _change(self, operation: Operation, gathered: _Gathered, writer: Writer) -> int:
+    def _change(self, operation: Operation, gathered: _Gathered, writer: Writer | RowSink) -> int:
         """Write the rows that change. Returns: their number."""
         batch = gathered.rows
         decision = operation.decide(batch)
@@ -249,7 +276,7 @@ class KeyedRows:
             batch = batch.set_column(place, batch.schema.field(place), nothing)
         return batch
 
-    def _write(self, batch: pa.RecordBatch, kind: str, writer: Writer) -> None:
+    def _write(self, batch: pa.RecordBatch, kind: str, writer: Writer | RowSink) -> None:
         """Write rows of one kind; if a column holds the kinds, deletes are marked in it."""
         numbers = np.full(batch.num_rows, ROW_KINDS.index(kind), np.int8)
         if self._kind_field is None:

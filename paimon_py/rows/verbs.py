@@ -27,7 +27,7 @@ from paimon_py.rows.clauses import MergeClauses, clauses_of, join_keys
 from paimon_py.rows.column_rows import ColumnRows, ColumnWork
 from paimon_py.rows.decide import DeleteWhere, Operation, UpdateWhere
 from paimon_py.rows.evaluation import Evaluation, Evaluator, RowOutput
-from paimon_py.rows.keyed import KeyedRows
+from paimon_py.rows.keyed import KeyedRows, RowSink
 from paimon_py.rows.merging import MergeBlock
 from paimon_py.rows.result import RowsResult, of_earlier
 from paimon_py.rows.row_values import RowValues
@@ -241,9 +241,10 @@ def run(
 
 
 def evaluator(
-    table: OpenTable, work: Work, progress: Progress | None = None, *, share: Share | GivenBuckets | None = None
-) -> Evaluator:
-    """The evaluation of work in this process. `share`: its share of new rows, as for `Writer`."""
+    table: OpenTable, work: Work, progress: Progress | None = None, *, share: Share | GivenBuckets | None = None,
+    sink: RowSink | None = None,
+) -> Evaluator:  # fmt: skip
+    """The evaluation of work in this process. `share`, `sink`: as for `KeyedRows`."""
     request = Evaluation(table, work.predicate, work.name).request
     attempts = itertools.count(1)
 
@@ -253,7 +254,9 @@ def evaluator(
         count = work.passes * sum(split.row_count for split in splits)
         tally = ProgressCounter(progress, count, "rows", steps=3, attempt=next(attempts))
         if table.schema.primary_keys:
-            return KeyedRows(table.root, request, table.schema, passes, tally, share).evaluate(snapshot, splits)
+            return KeyedRows(table.root, request, table.schema, passes, tally, share, sink).evaluate(
+                snapshot, splits
+            )
         if evolves_columns(table.schema):
             columns = ColumnWork(work.predicate, passes, work.sets, work.needs)
             return ColumnRows(table, columns, alone=work.alone, tally=tally).evaluate(snapshot, splits)

@@ -1,7 +1,7 @@
 """Merges whose source rows may match rows of any file: every task gets all rows of the source, and its own files.
 
-A second shuffle decides which source rows are new, if the merge inserts rows. Both steps are one query, so that Spark
-runs the query of the source once.
+A second shuffle decides which source rows are new, if the merge inserts rows. In tables with fixed buckets, a third one
+sends all rows to the tasks of their buckets. All steps are one query, so that Spark runs the query of the source once.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from paimon_py.distributed import ChangePart, DistributedMerge, InsertPart, MergePart
+from paimon_py.distributed import BucketsPart, ChangePart, DistributedMerge, InsertPart, MergePart, NewRowsPart
 from paimon_py.spark.jobs import ErrorEncoder, Failed, Results, gather, map_batches
-from paimon_py.spark.partitioner import copy_to_tasks, rows_at_once
+from paimon_py.spark.partitioner import copy_to_tasks, rows_at_once, send
 from paimon_py.spark.places import places
 from paimon_py.spark.shuffle import PARCEL_SQL, contents, open_parcels, parcel
 
@@ -61,7 +61,10 @@ class SpreadMerge:
         rows = copy_to_tasks(self._source, part.target, count, job, work=work)
         step = ErrorEncoder(_ChangeAndSend(change, rows_at_once(rows.sparkSession)), job)
         sent = map_batches(rows, step, PARCEL_SQL, job).repartition(count, "task")
-        return gather(sent, _InsertRows(insert), job)
+        if not self._merging.writes_apart:
+            return gather(sent, _InsertRows(insert), job)
+        find = _FindAndSend(NewRowsPart(part, count), rows_at_once(rows.sparkSession))
+        return gather(send(sent, find, count, job), _WriteBuckets(BucketsPart(part, count)), job)
 
 
 class MergeRows:
@@ -97,8 +100,35 @@ class _InsertRows:
         self.part = part
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
-        numbers = {place: number for number, place in enumerate(places(self.part.shares.processes))}
-        return self.part(
-            (numbers[place], data[:_KIND_BYTES].to_pybytes(), data[_KIND_BYTES:].to_pybytes())
-            for place, data in contents(batches)
-        )
+        return self.part(_sent(batches, self.part.shares.processes))
+
+
+class _FindAndSend:
+    """Runs on an executor: takes parcels of the first step, returns parcels for the third one."""
+
+    def __init__(self, part: NewRowsPart, at_once: int) -> None:
+        self.part = part
+        self.at_once = at_once
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        count = self.part.shares.processes
+        homes = places(count)
+        for one in self.part(_sent(batches, count)):
+            yield parcel(homes[one.process], one.kind + one.data, self.at_once)
+
+
+class _WriteBuckets:
+    """Runs on an executor: takes parcels of the second step, returns the results of all steps."""
+
+    def __init__(self, part: BucketsPart) -> None:
+        self.part = part
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
+        return self.part((kind, data) for _, kind, data in _sent(batches, self.part.processes))
+
+
+def _sent(batches: Iterable[pa.RecordBatch], processes: int) -> Iterator[tuple[int, bytes, bytes]]:
+    """What a step sent to this one: the number of the process, the kind, and the bytes."""
+    numbers = {place: number for number, place in enumerate(places(processes))}
+    for place, data in contents(batches):
+        yield numbers[place], data[:_KIND_BYTES].to_pybytes(), data[_KIND_BYTES:].to_pybytes()

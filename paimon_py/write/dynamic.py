@@ -16,7 +16,7 @@ from paimon_py.arguments import as_python
 from paimon_py.codec.columns import Int32s, Ints, Mask, from_numpy
 from paimon_py.commit.changes import Bucket, BucketChanges, Changes
 from paimon_py.compaction.live_files import LiveFiles
-from paimon_py.errors import OptionError, UsageError
+from paimon_py.errors import CommitConflictError, OptionError, UsageError
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
@@ -258,6 +258,7 @@ class AssignedBuckets(Routing):
     """
 
     def __init__(self, table: OpenTable, live: LiveFiles, assigned: GivenBuckets) -> None:
+        self._table = table
         self._assigned = assigned
         self._known: dict[Bucket, KnownHashes] = {}
         self._indexes = BucketIndexes(table, live)
@@ -267,7 +268,7 @@ class AssignedBuckets(Routing):
         """The assigned bucket of each key of a partition.
 
         Raises:
-            UsageError: no bucket was assigned to a key.
+            CommitConflictError: no bucket was assigned to a key, since others replaced rows in the meantime.
             CorruptionError, StorageError: the index cannot be read.
         """
         buckets = self._assigned.find(partition, hashes)
@@ -277,7 +278,11 @@ class AssignedBuckets(Routing):
             buckets[missing[hit]] = bucket
             missing = missing[~hit]
         if len(missing):
-            raise UsageError("a row has a key to which no bucket was assigned: send each row to the process of its key")
+            raise CommitConflictError(
+                f"others replaced rows of {self._table.label(partition)} in the meantime: keys that were read are in "
+                "the index of no bucket that this process writes; read and write again",
+                table=self._table.root.path,
+            )
         for bucket in np.unique(buckets).tolist():
             self._note(partition, bucket, np.unique(hashes[buckets == bucket]))
         return buckets

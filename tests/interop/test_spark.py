@@ -624,7 +624,7 @@ def test_merges_on_any_columns_run_in_several_tasks(spark, db, kind, on):
         "when_matched_delete": "source.k = 28", "when_matched_update": {"v": "source.w"},
         "when_not_matched_by_source_delete": "target.k < 5",
     }  # fmt: skip
-    if on == ["p", "k"] or kind in ("append", "marked"):
+    if on == ["p", "k"] or kind != "dynamic":
         asked["when_not_matched_insert"] = {"p": "source.p", "k": "source.k", "v": "source.w"}
     rows = paimon_py.convert_from_spark(source).read_all()
     one = here.merge(rows, on, **asked)
@@ -634,6 +634,25 @@ def test_merges_on_any_columns_run_in_several_tasks(spark, db, kind, on):
     assert data_files(there) == named_files(there)
     with pytest.raises(UsageError, match="2 rows of the source want to change"):
         paimon_py.merge_spark(there, source.unionAll(source), ["k"], tasks=3, when_matched_update={"v": "source.w"})
+    assert data_files(there) == named_files(there)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("options", [WAITING[0], {"changelog-producer": "lookup"}], ids=str)
+def test_merges_insert_into_dynamic_buckets_by_one_task_each(spark, db, options):
+    spec = {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"dynamic-bucket.target-row-num": "7", **options}}
+    here, there = (db.create_table(f"db.{name}", ROWS, **spec) for name in ("here", "there"))
+    for table in (here, there):
+        table.write_arrow(pa.table({"p": pa.array([k % 2 for k in range(40)], pa.int32()), "k": range(40), "v": ["v"] * 40}))
+    source = numbers(spark, 15, 70, "m").selectExpr("p pp", "k", "v")
+    values = {"p": "source.pp", "k": "source.k", "v": "source.v"}
+    asked = {"when_matched_update": {"v": "source.v"}, "when_not_matched_insert": values, "when_not_matched_by_source_delete": "target.k < 5"}
+    one = here.merge(paimon_py.convert_from_spark(source).read_all(), {"p": "pp", "k": "k"}, **asked)
+    two = paimon_py.merge_spark(there, source, {"p": "pp", "k": "k"}, tasks=3, **asked)
+    assert (two.updated, two.deleted, two.inserted) == (one.updated, one.deleted, one.inserted) == (25, 5, 30)
+    assert content(there) == content(here) and data_files(there) == named_files(there)
+    with pytest.raises(UsageError, match="2 rows of the source want to change|the source has 2 rows"):
+        paimon_py.merge_spark(there, source.unionAll(source), {"p": "pp", "k": "k"}, tasks=3, **asked)
     assert data_files(there) == named_files(there)
 
 

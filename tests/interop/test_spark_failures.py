@@ -284,6 +284,16 @@ def merge(spark, table):
     assert (done.updated, done.inserted) == (20, 20)
 
 
+def merge_apart(spark, table):
+    """On a column that is not the key, with inserts."""
+    source = numbers(spark, 20, 60).selectExpr("p", "k", "v", "concat('m', k) AS w")
+    values = {"p": "source.p", "k": "source.k", "v": "source.w"}
+    done = paimon_py.merge_spark(
+        table, source, ["v"], when_matched_update={"v": "source.w"}, when_not_matched_insert=values, tasks=3
+    )
+    assert (done.updated, done.inserted) == (20, 20)
+
+
 def rescale(spark, table):
     paimon_py.rescale_spark(table, 6, spark=spark)
 
@@ -313,6 +323,7 @@ RESULTS: dict[Verb, dict] = {
     delete: expected(0, 10) | expected(30, 40),
     update: dict.fromkeys(expected(0, 40), "u"),
     merge: expected(0, 20) | expected(20, 60, "m"),
+    merge_apart: expected(0, 20) | expected(20, 60, "m"),
     rescale: expected(0, 40),
     events: expected(0, 20) | expected(20, 60, "e"),
 }
@@ -321,8 +332,9 @@ CASES = [
     *((compact, kind) for kind in ("fixed", "vectors", "looked up", "append")),
     *((delete, kind) for kind in ("fixed", "append", "marked", "moving")),
     *((update, kind) for kind in ("vectors", "marked")),
-    *((merge, kind) for kind in ("fixed", "looked up", "dynamic", "append", "marked")),
+    *((merge, kind) for kind in ("fixed", "looked up", "dynamic", "dynamic, vectors", "append", "marked")),
     (rescale, "fixed"),
+    (merge_apart, "fixed"),
     *((events, kind) for kind in ("fixed", "dynamic")),
 ]
 IDS = [f"{verb.__name__}-{kind}" for verb, kind in CASES]

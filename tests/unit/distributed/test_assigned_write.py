@@ -205,3 +205,17 @@ def test_a_share_of_a_merge_that_is_assigned_twice_is_noticed_and_leaves_nothing
     with pytest.raises(Torn):
         merge_in_steps(table, rows(range(90), "m"), ["p", "k"], MergeClauses(matched_update=True, insert=True), 2, repeat=0)
     assert files(table) == before and content(table) == was
+
+
+@pytest.mark.parametrize("asked", ["upserts", "others"])
+def test_a_merge_whose_keys_others_move_to_other_buckets_is_done_again(catalog, asked):
+    here, there = create(catalog, "here", "vectors"), create(catalog, "there", "vectors")
+    source, clauses, other = rows(range(30, 90), "m", parts=2), CLAUSES[asked], rows(range(70, -1, -1), "o", parts=2)
+    for table in (here, there):
+        table.write_arrow(rows(range(70), parts=2))
+    here.write_arrow(other, overwrite={})
+    one = here.merge(source, ["p", "k"], **{NAMES[name]: value for name, value in clauses.items()})
+    rivals = [lambda: there.write_arrow(other, overwrite={}), lambda: there.compact(full=True)]
+    two = merge_in_steps(there, source, ["p", "k"], MergeClauses(**clauses), 3, rivals=rivals)
+    assert (two.inserted, two.updated, two.rounds) == (one.inserted, one.updated, 2)
+    assert content(there) == content(here) and is_indexed_once(there)

@@ -11,14 +11,18 @@ import pytest
 
 from paimon_py import Catalog, CommitConflictError, Schema, StorageError, UsageError
 from paimon_py.distributed import (
+    BucketsPart,
     ChangePart,
     CommitLabel,
     DistributedMerge,
     InsertPart,
     MergeClauses,
+    NewRowsPart,
     run_once,
 )
 from paimon_py.distributed.merge import pack_groups
+from paimon_py.distributed.sent import HeldMessages, Sent
+from paimon_py.env import TemporarySpill
 from paimon_py.errors import PaimonError
 
 COLUMNS = Schema([("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL"), ("v", "STRING"), ("d", "DOUBLE")])
@@ -31,6 +35,7 @@ KINDS = {
     "dynamic": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "-1", "dynamic-bucket.target-row-num": "20"}},
     "dynamic, vectors": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"deletion-vectors.enabled": "true"}},
     "fixed": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "3"}},
+    "fixed, lookup": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "2", "changelog-producer": "lookup", **SPILLS}},
     "in buckets": {"options": {"bucket": "3", "bucket-key": "k"}},
 }
 NAN = float("nan")
@@ -115,6 +120,13 @@ def spread(table, data, on, clauses, *, tasks=4, label=None, seed=0, between=Non
             if between is not None:
                 between(number)
         given = [[(number, one.kind, one.data) for one in sent if one.process == number] for number in range(len(shares))]
+        if merging.writes_apart:
+            finding, writing = NewRowsPart(part, len(shares)), BucketsPart(part, len(shares))
+            sent = []
+            for each in given:
+                sent += [list(elsewhere(finding)(iter(shuffled(each)))) for _ in range(attempts)][-1]
+            third = [[(one.kind, one.data) for one in sent if one.process == number] for number in range(len(shares))]
+            return collected(merging, (elsewhere(writing)(iter(shuffled(one))) for one in third))
         for one in given * (attempts - 1):
             list(elsewhere(inserting)(iter(shuffled(one))))
         return collected(merging, (elsewhere(inserting)(iter(shuffled(one))) for one in given))
@@ -173,13 +185,13 @@ def outcome(action):
 
 
 @pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.full) for seed in (0, 1, *range(3, 10)))])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.full) if kind == "fixed, lookup" else kind for kind in KINDS])
 def test_rows_are_merged_as_one_process_merges_them(catalog, kind, seed):
     chosen = random.Random(f"{kind} {seed}")
     here, there = here_and_there(catalog, kind, seed)
     by_key = kind == "dynamic" and seed % 2 == 0
-    on = ["p", "k"] if by_key else chosen.choice([one for one in ON if one != ["p", "k"]] if kind == "fixed" else ON)
-    clauses = clauses_at(chosen, inserts=by_key or kind in ("append", "marked", "tracked", "spilling"))
+    on = ["p", "k"] if by_key else chosen.choice([one for one in ON if one != ["p", "k"]] if "fixed" in kind else ON)
+    clauses = clauses_at(chosen, inserts=by_key or kind in ("append", "marked", "tracked", "spilling", "fixed", "fixed, lookup"))
     keys = chosen.sample(range(90), 40)
     if seed % 3 == 0:
         keys += keys[:3]
@@ -213,18 +225,19 @@ def test_keys_that_differ_in_their_bits_alone_are_one_key(catalog):
     assert {102, 100} & set(table.scan(columns=["k"]).to_arrow()["k"].to_pylist()) == set()
 
 
-@pytest.mark.parametrize("kind", ["append", *(pytest.param(kind, marks=pytest.mark.full) for kind in ("marked", "dynamic"))])
+@pytest.mark.parametrize("kind", ["append", *(pytest.param(kind, marks=pytest.mark.full) for kind in ("marked", "dynamic", "fixed"))])
 def test_attempts_that_an_engine_repeats_count_once(catalog, kind):
     here, there = here_and_there(catalog, kind, 5)
     data, clauses = rows(*range(10, 80), text="m"), MergeClauses(matched_update={"v": "source.v"}, insert=True)
-    here.merge(data, ["p", "k"], **asked(clauses))
-    spread(there, data, ["p", "k"], clauses, attempts=2)
+    on = ["k"] if kind == "fixed" else ["p", "k"]
+    here.merge(data, on, **asked(clauses))
+    spread(there, data, on, clauses, attempts=2)
     assert content(there) == content(here)
-    assert {path.name for path in files(there) if path.name.startswith("data-")} > named(there)
+    assert kind == "fixed" or {path.name for path in files(there) if path.name.startswith("data-")} > named(there)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("kind", ["append", "dynamic"])
+@pytest.mark.parametrize("kind", ["append", "dynamic", "fixed"])
 def test_a_store_that_fails_at_any_write_changes_nothing(catalog, kind, monkeypatch):
     _, table = here_and_there(catalog, kind, 6)
     data, clauses = rows(*range(10, 80), text="m"), MergeClauses(matched_update={"v": "source.v"}, insert=True)
@@ -240,13 +253,53 @@ def test_a_store_that_fails_at_any_write_changes_nothing(catalog, kind, monkeypa
     for at in range(1, 100, 3):
         calls.clear()
         try:
-            spread(catalog.table("db.there"), data, ["p", "k"], clauses)
+            spread(catalog.table("db.there"), data, ["k"] if kind == "fixed" else ["p", "k"], clauses)
         except StorageError:
             assert content(catalog.table("db.there")) == rest
         else:
             break
     assert at > 5
     assert content(catalog.table("db.there")) != rest
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_new_rows_come_after_changed_ones_of_the_same_key(catalog, seed):
+    here, there = (catalog.create_table(f"db.{name}", COLUMNS, **KINDS["fixed"]) for name in ("here", "there"))
+    for table in (here, there):
+        for start in (0, 30):
+            table.write_arrow(rows(*range(start, start + 30)))
+    changed, new = rows(*range(1, 7)), rows(*range(1, 20), text="new")
+    data = pa.concat_tables([changed, new]) if seed else pa.concat_tables([new, changed])
+    clauses = MergeClauses(matched_update={"d": 1.5}, insert=True, by_source_delete="target.k > 55")
+    expected = outcome(lambda: here.merge(data, ["v"], **asked(clauses)))
+    assert outcome(lambda: spread(there, data, ["v"], clauses, seed=seed, tasks=2)) == expected
+    assert content(there) == content(here)
+    found = {row["k"]: row["v"] for row in there.scan().to_arrow().to_pylist()}
+    assert [found[k] for k in (1, 6, 19, 20)] == ["new1", "new6", "new19", "v20"] and 56 not in found
+
+
+def test_what_is_sent_later_goes_to_local_disk_beyond_a_limit():
+    place = TemporarySpill()
+    messages = [Sent(number, b"rows", bytes([number]) * number * 10) for number in range(40)]
+    for limit in (0, 500, 1 << 20):
+        held = HeldMessages(place, limit)
+        for one in messages:
+            held.add([one])
+        assert list(held) == messages
+        held.close()
+    assert list(held) == []
+
+    class Full:
+        path = "/full"
+
+        def create(self):
+            return self
+
+        def open_write(self):
+            raise OSError("no space")
+
+    with pytest.raises(StorageError, match="rows to be sent could not be spilled"):
+        HeldMessages(Full(), 0).add(messages)
 
 
 def test_a_step_is_committed_once(catalog):
@@ -276,13 +329,17 @@ def test_a_merge_that_is_overtaken_is_done_again_and_leaves_no_file(catalog):
     assert {path.name for path in files(there)} == named(there)
 
 
-def test_an_error_of_one_process_reaches_the_caller_and_all_files_go(catalog):
-    _, table = here_and_there(catalog, "append", 3)
+@pytest.mark.parametrize("kind", ["append", "fixed"])
+def test_an_error_of_one_process_reaches_the_caller_and_all_files_go(catalog, kind):
+    _, table = here_and_there(catalog, kind, 3)
     before, rest = files(table), content(table)
     clauses = MergeClauses(matched_update={"v": "source.v"}, insert=True)
     twice = rows(*range(0, 70), *range(0, 70), text="m")
     with pytest.raises(UsageError, match="2 rows of the source want to change the row with k="):
         spread(table, twice, ["k"], clauses)
+    wrong = MergeClauses(insert={"p": "source.p", "k": "source.k", "v": "source.v", "d": "CAST(NULL AS DOUBLE)"})
+    with pytest.raises(PaimonError):
+        spread(table, rows(*range(70, 90)).drop_columns(["p"]), ["k"], wrong)
     assert files(table) == before and content(table) == rest
 
 
@@ -316,7 +373,7 @@ def test_where_a_writer_must_know_its_rows_one_process_merges(catalog):
             catalog.drop_table("db.t")
 
     assert not spreads("fixed", ["p", "k"], matched_update=True)  # sent to its buckets
-    assert spreads("fixed", ["v"], matched_delete=True) and not spreads("fixed", ["v"], insert=True)
+    assert spreads("fixed", ["v"], matched_delete=True) and spreads("fixed", ["v"], insert=True)
     assert spreads("dynamic", ["p", "k"], insert=True) and not spreads("dynamic", ["v"], insert=True)
     assert spreads("dynamic, vectors", ["p", "k"], matched_update=True) and not spreads("dynamic, vectors", ["p", "k"], insert=True)
     assert spreads("append", ["v"], insert=True) and not spreads("in buckets", ["v"], insert=True)

@@ -60,15 +60,24 @@ class TwoSteps:
         return self.writing.commit(changes, label)
 
 
-def merge_in_steps(table, data, on, clauses, count, *, seed=0, repeat=None):
-    """A merge into dynamic buckets as an engine runs it; `repeat`: a share that is assigned again for the last process."""
+def merge_in_steps(table, data, on, clauses, count, *, seed=0, repeat=None, rivals=()):
+    """A merge into dynamic buckets as an engine runs it.
+
+    Args:
+        repeat: a share that is assigned again for the last process.
+        rivals: each is called in a round, after the snapshot is known.
+    """
     merging = DistributedMerge("merge", table, data.schema, on, clauses)
     count = merging.parts(count)
     assert merging.takes_two_steps(count)
     homes, chosen = BucketRouting(table.schema, count), random.Random(seed)
     target = pa.schema([field.with_name(merging.keys.get(field.name, f"source.{field.name}")) for field in data.schema])
 
+    rivals = list(rivals)
+
     def gather(part, splits):
+        if rivals:
+            rivals.pop(0)()
         own = elsewhere(AssignedMergePart(part, target, count))
         routing = elsewhere(RowRouting(table.schema, target, count))
         given = [[] for _ in range(count)]
