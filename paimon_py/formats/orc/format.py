@@ -20,7 +20,7 @@ from paimon_py.codec.arrow_types import to_arrow_field
 from paimon_py.codec.columns import integer_array
 from paimon_py.errors import CorruptionError, StorageError, UnsupportedError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.split import columns_of
+from paimon_py.expr.references import columns_of
 from paimon_py.formats.base import (
     Encoder,
     FileWriter,
