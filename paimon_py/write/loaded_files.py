@@ -324,6 +324,7 @@ def _delimiter_hint(names: pa.Schema) -> str:
 def _reading(path: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        way = "; iconv -f WINDOWS-1252 -t UTF-8 converts such a file" if "UTF8" in str(error) else ""
+    except (pa.ArrowException, gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError) as error:
+        is_text = any(name in str(error).upper() for name in ("UTF8", "UTF-8"))
+        way = "; iconv -f WINDOWS-1252 -t UTF-8 converts such a file" if is_text else ""
         raise UsageError(f"{path} cannot be read: {error}{way}") from error
