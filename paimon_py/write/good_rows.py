@@ -68,7 +68,8 @@ class GoodRows:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows that fit.
 
-        Cost: each file is read once and parsed three times, once value by value if some do not fit; bad rows are held in memory.
+        Cost: each file is read once and parsed three times, once value by value if some do not fit; bad rows are held
+            in memory.
         """
         self._misshapen.clear()
         done = 0

@@ -98,8 +98,9 @@ class LoadedFile(NamedTuple):
         form = how.format_of(self.path)
         with self.store.open_read(self.path) as source:
             with _reading(self.path):
-                names, found = _READERS[form](_Source(source, self.path), schema, how)
-            reader = pa.RecordBatchReader.from_batches(names, told.batches(found, source, self))
+                columns, found = _READERS[form](_Source(source, self.path), schema, how)
+                names = columns.names  # fails for names that are not UTF-8
+            reader = pa.RecordBatchReader.from_batches(columns, told.batches(found, source, self))
             try:
                 yield reader
             except SchemaError as error:
@@ -313,9 +314,9 @@ def _suffix(path: str) -> str:
     return path.rpartition("/")[2].lower().removesuffix(_GZIP).rpartition(".")[2]
 
 
-def _delimiter_hint(names: pa.Schema) -> str:
+def _delimiter_hint(names: Sequence[str]) -> str:
     """A hint for a CSV file that seems to have one column."""
-    name = names.names[0] if len(names) == 1 else ""
+    name = names[0] if len(names) == 1 else ""
     likely = next((each for each in _DELIMITERS if each in name and name != ROW_KIND_COLUMN), None)
     return f"\n  The file seems to have {likely!r} between its values: give delimiter={likely!r}" if likely else ""
 
