@@ -293,7 +293,7 @@ def _call(what: FunctionCall, around: Surroundings) -> Calculated:
             return kernel(arrays)
         except pa.ArrowInvalid as error:
             row = _first_failing(kernel, arrays, rows)
-            raise SchemaError(f"{name}({arrays[0][row]}) (row {row} of a batch): {error}") from error
+            raise SchemaError(f"{name}({_shown(arrays[0], row)}) (row {row} of a batch): {error}") from error
 
     try:
         made = kernel([pa.array([], common) for _ in taken])
@@ -305,6 +305,13 @@ def _call(what: FunctionCall, around: Surroundings) -> Calculated:
 _OF_TEXT = frozenset(("concat", "length", "replace", "substring", *_TEXT))
 _OF_NUMBERS = frozenset(("abs", "ceil", "floor", "round"))
 _WITH_CONSTANTS = frozenset(("replace", "round", "substring"))
+
+
+def _shown(array: pa.Array, row: int) -> str:
+    """A value for a message; strings of foreign files may not be UTF-8."""
+    if not pa.types.is_string(array.type) or not array[row].is_valid:
+        return str(array[row])
+    return str(array[row].as_buffer().to_pybytes().decode("utf-8", "backslashreplace"))
 
 
 def _constant_value(name: str, argument: Calculated) -> object:
