@@ -35,8 +35,8 @@ from paimon_py.errors import (
     UnsupportedError,
     UsageError,
 )
-from paimon_py.expr.literal import lit
-from paimon_py.expr.predicate import Predicate, col
+from paimon_py.expr.column import col, lit
+from paimon_py.expr.predicate import Predicate
 from paimon_py.maintain.cleanup.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.rows.result import RowsResult
@@ -79,7 +79,7 @@ from paimon_py.table.table import Table
 
 if TYPE_CHECKING:
     from paimon_py.codec.blob_refs import BlobRef
-    from paimon_py.expr.sql_values import sql
+    from paimon_py.expr.sql import sql
     from paimon_py.files.variant_value import Variant, variant
     from paimon_py.lsm.writer import LSMWriter
     from paimon_py.spark import (
@@ -209,7 +209,7 @@ def __getattr__(name: str) -> object:
 
         return BlobRef
     if name == "sql":
-        from paimon_py.expr.sql_values import sql
+        from paimon_py.expr.sql import sql
 
         return sql
     if name in ("Variant", "variant"):

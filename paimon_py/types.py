@@ -12,25 +12,30 @@ from paimon_py.commit.changes import BucketChanges, Edit, KeyBase
 from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.env import Clock, Env, Ids, Pool, SerialPool, SpillFile, SpillPlace
 from paimon_py.executors import Executor, Job, NumberedTask, TaskResult
-from paimon_py.expr.calculation import Arithmetic, Calculable, Calculation, Case, FunctionCall, Negative
+from paimon_py.expr.column import Calculable, Calculation, Column, Lit, VariantColumn
 from paimon_py.expr.column_list import ColumnList
-from paimon_py.expr.literal import BinaryValue, DateValue, DecimalValue, Lit, LiteralValue, TimestampValue, TimeValue
+from paimon_py.expr.literal import BinaryValue, DateValue, DecimalValue, LiteralValue, TimestampValue, TimeValue
 from paimon_py.expr.predicate import (
     And,
-    Column,
+    Arithmetic,
+    Case,
+    ColumnValue,
     Compare,
     CompareColumns,
     Constant,
+    FunctionCall,
     In,
     IsNull,
     IsTrue,
+    Negative,
     Not,
     Operator,
     Or,
     Predicate,
     Ref,
     TextMatch,
-    VariantColumn,
+    ValueTest,
+    ValueTree,
 )
 from paimon_py.iceberg.publication import PublishedVersion
 from paimon_py.iceberg.state import IcebergState
@@ -110,6 +115,7 @@ __all__ = [
     "Column",
     "ColumnList",
     "ColumnStatistics",
+    "ColumnValue",
     "CommitEvent",
     "CommitKind",
     "CommittedSnapshots",
@@ -206,6 +212,8 @@ __all__ = [
     "UnfitFile",
     "UserCommit",
     "Users",
+    "ValueTest",
+    "ValueTree",
     "VariantColumn",
     "VariantPart",
     "VectorType",

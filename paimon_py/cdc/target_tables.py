@@ -15,7 +15,7 @@ from paimon_py.cdc.evolve import changes_for, to_nanoseconds
 from paimon_py.cdc.routes import Routes
 from paimon_py.cdc.taking import Refused, SeenShape
 from paimon_py.errors import DatabaseNotFoundError, TableNotFoundError, UsageError
-from paimon_py.expr.predicate import col
+from paimon_py.expr.column import col
 from paimon_py.scan.request import every_bucket
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.schema_changes import UpdateColumnType

@@ -17,9 +17,10 @@ from paimon_py.codec.columns import Mask, binary_array, from_numpy, numpy_values
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
-from paimon_py.expr.predicate import Constant, Predicate, col
+from paimon_py.expr.column import col
+from paimon_py.expr.predicate import Constant, Predicate
 from paimon_py.expr.prune import Bounds, may_match
-from paimon_py.expr.split import columns_of
+from paimon_py.expr.references import columns_of
 from paimon_py.lazy import lazy_property
 from paimon_py.spec.data_file import Stats
 from paimon_py.spec.manifest import ManifestFile

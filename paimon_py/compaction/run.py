@@ -24,7 +24,7 @@ from paimon_py.compaction.steps import Rewrite, StepSettings, Upgrade, steps_of
 from paimon_py.compaction.task import CompactionTask
 from paimon_py.errors import StorageError, UsageError
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import col
+from paimon_py.expr.column import col
 from paimon_py.files.constant_columns import ConstantColumns
 from paimon_py.files.deletion_filter import POSITION_FIELD, alive, with_positions
 from paimon_py.files.expiry import RecordExpiry

@@ -42,7 +42,9 @@ from paimon_py.distributed.stream_batches import StreamBatches
 from paimon_py.distributed.tables import create_table_at, with_options
 from paimon_py.distributed.write import DistributedWrite, Overwrite, WritePart
 from paimon_py.expr.bind import predicate_of
+from paimon_py.expr.column import calculable, ref_of, tree_of
 from paimon_py.expr.literal import parse_timestamp, to_literal
+from paimon_py.expr.references import map_values, refs_of
 from paimon_py.maintain.zones import zone_rules
 from paimon_py.rows.clauses import MergeClauses
 from paimon_py.spec.commit_label import CommitLabel
@@ -78,6 +80,7 @@ __all__ = [
     "WritePart",
     "assigned_changes",
     "assigned_rows",
+    "calculable",
     "cast_values",
     "commit_of",
     "condition_of",
@@ -86,10 +89,13 @@ __all__ = [
     "from_arrow_type",
     "group_options",
     "hash_words",
+    "map_values",
     "merge_columns",
     "parse_size",
     "parse_timestamp",
     "predicate_of",
+    "ref_of",
+    "refs_of",
     "row_bytes",
     "run_once",
     "sql_type",
@@ -97,6 +103,7 @@ __all__ = [
     "to_arrow_schema",
     "to_arrow_type",
     "to_literal",
+    "tree_of",
     "with_meaning",
     "with_options",
     "zone_rules",

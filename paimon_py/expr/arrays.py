@@ -23,6 +23,7 @@ from paimon_py.expr.predicate import Ref
 from paimon_py.spec.types import Atomic, Root
 
 _UNITS = {1: "s", 1_000: "ms", 1_000_000: "us", NANOS_PER_SECOND: "ns"}
+_DIGITS_OF_128_BITS = 38
 _NUMPY = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 
 
@@ -43,7 +44,8 @@ def arrow_type(type_: Atomic) -> pa.DataType:
     if root in BINARY:
         return pa.binary()
     if root is Root.DECIMAL:
-        return pa.decimal128(type_.precision or 10, type_.scale or 0)
+        decimal = pa.decimal128 if (type_.precision or 10) <= _DIGITS_OF_128_BITS else pa.decimal256
+        return decimal(type_.precision or 10, type_.scale or 0)
     if root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ):
         unit = _UNITS[timestamp_units(type_.precision)]
         return pa.timestamp(unit, tz="UTC" if root is Root.TIMESTAMP_LTZ else None)
@@ -74,7 +76,8 @@ def literal_array(literals: Sequence[LiteralValue], type_: Atomic) -> pa.Array:
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))]
         return pa.Array.from_buffers(target, len(values), buffers)
     if type_.root is Root.DECIMAL:
-        data = b"".join(value.to_bytes(16, "little", signed=True) for value in values)
+        width = target.bit_width // 8
+        data = b"".join(value.to_bytes(width, "little", signed=True) for value in values)
     elif type_.root is Root.BOOLEAN:
         data = np.packbits(np.array(values, np.bool_), bitorder="little").tobytes()
     elif type_.root in (Root.FLOAT, Root.DOUBLE):

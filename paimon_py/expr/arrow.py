@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.arrays import AnyArray
+from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr import like
 from paimon_py.expr.arrays import column_type, conform, literal_array
 from paimon_py.expr.literal import BinaryValue, LiteralValue
@@ -28,7 +29,9 @@ from paimon_py.expr.predicate import (
     Predicate,
     Ref,
     TextMatch,
+    ValueTest,
 )
+from paimon_py.expr.references import calculates, columns_of
 from paimon_py.spec.types import Atomic, Root
 
 Columns = Union[pa.RecordBatch, Mapping[str, pa.Array]]
@@ -36,6 +39,8 @@ _FEW_ROWS = 4
 """A set larger than this multiple of the rows is searched instead of hashed."""
 Test = Callable[[pa.Array], pa.Array]
 Filter = Callable[[Columns], pa.Array]
+PartialFilter = Callable[[Columns, pa.Array], pa.Array]
+"""A filter for some rows, given by a mask without nulls."""
 
 
 def evaluate(predicate: Predicate, columns: Columns) -> pa.BooleanArray:
@@ -90,43 +95,89 @@ def _node(predicate: Predicate) -> Filter:
     if isinstance(predicate, Constant):
         value = predicate.value
         return lambda columns: _constant(columns, value)
-    if isinstance(predicate, And):
-        return _all([_node(part) for part in predicate.parts])
-    if isinstance(predicate, Or):
-        return _any([_node(part) for part in predicate.parts])
+    if isinstance(predicate, (And, Or)):
+        early = [_node(part) for part in predicate.parts if not calculates(part)]
+        late = [_among_rows(part) for part in predicate.parts if calculates(part)]
+        return _all(early, late) if isinstance(predicate, And) else _any(early, late)
     if isinstance(predicate, IsNull):
         return _null_mask(predicate)
     if isinstance(predicate, (Compare, In, TextMatch)):
         return _leaf(predicate.column, test_of(predicate))
     if isinstance(predicate, CompareColumns):
         return _pair(predicate)
+    if isinstance(predicate, ValueTest):
+        return _values(predicate)
     raise ValueError(f"{predicate!r} is not bound")
 
 
 def _constant(columns: Columns, value: bool) -> pa.Array:
-    size = columns.num_rows if isinstance(columns, pa.RecordBatch) else len(next(iter(columns.values()), ()))
+    size = _size(columns)
     bits = np.full((size + 7) // 8, 0xFF if value else 0, np.uint8)
     return pa.Array.from_buffers(pa.bool_(), size, [None, pa.py_buffer(bits)])
 
 
-def _all(masks: list[Filter]) -> Filter:
+def _size(columns: Columns) -> int:
+    return columns.num_rows if isinstance(columns, pa.RecordBatch) else len(next(iter(columns.values()), ()))
+
+
+def _all(masks: list[Filter], late: list[PartialFilter]) -> Filter:
+    """Rows for which all masks are true; the late ones are evaluated only for rows for which the others are."""
+
     def mask(columns: Columns) -> pa.Array:
-        found = masks[0](columns)
+        found = masks[0](columns) if masks else _constant(columns, True)
         for other in masks[1:]:
             if found.true_count == 0:
                 break
             found = pc.and_kleene(found, other(columns))
+        for last in late:
+            if found.true_count == 0:
+                break
+            found = pc.and_kleene(found, last(columns, pc.fill_null(found, _FALSE)))
         return found
 
     return mask
 
 
-def _any(masks: list[Filter]) -> Filter:
+def _any(masks: list[Filter], late: list[PartialFilter]) -> Filter:
+    """Rows for which a mask is true; the late ones are evaluated only for rows for which no other is."""
+
     def mask(columns: Columns) -> pa.Array:
-        found = masks[0](columns)
+        found = masks[0](columns) if masks else _constant(columns, False)
         for other in masks[1:]:
             found = pc.or_kleene(found, other(columns))
+        for last in late:
+            found = pc.or_kleene(found, last(columns, pc.invert(pc.fill_null(found, _FALSE))))
         return found
+
+    return mask
+
+
+def _among_rows(predicate: Predicate) -> PartialFilter:
+    """A condition on calculated values, evaluated for some rows; null for all others."""
+    mask, names = _node(predicate), columns_of(predicate)
+
+    def some(columns: Columns, chosen: pa.Array) -> pa.Array:
+        if chosen.true_count == len(chosen):
+            return mask(columns)
+        found = mask({name: columns[name].filter(chosen) for name in names})
+        return pc.replace_with_mask(pa.nulls(len(chosen), pa.bool_()), chosen, found)
+
+    return some
+
+
+def _values(leaf: ValueTest) -> Filter:
+    from paimon_py.expr.value_test import prepare_values
+
+    values, test = prepare_values(leaf, prepare), _node(leaf.test)
+
+    def mask(columns: Columns) -> pa.Array:
+        try:
+            calculated = values(columns, _size(columns))
+        except SchemaError as error:
+            if leaf.keeps_failing:
+                return _constant(columns, True)
+            raise UsageError(f"{leaf!r} cannot be decided: {error}") from error
+        return test(calculated)
 
     return mask
 

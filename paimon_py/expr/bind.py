@@ -10,14 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+import pyarrow as pa
+
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr import like
+from paimon_py.expr.arrow import evaluate
 from paimon_py.expr.coerce import BINARY, ORDERED, TEXT, fit, special_float
 from paimon_py.expr.literal import BinaryValue, LiteralValue
 from paimon_py.expr.pairs import FLOATS, check_comparable
 from paimon_py.expr.predicate import (
     INVERSE,
     And,
+    ColumnValue,
     Compare,
     CompareColumns,
     Constant,
@@ -30,8 +35,11 @@ from paimon_py.expr.predicate import (
     Predicate,
     Ref,
     TextMatch,
+    ValueTest,
+    ValueTree,
     as_predicate,
 )
+from paimon_py.expr.references import map_values, refs_of
 from paimon_py.spec.type_text import UNASSIGNED
 from paimon_py.spec.types import Atomic, DataType, Field, Root, RowType, VariantParts
 
@@ -105,6 +113,8 @@ class _Binder:
             return all_of(parts) if isinstance(predicate, And) is not negated else any_of(parts)
         if isinstance(predicate, Constant):
             return Constant(predicate.value is not negated)
+        if isinstance(predicate, ValueTest):
+            return self._values(predicate, negated, depth)
         if isinstance(predicate, CompareColumns):
             return self._pair(predicate, INVERSE[predicate.operator] if negated else predicate.operator)
         return self._leaf(predicate, negated)
@@ -150,7 +160,7 @@ class _Binder:
             type_ = field.type
             fields = {inner.name: inner for inner in type_.fields} if isinstance(type_, RowType) else {}
         if ref.part is None:
-            return Ref(ref.path, tuple(ids), type_)
+            return Ref(ref.path, tuple(ids), type_, calculated=ref.calculated)
         if not isinstance(type_, VariantParts) and not (isinstance(type_, Atomic) and type_.root is Root.VARIANT):
             raise UsageError(f"{ref}: only VARIANT columns have parts")
         if not self._takes_parts:
@@ -160,6 +170,26 @@ class _Binder:
                 feature=feature,
             )
         return Ref((*ref.column_path, ref.part.name), (*ids, UNASSIGNED), ref.part.type, ref.part)
+
+    def _values(self, leaf: ValueTest, negated: bool, depth: int) -> Predicate:
+        """A condition on calculated values; a constant if they read no column."""
+        from paimon_py.expr.value_test import value_fields
+
+        def resolve(ref: Ref) -> ValueTree:
+            special = None if len(ref.path) > 1 or ref.name in self._fields else special_float(ref.name)
+            if special is not None:
+                return special
+            column = self._resolve(ref)
+            _ordered_type(column)
+            return ColumnValue(column)
+
+        found = map_values(leaf, resolve, lambda part: self.walk(part, negated=False, depth=depth + 1))
+        fields = {field.name: field for field in value_fields(found)}
+        test = _Binder(fields, False).walk(leaf.test, negated=negated, depth=depth)
+        found = msgspec.structs.replace(found, test=test)
+        if isinstance(test, Constant) or refs_of(found):
+            return test if isinstance(test, Constant) else found
+        return Constant(bool(evaluate(found, pa.record_batch([pa.nulls(1)], [""]))[0].as_py()))
 
 
 def _unknown(ref: Ref, depth: int, fields: dict[str, Field]) -> str:

@@ -18,9 +18,18 @@ import pyarrow.compute as pc
 from paimon_py.decimal_digits import quotient, quotient_type, scaled_down
 from paimon_py.errors import SchemaError
 from paimon_py.expr.arrays import literal_array
-from paimon_py.expr.calculation import Arithmetic, Case, FunctionCall, Negative, Sign
-from paimon_py.expr.literal import BinaryValue, DateValue, DecimalValue, LiteralValue, TimestampValue, to_literal
-from paimon_py.expr.predicate import Column, Predicate, Ref
+from paimon_py.expr.literal import BinaryValue, DateValue, DecimalValue, LiteralValue, TimestampValue
+from paimon_py.expr.predicate import (
+    Arithmetic,
+    Case,
+    ColumnValue,
+    FunctionCall,
+    Negative,
+    Predicate,
+    Ref,
+    Sign,
+    ValueTree,
+)
 from paimon_py.spec.types import Atomic, Root
 
 Columns = Mapping[str, pa.Array]
@@ -28,6 +37,7 @@ Value = Callable[[Columns, int], pa.Array]
 
 _DIGITS = 76
 _OF_LONG = 19
+_UNITS = ("s", "ms", "us", "ns")
 _LONG = 1 << 63
 _CHECKED: dict[Sign, str] = {
     "+": "add_checked", "-": "subtract_checked", "*": "multiply_checked", "/": "divide_checked",
@@ -53,16 +63,16 @@ class Calculated(NamedTuple):
     type: pa.DataType
 
 
-def calculate(what: object, around: Surroundings) -> Calculated:
+def calculate(what: ValueTree, around: Surroundings) -> Calculated:
     """Prepare a calculation for many batches.
 
     Cost: one pass per sign, function and branch.
     Raises:
-        UsageError: an unknown column, or a value that no column can hold.
+        UsageError: an unknown column.
         SchemaError: incompatible types. The value raises the same for a row that cannot be calculated.
     """
-    if isinstance(what, Column):
-        return _of_column(what, around)
+    if isinstance(what, ColumnValue):
+        return _of_column(what.column, around)
     if isinstance(what, Arithmetic):
         return _arithmetic(what, around)
     if isinstance(what, Negative):
@@ -71,11 +81,11 @@ def calculate(what: object, around: Surroundings) -> Calculated:
         return _call(what, around)
     if isinstance(what, Case):
         return _case(what, around)
-    return _constant(to_literal(what))
+    return _constant(what)
 
 
-def _of_column(column: Column, around: Surroundings) -> Calculated:
-    read, name, kind = around.reader(column.is_null().column)
+def _of_column(column: Ref, around: Surroundings) -> Calculated:
+    read, name, kind = around.reader(column)
 
     def value(columns: Columns, rows: int) -> pa.Array:
         del rows
@@ -235,6 +245,8 @@ def _common(kinds: Sequence[pa.DataType]) -> pa.DataType:
         return pa.null()
     if all(kind.equals(found[0]) for kind in found):
         return found[0]
+    if all(pa.types.is_timestamp(kind) and kind.tz == found[0].tz for kind in found):
+        return max(found, key=lambda kind: _UNITS.index(kind.unit))
     if not all(map(_is_number, found)):
         raise SchemaError(f"{' and '.join(sorted({str(kind) for kind in found}))} have no type in common")
     if any(pa.types.is_floating(kind) for kind in found):
@@ -245,7 +257,10 @@ def _common(kinds: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _as(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    return array if array.type.equals(kind) else array.cast(kind, safe=not pa.types.is_floating(kind))
+    try:
+        return array if array.type.equals(kind) else array.cast(kind, safe=not pa.types.is_floating(kind))
+    except pa.ArrowInvalid as error:
+        raise SchemaError(f"a value of {array.type} goes beyond {kind}: {error}") from error
 
 
 def _names(parts: Sequence[Calculated]) -> frozenset[str]:
@@ -278,7 +293,7 @@ def _call(what: FunctionCall, around: Surroundings) -> Calculated:
             return kernel(arrays)
         except pa.ArrowInvalid as error:
             row = _first_failing(kernel, arrays, rows)
-            raise SchemaError(f"{name}({arrays[0][row]}) (row {row} of a batch): {error}") from error
+            raise SchemaError(f"{name}({_shown(arrays[0], row)}) (row {row} of a batch): {error}") from error
 
     try:
         made = kernel([pa.array([], common) for _ in taken])
@@ -290,6 +305,13 @@ def _call(what: FunctionCall, around: Surroundings) -> Calculated:
 _OF_TEXT = frozenset(("concat", "length", "replace", "substring", *_TEXT))
 _OF_NUMBERS = frozenset(("abs", "ceil", "floor", "round"))
 _WITH_CONSTANTS = frozenset(("replace", "round", "substring"))
+
+
+def _shown(array: pa.Array, row: int) -> str:
+    """A value for a message; strings of foreign files may not be UTF-8."""
+    if not pa.types.is_string(array.type) or not array[row].is_valid:
+        return str(array[row])
+    return str(array[row].as_buffer().to_pybytes().decode("utf-8", "backslashreplace"))
 
 
 def _constant_value(name: str, argument: Calculated) -> object:
@@ -316,19 +338,42 @@ def _kernel(name: str, kind: pa.DataType, fixed: Sequence[object]) -> Callable[[
         old, new = map(str, fixed)
         return lambda given: pc.replace_substring(given[0], old, new) if old else given[0]
     if name in ("greatest", "least"):
-        function = pc.max_element_wise if name == "greatest" else pc.min_element_wise
-        return lambda given: function(*given)
+        return _greatest if name == "greatest" else lambda given: pc.min_element_wise(*given)
     return {
         "abs": lambda given: given[0] if pa.types.is_null(kind) else pc.abs_checked(given[0]),
-        "ceil": lambda given: given[0] if pa.types.is_integer(kind) else pc.ceil(given[0]),
+        "ceil": lambda given: given[0] if pa.types.is_integer(kind) else pc.ceil(_with_room(given[0])),
         "coalesce": lambda given: pc.coalesce(*given),
         "concat": lambda given: pc.binary_join_element_wise(*given, "", null_handling="emit_null"),
-        "floor": lambda given: given[0] if pa.types.is_integer(kind) else pc.floor(given[0]),
+        "floor": lambda given: given[0] if pa.types.is_integer(kind) else pc.floor(_with_room(given[0])),
         "length": lambda given: pc.utf8_length(given[0]).cast(pa.int64()),
-        "nullif": lambda given: pc.if_else(
-            pc.fill_null(pc.equal(*given), False), pa.nulls(len(given[0]), given[0].type), given[0]
-        ),
+        "nullif": lambda given: pc.if_else(_equal(*given), pa.nulls(len(given[0]), given[0].type), given[0]),
     }[name]
+
+
+def _greatest(given: Sequence[pa.Array]) -> pa.Array:
+    """The largest values that are not NULL; NaN is larger than any number, as in Java and Spark, unlike in Arrow."""
+    found = pc.max_element_wise(*given)
+    if not pa.types.is_floating(found.type):
+        return found
+    for array in given:
+        found = pc.if_else(pc.fill_null(pc.is_nan(array), False), array, found)
+    return found
+
+
+def _equal(one: pa.Array, other: pa.Array) -> pa.Array:
+    """Where two values are equal and not NULL; NaN is equal to itself, as in Java and Spark."""
+    found = pc.equal(one, other)
+    if pa.types.is_floating(one.type):
+        found = pc.or_(found, pc.and_(pc.is_nan(one), pc.is_nan(other)))
+    return pc.fill_null(found, False)
+
+
+def _with_room(array: pa.Array) -> pa.Array:
+    """Decimals with one more digit before the point, which 9.5 needs to become 10."""
+    kind = array.type
+    if not pa.types.is_decimal(kind) or not kind.scale or kind.precision == _DIGITS:
+        return array
+    return array.cast(pa.decimal256(kind.precision + 1, kind.scale))
 
 
 def _round(array: pa.Array, digits: int) -> pa.Array:
@@ -357,7 +402,7 @@ def _substring(array: pa.Array, start: int, length: int | None = None) -> pa.Arr
 
 def _case(what: Case, around: Surroundings) -> Calculated:
     branches = [
-        (around.mask(condition), calculate(value, around))  # type: ignore[arg-type]
+        (around.mask(condition), calculate(value, around))
         for condition, value in what.branches
     ]
     otherwise = calculate(what.otherwise, around)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol, Union
 
-from paimon_py.expr.predicate import VariantColumn
+from paimon_py.expr.column import VariantColumn
 
 
 class ColumnList(Protocol):

@@ -14,9 +14,7 @@ from typing import Any, Union
 import msgspec
 import numpy as np
 
-from paimon_py.arguments import value_repr
 from paimon_py.errors import UsageError
-from paimon_py.expr.calculation import Calculable
 
 EPOCH_ORDINAL = 719_163
 SECONDS_PER_DAY = 86_400
@@ -84,20 +82,6 @@ class TimestampValue(msgspec.Struct, frozen=True, tag="timestamp"):
         return f'timestamp("{date_text(days)} {clock}{"Z" if self.zoned else ""}")'
 
 
-class Lit(Calculable, msgspec.Struct, frozen=True):
-    """A literal value, never interpreted as a column."""
-
-    value: object
-
-    def __repr__(self) -> str:
-        return f"lit({value_repr(self.value)})"
-
-
-def lit(value: object) -> Lit:
-    """The value itself: `lit("source.a")` is this string where `"source.a"` would be taken for a column."""
-    return value if isinstance(value, Lit) else Lit(value)
-
-
 def is_na(value: object) -> bool:
     """Whether a value is the NULL of pandas, which compares with nothing; works without pandas."""
     return type(value).__name__ == "NAType" and type(value).__module__.startswith("pandas")
@@ -121,14 +105,12 @@ def _clock_text(nanos: int) -> str:
 
 
 def to_literal(value: object) -> LiteralValue | None:
-    """The literal for a Python, numpy or pyarrow value, or a `lit` of one; None for every kind of null.
+    """The literal for a Python, numpy or pyarrow value; None for every kind of null.
 
     pyarrow scalars are recognised by the module of their type, so that Arrow need not be imported here.
 
     Raises: UsageError for values that no column can be compared with.
     """
-    if isinstance(value, Lit):
-        value = value.value
     if is_na(value):
         return None
     if value is None or isinstance(value, (BinaryValue, DecimalValue, DateValue, TimeValue, TimestampValue)):

@@ -1,7 +1,7 @@
-"""Predicates as values, and `col`, the way to write them in Python.
+"""Predicates as values, and the values that they compare.
 
-A predicate is a tree of frozen values over columns and literals. It is compared by value and can be pickled or sent as
-msgpack. It is independent of a table until `bind` has resolved its columns.
+A predicate is a tree of frozen values over columns, literals and calculations. It is compared by value and can be
+pickled or sent as msgpack. It is independent of a table until `bind` has resolved its columns.
 
 Meaning: SQL's three-valued logic; a row matches where the whole predicate is true. Comparisons follow Paimon: strings
 and binaries by unsigned bytes, floats by Java's `compare` (−0.0 < 0.0, NaN equal to itself and largest).
@@ -9,24 +9,29 @@ and binaries by unsigned bytes, floats by Java's `compare` (−0.0 < 0.0, NaN eq
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal, NoReturn, Union
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, Union
 
 import msgspec
 
-from paimon_py.api_hints import ApiHints
-from paimon_py.arguments import as_list
 from paimon_py.errors import UsageError
-from paimon_py.expr.calculation import Calculable, Calculation
-from paimon_py.expr.literal import BinaryValue, LiteralValue, to_literal
-from paimon_py.spec.type_text import parse_type, sql_type
+from paimon_py.expr.literal import (
+    BinaryValue,
+    DateValue,
+    DecimalValue,
+    LiteralValue,
+    TimestampValue,
+    TimeValue,
+)
+from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import DataType, VariantPart
-from paimon_py.spec.variant_paths import part_of
 
+Sign = Literal["+", "-", "*", "/"]
 Operator = Literal["==", "!=", "<", "<=", ">", ">="]
 TextTest = Literal["starts_with", "ends_with", "contains", "like", "ilike"]
 
 INVERSE: dict[Operator, Operator] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
+MIRROR: dict[Operator, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _SHOWN = 20
 
 
@@ -34,13 +39,14 @@ class Ref(msgspec.Struct, frozen=True):
     """A column, or a field inside ROW columns, by path.
 
     `ids` (field ids along the path) and `type` are set once bound. `part`: the reference is to a part of the VARIANT
-    column; once bound its name is the last of the path.
+    column; once bound its name is the last of the path. `calculated`: the name is that of a value in a `ValueTest`.
     """
 
     path: tuple[str, ...]
     ids: tuple[int, ...] = ()
     type: DataType | None = None
     part: VariantPart | None = None
+    calculated: bool = False
 
     @property
     def name(self) -> str:
@@ -54,6 +60,8 @@ class Ref(msgspec.Struct, frozen=True):
         return self.path[:-1] if is_bound else self.path
 
     def __str__(self) -> str:
+        if self.calculated:
+            return self.name
         text = f"col({', '.join(_quote(step) for step in self.column_path)})"
         if self.part is None:
             return text
@@ -189,177 +197,89 @@ class Not(_Base, frozen=True, tag="not"):
         return f"~{_inner(self.part)}"
 
 
-_PREDICATES = (Compare, CompareColumns, In, IsNull, TextMatch, IsTrue, Constant, And, Or, Not)
-Predicate = Union[Compare, CompareColumns, In, IsNull, TextMatch, IsTrue, Constant, And, Or, Not]
-Comparison = Union[Compare, CompareColumns]
+class ValueTest(_Base, frozen=True, tag="values"):
+    """A condition on calculated values: `price * 2 > 10`, `lower(name) = 'x'`.
 
+    Attributes:
+        values: the values under their names.
+        test: the condition on these names.
+        keeps_failing: whether the condition is true for all rows if the values of some cannot be calculated, as those
+            of `a / 0`; only in conditions that may keep more rows than match. Otherwise such rows are an error.
+    """
 
-class Column(Calculable, ApiHints):
-    """A column by name, for writing predicates: `col("a") > 1`, `col("a") < col("b")`."""
-
-    __slots__ = ("_ref",)
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, path: tuple[str, ...]) -> None:
-        self._ref = Ref(path)
-
-    def __eq__(self, other: object) -> Comparison:  # type: ignore[override]
-        return self._compare("==", other)
-
-    def __ne__(self, other: object) -> Comparison:  # type: ignore[override]
-        return self._compare("!=", other)
-
-    def __lt__(self, other: object) -> Comparison:
-        return self._compare("<", other)
-
-    def __le__(self, other: object) -> Comparison:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: object) -> Comparison:
-        return self._compare(">", other)
-
-    def __ge__(self, other: object) -> Comparison:
-        return self._compare(">=", other)
-
-    def is_null(self) -> IsNull:
-        """Rows where the column is NULL."""
-        return IsNull(self._ref)
-
-    def is_not_null(self) -> IsNull:
-        """Rows where the column is not NULL."""
-        return IsNull(self._ref, negated=True)
-
-    def isin(self, values: Iterable[object]) -> In:
-        """Rows whose value is one of `values`."""
-        return self._in(values, negated=False)
-
-    def not_in(self, values: Iterable[object]) -> In:
-        """Rows whose value is none of `values`; as in SQL, no rows if a None is among them."""
-        return self._in(values, negated=True)
-
-    def between(self, low: object, high: object) -> Predicate:
-        """Rows with low <= value <= high."""
-        return And((self._compare(">=", low), self._compare("<=", high)))
-
-    def is_distinct_from(self, value: object) -> Predicate:
-        """Rows whose value differs from `value`, a literal or column; NULL counts as a value, so never unknown."""
-        if isinstance(value, Column):
-            return distinct(self._ref, value._ref)
-        return distinct(self._ref, to_literal(value))
-
-    def starts_with(self, prefix: str | bytes) -> TextMatch:
-        """Rows whose string or bytes begin with `prefix`."""
-        return self._text("starts_with", prefix)
-
-    def ends_with(self, suffix: str | bytes) -> TextMatch:
-        """Rows whose string or bytes end with `suffix`."""
-        return self._text("ends_with", suffix)
-
-    def contains(self, part: str | bytes) -> TextMatch:
-        """Rows whose string or bytes contain `part`."""
-        return self._text("contains", part)
-
-    def like(self, pattern: str) -> TextMatch:
-        """Rows whose string matches SQL's LIKE: `%` is any string, `_` one character, a backslash escapes the next."""
-        return self._text("like", pattern)
-
-    def ilike(self, pattern: str) -> TextMatch:
-        """Rows whose text fits the pattern of `like` if upper and lower case count as equal.
-
-        No file is skipped by its bounds: they are in the order of the bytes.
-        """
-        return self._text("ilike", pattern)
-
-    def variant(self, path: str, type: str | DataType = "VARIANT", *, or_null: bool = False) -> VariantColumn:
-        """A part of a VARIANT column, as column, condition or value: `col("payload").variant("$.user.id", "BIGINT")`.
-
-        Files that store the part as a separate column are read without the rest. NULL if the path does not exist.
-
-        Args:
-            path: `$`, then `.key`, `['key']` or `[number]`.
-            type: the type to cast to, by the rules of `Variant.get`; a variant by default.
-                or_null: NULL for a value that the type cannot hold, which otherwise fails.
-            Raises: UsageError for an invalid path, SchemaError for an invalid type.
-        """
-        if self._ref.part is not None:
-            raise UsageError(f"{self!r} is already a part: write the whole path at once")
-        return VariantColumn(msgspec.structs.replace(self._ref, part=part_of(path, parse_type(type), or_null)))
-
-    def _compare(self, operator: Operator, value: object) -> Comparison:
-        if isinstance(value, Column):
-            return CompareColumns(self._ref, operator, value._ref)
-        if isinstance(value, _Base):
-            raise UsageError(
-                f"{self!r} {operator} {value!r}: a column is compared with a literal or a column; when combining with "
-                "& and |, put each comparison in parentheses"
-            )
-        if isinstance(value, Calculation):
-            raise UsageError(
-                f"{self!r} {operator} {value!r}: conditions have no arithmetic; compare with a literal or a column"
-            )
-        literal = to_literal(value)
-        if literal is None:
-            hint = "is_not_null()" if operator == "!=" else "is_null()"
-            raise UsageError(f"{self!r} {operator} {value!r}: nothing compares with NULL; write {self!r}.{hint}")
-        return Compare(self._ref, operator, literal)
-
-    def _in(self, values: Iterable[object], *, negated: bool) -> In:
-        literals = [to_literal(value) for value in as_list(f"{self!r}: isin and not_in take a list of values", values)]
-        known = tuple(literal for literal in literals if literal is not None)
-        return In(self._ref, known, has_null=len(known) < len(literals), negated=negated)
-
-    def _text(self, test: TextTest, pattern: object) -> TextMatch:
-        literal = to_literal(pattern)
-        if not isinstance(literal, (str, BinaryValue)):
-            raise UsageError(f"{self!r}.{test} takes text, not {pattern!r}")
-        return TextMatch(self._ref, test, literal)
-
-    def __and__(self, other: object) -> NoReturn:
-        self._refuse("&", other)
-
-    def __or__(self, other: object) -> NoReturn:
-        self._refuse("|", other)
-
-    __rand__ = __and__
-    __ror__ = __or__
-
-    def __invert__(self) -> Predicate:
-        return Not(IsTrue(self._ref))
-
-    def _refuse(self, sign: str, other: object) -> NoReturn:
-        raise UsageError(
-            f"`{sign}` binds tighter than comparisons: put each comparison in parentheses, as in "
-            f'(col("a") == 1) {sign} (col("b") == 2); for a BOOLEAN column write {self!r} == True '
-            f"(the other side was: {other!r})"
-        )
-
-    def __bool__(self) -> bool:
-        raise UsageError(f"{self!r} has no truth value; compare it, as in {self!r} == 1, or test it with .isin([…])")
+    values: tuple[tuple[str, ValueTree], ...]
+    test: Predicate
+    keeps_failing: bool = False
 
     def __repr__(self) -> str:
-        return str(self._ref)
+        return repr(self.test)
 
 
-class VariantColumn(Column):
-    """A part of a VARIANT column: `col("payload").variant("$.user.id", "BIGINT")`."""
-
-    __slots__ = ()
-
-    def __init__(self, ref: Ref) -> None:
-        self._ref = ref
+_PREDICATES = (Compare, CompareColumns, In, IsNull, TextMatch, IsTrue, Constant, And, Or, Not, ValueTest)
+Predicate = Union[Compare, CompareColumns, In, IsNull, TextMatch, IsTrue, Constant, And, Or, Not, ValueTest]
 
 
-def col(name: str | Sequence[str], *inner: str) -> Column:
-    """The column `name`, or a field inside ROW columns: `col("pos", "x")` or `col(["pos", "x"])`.
+class ColumnValue(msgspec.Struct, frozen=True, tag="column"):
+    """The value of a column."""
 
-    A name is taken literally: `col("a.b")` is a column whose name contains a dot.
+    column: Ref
 
-    Raises: UsageError for an empty path or one that is not a string.
-    """
-    path = (*(tuple(name) if isinstance(name, (list, tuple)) else (name,)), *inner)
-    if not path or not all(isinstance(step, str) and step for step in path):
-        raise UsageError(f"col() takes a column name, or the names along a nested path, not {name!r}")
-    return Column(path)
+    def __repr__(self) -> str:
+        return str(self.column)
+
+
+class Arithmetic(msgspec.Struct, frozen=True, tag="arithmetic"):
+    """Two numbers and an operator."""
+
+    sign: Sign
+    left: ValueTree
+    right: ValueTree
+
+    def __repr__(self) -> str:
+        return f"({value_text(self.left)} {self.sign} {value_text(self.right)})"
+
+
+class Negative(msgspec.Struct, frozen=True, tag="negative"):
+    """A negated number."""
+
+    value: ValueTree
+
+    def __repr__(self) -> str:
+        return f"(-{value_text(self.value)})"
+
+
+class FunctionCall(msgspec.Struct, frozen=True, tag="call"):
+    """A function and its arguments."""
+
+    function: str
+    arguments: tuple[ValueTree, ...]
+
+    def __repr__(self) -> str:
+        return f"{self.function}({', '.join(map(value_text, self.arguments))})"
+
+
+class Case(msgspec.Struct, frozen=True, tag="case"):
+    """The value of the first condition that is true, or `otherwise`."""
+
+    branches: tuple[tuple[Predicate, ValueTree], ...]
+    otherwise: ValueTree
+
+    def __repr__(self) -> str:
+        shown = " ".join(f"when {condition!r} then {value_text(value)}" for condition, value in self.branches)
+        return f"(case {shown} else {value_text(self.otherwise)} end)"
+
+
+ValueTree = Union[
+    None, bool, int, float, str, BinaryValue, DecimalValue, DateValue, TimeValue, TimestampValue,
+    ColumnValue, Arithmetic, Negative, FunctionCall, Case,
+]  # fmt: skip
+Calculated = Union[ColumnValue, Arithmetic, Negative, FunctionCall, Case]
+CALCULATED = (ColumnValue, Arithmetic, Negative, FunctionCall, Case)
+
+
+def value_text(value: ValueTree) -> str:
+    """A value as it is shown: `(col("a") + 1)`."""
+    return repr(value) if value is None or isinstance(value, CALCULATED) else _literal_text(value)
 
 
 def join_predicates(kind: type[And] | type[Or], sides: Iterable[object]) -> Predicate:
@@ -377,14 +297,41 @@ def join_predicates(kind: type[And] | type[Or], sides: Iterable[object]) -> Pred
     return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
 
-def distinct(column: Ref, value: Ref | LiteralValue | None) -> Predicate:
-    """SQL's `column IS DISTINCT FROM value`, as comparisons and tests for NULL that are never all unknown."""
-    if value is None:
-        return IsNull(column, negated=True)
-    if not isinstance(value, Ref):
-        return Or((IsNull(column), Compare(column, "!=", value)))
-    differ = Or((IsNull(column), IsNull(value), CompareColumns(column, "!=", value)))
-    return And((differ, Or((IsNull(column, negated=True), IsNull(value, negated=True)))))
+def on_values(values: Sequence[ValueTree], make: Callable[..., Predicate]) -> Predicate:
+    """The condition that `make` returns for columns, on values."""
+    if all(isinstance(value, ColumnValue) for value in values):
+        return make(*(value.column for value in values if isinstance(value, ColumnValue)))
+    named = tuple((value_text(value), value) for value in values)
+    test = make(*(Ref((name,), calculated=True) for name, _ in named))
+    return ValueTest(tuple(dict(named).items()), test)
+
+
+def compare(left: ValueTree, operator: Operator, right: LiteralValue | Calculated) -> Predicate:
+    """left operator right, with columns compared as columns."""
+    if not isinstance(right, CALCULATED):
+        return on_values([left], lambda ref: Compare(ref, operator, right))
+    if left is None or isinstance(left, CALCULATED):
+        return on_values([left, right], lambda one, other: CompareColumns(one, operator, other))
+    return on_values([right], lambda ref: Compare(ref, MIRROR[operator], left))
+
+
+def distinct(left: ValueTree, right: ValueTree) -> Predicate:
+    """SQL's `left IS DISTINCT FROM right`, as comparisons and tests for NULL that are never all unknown."""
+    if right is None:
+        return on_values([left], lambda ref: IsNull(ref, negated=True))
+    if not isinstance(right, CALCULATED):
+        return on_values([left], lambda ref: Or((IsNull(ref), Compare(ref, "!=", right))))
+    return on_values([left, right], _distinct)
+
+
+def _distinct(left: Ref, right: Ref) -> Predicate:
+    differ = Or((IsNull(left), IsNull(right), CompareColumns(left, "!=", right)))
+    return And((differ, Or((IsNull(left, negated=True), IsNull(right, negated=True)))))
+
+
+def is_predicate(value: object) -> bool:
+    """Whether a value is a predicate."""
+    return isinstance(value, _PREDICATES)
 
 
 def as_predicate(value: object) -> Predicate:

@@ -19,7 +19,18 @@ from paimon_py.expr import like
 from paimon_py.expr.arrays import column_type, conform, literal_array
 from paimon_py.expr.literal import BinaryValue
 from paimon_py.expr.pairs import FLOATS, KERNELS, as_floats, comparison
-from paimon_py.expr.predicate import And, Compare, CompareColumns, Constant, In, IsNull, Or, Predicate, TextMatch
+from paimon_py.expr.predicate import (
+    And,
+    Compare,
+    CompareColumns,
+    Constant,
+    In,
+    IsNull,
+    Or,
+    Predicate,
+    TextMatch,
+    ValueTest,
+)
 from paimon_py.spec.types import Atomic, Root
 
 Leaf = Union[Compare, In, IsNull, TextMatch]
@@ -79,6 +90,8 @@ def may_match(predicate: Predicate, bounds: Mapping[str, Bounds], rows: pa.Array
         return found
     if isinstance(predicate, CompareColumns):
         return _pair(predicate, bounds.get(predicate.left.name), bounds.get(predicate.right.name), rows)
+    if isinstance(predicate, ValueTest):
+        return np.ones(len(rows), np.bool_)
     if not isinstance(predicate, (Compare, In, IsNull, TextMatch)):
         raise ValueError(f"{predicate!r} is not bound")
     known = bounds.get(predicate.column.name)

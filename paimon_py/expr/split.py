@@ -21,46 +21,27 @@ from paimon_py.expr.predicate import (
     Predicate,
     Ref,
     TextMatch,
+    ValueTest,
 )
+from paimon_py.expr.references import columns_of, keeping_failing, may_fail
 from paimon_py.spec.types import Atomic, Field, Root, RowType
 
 _INTEGERS = (Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT)
-
-
-def columns_of(predicate: Predicate) -> frozenset[str]:
-    """The top-level columns that the predicate reads; also for predicates that are not bound."""
-    if isinstance(predicate, (And, Or)):
-        return frozenset().union(*map(columns_of, predicate.parts))
-    if isinstance(predicate, Not):
-        return columns_of(predicate.part)
-    if isinstance(predicate, CompareColumns):
-        return frozenset([predicate.left.name, predicate.right.name])
-    return frozenset() if isinstance(predicate, Constant) else frozenset([predicate.column.name])
-
-
-def refs_of(predicate: Predicate) -> list[Ref]:
-    """The columns that the predicate reads, as often as it reads them."""
-    if isinstance(predicate, (And, Or)):
-        return [ref for part in predicate.parts for ref in refs_of(part)]
-    if isinstance(predicate, Not):
-        return refs_of(predicate.part)
-    if isinstance(predicate, CompareColumns):
-        return [predicate.left, predicate.right]
-    return [] if isinstance(predicate, Constant) else [predicate.column]
 
 
 def split_conjuncts(predicate: Predicate, columns: Collection[str]) -> tuple[Predicate | None, Predicate | None]:
     """Split a predicate in two: what these columns alone can decide, and the rest. Both together are equivalent to it.
 
     Parts of an AND that also need other columns are in the rest; what they imply for `columns` alone is in the first
-    result as well, so that `(p = 1 AND x > 2) OR (p = 2 AND x > 3)` prunes by p.
+    result as well, so that `(p = 1 AND x > 2) OR (p = 2 AND x > 3)` prunes by p. So are parts whose values
+    cannot be calculated for some rows: the first result, which may meet deleted rows, is true for such rows.
     """
     wanted = frozenset(columns)
     only: list[Predicate] = []
     rest: list[Predicate] = []
     for part in predicate.parts if isinstance(predicate, And) else (predicate,):
         only.append(_weaken(part, wanted))
-        if not columns_of(part) <= wanted:
+        if not columns_of(part) <= wanted or may_fail(part):
             rest.append(part)
     return _unless_true(all_of(only)), _unless_true(all_of(rest))
 
@@ -68,7 +49,7 @@ def split_conjuncts(predicate: Predicate, columns: Collection[str]) -> tuple[Pre
 def decide(predicate: Predicate, known: pa.RecordBatch) -> Predicate:
     """The remainder of a bound predicate if every row has these values.
 
-    Shapes: `known` — one row. Parts that read no other column become true or false.
+    Shapes: `known` — one row. Parts that read no other column become true or false; true if they cannot be calculated.
     """
     if isinstance(predicate, And):
         return all_of(decide(part, known) for part in predicate.parts)
@@ -77,7 +58,7 @@ def decide(predicate: Predicate, known: pa.RecordBatch) -> Predicate:
     columns = columns_of(predicate)
     if not columns or not columns <= set(known.schema.names):
         return predicate
-    return Constant(bool(evaluate(predicate, known)[0].as_py()))
+    return Constant(bool(evaluate(keeping_failing(predicate), known)[0].as_py()))
 
 
 def translate(predicate: Predicate, fields: Sequence[Field]) -> Predicate:
@@ -93,6 +74,8 @@ def translate(predicate: Predicate, fields: Sequence[Field]) -> Predicate:
         return any_of(translate(part, fields) for part in predicate.parts)
     if isinstance(predicate, Constant):
         return predicate
+    if isinstance(predicate, ValueTest):
+        return Constant(True)
     if isinstance(predicate, (Not, IsTrue)):
         raise ValueError(f"{predicate!r} is not bound")
     if isinstance(predicate, CompareColumns):
@@ -111,7 +94,7 @@ def _weaken(predicate: Predicate, columns: frozenset[str]) -> Predicate:
         return all_of(_weaken(part, columns) for part in predicate.parts)
     if isinstance(predicate, Or):
         return any_of(_weaken(part, columns) for part in predicate.parts)
-    return predicate if columns_of(predicate) <= columns else Constant(True)
+    return keeping_failing(predicate) if columns_of(predicate) <= columns else Constant(True)
 
 
 def _unless_true(predicate: Predicate) -> Predicate | None:

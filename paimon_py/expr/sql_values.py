@@ -1,24 +1,33 @@
-"""Values from SQL text: `sql("upper(name)")`, `sql("price * 2")`.
+"""Values from SQL text: `price * 2`, `upper(name)`.
 
-Grammar in addition to that of conditions, keywords in any case:
+Grammar in addition to that of columns and literals, keywords in any case:
 
     value   = product { ( + | - | "||" ) product }
     product = factor { ( * | / ) factor }
     factor  = ( + | - ) factor | "(" value ")" | call | case | column | literal
     call    = name "(" [ value { "," value } ] ")"
     case    = CASE { WHEN condition THEN value } [ ELSE value ] END
-            | CASE column { WHEN literal THEN value } [ ELSE value ] END
+            | CASE value { WHEN literal THEN value } [ ELSE value ] END
+
+A column may be called case where no CASE can be meant, and when, then, else or end outside of CASE.
 """
 
 from __future__ import annotations
 
 import difflib
 
-from paimon_py.errors import UsageError
-from paimon_py.expr.calculation import Arithmetic, Calculable, Calculation, Case, FunctionCall, Negative, Sign
-from paimon_py.expr.literal import Lit
-from paimon_py.expr.predicate import Column, Compare, Predicate
-from paimon_py.expr.sql import MAX_DEPTH, Conditions
+from paimon_py.expr.predicate import (
+    Arithmetic,
+    Case,
+    ColumnValue,
+    FunctionCall,
+    Negative,
+    Predicate,
+    Sign,
+    ValueTree,
+    compare,
+)
+from paimon_py.expr.sql_terms import MAX_DEPTH, RESERVED, Terms
 
 FUNCTIONS: dict[str, tuple[int, int]] = {
     "abs": (1, 1), "ceil": (1, 1), "coalesce": (1, 99), "concat": (1, 99), "floor": (1, 1), "greatest": (2, 99),
@@ -41,34 +50,26 @@ _PRODUCTS: dict[str, Sign] = {"*": "*", "/": "/"}
 _CLAUSES = frozenset(("WHEN", "THEN", "ELSE", "END"))
 
 
-def sql(text: str) -> Calculable:
-    """The value of a SQL text, for `update` and `merge`: `sql("price * 2")`, `sql("upper(source.name)")`.
-
-    A text may contain columns, literals, `+ - * /`, `||`, CASE, and the functions abs, ceil, coalesce, concat, floor,
-    greatest, least, length, lower, ltrim, nullif, replace, round, rtrim, substring, trim and upper. The result of NULL
-    is NULL.
-
-    Raises: UsageError with the position and a caret under it.
-    """
-    if not isinstance(text, str):
-        raise UsageError(f'sql() takes a string such as "price * 2", not {text!r}')
-    parser = _Values(text)
-    value = parser.value(0)
-    parser.expect_end_of_value()
-    return value
-
-
-class _Values(Conditions):
+class Values(Terms):
     """Recursive descent over the tokens of a value."""
 
-    def expect_end_of_value(self) -> None:
-        if self._token.kind != "end":
-            self._fail(f"expected a sign or the end, not {self._token_text()}; conditions stand in CASE WHEN only")
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._open_cases = 0
 
-    def value(self, depth: int) -> Calculable:
+    def disjunction(self, depth: int) -> Predicate:
+        """A condition, as in CASE WHEN."""
+        raise NotImplementedError
+
+    def value(self, depth: int) -> ValueTree:
+        """A value; `depth` counts parentheses, calls and signs around it."""
         if depth >= MAX_DEPTH:
             self._fail(f"the value is nested deeper than {MAX_DEPTH}")
-        found = self._product(depth)
+        return self._sum_from(self._factor(depth), depth)
+
+    def _sum_from(self, first: ValueTree, depth: int) -> ValueTree:
+        """The sum that begins with a factor."""
+        found = self._product_from(first, depth)
         while True:
             sign = self._token.keyword
             if self._accept("||"):
@@ -79,14 +80,17 @@ class _Values(Conditions):
             else:
                 return found
 
-    def _product(self, depth: int) -> Calculable:
-        found = self._factor(depth)
+    def _product(self, depth: int) -> ValueTree:
+        return self._product_from(self._factor(depth), depth)
+
+    def _product_from(self, first: ValueTree, depth: int) -> ValueTree:
+        found = first
         while (sign := self._token.keyword) in _PRODUCTS:
             self._accept(sign)
             found = Arithmetic(_PRODUCTS[sign], found, self._factor(depth))
         return found
 
-    def _factor(self, depth: int) -> Calculable:
+    def _factor(self, depth: int) -> ValueTree:
         if depth >= MAX_DEPTH:
             self._fail(f"the value is nested deeper than {MAX_DEPTH}")
         if self._token.keyword in _SUMS and self._tokens[self._at + 1].kind != "number":
@@ -100,19 +104,27 @@ class _Values(Conditions):
             return found
         if self._token.kind == "word" and self._tokens[self._at + 1].keyword == "(":
             return self._call(depth)
-        if self._token.keyword == "CASE" and self._tokens[self._at + 1].keyword != ".":
+        if self._at_case():
             return self._case(depth)
-        if self._at_column() and self._token.keyword not in _CLAUSES:
-            return Column(self.column().path)
-        return Lit(self._literal())
+        if self._at_column() and not (self._open_cases and self._token.keyword in _CLAUSES):
+            return ColumnValue(self.column())
+        return self._literal()
 
-    def _call(self, depth: int) -> Calculation:
+    def _at_case(self) -> bool:
+        """Whether CASE begins a value here, and is not the name of a column."""
+        if self._token.keyword != "CASE":
+            return False
+        after = self._tokens[self._at + 1]
+        is_name = after.kind in ("end", "sign") or after.keyword in RESERVED - {"TRUE", "FALSE", "NOT"}
+        return not is_name and after.keyword != "ILIKE"
+
+    def _call(self, depth: int) -> FunctionCall:
         token = self._token
         name = token.value.lower()
         if name not in FUNCTIONS:
             self._fail(f"there is no function {token.value}; {_meant(name)}")
         self._at += 2
-        arguments: list[object] = []
+        arguments: list[ValueTree] = []
         if not self._accept(")"):
             arguments.append(self.value(depth + 1))
             while self._accept(","):
@@ -124,26 +136,27 @@ class _Values(Conditions):
             self._fail(f"{name} takes {takes} arguments, not {len(arguments)}", token)
         return FunctionCall(name, tuple(arguments))
 
-    def _case(self, depth: int) -> Calculation:
+    def _case(self, depth: int) -> Case:
         self._at += 1
-        operand = None if self._token.keyword == "WHEN" else self.column()
-        branches: list[tuple[object, object]] = []
+        self._open_cases += 1
+        operand = None if self._token.keyword in _CLAUSES else self.value(depth + 1)
+        branches: list[tuple[Predicate, ValueTree]] = []
         while self._accept("WHEN"):
-            condition: Predicate
-            if operand is None:
-                condition = self.disjunction(depth + 1)
-            else:
-                token, literal = self._token, self._literal()
-                if literal is None:
-                    self._fail("nothing compares with NULL; write CASE WHEN … IS NULL", token)
-                condition = Compare(operand, "==", literal)
+            condition = self.disjunction(depth + 1) if operand is None else self._equals(operand)
             self._expect("THEN")
             branches.append((condition, self.value(depth + 1)))
         if not branches:
             self._fail(f"expected WHEN, not {self._token_text()}")
-        otherwise: object = self.value(depth + 1) if self._accept("ELSE") else Lit(None)
+        otherwise = self.value(depth + 1) if self._accept("ELSE") else None
         self._expect("END")
+        self._open_cases -= 1
         return Case(tuple(branches), otherwise)
+
+    def _equals(self, operand: ValueTree) -> Predicate:
+        token, literal = self._token, self._literal()
+        if literal is None:
+            self._fail("nothing compares with NULL; write CASE WHEN … IS NULL", token)
+        return compare(operand, "==", literal)
 
 
 def _meant(name: str) -> str:

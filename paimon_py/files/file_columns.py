@@ -9,7 +9,8 @@ import functools
 from typing import NamedTuple
 
 from paimon_py.expr.predicate import Constant, Predicate
-from paimon_py.expr.split import columns_of, translate
+from paimon_py.expr.references import columns_of
+from paimon_py.expr.split import translate
 from paimon_py.files.evolve import Evolution
 from paimon_py.files.physical import DATA_EVOLUTION, TRACKED_IDS, evolves_columns, readable_fields, stored_fields
 from paimon_py.files.variant_parts import with_wanted_parts

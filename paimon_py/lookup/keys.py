@@ -15,7 +15,8 @@ from paimon_py.codec.columns import Ints, Words, combine, from_numpy
 from paimon_py.codec.python_values import python_array
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.bind import all_of, any_of, bind
-from paimon_py.expr.predicate import Predicate, col
+from paimon_py.expr.column import col
+from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
 from paimon_py.lookup.key_index import key_words
 from paimon_py.lsm.order import MergeOrder, sort_batch

@@ -16,8 +16,9 @@ from paimon_py.codec.columns import Mask, numpy_values, validity_mask
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import Filter
 from paimon_py.expr.bind import all_of, bind, predicate_of
-from paimon_py.expr.predicate import Predicate, col
-from paimon_py.expr.split import columns_of
+from paimon_py.expr.column import col
+from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.references import columns_of
 from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns, with_row_ids
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress

@@ -12,7 +12,8 @@ from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import Ints, numpy_values
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.bind import near_hint
-from paimon_py.expr.predicate import Predicate, col
+from paimon_py.expr.column import col
+from paimon_py.expr.predicate import Predicate
 from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns, with_row_ids
 from paimon_py.lsm.external_sort import ExternalSort
 from paimon_py.lsm.merge import MergeWindow

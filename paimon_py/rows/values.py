@@ -26,10 +26,10 @@ from paimon_py.errors import PaimonError, SchemaError, UsageError
 from paimon_py.expr.arrow import Filter
 from paimon_py.expr.bind import predicate_of
 from paimon_py.expr.calculate import calculate
-from paimon_py.expr.calculation import Calculation
-from paimon_py.expr.literal import Lit, is_na
-from paimon_py.expr.predicate import And, Column, CompareColumns, Constant, Not, Or, Predicate, Ref
-from paimon_py.expr.split import columns_of
+from paimon_py.expr.column import Calculation, Column, Lit, ref_of, tree_of
+from paimon_py.expr.literal import is_na
+from paimon_py.expr.predicate import Constant, Predicate, Ref
+from paimon_py.expr.references import columns_of, with_refs
 from paimon_py.expr.sql import parse_column
 from paimon_py.rows.fractions import without_fractions
 from paimon_py.rows.text_values import column_meant, correct, is_path
@@ -225,20 +225,7 @@ class Condition(NamedTuple):
 
 def _rename(predicate: Predicate, path: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Predicate:
     """A predicate with its columns renamed."""
-    if isinstance(predicate, (And, Or)):
-        return type(predicate)(tuple(_rename(part, path) for part in predicate.parts))
-    if isinstance(predicate, Not):
-        return Not(_rename(predicate.part, path))
-    if isinstance(predicate, Constant):
-        return predicate
-    if isinstance(predicate, CompareColumns):
-        left, right = _with_path(predicate.left, path), _with_path(predicate.right, path)
-        return CompareColumns(left, predicate.operator, right)
-    return msgspec.structs.replace(predicate, column=_with_path(predicate.column, path))
-
-
-def _with_path(ref: Ref, path: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Ref:
-    return Ref(path(ref.path), part=ref.part)
+    return with_refs(predicate, lambda ref: Ref(path(ref.path), part=ref.part))
 
 
 class Assignment(NamedTuple):
@@ -298,7 +285,7 @@ def _assignment(field: Field, value: object, scope: Scope) -> Assignment:
 def _reference(field: Field, value: object, scope: Scope) -> Ref | None:
     """The column that a value names; None for any other value."""
     if isinstance(value, Column):
-        return value.is_null().column
+        return ref_of(value)
     if not isinstance(value, str):
         return None
     side, dot, name = value.partition(".")
@@ -345,7 +332,7 @@ def _from_function(field: Field, function: Callable[..., object]) -> Value:
 
 def _from_calculation(field: Field, what: Calculation | Lit, scope: Scope) -> Assignment:
     try:
-        found = calculate(what, scope)
+        found = calculate(tree_of(what), scope)
     except SchemaError as error:
         raise SchemaError(f"{field.name}: {error}", fields=(field.name,)) from error
     before = without_fractions(found.type, field)

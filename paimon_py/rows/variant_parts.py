@@ -14,7 +14,7 @@ from paimon_py.errors import UnsupportedError
 from paimon_py.expr.arrow import Columns, Filter, prepare
 from paimon_py.expr.bind import all_of, any_of, bind
 from paimon_py.expr.predicate import And, Constant, IsNull, Or, Predicate, Ref
-from paimon_py.expr.split import refs_of
+from paimon_py.expr.references import refs_of
 from paimon_py.files.variant_parts import cast_array
 from paimon_py.formats.parquet.variants import parts_of
 from paimon_py.spec.types import Atomic, Field, Root, VariantParts

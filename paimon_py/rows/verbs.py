@@ -15,8 +15,9 @@ from paimon_py.arguments import check_progress
 from paimon_py.commit.commit import committed_before
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
-from paimon_py.expr.predicate import Constant, Predicate, col
-from paimon_py.expr.split import columns_of
+from paimon_py.expr.column import col
+from paimon_py.expr.predicate import Constant, Predicate
+from paimon_py.expr.references import columns_of
 from paimon_py.files.physical import evolves_columns, with_row_ids
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.open_table import OpenTable

@@ -17,7 +17,8 @@ from pyroaring import BitMap
 from paimon_py.codec.bitmaps import bitmap_of
 from paimon_py.codec.columns import numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.expr.split import columns_of
+from paimon_py.expr.arrow import prepare
+from paimon_py.expr.references import columns_of, keeping_failing
 from paimon_py.files.column_files import RANGE_BATCH_ROWS, ColumnFiles, Pieces, behind
 from paimon_py.files.deletion_filter import alive, select_rows
 from paimon_py.files.file_index import MAX_ROWS, has_index
@@ -43,7 +44,7 @@ class AlignedRows:
         self._files = files
         self._predicate = request.predicate
         self._meter = meter
-        self._mask = request.mask
+        self._mask = None if request.predicate is None else prepare(keeping_failing(request.predicate))
         self._asks_indexes = request.asks_indexes
         self._ids = request.row_id_mask
         as_refs = Options(request.schema.options).get_bool(AS_DESCRIPTOR)

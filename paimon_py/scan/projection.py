@@ -15,9 +15,10 @@ from paimon_py.arguments import as_list, as_names
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind, near_names
+from paimon_py.expr.column import VariantColumn
 from paimon_py.expr.column_list import ColumnList
-from paimon_py.expr.predicate import IsNull, Predicate, Ref, VariantColumn
-from paimon_py.expr.split import refs_of
+from paimon_py.expr.predicate import IsNull, Predicate, Ref
+from paimon_py.expr.references import refs_of
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import UNASSIGNED, sql_type
 from paimon_py.spec.types import DataType, Field, RowType, VariantPart, VariantParts

@@ -24,7 +24,7 @@ from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.expr.arrow import pinned_values
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds, may_match
-from paimon_py.expr.split import columns_of
+from paimon_py.expr.references import columns_of
 from paimon_py.files.casts.cast import cast
 from paimon_py.files.file_index import matching
 from paimon_py.files.physical import (

@@ -17,7 +17,7 @@ from paimon_py.codec.columns import Ints, Mask, from_numpy
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds, may_match
-from paimon_py.expr.split import columns_of
+from paimon_py.expr.references import columns_of
 from paimon_py.files.file_index import matching
 from paimon_py.files.physical import ROW_ID_FIELD, TRACKED_IDS
 from paimon_py.metadata.row_ranges import RowRanges, SchemaOf, holders, newest

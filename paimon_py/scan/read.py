@@ -19,7 +19,7 @@ from paimon_py.env import is_distant
 from paimon_py.errors import PaimonError
 from paimon_py.expr.arrow import Filter
 from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.split import columns_of
+from paimon_py.expr.references import columns_of, may_fail
 from paimon_py.files.deletion_filter import alive, check_fits, dead_as_deletes, select_rows
 from paimon_py.files.file_index import has_index
 from paimon_py.files.meter import Meter
@@ -142,14 +142,15 @@ def _references(root: TableRoot, request: Request) -> BlobValues | None:
 def count_split(root: TableRoot, request: Request, split: Split, most: int | None = None) -> int:
     """The number of rows that `read_split` returns; from metadata alone if that is exact.
 
-    A plan contains only matching partitions, so conditions on partitions alone need not be evaluated again.
+    A plan contains only matching partitions, so conditions on partitions alone need not be evaluated again, unless
+    their values cannot be calculated for all partitions.
 
     Args:
         most: an upper bound; with more rows, any number from `most` may be returned.
     """
     if split.compared is not None:
         return _count(root, request, split, most)
-    if request.predicate is not None and not columns_of(request.predicate) <= set(request.schema.partition_keys):
+    if request.predicate is not None and not _is_decided(request.predicate, request.schema.partition_keys):
         return _count(root, request, split, most)
     request = msgspec.structs.replace(request, predicate=None)
     counts = [exact_rows(split, section) for section in split.sections]
@@ -159,6 +160,11 @@ def count_split(root: TableRoot, request: Request, split: Split, most: int | Non
         return exact
     left = None if most is None else most - exact
     return exact + _count(root, request, msgspec.structs.replace(split, sections=tuple(rest)), left)
+
+
+def _is_decided(predicate: Predicate, partition_keys: Sequence[str]) -> bool:
+    """Whether all rows of a planned partition match."""
+    return columns_of(predicate) <= set(partition_keys) and not may_fail(predicate)
 
 
 def exact_rows(split: Split, section: Section) -> int | None:

@@ -12,7 +12,8 @@ from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import numpy_values
 from paimon_py.expr.arrow import Filter, prepare
 from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.split import columns_of, split_conjuncts
+from paimon_py.expr.references import columns_of
+from paimon_py.expr.split import split_conjuncts
 from paimon_py.files.constant_columns import ConstantColumns
 from paimon_py.files.physical import without_row_ids
 from paimon_py.lazy import lazy_property

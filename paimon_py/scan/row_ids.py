@@ -17,8 +17,9 @@ from paimon_py.codec.bitmaps import bitmap_of
 from paimon_py.codec.columns import Ints, from_numpy, numpy_values
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import Filter
-from paimon_py.expr.predicate import Predicate, col
-from paimon_py.expr.split import columns_of
+from paimon_py.expr.column import col
+from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.references import columns_of
 from paimon_py.spec.schema import ROW_ID, SEQUENCE_NUMBER
 
 RowIdList = Sequence[int] | range

@@ -15,7 +15,8 @@ import pyarrow as pa
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.split import columns_of, split_conjuncts
+from paimon_py.expr.references import columns_of
+from paimon_py.expr.split import split_conjuncts
 from paimon_py.files.physical import ROW_TRACKING, TRACKED_FIELDS, tracks_rows
 from paimon_py.scan.request import Request, keep
 from paimon_py.spec.schema import ROW_ID, ROW_KIND_COLUMN, SEQUENCE_NUMBER, TableSchema

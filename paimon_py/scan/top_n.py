@@ -16,7 +16,8 @@ from paimon_py.codec.columns import Ints, combine, from_numpy, nulls_or_none, va
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, bind
-from paimon_py.expr.predicate import Predicate, col
+from paimon_py.expr.column import col
+from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds, may_match
 from paimon_py.lsm.order import dense_ranks
 from paimon_py.scan.plan_snapshot import Ordered

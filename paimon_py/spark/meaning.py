@@ -21,7 +21,18 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py import Predicate
-from paimon_py.distributed import MergeClauses, from_arrow_type, parse_timestamp, predicate_of, to_literal
+from paimon_py.distributed import (
+    MergeClauses,
+    calculable,
+    from_arrow_type,
+    map_values,
+    parse_timestamp,
+    predicate_of,
+    ref_of,
+    refs_of,
+    to_literal,
+    tree_of,
+)
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.clocks import Clocks
@@ -32,6 +43,7 @@ from paimon_py.types import (
     Calculation,
     Case,
     Column,
+    ColumnValue,
     Compare,
     CompareColumns,
     Constant,
@@ -54,6 +66,8 @@ from paimon_py.types import (
     RowType,
     TextMatch,
     TimestampValue,
+    ValueTest,
+    ValueTree,
 )
 
 if TYPE_CHECKING:
@@ -192,7 +206,7 @@ class _Reader:
             moment = self._moment(value) if is_instant else None
             return value if moment is None else Lit(moment)
         if isinstance(value, Calculation):
-            return self._calculation(value, is_instant)
+            return calculable(self._calculation(tree_of(value), is_instant))
         if not is_instant or callable(value) or value is None:
             return value
         return self._literal(value)
@@ -207,7 +221,9 @@ class _Reader:
         moment = self._moment(literal)
         return value if moment is None else Lit(moment)
 
-    def _calculation(self, value: object, is_instant: bool) -> object:
+    def _calculation(self, value: ValueTree, is_instant: bool) -> ValueTree:
+        if isinstance(value, ColumnValue):
+            return ColumnValue(self._ref(value.column))
         if isinstance(value, Arithmetic):
             left, right = (self._calculation(side, is_instant) for side in (value.left, value.right))
             return Arithmetic(value.sign, left, right)
@@ -217,13 +233,11 @@ class _Reader:
             return FunctionCall(value.function, tuple(self._calculation(one, is_instant) for one in value.arguments))
         if isinstance(value, Case):
             branches = [
-                (self.condition(cast(Predicate, condition)), self._calculation(one, is_instant))
-                for condition, one in value.branches
+                (self.condition(condition), self._calculation(one, is_instant)) for condition, one in value.branches
             ]
             return Case(tuple(branches), self._calculation(value.otherwise, is_instant))
-        if isinstance(value, Column):
-            return self._column(value)
-        return self._literal(value) if is_instant and not isinstance(value, str) else value
+        moment = self._moment(value) if is_instant and not isinstance(value, str) else None
+        return value if moment is None else moment
 
     def _side_text(self, text: str) -> str | None:
         """The string `source.A` with the actual name of the column; None for any other string."""
@@ -246,6 +260,8 @@ class _Reader:
             return predicate
         if isinstance(predicate, CompareColumns):
             return self._pair(predicate)
+        if isinstance(predicate, ValueTest):
+            return self._values(predicate)
         column = self._ref(predicate.column)
         if isinstance(predicate, (IsNull, IsTrue, TextMatch)):
             return msgspec.structs.replace(predicate, column=column)
@@ -253,6 +269,20 @@ class _Reader:
         if isinstance(predicate, In):
             return self._in(predicate, column, kind)
         return self._compare(column, kind, predicate.operator, predicate.literal)
+
+    def _values(self, test: ValueTest) -> Predicate:
+        """A condition on calculated values, in which −0.0 is 0.0 and FLOAT is calculated as DOUBLE, as in Spark.
+
+        Raises: UsageError if it calculates with times, which Spark would cast by its time zone.
+        """
+        for ref in refs_of(test):
+            kind = self._kind_of(self._ref(ref))
+            if isinstance(kind, Atomic) and kind.root in _TIMES:
+                raise UsageError(
+                    f"{test!r}: conditions of a Spark session calculate with numbers, strings and booleans, not with "
+                    f"times such as {ref}; compare the column itself"
+                )
+        return map_values(test, lambda ref: ColumnValue(self._ref(ref)), self.condition)
 
     def _pair(self, pair: CompareColumns) -> Predicate:
         left, right = self._ref(pair.left), self._ref(pair.right)
@@ -338,9 +368,7 @@ class _Reader:
         return self._kind(ref.path) if ref.part is None else ref.part.type
 
     def _column(self, value: Column) -> Column:
-        ref = value.is_null().column
-        column = Column(self._path(ref.path))
-        return column if ref.part is None else column.variant(ref.part.path, ref.part.type, or_null=ref.part.or_null)
+        return cast(Column, calculable(ColumnValue(self._ref(ref_of(value)))))
 
     def _path(self, path: tuple[str, ...]) -> tuple[str, ...]:
         """A path with the actual names of the columns; unchanged if there is no such column, and refused later."""

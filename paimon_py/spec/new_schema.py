@@ -49,6 +49,7 @@ class Schema:
     __slots__ = ("fields",)
 
     def __init__(self, fields: Iterable[Sequence[Any] | Mapping[str, Any] | Field] | Mapping[str, Any]) -> None:
+        _refuse_rows(fields)
         if isinstance(fields, Mapping):
             fields = list(fields.items())
         columns = [_column(item) for item in as_list("columns come as a list of (name, type)", fields)]
@@ -168,6 +169,21 @@ def _moved_out(options: dict[str, str], name: str, given: tuple[str, ...]) -> tu
     if given:
         raise OptionError(f"give {name!r} as an argument or as an option, not both", option=name, value=text)
     return split_keys(text)
+
+
+def _refuse_rows(columns: object) -> None:
+    """Refuse rows, or lists of values, in the place of a table's columns."""
+    made = ""
+    if isinstance(columns, Mapping):
+        made = "pa.table" if any(isinstance(value, list) for value in columns.values()) else ""
+    elif isinstance(columns, (list, tuple)):
+        rows = [one for one in columns if isinstance(one, Mapping) and not {"name", "type"} <= one.keys()]
+        made = "pa.Table.from_pylist" if rows else ""
+    if made:
+        raise UsageError(
+            f"a new table needs columns with types, not rows: create_table(name, {made}(rows)) takes the columns and "
+            "types of rows, and table.write_arrow(rows) then writes them"
+        )
 
 
 def _column(item: Sequence[Any] | Mapping[str, Any] | Field) -> Field:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.expr.arrow import prepare
-from paimon_py.expr.split import columns_of
+from paimon_py.expr.references import columns_of
 from paimon_py.lsm.same_values import same_values
 from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.scan.request import Request, keep

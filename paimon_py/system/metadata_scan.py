@@ -13,7 +13,7 @@ from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, bind, predicate_of
 from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.split import columns_of
+from paimon_py.expr.references import columns_of
 from paimon_py.html import preformat
 from paimon_py.lazy import lazy_property
 from paimon_py.scan.projection import Projection, listed_names, projection_of

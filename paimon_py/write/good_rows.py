@@ -1,12 +1,15 @@
 """Finds rows of CSV files that do not fit a table, reports them with their lines, and skips them.
 
 A value fits if Arrow's CSV reader accepts it for the type of its column, as in a load that stops at the first bad one.
+Arrow reads files that are not UTF-8 as Latin-1, in which each byte is a character; values that are bytes of valid UTF-8
+become their text again, and a row with any other value in a column of strings does not fit.
 
 Source: none; RFC 4180 for quotes.
 """
 
 from __future__ import annotations
 
+import codecs
 import io
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -14,6 +17,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from paimon_py.codec.columns import Mask, from_numpy
@@ -25,6 +29,8 @@ OnBadRow = Callable[[BadRow], object]
 
 
 _CHUNK_BYTES = 1 << 20
+_BYTES = "latin-1"
+"""The encoding in which each byte is a character."""
 
 
 class _Problem(NamedTuple):
@@ -41,7 +47,10 @@ class GoodRows:
         self, reopen: Callable[[], BinaryIO], path: str, schema: pa.Schema, table: TableSchema, nulls: list[str],
         delimiter: str, on_bad_row: OnBadRow,
     ) -> None:  # fmt: skip
-        """`reopen`: returns the decompressed bytes from the beginning; `schema`: the types of the table's columns."""
+        """`reopen`: returns the decompressed bytes from the beginning; `schema`: the types of the table's columns.
+
+        Raises: ArrowInvalid if the names of the columns are not UTF-8.
+        """
         self._reopen = reopen
         self._path = path
         self._nulls = nulls
@@ -51,14 +60,16 @@ class GoodRows:
         self._misshapen: deque[str] = deque()
         self._problems: list[_Problem] = []
         self._delimiter = delimiter
-        names = self._texts({}).schema.names
+        self._is_utf8 = _is_utf8(reopen())
+        names = self._names()
         types = [schema.field(name).type if name in schema.names else pa.string() for name in names]
         self.schema = pa.schema(list(zip(names, types, strict=True)))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows that fit.
 
-        Cost: each file is parsed three times, once value by value if some do not fit; bad rows are held in memory.
+        Cost: each file is read once and parsed three times, once value by value if some do not fit; bad rows are held
+            in memory.
         """
         self._misshapen.clear()
         done = 0
@@ -79,31 +90,54 @@ class GoodRows:
                 break
         return next(self._bad_rows(), None)
 
+    def _names(self) -> list[str]:
+        names = self._texts({}).schema.names
+        try:
+            return names if self._is_utf8 else [name.encode(_BYTES).decode() for name in names]
+        except UnicodeDecodeError as error:
+            raise pa.ArrowInvalid(f"the names of its columns are not UTF8: {error}") from error
+
     def _texts(self, types: dict[str, pa.DataType]) -> pa.csv.CSVStreamingReader:
         def misshapen(row: pa.csv.InvalidRow) -> str:
-            self._misshapen.append(row.text)
+            self._misshapen.append(row.text if self._is_utf8 else _shown(row.text.encode(_BYTES)))
             return "skip"
 
+        source, nulls = self._reopen(), self._nulls
+        if not self._is_utf8:
+            types, nulls = {_as_bytes(name): kind for name, kind in types.items()}, [_as_bytes(text) for text in nulls]
+            if source.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+                source = self._reopen()
         return pa.csv.open_csv(
-            self._reopen(),
+            source,
+            read_options=pa.csv.ReadOptions(encoding="utf8" if self._is_utf8 else _BYTES),
             parse_options=pa.csv.ParseOptions(
                 delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=misshapen
             ),
-            convert_options=_convert_options(types, self._nulls),
+            convert_options=_convert_options(types, nulls),
         )
 
     def _fitting(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
         columns: list[pa.Array] = []
         fits: Mask = np.ones(batch.num_rows, np.bool_)
-        for field, texts in zip(self.schema, batch.columns, strict=True):
-            values, wrong = _parse(texts, field.type)
+        for field, given in zip(self.schema, batch.columns, strict=True):
+            broken: dict[int, str] = {}
+            wrong: list[int] = []
+            if self._is_utf8:
+                texts, (values, wrong) = given, _parse(given, field.type)
+            elif pa.types.is_binary(field.type):
+                texts = values = _encoded(given)
+            else:
+                texts, broken = _decoded(given)
+                values, wrong = _parse(texts, field.type)
             problems = {row: f"{texts[row].as_py()!r} is not of type {self._types[field.name]}" for row in wrong}
+            problems |= {row: f"'{text}' is not UTF-8" for row, text in broken.items()}
             if field.name in self._required and values.null_count:
                 nulls = (row for row in range(len(values)) if not values[row].is_valid)
                 problems |= {row: "NULL in a column that is NOT NULL" for row in nulls if row not in problems}
             for row, text in problems.items():
                 if fits[row]:
-                    self._problems.append(_Problem(first + row, field.name, texts[row].as_py(), text))
+                    value = broken[row] if row in broken else texts[row].as_py()
+                    self._problems.append(_Problem(first + row, field.name, value, text))
                 fits[row] = False
             columns.append(values)
         whole = pa.RecordBatch.from_arrays(columns, schema=self.schema)
@@ -125,6 +159,47 @@ class GoodRows:
                     _, column, value, text = problems.popleft()
                     yield BadRow(file=self._path, line=line, column=column, value=value, problem=text, record=record)
                 row += 1
+
+
+def _is_utf8(source: BinaryIO) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        while chunk := source.read(_CHUNK_BYTES):
+            decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _shown(data: bytes) -> str:
+    """Bytes as text, those that are not UTF-8 as `\\xe4`."""
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _as_bytes(text: str) -> str:
+    """Text as it is read as Latin-1."""
+    return text.encode().decode(_BYTES)
+
+
+def _encoded(texts: pa.Array) -> pa.Array:
+    """Texts read as Latin-1 as their bytes."""
+    return pa.array([None if text is None else text.encode(_BYTES) for text in texts.to_pylist()], pa.binary())
+
+
+def _decoded(texts: pa.Array) -> tuple[pa.Array, dict[int, str]]:
+    """Texts read as Latin-1 as those that they are in UTF-8, NULL where they are none, and what these rows contain."""
+    if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+        return texts, {}
+    found, broken = texts.to_pylist(), {}
+    for row, text in enumerate(found):
+        if text is not None and not text.isascii():
+            data = text.encode(_BYTES)
+            try:
+                found[row] = data.decode()
+            except UnicodeDecodeError:
+                found[row], broken[row] = None, _shown(data)
+    return pa.array(found, pa.string()), broken
 
 
 def _convert_options(types: dict[str, pa.DataType], nulls: list[str]) -> pa.csv.ConvertOptions:
@@ -163,7 +238,7 @@ def _records(source: BinaryIO) -> Iterator[tuple[int, str]]:
     """The unparsed rows of a CSV file, each with the line number at which it begins."""
     began, held = 1, ""
     for line, data in enumerate(_lines(source), 1):
-        text = data.decode("utf-8", "replace").removesuffix("\r")
+        text = _shown(data).removesuffix("\r")
         began, held = (began, f"{held}\n{text}") if held else (line, text)
         if held.count('"') % 2 == 0:
             yield began, held.removeprefix("\ufeff")

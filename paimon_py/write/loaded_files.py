@@ -98,8 +98,9 @@ class LoadedFile(NamedTuple):
         form = how.format_of(self.path)
         with self.store.open_read(self.path) as source:
             with _reading(self.path):
-                names, found = _READERS[form](_Source(source, self.path), schema, how)
-            reader = pa.RecordBatchReader.from_batches(names, told.batches(found, source, self))
+                columns, found = _READERS[form](_Source(source, self.path), schema, how)
+                names = columns.names  # fails for names that are not UTF-8
+            reader = pa.RecordBatchReader.from_batches(columns, told.batches(found, source, self))
             try:
                 yield reader
             except SchemaError as error:
@@ -313,9 +314,9 @@ def _suffix(path: str) -> str:
     return path.rpartition("/")[2].lower().removesuffix(_GZIP).rpartition(".")[2]
 
 
-def _delimiter_hint(names: pa.Schema) -> str:
+def _delimiter_hint(names: Sequence[str]) -> str:
     """A hint for a CSV file that seems to have one column."""
-    name = names.names[0] if len(names) == 1 else ""
+    name = names[0] if len(names) == 1 else ""
     likely = next((each for each in _DELIMITERS if each in name and name != ROW_KIND_COLUMN), None)
     return f"\n  The file seems to have {likely!r} between its values: give delimiter={likely!r}" if likely else ""
 
@@ -324,6 +325,7 @@ def _delimiter_hint(names: pa.Schema) -> str:
 def _reading(path: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        way = "; iconv -f WINDOWS-1252 -t UTF-8 converts such a file" if "UTF8" in str(error) else ""
+    except (pa.ArrowException, gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError) as error:
+        is_text = any(name in str(error).upper() for name in ("UTF8", "UTF-8"))
+        way = "; iconv -f WINDOWS-1252 -t UTF-8 converts such a file" if is_text else ""
         raise UsageError(f"{path} cannot be read: {error}{way}") from error

@@ -17,7 +17,7 @@ EXCEPTIONS: dict[str, str] = {
     "spec/options.py": "one row per table option",
 }
 MANY_METHODS: dict[str, str] = {
-    "expr/predicate.py:Column": "one method per comparison that a user may write",
+    "expr/column.py:Calculable": "one method per sign and comparison that a user may write",
     "storage/fsspec_store.py:FsspecStore": "one method per verb of a store",
     "storage/hdfs_store.py:HdfsStore": "one method per verb of a store",
     "scan/scan.py:Scan": "the public ways to see rows, each short",

@@ -14,7 +14,7 @@ from paimon_py.codec.file_index import container
 from paimon_py.codec.file_index.answer import Indexed, matching_rows, writer_of
 from paimon_py.codec.file_index.keys import KeyKind
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import col
+from paimon_py.expr.column import col
 from paimon_py.spec.file_indexes import KINDS, allows
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field

@@ -213,8 +213,8 @@ def test_a_sequence_field_without_an_order_is_refused_before_the_first_row(catal
     [
         (lambda table: table.update("id = 1", {5: 1}), "update takes names of columns, not 5"),
         (lambda table: table.lookup([1], columns="id"), "columns must be a list of names"),
-        (lambda table: table.delete("lower(s) = 'x'"), "conditions have no functions"),
-        (lambda table: table.delete("id + 1 = 2"), "conditions have no functions and no arithmetic"),
+        (lambda table: table.delete("lowr(s) = 'x'"), "there is no function lowr; did you mean lower"),
+        (lambda table: table.delete("lower(id) = 'x'"), r'lower\(col\("id"\)\): lower takes strings, not int64'),
         (lambda table: table.upsert(table, on=["id"]), r"call scan\(\) first"),
         (lambda table: table.upsert(pl.LazyFrame({"z": [1]}), on=["id"]), "no column 'id' to find rows by"),
         (lambda table: table.upsert(iter([{"id": 1}]), on=["id"]), r"list\(rows\)"),
@@ -282,3 +282,21 @@ def test_views_of_texts_may_lie_in_dictionaries_lists_and_maps_of_what_is_writte
         assert [row[column] for row in rows_of(table)] == stored
         table.merge(given.slice(1), on=["id"], when_matched_update=True, when_not_matched_insert=True)
         assert [row[column] for row in rows_of(table)] == stored
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([{"id": 1, "pos": {"x": 1}}], r"not rows: create_table\(name, pa\.Table\.from_pylist\(rows\)\)"),
+        ([{"id": 1, "name": "a"}, {"id": 2}], r"pa\.Table\.from_pylist\(rows\).*write_arrow\(rows\)"),
+        ({"id": [1, 2]}, r"create_table\(name, pa\.table\(rows\)\)"),
+    ],
+)
+def test_rows_in_the_place_of_columns_are_refused_with_the_call_that_takes_them(catalog, rows, words):
+    with pytest.raises(UsageError, match=words):
+        catalog.create_table("db.rows", rows)
+    given = pa.Table.from_pylist(rows) if isinstance(rows, list) else pa.table(rows)
+    table = catalog.create_table("db.rows", given)
+    table.write_arrow(rows if isinstance(rows, list) else given)
+    assert table.scan().count() == len(given)
+    assert catalog.create_table("db.fields", [{"name": "id", "type": "INT"}]).scan().count() == 0

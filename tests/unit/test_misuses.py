@@ -371,7 +371,7 @@ def test_a_schema_may_be_a_mapping():
 
 def test_advice_names_what_is_there():
     from paimon_py.api_hints import ARGUMENTS, ATTRIBUTES
-    from paimon_py.expr.predicate import Column
+    from paimon_py.expr.column import Column
     from paimon_py.write.session import Writer
 
     owners = {"Catalog": Catalog, "Table": Table, "Scan": paimon_py.Scan, "Writer": Writer, "Stream": paimon_py.Stream, "Column": Column}

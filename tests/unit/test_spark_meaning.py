@@ -10,6 +10,7 @@ import pytest
 
 from paimon_py import UsageError
 from paimon_py.expr.literal import DateValue, parse_timestamp
+from paimon_py.expr.references import refs_of
 from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.clocks import Clocks, arrow_zone
 from paimon_py.spark.meaning import Meaning
@@ -103,3 +104,10 @@ def test_zones_that_arrow_has_no_name_for_are_refused():
     for zone, reason in (("GMT+00:00:30", "part of a minute"), ("Mars/Base", "not known")):
         with pytest.raises(UsageError, match=reason):
             arrow_zone(zone)
+
+
+def test_calculated_values_have_the_columns_of_the_session_and_no_times():
+    found = Meaning("UTC", names=CaseRule()).condition("F * 2 > coalesce(X, 0)", FIELDS)
+    assert [str(ref) for ref in refs_of(found)] == ['col("f")', 'col("x")']
+    with pytest.raises(UsageError, match="not with times such as"):
+        Meaning("UTC").condition("coalesce(d, DATE '2020-01-01') > DATE '2024-01-01'", FIELDS)

@@ -20,7 +20,7 @@ from paimon_py.codec.arrow_types import to_arrow_field
 from paimon_py.codec.columns import integer_array
 from paimon_py.errors import CorruptionError, StorageError, UnsupportedError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.split import columns_of
+from paimon_py.expr.references import columns_of
 from paimon_py.formats.base import (
     Encoder,
     FileWriter,
@@ -253,7 +253,7 @@ class OrcOpenFile:
             stripe = self._file.read_stripe(number, columns=names)
             for name in names:
                 if self._columns[name].texts:
-                    check_texts(stripe.column(name))
+                    _check_texts(name, stripe.column(name))
             return stripe if self._long is None else self._long.complete(number, stripe)
         except pa.ArrowInvalid as error:
             if "nanosecond" not in str(error):
@@ -294,6 +294,14 @@ def _key_columns(schema: pa.Schema) -> list[int]:
 
     after(pa.struct(list(schema)), 0)
     return found
+
+
+def _check_texts(name: str, array: pa.Array) -> None:
+    """Raises: pa.ArrowInvalid for strings that are not UTF-8."""
+    try:
+        check_texts(array)
+    except pa.ArrowInvalid as error:
+        raise pa.ArrowInvalid(f"column {name!r} contains strings that are not UTF-8 ({error})") from error
 
 
 def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:

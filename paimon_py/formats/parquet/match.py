@@ -16,7 +16,7 @@ from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.columns import Ints, Mask, integer_array
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds
-from paimon_py.expr.split import columns_of
+from paimon_py.expr.references import columns_of
 from paimon_py.formats.parquet.pages import PageReader, Pages, cuts_of
 from paimon_py.formats.parquet.statistics import GroupStatistics, bound_array
 from paimon_py.formats.part_bounds import WholeBounds, matching_parts

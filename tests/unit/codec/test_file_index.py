@@ -18,7 +18,7 @@ from paimon_py.codec.file_index.xxhash import xxhash64
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.arrow import evaluate
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import col
+from paimon_py.expr.column import col
 from paimon_py.spec.file_indexes import KINDS, allows
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field

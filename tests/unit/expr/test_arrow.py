@@ -11,7 +11,8 @@ import pytest
 import paimon_py
 from paimon_py.expr.arrow import evaluate, pinned_values, prepare
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import Constant, col
+from paimon_py.expr.column import col
+from paimon_py.expr.predicate import Constant
 from paimon_py.spec.types import Atomic, Field, Root, RowType
 
 NAN = float("nan")

@@ -9,8 +9,9 @@ import pytest
 
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind
+from paimon_py.expr.column import col
 from paimon_py.expr.literal import DateValue, DecimalValue, TimestampValue, TimeValue
-from paimon_py.expr.predicate import And, Compare, Constant, In, IsNull, Or, TextMatch, col
+from paimon_py.expr.predicate import And, Compare, Constant, In, IsNull, Or, TextMatch
 from paimon_py.spec.types import ArrayType, Atomic, Field, MapType, Root, RowType
 
 INT = Atomic(Root.INT)

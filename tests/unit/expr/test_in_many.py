@@ -9,7 +9,7 @@ import pytest
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.expr.arrow import evaluate
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import col
+from paimon_py.expr.column import col
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
 

@@ -16,9 +16,11 @@ from paimon_py.errors import UsageError
 from paimon_py.expr.arrays import arrow_type
 from paimon_py.expr.arrow import evaluate
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import CompareColumns, Constant, Predicate, col
+from paimon_py.expr.column import col
+from paimon_py.expr.predicate import CompareColumns, Constant, Predicate
 from paimon_py.expr.prune import Bounds, may_match
-from paimon_py.expr.split import columns_of, split_conjuncts, translate
+from paimon_py.expr.references import columns_of
+from paimon_py.expr.split import split_conjuncts, translate
 from paimon_py.expr.sql import parse_where
 from paimon_py.spec.types import Atomic, Field, Root, RowType
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_py.errors import UsageError
+from paimon_py.expr.column import col
 from paimon_py.expr.literal import (
     BinaryValue,
     DateValue,
@@ -19,7 +20,7 @@ from paimon_py.expr.literal import (
     parse_timestamp,
     to_literal,
 )
-from paimon_py.expr.predicate import And, Predicate, col
+from paimon_py.expr.predicate import And, Predicate
 
 TREE = (
     (col("a") == 1)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from paimon_py.expr.arrays import arrow_type
 from paimon_py.expr.arrow import evaluate
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import And, Compare, In, IsNull, Not, Or, TextMatch, col
+from paimon_py.expr.column import col
+from paimon_py.expr.predicate import And, Compare, In, IsNull, Not, Or, TextMatch
 from paimon_py.expr.prune import Bounds, may_match
 from paimon_py.expr.split import split_conjuncts
 from paimon_py.spec.types import Atomic, Field, Root

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import Constant, col
+from paimon_py.expr.column import col
+from paimon_py.expr.predicate import Constant
 from paimon_py.expr.prune import Bounds, may_match
 from paimon_py.spec.types import ArrayType, Atomic, Field, Root, RowType
 

@@ -3,8 +3,10 @@
 import pytest
 
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import Constant, col
-from paimon_py.expr.split import columns_of, split_conjuncts, translate
+from paimon_py.expr.column import col
+from paimon_py.expr.predicate import Constant
+from paimon_py.expr.references import columns_of
+from paimon_py.expr.split import split_conjuncts, translate
 from paimon_py.spec.types import ArrayType, Atomic, Field, Root, RowType
 
 INT, BIG, TEXT = Atomic(Root.INT), Atomic(Root.BIGINT), Atomic(Root.VARCHAR, length=20)

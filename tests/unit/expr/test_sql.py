@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paimon_py.errors import UsageError
-from paimon_py.expr.predicate import Constant, col
-from paimon_py.expr.sql import parse_where
+from paimon_py.expr.column import col, lit
+from paimon_py.expr.predicate import Constant
+from paimon_py.expr.sql import parse_where, sql
 
 day = datetime.date(2024, 1, 2)
 
@@ -48,6 +49,22 @@ day = datetime.date(2024, 1, 2)
         ("TRUE", Constant(True)),
         ("not not a = 1", col("a") == 1),
         (" \n a\t=\r\n1 ", col("a") == 1),
+        ("price * 2 > 10", col("price") * 2 > 10),
+        ("10 < 2 * price", 2 * col("price") > 10),
+        ("lower(name) = 'x'", sql("lower(name)") == "x"),
+        ("(a + 1) * 2 BETWEEN b AND 9", ((col("a") + 1) * 2).between(col("b"), 9)),
+        ("((a)) > ((3)) AND (flag)", (col("a") > 3) & parse_where("flag")),
+        ("(a = 1 OR (b)/2 > 3)", (col("a") == 1) | (col("b") / 2 > 3)),
+        ("-a - -1 <> 0", -col("a") - lit(-1) != 0),
+        ("upper(a) NOT IN ('X', NULL)", sql("upper(a)").not_in(["X", None])),
+        ("a || 'x' LIKE 'y%' ", sql("a || 'x'").like("y%")),
+        ("starts_with(trim(a), 'y')", sql("trim(a)").starts_with("y")),
+        ("a + 1 IS NOT NULL", (col("a") + 1).is_not_null()),
+        ("a IS DISTINCT FROM b + 1", col("a").is_distinct_from(col("b") + 1)),
+        ("b * 2 IS DISTINCT FROM NULL", (col("b") * 2).is_distinct_from(None)),
+        ("a = CASE WHEN b > 1 THEN c END", col("a") == sql("CASE WHEN b > 1 THEN c END")),
+        ("case = 1 AND end > 2 AND when IS NULL AND length < 3", (col("case") == 1) & (col("end") > 2) & col("when").is_null() & (col("length") < 3)),
+        ("case ilike 'x' or case in (1)", col("case").ilike("x") | col("case").isin([1])),
     ],
 )
 def test_text_means_the_same_as_code(text, predicate):
@@ -73,9 +90,20 @@ def test_text_means_the_same_as_code(text, predicate):
         ("a LIKE 'x!' ESCAPE '!'", 20, "ends with"),
         ("a NOT 5", 7, "BETWEEN"),
         ("a IS 5", 6, "NULL"),
-        ("1 = 2", 5, "column"),
         ("5", 1, "not a condition"),
-        ("a = - b", 7, "number"),
+        ("a = - ", 7, "a column or a literal"),
+        ("a = -'x' 5", 10, "AND, OR or the end"),
+        ("lower(a", 8, r"expected \)"),
+        ("lowr(a) = 'x'", 1, "did you mean lower"),
+        ("lower(a, b) = 'x'", 1, "takes 1 arguments"),
+        ("(a + 1) (b)", 9, "AND, OR or the end"),
+        ("(a = 1) + 1", 9, "AND, OR or the end"),
+        ("a = (b = 1)", 8, r"expected \)"),
+        ("case a when null then 1 end = 2", 13, "IS NULL"),
+        ("case when a > 1 then 1 = 2", 24, "expected END"),
+        ("a + 1 IN (b)", 11, "IN takes literals"),
+        ("NULL = a", 1, "IS NULL"),
+        ("1 NOT", 6, "BETWEEN"),
         ("a = X'abc'", 5, "two digits"),
         ("a = DATE '2024-02-30'", 10, "yyyy-mm-dd"),
         ("a.= 1", 3, "column name"),

@@ -30,6 +30,8 @@ def table(tmp_path_factory):
         ("b IS UNKNOWN", [3]), ("b IS NOT UNKNOWN", [1, 2, 4]), ("NOT b IS TRUE", [2, 3]),
         ("f = NaN", [2]), ("f <> NaN", [1, 3]), ("f = 'nan'", [2]), ("f < Infinity", [1, 3]), ("f > '-Infinity'", [1, 2, 3]),
         ("isnan(f)", [2]), ("NOT isnan(f)", [1, 3]), ("f IS NAN", [2]), ("f IS NOT NAN", [1, 3, 4]),
+        ("1 = 1 AND id < 3", [1, 2]), ("1 = 2 OR 'a' || 'b' = 'ab'", [1, 2, 3, 4]), ("5 IN (1, NULL)", []), ("NOT 2 > 3", [1, 2, 3, 4]),
+        ("isnan(f * 2)", [2]), ("f * 2 < Infinity", [1, 3]), ("f + 1 = NaN", [2]), ("round(f - 0.6) = 0", [1]), ("f * 0 = 0", [1, 3]),
         ("starts_with(name, 'A')", [1]), ("contains(name, 'n')", [1]), ("NOT ends_with(name, 'b')", [1, 4]),
     ],
 )  # fmt: skip
@@ -48,7 +50,10 @@ def test_no_file_is_skipped_by_the_case_of_its_bounds(table):
     [
         ("id IS TRUE", "not BOOLEAN"), ("id IS UNKNOWN", "not BOOLEAN"), ("id = 'NaN'", "pass a number"),
         ("name = NaN", "single quotes"), ("f IS 3", "NULL, TRUE, FALSE, UNKNOWN, NAN or DISTINCT FROM"),
-        ("lower(name) = 'a'", r"catalog\.sql"), ("id % 2 = 1", "'%'"), ("name RLIKE 'a'", "LIKE 'a%' or ILIKE"),
+        ("name + 1 = 2", r"\+ takes numbers, not string; .*\|\|"), ("lower(name) = 5", r'lower\(col\("name"\)\) is VARCHAR and cannot be compared with 5'),
+        ("length(name)", "is not BOOLEAN"), ("id / 0 = 1", r"1 / 0 .* divides by zero; write a / nullif\(b, 0\)"),
+        ("coalesce(name, id) = 'x'", "no type in common"), ("coalesce(NULL, NULL) = 1", "is always NULL"), ("uper(name) = 'x'", "did you mean upper"),
+        ("id % 2 = 1", "'%'"), ("name RLIKE 'a'", "LIKE 'a%' or ILIKE"),
         ("id ILIKE '1%'", "text columns only"), ("contains(name, 5)", "expected 'text'"), ("starts_with(name)", "expected ,"),
     ],
 )  # fmt: skip

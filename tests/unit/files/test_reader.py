@@ -4,7 +4,7 @@ from unit.files.build import DIRECTORY, batch, fields, read, schema, write
 
 from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import col
+from paimon_py.expr.column import col
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.files.reader import FileReader
 from paimon_py.storage.memory_store import MemoryStore

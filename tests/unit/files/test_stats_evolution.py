@@ -6,7 +6,7 @@ from unit.files.build import batch, fields, schema, write
 from paimon_py.codec.manifest.entries import read_manifests, write_manifest
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import col
+from paimon_py.expr.column import col
 from paimon_py.expr.prune import may_match
 from paimon_py.files.casts.types import keeps_order
 from paimon_py.files.stats_evolution import evolved_bounds

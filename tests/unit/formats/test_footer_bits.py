@@ -22,7 +22,7 @@ from unit.formats.samples import batches_of, fields_of, open_bytes, read, write
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import col
+from paimon_py.expr.column import col
 from paimon_py.formats.base import ReadSettings
 from paimon_py.formats.orc.footer import read_tail
 

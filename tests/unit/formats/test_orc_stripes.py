@@ -17,7 +17,7 @@ from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.arrow import evaluate
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import col
+from paimon_py.expr.column import col
 from paimon_py.formats.orc.format import OrcFormat
 
 OPTIONS = {"orc.stripe.size": "1000", "orc.compress": "none"}

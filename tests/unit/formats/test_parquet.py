@@ -12,7 +12,7 @@ from unit.formats.samples import batches_of, every_type, fields_of, make_batch, 
 
 from paimon_py.errors import CorruptionError, OptionError, UnsupportedError
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import col
+from paimon_py.expr.column import col
 from paimon_py.formats.base import ReadSettings, WriteSettings
 from paimon_py.formats.parquet import write as parquet_write
 from paimon_py.formats.parquet.footer import fixed_to_int96, int96_to_fixed, split_tail, tail, with_root_name

@@ -15,7 +15,7 @@ from unit.formats.samples import ATOMIC, fields_of, make_batch, open_bytes, read
 
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import col
+from paimon_py.expr.column import col
 from paimon_py.formats.base import ReadSettings
 from paimon_py.formats.parquet import pages as parquet_pages
 from paimon_py.formats.parquet import thrift

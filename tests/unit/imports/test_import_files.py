@@ -25,6 +25,7 @@ from paimon_py import (
     Table,
     UnsupportedError,
     UsageError,
+    sql,
 )
 from paimon_py.imports import verb
 from paimon_py.imports.ledger import Ledger
@@ -480,3 +481,30 @@ def test_text_that_is_not_utf_8_is_named_before_other_libraries_get_it(catalog, 
         with pytest.raises(CorruptionError, match="column 'c' contains bytes that are not UTF-8"):
             read()
     assert table.scan(where="k <> 2").to_polars().height == 3
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_strings_that_are_not_utf8_are_what_the_page_says(catalog, tmp_path, form):
+    raw = pa.array([b"ok", b"caf\xe9", None, b"z"], pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), 4, raw.buffers(), 1)
+    write = {"parquet": write_parquet, "orc": write_orc}[form]
+    write(tmp_path / "lake" / f"bad.{form}", pa.table({"k": [1, 2, 3, 4], "c": texts}))
+    write(tmp_path / "lake" / f"good.{form}", pa.table({"k": [5], "c": ["b"]}))
+    catalog.create_table("d.t", {"k": "BIGINT", "c": "STRING"}, options={"file.format": form})
+    catalog.import_files("d.t", tmp_path / "lake")
+    table = catalog.table("d.t")
+    if form == "orc":
+        with pytest.raises(CorruptionError, match=r"bad\.orc is damaged: column 'c' contains strings that are not UTF-8"):
+            table.to_arrow()
+        return
+    assert table.to_arrow().sort_by("k")["c"].cast(pa.binary()).to_pylist() == [*raw.to_pylist(), b"b"]
+    assert sorted(table.scan(where="c >= 'c'").to_arrow()["k"].to_pylist()) == [1, 2, 4]
+    for act in (table.scan().to_pandas, lambda: table.update("k = 1", {"c": "x"})):
+        with pytest.raises((SchemaError, CorruptionError), match=r"column '?c'? contains bytes that are not UTF-8"):
+            act()
+    with pytest.raises(UsageError, match=r"lower\(caf\\xe9\) \(row \d of a batch\): Invalid UTF8"):
+        table.scan(where="lower(c) = 'z'").to_arrow()
+    with pytest.raises(SchemaError, match=r"upper\(caf\\xe9\)"):
+        table.update("true", {"c": sql("upper(c)")})
+    table.compact(full=True)
+    assert table.to_arrow().sort_by("k")["c"].cast(pa.binary()).to_pylist() == [*raw.to_pylist(), b"b"]

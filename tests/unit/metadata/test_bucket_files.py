@@ -8,7 +8,7 @@ from unit.write.support import TABLE, root_of, schema_of
 from paimon_py.codec.binary_row import encode
 from paimon_py.errors import CorruptionError, SchemaError, StorageError
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import col
+from paimon_py.expr.column import col
 from paimon_py.files.writer import file_layout
 from paimon_py.metadata.new_files import NewFiles
 from paimon_py.metadata.open_table import OpenTable

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from paimon_py.expr.arrow import evaluate
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import col
+from paimon_py.expr.column import col
 from paimon_py.scan.reach import reach
 from paimon_py.spec.types import Atomic, Field, Root
 

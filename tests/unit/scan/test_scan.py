@@ -16,7 +16,7 @@ from paimon_py.errors import (
     TagNotFoundError,
     UsageError,
 )
-from paimon_py.expr.predicate import col
+from paimon_py.expr.column import col
 from paimon_py.metadata import open_table as bucket_files
 from paimon_py.scan.scan import Scan
 from paimon_py.scan.split import Split

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from unit.scan.build import rows, table
 
-from paimon_py.expr.predicate import col
+from paimon_py.expr.column import col
 
 FIELDS = [("p", "INT"), ("a", "STRING NOT NULL"), ("b", "DOUBLE NOT NULL"), ("n", "INT"), ("s", "STRING")]
 TEXTS = ["", "a", "a\0", "b" * 20, "b" * 19 + "c", "é", "\U0001f600"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from pathlib import Path
@@ -166,3 +167,30 @@ def test_columns_that_are_named_may_leave_others_out(table, tmp_path):
     table.write_arrow(ds.dataset(tmp_path / "a.parquet").scanner(columns=["id", "price"]).to_reader())
     table.write_arrow(ds.dataset(pa.table({"id": [2]})))
     assert ids(table) == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.csv.gz"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "bom"])
+def test_rows_that_are_not_utf8_are_bad_rows_like_others(catalog, tmp_path, name, mark):
+    table = catalog.create_table("d.u", pa.schema([("a", pa.int32()), ("bö", pa.string()), ("raw", pa.binary())]))
+    lines = [b"a,b\xc3\xb6,raw", b"1,\xc3\xb6k,\xff", b"2,\xe4,u", b"3,y,\xe4z,q", b"z\xe4,b,c", b'5,"a\xe9\nb",u', b"x,ok,", b"7,n\xc3\xa4,", b"8,\xc3\xb6,v"]
+    data = mark + b"\n".join(lines)
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    bad = []
+    table.load_files(tmp_path / name, on_bad_row=bad.append, nulls=["nä"])
+    assert table.to_arrow().to_pylist() == [
+        {"a": 1, "bö": "ök", "raw": b"\xff"}, {"a": 7, "bö": None, "raw": None}, {"a": 8, "bö": "ö", "raw": b"v"},
+    ]  # fmt: skip
+    assert [(row.line, row.column, row.record) for row in bad] == [
+        (3, "bö", r"2,\xe4,u"), (4, None, r"3,y,\xe4z,q"), (5, "a", r"z\xe4,b,c"), (6, "bö", '5,"a\\xe9\nb",u'), (8, "a", "x,ok,"),
+    ]  # fmt: skip
+    assert bad[0].problem == r"'\xe4' is not UTF-8"
+    with pytest.raises(UsageError, match=r"line 3, column 'bö': '\\xe4' is not UTF-8; on_bad_row= .*; iconv "):
+        table.load_files(tmp_path / name)
+
+
+@pytest.mark.parametrize("how", [{}, {"on_bad_row": print}], ids=["all", "good"])
+def test_names_of_columns_that_are_not_utf8_are_refused_with_the_way_out(table, tmp_path, how):
+    (tmp_path / "in.csv").write_bytes(b"id,b\xe4\n1,2\n")
+    with pytest.raises(UsageError, match=r"in\.csv cannot be read: .*; iconv -f WINDOWS-1252"):
+        table.load_files(tmp_path / "in.csv", **how)
