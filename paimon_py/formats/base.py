@@ -11,7 +11,7 @@ import errno
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, BinaryIO, Protocol, runtime_checkable
+from typing import Any, BinaryIO, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 import pyarrow as pa
@@ -244,6 +244,19 @@ class SlicesEncoder(Protocol):
         ...
 
 
+class Joined(NamedTuple):
+    """A file made of several.
+
+    Attributes:
+        data: its bytes.
+        places: which of the given files it is made of, in order; `row_counts`: the rows of each of these.
+    """
+
+    data: bytes
+    places: list[int]
+    row_counts: list[int]
+
+
 class FileFormat(Protocol):
     """A file format for rows."""
 
@@ -279,6 +292,21 @@ class FileFormat(Protocol):
         Raises:
             UnsupportedError: a type that the format cannot represent.
             OptionError: an unknown codec or an invalid format option.
+        """
+        ...
+
+
+@runtime_checkable
+class JoinsFiles(FileFormat, Protocol):
+    """A format whose small files can be made one, which is decoded faster than each of them."""
+
+    def join(self, files: Sequence[bytes], most_bytes: int) -> Joined | None:
+        """One file with the rows of those that are like the first one, in order; None if there are fewer than two.
+
+        Damaged files are left out, and may be found to be damaged when the rows are decoded.
+
+        Args:
+            most_bytes: files that have more bytes, once decompressed, are left out.
         """
         ...
 

@@ -20,6 +20,7 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.files.file_index import matching
 from paimon_py.files.places import path_in, paths_in
 from paimon_py.files.reader import FileReader
+from paimon_py.files.small_files import SmallFile
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
@@ -194,6 +195,10 @@ class BucketFiles:
         return FileReader(
             self.table.store, self.path(file), file, schema, fields, known=self._partition_values, by_page=by_page
         )
+
+    def small_file(self, file: DataFile) -> SmallFile:
+        """A data file to read together with others."""
+        return SmallFile(self.path(file), file, self._partition_values)
 
     def blob_column(self, field: Field, files: Sequence[DataFile], first_row_id: int, row_count: int) -> BlobColumn:
         """A column of the rows with ids from `first_row_id` on, stored in `.blob` files, newest first."""

@@ -30,8 +30,8 @@ _PIECE_BYTES = 16 << 20
 _ALONE = 16
 """The number of first splits that are not put into parcels, so that few splits keep all threads busy."""
 
-_PARCEL_SPLITS = 16
-_PARCEL_BYTES = 256 << 10
+_PARCEL_SPLITS = 64
+_PARCEL_BYTES = 1 << 20
 
 
 def read_together(

@@ -42,6 +42,7 @@ from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.own_options import under
 from paimon_py.scan.request import Request, join_small, keep
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
+from paimon_py.scan.small_splits import SmallFiles
 from paimon_py.scan.split import Section, Split
 from paimon_py.scan.windows import read_plan
 from paimon_py.spec.data_file import DataFile
@@ -97,6 +98,10 @@ def read_parcel(root: TableRoot, request: Request, splits: Sequence[Split]) -> I
     """
     first = _SplitReader(root, request, splits[0])
     readers = [first, *(_SplitReader(root, request, split, beside=first) for split in splits[1:])]
+    if request.first_rows is None:
+        small = SmallFiles()
+        for reader in readers:
+            reader.expect_small(small)
     living = (batch for reader in readers for batch in reader.living())
     yield from _result_batches(root, request, splits[0], _matching(request, living))
 
@@ -240,6 +245,7 @@ class _SplitReader:
             self._raw_rows = min(self._raw_rows, max(_FEW_ROWS, request.first_rows))
         self._beyond = request.beyond if split.since is None else None
         self._shows_dead = False
+        self._small: SmallFiles | None = None
 
     @lazy_property
     def _rows(self) -> AlignedRows:
@@ -262,6 +268,16 @@ class _SplitReader:
     def fetch_ahead(self, files: Iterable[DataFile]) -> None:
         """Say which files will be read, in this order, so that their parts can be fetched before they are needed."""
         self._ahead.foresee((file.external_path or self._files.path(file), file.size_bytes) for file in files)
+
+    def expect_small(self, small: SmallFiles) -> None:
+        """Take the rows of small files from `small`, where they are decoded together."""
+        self._small = small
+        for section in self._split.sections:
+            fields = () if section.aligned else self._stored_fields(section)
+            if fields:
+                for file in section.files:
+                    stored = self._stamps.stored_fields(file, fields)
+                    small.expect(self._files, [file], stored)
 
     def _files_to_open(self, section: Section) -> Sequence[DataFile]:
         """The files of a section that will be opened, unless an index or a limit makes that unnecessary."""
@@ -367,10 +383,15 @@ class _SplitReader:
         self, file: DataFile, fields: Sequence[Field], asked: _Asked, batch_rows: int
     ) -> Iterator[pa.RecordBatch]:
         with self._present():
+            small = None if self._small is None else self._small.take(self._files.path(file))
             asks = asked.predicate is not None or asked.rows is not None
-            pieces = self._reader(file, fields, by_page=asks and file.row_count >= PAGED_ROWS).positions(
-                batch_rows=batch_rows, predicate=asked.predicate, rows=asked.rows, meter=self._meter
-            )
+            pieces: Iterable[tuple[int, pa.RecordBatch]]
+            if small is not None:
+                pieces = [(0, small)]
+            else:
+                pieces = self._reader(file, fields, by_page=asks and file.row_count >= PAGED_ROWS).positions(
+                    batch_rows=batch_rows, predicate=asked.predicate, rows=asked.rows, meter=self._meter
+                )
             dead = self._dead.get(file.name)
             if self._shows_dead and dead is not None:
                 rows = dead_as_deletes(pieces, dead)

@@ -438,7 +438,7 @@ class Scan(SplitRows[Split]):
         return read_together(table, self._parcel, parcels, in_order=in_order, keeps=keeps)
 
     def _parcel(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-        if len(splits) == 1:
+        if len(splits) == 1 and not isinstance(self._view, SameShape):
             return self._one_by_one(splits)
         return map(self._projection.apply, read_parcel(self._root, self._table_request, splits))
 

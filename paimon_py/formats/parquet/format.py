@@ -36,6 +36,7 @@ from paimon_py.formats.base import (
 from paimon_py.formats.parquet.fetch import GroupsTogether
 from paimon_py.formats.parquet.footer import MAGIC, int96_to_fixed, read_footer, tail
 from paimon_py.formats.parquet.int96 import INT96_STORAGE, from_int96
+from paimon_py.formats.parquet.joined import join_files
 from paimon_py.formats.parquet.match import ChosenPages, ParquetMatcher
 from paimon_py.formats.parquet.pages import PageReader, rows_between
 from paimon_py.formats.parquet.schema import is_variant_type
@@ -69,6 +70,7 @@ class ParquetFormat:
     """Format `parquet`."""
 
     name = "parquet"
+    join = staticmethod(join_files)
 
     def open(
         self,
