@@ -31,13 +31,20 @@ from paimon_py.scan.row_kinds import ROW_KIND_FIELD, texts_of
 from paimon_py.scan.same_blobs import SameBlobs, hashed_columns
 from paimon_py.scan.split import Compared
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import DELETE, INSERT
+from paimon_py.spec.schema import DELETE, INSERT, TableSchema
 
-_STATE = pa.field("_STATE", pa.int8(), nullable=False)
-_HASH = pa.field("_HASH", pa.uint64(), nullable=False)
+STATE = pa.field("_STATE", pa.int8(), nullable=False)
+"""The state of a row: 0 for the earlier one, 1 for the later one."""
+
+HASH = pa.field("_HASH", pa.uint64(), nullable=False)
+"""The number by which rows are partitioned; rows to be compared with each other have the same."""
+
+BATCH_ROWS = 65_536
 _MEMORY_MAX = 256 << 20
 _BITS = 5
-_BATCH_ROWS = 65_536
+
+Compare = Callable[[Sequence[pa.RecordBatch]], Iterator[tuple[pa.RecordBatch, Ints]]]
+"""The difference of rows that fit in memory together, with their kinds. Shapes: batches with `STATE` and `HASH`."""
 
 
 def read_bag_difference(
@@ -52,12 +59,15 @@ def read_bag_difference(
       disk and read again, once per factor of 32.
     Raises: as `read_split`, and StorageError if the local disk is full.
     """
-    limit = max(1, min(Options(request.schema.options).get_memory("write-buffer-size"), _MEMORY_MAX))
     asked = msgspec.structs.replace(request, columns=request.schema.names, kinds=False)
     schema = request.arrow_schema.append(ROW_KIND_FIELD)
     sides = ((0, compared.before), (1, compared.after))
     rows = chain.from_iterable(_mark(read(asked, run), state, blobs) for state, runs in sides for run in runs)
-    for found, kinds in _Parts(place, limit, blobs).differences(rows):
+
+    def compare(batches: Sequence[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+        yield from _difference(batches, blobs)
+
+    for found, kinds in HashParts(place, memory_limit(request.schema), compare).differences(rows):
         picked = found.select(list(request.columns)).columns
         yield pa.RecordBatch.from_arrays([*picked, texts_of(kinds)], schema=schema)
 
@@ -66,16 +76,22 @@ def _mark(batches: Iterator[pa.RecordBatch], state: int, blobs: SameBlobs | None
     for batch in batches:
         states = from_numpy(np.full(batch.num_rows, state, np.int8), pa.int8())
         hashes = from_numpy(row_hashes(hashed_columns(batch, blobs), batch.num_rows), pa.uint64())
-        yield batch.append_column(_STATE, states).append_column(_HASH, hashes)
+        yield batch.append_column(STATE, states).append_column(HASH, hashes)
 
 
-class _Parts:
+def memory_limit(schema: TableSchema) -> int:
+    """The number of bytes of rows that a comparison keeps in memory."""
+    return max(1, min(Options(schema.options).get_memory("write-buffer-size"), _MEMORY_MAX))
+
+
+class HashParts:
     """Partitions rows by their hashes, on local disk if they do not fit in memory."""
 
-    def __init__(self, place: SpillPlace, limit: int, blobs: SameBlobs | None) -> None:
+    def __init__(self, place: SpillPlace, limit: int, compare: Compare) -> None:
+        """`limit`: bytes of rows in memory. `compare`: called for each part."""
         self._place = place
         self._limit = limit
-        self._blobs = blobs
+        self._compare = compare
 
     def differences(self, batches: Iterator[pa.RecordBatch], used: int = 0) -> Iterator[tuple[pa.RecordBatch, Ints]]:
         """The differing rows, with their kinds. `used`: the number of hash bits that are already equal."""
@@ -88,7 +104,7 @@ class _Parts:
                 yield from self._partition(chain(memory, batches), used)
                 return
         if memory:
-            yield from _difference(memory, self._blobs)
+            yield from self._compare(memory)
 
     def _partition(self, batches: Iterator[pa.RecordBatch], used: int) -> Iterator[tuple[pa.RecordBatch, Ints]]:
         files: list[SpillFile] = []
@@ -113,13 +129,66 @@ class _Parts:
                     sink = stack.enter_context(files[-1].open_write())
                     writers.append(stack.enter_context(pa.ipc.new_stream(sink, first.schema)))
             for batch in chain([first], batches):
-                hashes = numpy_values(batch.column(_HASH.name)).view(np.uint64)
+                hashes = numpy_values(batch.column(HASH.name)).view(np.uint64)
                 parts = (hashes >> np.uint64(64 - used - _BITS)) & np.uint64((1 << _BITS) - 1)
                 with _explain(files[0].path):
                     for number in np.unique(parts).tolist():
                         writers[number].write_batch(batch.filter(from_numpy(parts == number, pa.bool_())))
             with _explain(files[0].path):
                 stack.close()
+
+
+class HeldRows:
+    """Rows to be returned after all others, on local disk if they do not fit in memory. A context manager, which
+    deletes the file.
+    """
+
+    def __init__(self, place: SpillPlace, limit: int) -> None:
+        """`limit`: bytes of rows in memory."""
+        self._place = place
+        self._limit = limit
+        self._memory: list[pa.RecordBatch] = []
+        self._size = 0
+        self._file: SpillFile | None = None
+        self._stack = ExitStack()
+        self._writer: pa.RecordBatchWriter | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Hold a batch. Raises: StorageError if the local disk is full."""
+        self._memory.append(batch)
+        self._size += row_bytes(batch)
+        if self._size > self._limit:
+            self._spill()
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """All batches, in order."""
+        if self._file is not None:
+            with _explain(self._file.path):
+                self._stack.close()
+            yield from _read_back(self._file)
+        yield from self._memory
+
+    def _spill(self) -> None:
+        if self._file is None:
+            with _explain("a temporary directory"):
+                self._file = self._place.create()
+                sink = self._stack.enter_context(self._file.open_write())
+                self._writer = self._stack.enter_context(pa.ipc.new_stream(sink, self._memory[0].schema))
+        assert self._writer is not None
+        with _explain(self._file.path):
+            for batch in self._memory:
+                self._writer.write_batch(batch)
+        self._memory, self._size = [], 0
+
+    def __enter__(self) -> HeldRows:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError):
+            self._stack.close()
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.delete()
 
 
 def _read_back(file: SpillFile) -> Iterator[pa.RecordBatch]:
@@ -130,12 +199,12 @@ def _read_back(file: SpillFile) -> Iterator[pa.RecordBatch]:
 def _difference(batches: Sequence[pa.RecordBatch], blobs: SameBlobs | None) -> Iterator[tuple[pa.RecordBatch, Ints]]:
     """The difference of rows that fit in memory together."""
     rows = pa.Table.from_batches(batches)
-    states = numpy_values(combine_chunks(rows[_STATE.name]))
-    hashes = numpy_values(combine_chunks(rows[_HASH.name])).view(np.uint64)
+    states = numpy_values(combine_chunks(rows[STATE.name]))
+    hashes = numpy_values(combine_chunks(rows[HASH.name])).view(np.uint64)
     order = np.lexsort((states, hashes))
     values = {
         name: combine_chunks(column) for name, column in zip(rows.column_names, rows.columns, strict=True)
-        if name not in (_STATE.name, _HASH.name)
+        if name not in (STATE.name, HASH.name)
     }  # fmt: skip
 
     def same(one: Ints, other: Ints) -> Mask:
@@ -154,8 +223,8 @@ def _difference(batches: Sequence[pa.RecordBatch], blobs: SameBlobs | None) -> I
     extra = place >= balanced
     picked = order[np.flatnonzero(extra)]
     picked = picked[np.argsort(states[picked], kind="stable")]
-    for start in range(0, len(picked), _BATCH_ROWS):
-        some = picked[start : start + _BATCH_ROWS]
+    for start in range(0, len(picked), BATCH_ROWS):
+        some = picked[start : start + BATCH_ROWS]
         found = rows.take(from_numpy(some, pa.int64())).combine_chunks().to_batches()[0]
         yield found, np.where(states[some] == 1, INSERT, DELETE)
 

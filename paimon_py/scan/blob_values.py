@@ -35,13 +35,17 @@ class BlobValues:
         self._views = BlobViews(root)
 
     @classmethod
-    def of(cls, root: TableRoot, request: Request) -> BlobValues | None:
-        """The replacement for a request; None if it returns no such column, or the references themselves."""
+    def of(cls, root: TableRoot, request: Request, *, apart: bool = False) -> BlobValues | None:
+        """The replacement for a request; None if it returns no such column, or the references themselves.
+
+        `apart`: columns whose bytes are stored in separate files were read as references too.
+        """
         options = Options(request.schema.options)
         if options.get_bool(AS_DESCRIPTOR):
             return None
         places = {field.name: blob_place(request.schema, field) for field in request.fields}
-        references = [name for name, place in places.items() if place is BlobPlace.REFERENCE]
+        wanted = (BlobPlace.REFERENCE, BlobPlace.OWN_FILES) if apart else (BlobPlace.REFERENCE,)
+        references = [name for name, place in places.items() if place in wanted]
         resolves = options.get_bool("blob-view.resolve.enabled")
         views = [name for name, place in places.items() if place is BlobPlace.VIEW and resolves]
         return cls(root, references, views) if references or views else None

@@ -25,12 +25,14 @@ from paimon_py.metadata.postponed_order import WAITING, oldest_first
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.row_ranges import files_apart, row_ranges
 from paimon_py.scan import prune_entries as prune
+from paimon_py.scan.diff_plan import plan_diff
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Pushed, Skipped
 from paimon_py.scan.plan import Grouped, Packing, PlanOrigin, aligned_sections, change_sections, splits_of
 from paimon_py.scan.plan_snapshot import Planned, packing_of
 from paimon_py.scan.request import Request
-from paimon_py.scan.taken_away import require_nothing_taken
+from paimon_py.scan.split import Split
+from paimon_py.scan.taken_away import changes_rows, identifies_removals, require_nothing_taken
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.manifest import ManifestFile
@@ -116,6 +118,8 @@ def plan_between(root: TableRoot, request: Request, ends: Ends) -> Planned:
             primary key, or overwrites that the table's streams report; no data file is read.
     """
     table, snapshots = OpenTable(root, request.schema), _span(root, ends)
+    if ends.mode == "auto" and ends.refuses_removals and identifies_removals(request.schema):
+        return _plan_identified(root, request, ends, snapshots)
     if ends.refuses_none:
         _require_changelog(table, snapshots)
     if ends.refuses_removals:
@@ -123,6 +127,44 @@ def plan_between(root: TableRoot, request: Request, ends: Ends) -> Planned:
             require_nothing_taken(root, snapshot)
     chosen = ((each, _source(table, each, ends)) for each in snapshots)
     return plan_span(root, request, [(each, source) for each, source in chosen if source is not None], since=ends.since)
+
+
+def _plan_identified(root: TableRoot, request: Request, ends: Ends, snapshots: Sequence[Snapshot]) -> Planned:
+    """Plan the changes of each snapshot of a table with row tracking: rows as they were written, and where a snapshot
+    changes rows, the difference from the previous one.
+    """
+    splits: list[Split] = []
+    pushed, skipped = Pushed(), Skipped()
+    written: list[tuple[Snapshot, ChangeSource]] = []
+    before = ends.start
+    for number, snapshot in enumerate(snapshots):
+        changes = changes_rows(root, snapshot)
+        source = None if changes else _source(OpenTable(root, request.schema), snapshot, ends)
+        written += [] if source is None else [(snapshot, source)]
+        plans = []
+        if written and (changes or number == len(snapshots) - 1):
+            plans.append(plan_span(root, request, written, since=written[0][0].id - 1))
+            written = []
+        if changes:
+            plans.append(plan_replacement(root, request, snapshot, before))
+        for planned in plans:
+            splits += planned.splits
+            pushed, skipped = planned.pushed, skipped.plus(planned.skipped)
+        before = snapshot
+    return Planned(tuple(splits), pushed, skipped)
+
+
+def plan_replacement(root: TableRoot, request: Request, snapshot: Snapshot, before: Snapshot | None = None) -> Planned:
+    """Plan what a snapshot removed, added or changed, with the old values. `before`: the previous snapshot, if known.
+
+    Cost: like planning a scan of both snapshots.
+    Raises: SnapshotExpiredError: the previous snapshot has expired.
+    """
+    since = snapshot.id - 1
+    if since and (before is None or before.id != since):
+        before = root.snapshots.get(since)
+    ends = Ends(since=since, start=before if since else None, last=snapshot, mode="diff", of_step=True)
+    return plan_diff(root, request, ends)
 
 
 def _span(root: TableRoot, ends: Ends) -> list[Snapshot]:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from paimon_py.codec.columns import Ints
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.errors import UnsupportedError
+from paimon_py.files.physical import ROW_ID_FIELD, tracks_rows
 from paimon_py.lsm.intervals import runs_of, sections_of
 from paimon_py.lsm.order import dense_ranks
 from paimon_py.metadata.open_table import OpenTable
@@ -23,6 +24,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import prune_entries as prune
 from paimon_py.scan.bag_plan import plan_bags
 from paimon_py.scan.ends import Ends
+from paimon_py.scan.id_plan import plan_ids
 from paimon_py.scan.own_options import merge_alike, under
 from paimon_py.scan.plan import Deletions, Grouped, Packing, PlanOrigin, splits_of
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner, deletions_of, packing_of
@@ -45,7 +47,7 @@ def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
     """
     schema = request.schema
     if not schema.primary_keys:
-        return plan_bags(root, request, ends) if ends.removals else _plan_added(root, request, ends)
+        return _plan_rows(root, request, ends) if ends.removals else _plan_added(root, request, ends)
     if clusters_keys(schema):
         raise UnsupportedError(
             "states of a table with pk-clustering-override cannot be compared: its files are not sorted by the key;"
@@ -68,6 +70,18 @@ def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
         tuple(splits), after.planner.pushed_down,
         msgspec.structs.replace(skipped, same=skipped.same + planner.same_files),
     )
+
+
+def _plan_rows(root: TableRoot, request: Request, ends: Ends) -> Planned:
+    """The difference of two states of a table without a primary key.
+
+    Rows with ids are compared by their ids in the steps of a stream, and if row ids are requested; all others by value.
+    """
+    if tracks_rows(request.schema) and (ends.of_step or ROW_ID_FIELD in request.schema.fields):
+        planned = plan_ids(root, request, ends)
+        if planned is not None:
+            return planned
+    return plan_bags(root, request, ends)
 
 
 def _schema_ids(schema: TableSchema, ends: Ends) -> tuple[int, int]:

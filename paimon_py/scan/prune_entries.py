@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode_at
 from paimon_py.codec.buckets import bucket_numbers
-from paimon_py.codec.columns import Ints, Mask, distinct_integers, from_numpy
+from paimon_py.codec.columns import Ints, Mask, distinct_integers, from_numpy, numpy_values, validity_mask
 from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
 from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.expr.arrow import pinned_values
@@ -181,7 +181,7 @@ def bounds_of(entries: EntryColumns, field: Field, schema_of: SchemaOf) -> Bound
     Cost: one pass per distinct (schema, list of columns with statistics).
     """
     if field.id == ROW_ID_FIELD.id:
-        return _id_bounds(entries)
+        return _id_bounds(entries, schema_of)
     codes, lists = _bounded_columns(entries)
     shapes = entries.schema_id * max(1, len(lists)) + codes
     nothing = pa.nulls(0, to_arrow_type(field.type))
@@ -229,16 +229,35 @@ def _may(
     fields = [field for field in schema.fields if field.name in wanted and field.id not in TRACKED_IDS]
     bounds = evolved_bounds(entries, covered, written.fields, fields, which=which)
     if ROW_ID in wanted and ROW_ID_FIELD in schema.fields:
-        bounds[ROW_ID] = _id_bounds(entries)
+        bounds[ROW_ID] = _id_bounds(entries, lambda _: written)
     return may_match(predicate, bounds, from_numpy(entries.row_count, pa.int64()))
 
 
-def _id_bounds(entries: EntryColumns) -> Bounds:
-    """The first and last row id of each file; NULL for files that store the ids."""
-    first, has = entries.first_row_id, entries.first_row_id != ABSENT
-    last = first + entries.row_count - 1
-    low, high = (from_numpy(np.where(has, ends, 0), pa.int64(), has) for ends in (first, last))
-    return Bounds(min=low, max=high, null_count=from_numpy(np.zeros(len(entries), np.int64), pa.int64()))
+def _id_bounds(entries: EntryColumns, schema_of: SchemaOf) -> Bounds:
+    """The first and last row id of each file; for files that store the ids, from statistics, or NULL.
+
+    A stored id may be NULL only in a file with a first id; its bounds are then those of the ids that follow from it.
+    """
+    has = entries.first_row_id != ABSENT
+    low, high = entries.first_row_id.copy(), entries.first_row_id + entries.row_count - 1
+    stored = np.flatnonzero(~has)
+    if len(stored) and entries.knows("write_columns"):
+        some = entries.take(stored)
+        codes, lists = _bounded_columns(some)
+        for code, names in enumerate(lists):
+            if names is None or ROW_ID not in names:
+                continue
+            for number in distinct_integers(some.schema_id[codes == code]).tolist():
+                rows = np.flatnonzero((codes == code) & (some.schema_id == number))
+                covered = bounded_fields(schema_of(number), names)
+                found = evolved_bounds(some.take(rows), covered, covered, [ROW_ID_FIELD])[ROW_ID]
+                known = validity_mask(found.min) & validity_mask(found.max)
+                places = stored[rows[known]]
+                has[places] = True
+                low[places] = numpy_values(found.min.drop_null())
+                high[places] = numpy_values(found.max.drop_null())
+    lows, highs = (from_numpy(np.where(has, ends, 0), pa.int64(), has) for ends in (low, high))
+    return Bounds(min=lows, max=highs, null_count=from_numpy(np.zeros(len(entries), np.int64), pa.int64()))
 
 
 def key_columns(entries: EntryColumns, rows: str, schema: TableSchema, schema_of: SchemaOf) -> list[pa.Array]:

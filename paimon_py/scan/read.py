@@ -77,6 +77,10 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
 
         if request.schema.primary_keys:
             yield from read_difference(request, split.compared, rows, root.env.memory)
+        elif split.compared.identified is not None:
+            from paimon_py.scan.id_read import read_id_difference
+
+            yield from read_id_difference(root, request, split.compared, rows)
         else:
             from paimon_py.scan.bag_read import read_bag_difference
             from paimon_py.scan.same_blobs import SameBlobs

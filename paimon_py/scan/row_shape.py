@@ -86,10 +86,14 @@ class WithRowIds(SameShape, frozen=True):
 
 
 class WithKinds(msgspec.Struct, frozen=True):
-    """Rows with their kinds, as a first or last column `name`; deletes are included."""
+    """Rows with their kinds, as a first or last column `name`; deletes are included.
+
+    `row_ids`: also with their ids and the snapshots that wrote them, in a table with row tracking.
+    """
 
     name: str = ROW_KIND_COLUMN
     first: bool = False
+    row_ids: bool = False
 
     @property
     def field(self) -> Field:
@@ -99,8 +103,12 @@ class WithKinds(msgspec.Struct, frozen=True):
     def shown_schema(self, schema: TableSchema) -> TableSchema:
         """The table's schema plus the column of kinds.
 
-        Raises: UnsupportedError for a table with a column of that name.
+        Raises:
+            UnsupportedError: the table has a column of that name.
+            UsageError: row ids are requested, and the table does not track rows.
         """
+        if self.row_ids:
+            schema = WithRowIds().shown_schema(schema)
         taken = {self.name, ROW_KIND_COLUMN} & set(schema.names)
         if taken:
             name = taken.pop()
@@ -139,3 +147,22 @@ class WithKinds(msgspec.Struct, frozen=True):
         if request.predicate is None:
             return None, None
         return split_conjuncts(request.predicate, [name for name in request.schema.names if name != self.name])
+
+
+def shape_of(view: RowShape, *, changes: bool, row_ids: bool) -> RowShape:
+    """The presentation of rows or changes: changes have kinds as the last column, unless the view has its own.
+
+    `row_ids`: columns or a condition use row ids.
+    """
+    if changes and isinstance(view, WithRowIds):
+        return WithKinds(row_ids=True)
+    if view != PlainRows():
+        return view
+    if changes:
+        return WithKinds(row_ids=row_ids)
+    return WithRowIds() if row_ids else view
+
+
+def are_changes(view: RowShape) -> bool:
+    """Whether rows of a table are presented as changes, with their kinds as the last column."""
+    return isinstance(view, WithKinds) and not view.first

@@ -30,7 +30,7 @@ from paimon_py.scan.projection import Projection, listed_names, projection_of, w
 from paimon_py.scan.read import RAW_BATCH_ROWS, count_split, foresee, read_parcel, read_split
 from paimon_py.scan.request import FileChoice, Request, asked_bucket, join_choices
 from paimon_py.scan.row_ids import RowIdList, in_order_of, names_row_ids, row_ids_of, with_row_id
-from paimon_py.scan.row_shape import PlainRows, RowShape, SameShape, WithKinds, WithRowIds
+from paimon_py.scan.row_shape import PlainRows, RowShape, SameShape, are_changes, shape_of
 from paimon_py.scan.rows import row_count
 from paimon_py.scan.split import Split
 from paimon_py.scan.split_rows import SplitRows
@@ -104,11 +104,9 @@ class Scan(SplitRows[Split]):
         self._row_ids = None if row_ids is None else row_ids_of(row_ids, order_by)
         if self._row_ids is not None:
             self._where = with_row_id(self._where, self._row_ids)
-        if self._view == PlainRows() and self.reads_changes:
-            self._view = WithKinds()
-        elif self._view == PlainRows() and names_row_ids(self._columns, self._where):
-            self._view = WithRowIds()
-            self._columns = schema.names if self._columns is None else self._columns
+        names_ids = self._view == PlainRows() and names_row_ids(self._columns, self._where)
+        self._columns = schema.names if names_ids and self._columns is None else self._columns
+        self._view = shape_of(self._view, changes=self.reads_changes, row_ids=names_ids)
         self._files = files
         self._root = root
         self._check_extent()
@@ -249,6 +247,8 @@ class Scan(SplitRows[Split]):
         of_table = isinstance(self._extent, Travel) and isinstance(self._view, SameShape)
         if not of_table and self._order_by is not None:
             raise UsageError("order_by applies to rows of a table, not to changes or system tables")
+        if self._row_ids is not None and self.reads_changes:
+            raise UsageError("row_ids selects rows of a state: write where=col('_ROW_ID').isin(…) for changes")
 
     @property
     def _state(self) -> FoundState | Ends | None:
@@ -261,7 +261,7 @@ class Scan(SplitRows[Split]):
                 self._found = (state,)
             else:
                 ends = self._extent.ends(OpenTable(self._root, self._table_schema))
-                if ends is not None and self._view != WithKinds() and self._table_schema.primary_keys:
+                if ends is not None and not are_changes(self._view) and self._table_schema.primary_keys:
                     ends = msgspec.structs.replace(ends, removals=True)
                 self._found = (ends,)
         return self._found[0]
@@ -299,7 +299,7 @@ class Scan(SplitRows[Split]):
     @property
     def _returned_columns(self) -> tuple[str, ...] | None:
         """The requested columns; changes always include their kinds, last."""
-        changes = self._view == WithKinds()
+        changes = are_changes(self._view)
         if self._columns is None or not changes or ROW_KIND_COLUMN in self._columns:
             return self._columns
         return (*self._columns, ROW_KIND_COLUMN)

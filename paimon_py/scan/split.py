@@ -46,12 +46,14 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
         before, after: sorted runs, each a split of one bucket; a key is in at most one run of a state.
         removals: whether deleted keys are returned, as −D; if not, other rows have the kinds they are stored with.
         old_rows: whether changed rows are also returned with their old values, as −U, before all new ones.
+        identified: rows are identified by their row ids, and only these columns may differ; None: by key, or by value.
     """
 
     before: tuple[Split, ...]
     after: tuple[Split, ...]
     removals: bool
     old_rows: bool = False
+    identified: tuple[str, ...] | None = None
 
 
 class Split(Serializable, frozen=True, kw_only=True):
@@ -77,7 +79,7 @@ class Split(Serializable, frozen=True, kw_only=True):
     """
 
     kind: ClassVar[str] = "split"
-    edition: ClassVar[int] = 7
+    edition: ClassVar[int] = 8
     called: ClassVar[str] = "a split"
     again: ClassVar[str] = "plan the scan"
     inner: ClassVar[frozenset[str]] = frozenset(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from paimon_py.errors import UnsupportedError
-from paimon_py.files.physical import evolves_columns
+from paimon_py.files.physical import evolves_columns, tracks_rows
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.manifest import ManifestFile
@@ -24,6 +24,25 @@ def refuses_removals(schema: TableSchema) -> bool:
     return not schema.primary_keys and not Options(schema.options).is_set(PASSING)
 
 
+def identifies_removals(schema: TableSchema) -> bool:
+    """Whether to compare the states before and after them: rows have ids, and the option is not set."""
+    return refuses_removals(schema) and tracks_rows(schema)
+
+
+def changes_rows(root: TableRoot, snapshot: Snapshot) -> bool:
+    """Whether a snapshot of a table with row tracking changes rows that the previous one has, or gives them other ids.
+
+    Cost: a get; one more with deletion vectors, or columns in separate files.
+    """
+    if snapshot.has_same_rows or snapshot.commit_kind is CommitKind.ANALYZE:
+        return False
+    if snapshot.commit_kind is CommitKind.COMPACT:
+        return _gives_new_ids(root, snapshot)
+    sets_columns, takes_rows = _effects(root, snapshot)
+    rewrites = snapshot.commit_kind is CommitKind.OVERWRITE and snapshot.delta_record_count == 0
+    return sets_columns or takes_rows or (rewrites and _gives_new_ids(root, snapshot))
+
+
 def require_nothing_taken(root: TableRoot, snapshot: Snapshot) -> None:
     """Refuse a snapshot of a table without a primary key that deletes data files, marks rows dead, or sets columns.
 
@@ -34,26 +53,44 @@ def require_nothing_taken(root: TableRoot, snapshot: Snapshot) -> None:
     """
     if snapshot.has_same_rows or snapshot.commit_kind in (CommitKind.COMPACT, CommitKind.ANALYZE):
         return
-    with root.reading(Base.of(snapshot)):
-        files = root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
-        sets_columns = _sets_columns(root, snapshot, files)
+    sets_columns, takes_rows = _effects(root, snapshot)
+    number = snapshot.id
+    ways = f"changes({number - 1}, {number}, mode='diff') compares the states and returns deleted and added rows"
+    if identifies_removals(root.schemas.get(snapshot.schema_id)):
+        ways = f"{ways}, mode='auto' and streams return the rows before and after the change"
     if sets_columns:
         raise UnsupportedError(
             f"snapshot {snapshot.id} of {root.path} set columns of existing rows, and the table has no primary "
-            f"key to identify them: changes({snapshot.id - 1}, {snapshot.id}, mode='diff') compares the states and"
-            f" returns deleted and added rows. With the option {PASSING} = 'true' or 'false' such rows are read as new "
+            f"key to identify them: {ways}. With the option {PASSING} = 'true' or 'false' such rows are read as new "
             "ones with NULL in all other columns, as in Java",
             feature="changes of commits that set columns",
         )
-    if any(file.deleted_files for file in files) or _kills(root, snapshot):
+    if takes_rows:
         what = snapshot.operation or snapshot.commit_kind.value
         raise UnsupportedError(
             f"snapshot {snapshot.id} of {root.path} ({what}) deleted or replaced rows, and the table has no primary key"
-            f" to identify them: changes({snapshot.id - 1}, {snapshot.id}, mode='diff') compares the states and"
-            f" returns deleted and added rows. With the option {PASSING} = 'true' the rows that such commits wrote are"
+            f" to identify them: {ways}. With the option {PASSING} = 'true' the rows that such commits wrote are"
             " read as new ones, with 'false' they are skipped, as in Java",
             feature="changes of commits that take rows away",
         )
+
+
+def _effects(root: TableRoot, snapshot: Snapshot) -> tuple[bool, bool]:
+    """Whether a snapshot sets columns of existing rows, and whether it deletes data files or marks rows dead."""
+    with root.reading(Base.of(snapshot)):
+        files = root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+        sets_columns = _sets_columns(root, snapshot, files)
+    return sets_columns, any(file.deleted_files for file in files) or _kills(root, snapshot)
+
+
+def _gives_new_ids(root: TableRoot, snapshot: Snapshot) -> bool:
+    """Whether a commit that adds no rows gives rows new ids: a compaction of Java that drops deleted rows for good, or
+    Java's `reassign_row_id`, which writes the base list again.
+    """
+    if not evolves_columns(root.schemas.get(snapshot.schema_id)):
+        return False
+    before = root.snapshots.find(snapshot.id - 1) or root.changelogs.find(snapshot.id - 1)
+    return before is not None and snapshot.next_row_id != before.next_row_id
 
 
 def _sets_columns(root: TableRoot, snapshot: Snapshot, files: Sequence[ManifestFile]) -> bool:

@@ -10,7 +10,7 @@ import enum
 import msgspec
 
 from paimon_py.scan.change_plan import makes_changelog, source_of
-from paimon_py.scan.taken_away import refuses_removals
+from paimon_py.scan.taken_away import identifies_removals, refuses_removals
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -34,7 +34,8 @@ class Follow(msgspec.Struct, frozen=True):
         has_changelog: the table writes changelog files, unless a snapshot's own schema differs.
         keyed: the table has a primary key.
         overwrites: overwrites are read as well.
-        refuses: commits that remove rows are refused; the others are read regardless of their kind.
+        identifies: commits that change rows are read by comparing the states before and after them by row ids.
+        refuses: other commits that remove rows are refused; the rest are read regardless of their kind.
         waiting: rows in the postpone bucket are read when they are written: nothing reports them later.
         delay_millis: how long a snapshot is ignored after it was committed.
     """
@@ -42,6 +43,7 @@ class Follow(msgspec.Struct, frozen=True):
     has_changelog: bool
     keyed: bool
     overwrites: bool
+    identifies: bool
     refuses: bool
     waiting: bool
     delay_millis: int
@@ -55,6 +57,7 @@ class Follow(msgspec.Struct, frozen=True):
             has_changelog=makes_changelog(schema),
             keyed=keyed,
             overwrites=options.get_bool("streaming-read-overwrite" if keyed else "streaming-read-append-overwrite"),
+            identifies=identifies_removals(schema),
             refuses=refuses_removals(schema),
             waiting=bucket_mode(schema) is BucketMode.POSTPONED and options.get_enum("changelog-producer") == "none",
             delay_millis=options.find_duration("streaming.read.snapshot.delay") or 0,

@@ -19,8 +19,9 @@ from paimon_py.scan.parallel_read import alone, read_together
 from paimon_py.scan.projection import Projection, listed_names, projection_of, whole_columns, with_parts_of
 from paimon_py.scan.read import read_split
 from paimon_py.scan.request import FileChoice, Request, asked_bucket
+from paimon_py.scan.row_ids import names_row_ids
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
-from paimon_py.scan.row_shape import RowShape, WithKinds
+from paimon_py.scan.row_shape import PlainRows, RowShape, are_changes, shape_of
 from paimon_py.scan.split import Split
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
@@ -43,10 +44,13 @@ class Reading:
         """
         self._root = root
         self._table_schema = schema
-        self._view: RowShape = view or WithKinds()
-        self._is_plain = view is None
         self._columns = listed_names(columns)
         self._where = None if where is None else predicate_of(where)
+        names_ids = view is None and names_row_ids(self._columns, self._where)
+        if names_ids and self._columns is None:
+            self._columns = schema.names
+        self._view: RowShape = shape_of(view or PlainRows(), changes=True, row_ids=names_ids)
+        self._is_plain = are_changes(self._view)
         _ = self._projection_and_request
 
     @property

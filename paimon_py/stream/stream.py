@@ -16,14 +16,12 @@ from paimon_py.errors import UsageError
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.change_plan import ChangeSource, makes_changelog, plan_step, plan_waiting
-from paimon_py.scan.diff_plan import plan_diff
-from paimon_py.scan.ends import Ends
+from paimon_py.scan.change_plan import ChangeSource, makes_changelog, plan_replacement, plan_step, plan_waiting
 from paimon_py.scan.moments import as_moment, millis_of
 from paimon_py.scan.plan_snapshot import Planned
 from paimon_py.scan.row_shape import RowShape
 from paimon_py.scan.split import Split
-from paimon_py.scan.taken_away import require_nothing_taken
+from paimon_py.scan.taken_away import changes_rows, require_nothing_taken
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.spec.options import Options
@@ -111,7 +109,7 @@ class Stream(ApiHints):
             SnapshotExpiredError: the next snapshot has expired, or the last one was rolled back.
             SnapshotNotFoundError: the snapshot at which the stream starts does not exist.
             TableNotFoundError: the table was dropped.
-            UnsupportedError: a commit removed rows from a table without a primary key.
+            UnsupportedError: a commit removed rows from a table with neither a primary key nor row ids.
         """
         while not self._ended:
             if self._line is None:
@@ -214,6 +212,9 @@ class Stream(ApiHints):
 
     def _step(self, line: SnapshotFollower, snapshot: Snapshot) -> Step | None:
         """The step of a snapshot; None if it has no changes. Only the existence of files counts, as in Java."""
+        if self._follow.identifies and changes_rows(self._root, snapshot):
+            planned = self._plan(snapshot, Reads.REPLACED)
+            return self._make_step(snapshot, planned, after=line.base) if planned.splits else None
         if self._follow.refuses:
             require_nothing_taken(self._root, snapshot)
         has_changelog = self._follow.has_changelog
@@ -227,16 +228,9 @@ class Stream(ApiHints):
 
     def _plan(self, snapshot: Snapshot, source: Reads) -> Planned:
         if source is Reads.REPLACED:
-            return self._plan_replacement(snapshot)
+            return plan_replacement(self._root, self._reading.request, snapshot)
         of = ChangeSource.DELTA if source is Reads.DELTA else ChangeSource.CHANGELOG
         return plan_step(self._root, self._reading.request, snapshot, of, waiting=self._follow.waiting)
-
-    def _plan_replacement(self, snapshot: Snapshot) -> Planned:
-        """Plan what an overwrite removed, added or changed, with the old values."""
-        since = snapshot.id - 1
-        start = self._root.snapshots.get(since) if since else None
-        ends = Ends(since=since, start=start, last=snapshot, mode="diff", of_step=True)
-        return plan_diff(self._root, self._reading.request, ends)
 
     def _make_step(self, snapshot: Snapshot, planned: Planned, *, after: Base | None) -> Step:
         """The step for the snapshots after `after` up to this one; None: for all rows of this one."""

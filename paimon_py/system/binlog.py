@@ -14,11 +14,12 @@ import pyarrow as pa
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.references import columns_of
+from paimon_py.files.physical import TRACKED_FIELDS, tracks_rows
 from paimon_py.lsm.same_values import same_values
 from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.scan.request import Request, keep
 from paimon_py.scan.row_shape import WithKinds
-from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
+from paimon_py.spec.schema import ROW_ID, ROW_KIND_COLUMN, ROW_KINDS, TableSchema
 from paimon_py.spec.types import ArrayType, Field
 
 _KINDS = WithKinds("rowkind", first=True)
@@ -37,11 +38,15 @@ class Binlog(msgspec.Struct, frozen=True):
         return _KINDS.shown_schema(msgspec.structs.replace(schema, fields=fields))
 
     def request_for(self, request: Request) -> Request:
-        """The returned columns, those needed by conditions, and all key columns, which identify the rows of a key."""
+        """The returned columns, those needed by conditions, and all that identify the rows of a key: key columns, or
+        row ids.
+        """
         wanted = dict.fromkeys((*request.columns, *self._asked_by_conditions(request)))
         fields = tuple(_single(field) for field in request.schema.fields if field.name != _KINDS.name)
         schema = msgspec.structs.replace(request.schema, fields=fields)
-        wanted |= dict.fromkeys(schema.trimmed_primary_keys)
+        if tracks_rows(schema):
+            schema = msgspec.structs.replace(schema, fields=(*fields, *TRACKED_FIELDS))
+        wanted |= dict.fromkeys(_identifying(schema))
         columns = tuple(name for name in wanted if name != _KINDS.name)
         return msgspec.structs.replace(request, schema=schema, columns=columns, predicate=None, kinds=True)
 
@@ -50,7 +55,7 @@ class Binlog(msgspec.Struct, frozen=True):
         mask = None if request.predicate is None else prepare(request.predicate)
         schema = request.arrow_schema
         names = dict.fromkeys((*request.columns, *self._asked_by_conditions(request)))
-        keys = list(request.schema.trimmed_primary_keys)
+        keys = _identifying(request.schema)
         for batch in _whole_updates(batches):
             kept = keep(_pack(batch, keys, request.schema, tuple(names)), mask)
             if kept.num_rows:
@@ -63,6 +68,11 @@ class Binlog(msgspec.Struct, frozen=True):
 
     def _asked_by_conditions(self, request: Request) -> list[str]:
         return [] if request.predicate is None else sorted(columns_of(request.predicate))
+
+
+def _identifying(schema: TableSchema) -> list[str]:
+    """The columns that the old and the new row of an update have in common."""
+    return [ROW_ID] if tracks_rows(schema) else list(schema.trimmed_primary_keys)
 
 
 def _list_field(field: Field) -> Field:

@@ -42,7 +42,8 @@ class TableStreams(TableVerbs):
 
         Without a changelog producer, a step contains the rows as they were written; compactions and overwrites then
         produce nothing, unless 'streaming-read-overwrite' or, in tables without primary key,
-        'streaming-read-append-overwrite' is set. With a producer, a step contains the changelog of the snapshot.
+        'streaming-read-append-overwrite' is set. With a producer, a step contains the changelog of the snapshot. If the
+        table tracks rows, commits that change rows produce the rows before and after, and `_ROW_ID` is a column.
 
         Args:
             from_: "full" (all rows of the latest snapshot, then later changes; the default, unless the options `scan.*`

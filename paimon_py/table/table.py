@@ -373,7 +373,8 @@ class Table(
             mode: "delta" returns the rows that were written, "changelog" those of the table's changelog. "auto" returns
                 for each snapshot what a stream would return: the changelog if the table produced one then (option
                 `changelog-producer`), otherwise the delta. "diff" returns one net change per key: +I for a new row, +U
-                for a changed row, −D for a deleted row; without a primary key, +I for added and −D for removed rows.
+                for a changed row, −D for a deleted row; without a primary key, +I for added and −D for removed rows,
+                and with the column `_ROW_ID` also −U and +U for a changed row.
             limit: at most this many rows.
 
         Raises:

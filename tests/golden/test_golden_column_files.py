@@ -79,13 +79,12 @@ def test_only_files_of_wanted_columns_are_opened(tmp_path):
     assert table.scan(columns=[]).explain(analyze=True).analysis.files_opened == 0
 
 
-def test_streams_refuse_columns_of_rows_unless_told_what_to_do(tmp_path):
+def test_streams_return_rows_whose_columns_were_set(tmp_path):
     table = opened(next(case for case in CASES if case.name == "evolve-stream"), tmp_path)
     stream = table.stream(from_=1)
     assert stream.poll().to_arrow().num_rows == 2
-    with pytest.raises(UnsupportedError, match="snapshot 2 .* set columns of existing rows.*mode='diff'"):
-        stream.poll()
-    with pytest.raises(UnsupportedError, match="set columns"):
+    assert stream.poll().to_arrow()["_row_kind"].to_pylist() == ["-U", "-U", "+U", "+U"]
+    with pytest.raises(UnsupportedError, match="snapshot 2 .* set columns of existing rows.*mode='auto'"):
         table.changes(1, 3, mode="delta").to_arrow()
     assert table.changes(2, 3, mode="delta").to_arrow().num_rows == 2
     assert table.changes(1, 2, mode="diff").to_arrow()["_row_kind"].to_pylist() == ["-D", "-D", "+I", "+I"]

@@ -17,6 +17,7 @@ import msgspec
 
 from paimon_py.errors import CommitConflictError, PaimonError, StorageError, TableNotFoundError
 from paimon_py.executors.executor import Executor
+from paimon_py.files.physical import evolves_columns
 from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, other_references
 from paimon_py.maintain.cleanup.expired import ExpiredSnapshots
@@ -68,7 +69,7 @@ def expire_snapshots(
         return ExpiredSnapshots(reason="the table is empty", dry_run=dry_run)
     known = _Known(root, seen)
     lasting = lasting_changes(table.schema.options)
-    kept = _first_kept(ids, retention, _consumer_positions(table, lasting), known)
+    kept = _first_kept(table, ids, retention, _consumer_positions(table, lasting), known)
     going = [snapshot for number in ids if number < kept.snapshot_id for snapshot in known.get(number)]
     if not going:
         return _result(ids, kept, [], None, dry_run=dry_run)
@@ -204,15 +205,18 @@ def _record_tag(
         write_tag_ancestor(root.store, root.branch_path, TagAncestor(chain[-1].mark, newest.mark))
 
 
-def _first_kept(ids: Sequence[int], retention: Retention, held: Mapping[str, int], known: _Known) -> FirstKept:
+def _first_kept(
+    table: OpenTable, ids: Sequence[int], retention: Retention, held: Mapping[str, int], known: _Known
+) -> FirstKept:
     """The first kept snapshot. A consumer that stands at an overwrite also needs the previous snapshot: its stream
-    compares them.
+    compares them. So it does at any commit that may set columns of existing rows.
     """
     kept = first_kept(ids[0], ids[-1], retention, held, known.time_of)
     if kept.snapshot_id == ids[0] or kept.snapshot_id not in held.values():
         return kept
     overwrites = any(one.commit_kind is CommitKind.OVERWRITE for one in known.get(kept.snapshot_id))
-    return FirstKept(kept.snapshot_id - 1, kept.reason) if overwrites else kept
+    compares = overwrites or evolves_columns(table.schema)
+    return FirstKept(kept.snapshot_id - 1, kept.reason) if compares else kept
 
 
 def _consumer_positions(table: OpenTable, lasting: Lasting) -> dict[str, int]:
