@@ -38,7 +38,7 @@ from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import RemoveOption, SchemaChange, SetOption
 from paimon_py.spec.supported import check_readable, check_scannable
-from paimon_py.storage.refreshing_store import open_renewed
+from paimon_py.storage.refreshing_store import open_refreshing
 from paimon_py.table.branches import TableBranches
 from paimon_py.table.cleanup import TableCleaning
 from paimon_py.table.export import TableExport
@@ -93,7 +93,7 @@ class Table(
             CorruptionError: its schema does not match the format.
         """
         used, settings = env_of(env), as_mapping("options", options)
-        store, location = open_renewed(path_text(path), settings, used)
+        store, location = open_refreshing(path_text(path), settings, used)
         root = TableRoot(store, location, used, settings)
         table = cls(root, root.latest_schema_to_open(), location.rstrip("/").rsplit("/", 1)[-1])
         branch = settings.get("branch", MAIN_BRANCH)

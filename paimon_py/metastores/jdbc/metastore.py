@@ -37,7 +37,7 @@ from paimon_py.spec.layout import MAIN_BRANCH, database_path, table_path
 from paimon_py.spec.redact import harmless_options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange
-from paimon_py.storage.locked_store import GuardedStore
+from paimon_py.storage.locked_store import LockedStore
 from paimon_py.storage.store import Store
 
 CATALOG_KEY = "catalog-key"
@@ -214,7 +214,7 @@ class JdbcMetastore:
     def _root(self, name: TableName) -> TableRoot:
         path = table_path(self._warehouse, name.database, name.table)
         registration = JdbcRegistration(self._lock(name), self._names, name)
-        store = self._store if self._locks is None else GuardedStore(self._store)
+        store = self._store if self._locks is None else LockedStore(self._store)
         return TableRoot(store, path, self._env, self._options, registration=registration)
 
     def _lock(self, name: TableName) -> JdbcLock | None:

@@ -31,10 +31,10 @@ from paimon_py.metastores.rest.vended import VendedStore
 from paimon_py.metastores.rest.views_and_functions import RestPrograms
 from paimon_py.spec.layout import table_path
 from paimon_py.spec.schema import TableSchema
-from paimon_py.storage.locked_store import GuardedStore
+from paimon_py.storage.locked_store import LockedStore
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.open import open_store
-from paimon_py.storage.refreshing_store import RenewedStore
+from paimon_py.storage.refreshing_store import RefreshingStore
 
 KINDS = ("table", "materialized-table")
 """The types of tables that are Paimon tables."""
@@ -171,12 +171,12 @@ class RestMetastore(RestServer):
         table = RestTable(self.client, name, found.id)
         options = self.options
         store, path = (
-            RenewedStore.open(VendedStore(table, found.path))
+            RefreshingStore.open(VendedStore(table, found.path))
             if flag(options, DATA_TOKENS, default=False) and not found.isExternal
             else open_store(found.path, options)
         )
         registration = RestRegistration(table, found.isExternal)
-        guarded = store if found.isExternal else GuardedStore(store)
+        guarded = store if found.isExternal else LockedStore(store)
         return TableRoot(guarded, path, self.client.env, options, registration=registration)
 
     def create_table(self, name: TableName, schema: TableSchema, before: BeforeCreation) -> TableRoot | None:

@@ -43,7 +43,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("kind", WRITTEN)
-def test_what_people_write_is_refused_with_the_right_name(kind):
+def test_common_spellings_of_other_libraries_are_refused_with_the_right_name(kind):
     pairs = [pair.split("=") for pair in WRITTEN[kind].split()]
     assert len(pairs) >= 20
     for name, meant in pairs:

@@ -190,7 +190,7 @@ def test_files_elsewhere_are_written_and_read_with_the_tokens_of_their_table(tab
     assert sorted(catalog.table("d.u").scan().to_arrow()["k"].to_pylist()) == [0, 1, 2]
     travelled = pickle.loads(pickle.dumps(outside._root.files))
     with pytest.raises(UsageError, match="pickles contain no tokens"):
-        travelled.place("oss://elsewhere/x/f")
+        travelled.resolve("oss://elsewhere/x/f")
 
 
 def test_an_open_file_is_read_on_with_new_credentials(table, server):
