@@ -11,7 +11,7 @@ from paimon_py.catalog.verbs import CatalogVerbs
 from paimon_py.codec.arrow_types import from_arrow_schema
 from paimon_py.errors import AlreadyExistsError, NotFoundError, UnsupportedError, UsageError
 from paimon_py.metastores.metastore import TableName
-from paimon_py.metastores.views_and_functions import KeepsPrograms, ProgramKeeper
+from paimon_py.metastores.views_and_functions import SupportsViews, ViewStore
 from paimon_py.spec.layout import check_text
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.types import Field
@@ -217,12 +217,12 @@ class CatalogPrograms(CatalogVerbs):
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
-    def _keeper(self, verb: str) -> ProgramKeeper:
-        if not isinstance(self._metastore, KeepsPrograms):
+    def _keeper(self, verb: str) -> ViewStore:
+        if not isinstance(self._metastore, SupportsViews):
             raise UnsupportedError(
                 f"{verb}: this catalog stores no views or functions; a REST catalog does", feature="views and functions"
             )
-        return self._metastore.programs
+        return self._metastore.view_store
 
     def _function_name(self, name: str, verb: str) -> TableName:
         full = self._split(name, verb)

@@ -44,7 +44,7 @@ def purge_files(table: OpenTable, truncate: Callable[[], object]) -> RemovedOrph
     for name in table.root.tags.names():
         table.root.tags.delete(name)
         if keeper is not None:
-            keeper.tag_gone(table.root, name)
+            keeper.tag_deleted(table.root, name)
     for consumer in table.root.consumers.all():
         table.root.consumers.delete(consumer.name)
     truncate()
