@@ -57,7 +57,7 @@ from paimon_py.table.verbs import at_table_door, commits, reads
 
 if TYPE_CHECKING:
     from paimon_py.lookup.lookups import Lookups
-    from paimon_py.system.metadata_table import MadeTable
+    from paimon_py.system.metadata_table import MetadataTable
     from paimon_py.system.table import SystemTable
     from paimon_py.write.session import Writer
 
@@ -389,9 +389,9 @@ class Table(
     @overload
     def system(self, name: Literal["audit_log", "binlog", "ro"]) -> SystemTable: ...
     @overload
-    def system(self, name: str) -> SystemTable | MadeTable: ...
+    def system(self, name: str) -> SystemTable | MetadataTable: ...
     @reads
-    def system(self, name: str) -> SystemTable | MadeTable:
+    def system(self, name: str) -> SystemTable | MetadataTable:
         """A system table of this table, such as "audit_log" or "snapshots"; readable like a table, never writable.
 
         Raises:
@@ -439,13 +439,13 @@ class Table(
 
     def _lookup_by_scan(self, keys: object, columns: NameList | None, missing: str) -> pa.Table:
         """Look up keys that occur several times in a file, or in files that are not sorted by the key."""
-        from paimon_py.lookup.keys import AskedKeys, check_missing
+        from paimon_py.lookup.keys import RequestedKeys, check_missing
         from paimon_py.lookup.repeated import rows_by_scan
         from paimon_py.scan.projection import projection_of
         from paimon_py.scan.request import every_bucket
 
         check_missing(missing)
-        asked, wanted = AskedKeys(self._schema, keys), projection_of(columns, self._schema).fields
+        asked, wanted = RequestedKeys(self._schema, keys), projection_of(columns, self._schema).fields
         whole = every_bucket(self._schema)
         found = rows_by_scan(
             lambda where: Scan(self._root, whole, where=where).to_arrow(), asked, with_missing=missing == "null"
