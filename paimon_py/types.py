@@ -87,8 +87,8 @@ from paimon_py.spec.types import (
     VectorType,
 )
 from paimon_py.spec.users import UserCommit, Users
-from paimon_py.system.metadata_scan import MadeExplanation, MadeScan, MadeSplit
-from paimon_py.system.metadata_table import MadeTable
+from paimon_py.system.metadata_scan import MetadataExplanation, MetadataScan, MetadataSplit
+from paimon_py.system.metadata_table import MetadataTable
 from paimon_py.system.table import SystemTable
 from paimon_py.write.exported_files import Exported
 from paimon_py.write.session import Writer
@@ -158,13 +158,13 @@ __all__ = [
     "KeyBase",
     "Lit",
     "LiteralValue",
-    "MadeExplanation",
-    "MadeScan",
-    "MadeSplit",
-    "MadeTable",
     "ManifestEntry",
     "ManifestFile",
     "MapType",
+    "MetadataExplanation",
+    "MetadataScan",
+    "MetadataSplit",
+    "MetadataTable",
     "MultisetType",
     "NameList",
     "Negative",

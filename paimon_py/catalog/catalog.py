@@ -17,10 +17,10 @@ from paimon_py.api_hints import ApiHints
 from paimon_py.arguments import NameList, as_mapping, as_names, check_flag, way_of, with_location
 from paimon_py.catalog.clones import CatalogClones
 from paimon_py.catalog.imports import CatalogImports
-from paimon_py.catalog.maintenance import CatalogCare
+from paimon_py.catalog.maintenance import CatalogMaintenance
 from paimon_py.catalog.server import CatalogServer
 from paimon_py.catalog.sql import CatalogSql
-from paimon_py.catalog.views_and_functions import CatalogPrograms
+from paimon_py.catalog.views_and_functions import CatalogViewsAndFunctions
 from paimon_py.codec.arrow_types import from_arrow_schema
 from paimon_py.env import Env, env_of
 from paimon_py.errors import (
@@ -59,7 +59,9 @@ BRANCH_MARK = "branch_"
 
 
 @with_location(lambda catalog: catalog.warehouse)
-class Catalog(CatalogCare, CatalogClones, CatalogImports, CatalogPrograms, CatalogServer, CatalogSql, ApiHints):
+class Catalog(
+    CatalogMaintenance, CatalogClones, CatalogImports, CatalogViewsAndFunctions, CatalogServer, CatalogSql, ApiHints
+):
     """The databases and tables of one warehouse.
 
     A catalog can be pickled (without secrets) and used from several threads.
@@ -375,13 +377,13 @@ class Catalog(CatalogCare, CatalogClones, CatalogImports, CatalogPrograms, Catal
     def _split(self, name: str, verb: str) -> TableName:
         """Database and table of a full name; rejects names of system tables and branches."""
         if not isinstance(name, str):
-            raise UsageError(f"a table is named 'database.table', got {name!r}{way_of(name)}")
+            raise UsageError(f"the name of a table is 'database.table', got {name!r}{way_of(name)}")
         database, dot, table = name.partition(".")
         if not dot:
-            raise UsageError(f"a table is named 'database.table', got {name!r}")
+            raise UsageError(f"the name of a table is 'database.table', got {name!r}")
         if f"${BRANCH_MARK}" in table:
             raise UsageError(
-                f"{verb} is not for branches such as {name!r}: use create_branch, delete_branch and rename_branch of"
+                f"{verb} does not take a branch such as {name!r}: use create_branch, delete_branch and rename_branch of"
                 " the table"
             )
         if "$" in table:
@@ -456,7 +458,7 @@ def as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
     elif hasattr(columns, "dtypes"):
         way = "; pyarrow.Schema.from_pandas(frame) creates one of a frame's columns"
     elif isinstance(columns, str):
-        way = '; {"id": "BIGINT", "name": "STRING"} names columns and types'
+        way = '; write columns and types as {"id": "BIGINT", "name": "STRING"}'
     raise UsageError(f"a table's schema is a pyarrow.Schema or a paimon_py.Schema, not {type(columns).__name__}{way}")
 
 

@@ -79,7 +79,7 @@ class CatalogClones(CatalogVerbs):
         choice = CloneChoice(snapshot_id=snapshot_id, tag=tag, tags=names, history=history)
         source = self.table(name)
         if not isinstance(source, Table):
-            raise UsageError(f"{name} is a system table, and has nothing to clone")
+            raise UsageError(f"{name} is a system table, which has no files to clone")
         full = target._split(new_name, "clone_table")
         target._require_database(full.database)
         result, root = clone_table(source, target._metastore, full, choice, progress, dry_run=dry_run)

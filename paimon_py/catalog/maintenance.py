@@ -18,7 +18,7 @@ from paimon_py.spec.events import CatalogEvent, TableEvent
 
 
 @with_location(lambda catalog: catalog.warehouse)
-class CatalogCare(CatalogVerbs):
+class CatalogMaintenance(CatalogVerbs):
     """Methods of `Catalog` that maintain its tables."""
 
     __slots__ = ()

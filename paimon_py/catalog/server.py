@@ -95,7 +95,7 @@ class CatalogServer(CatalogVerbs):
         found = self._server("partitions").partitions(self._split(name, "partitions"))
         if found is None:
             raise UnsupportedError(
-                f"the server counts no partitions of {name!r}: set 'metastore.partitioned-table', or call"
+                f"the server has no partition statistics of {name!r}: set 'metastore.partitioned-table', or call"
                 " Table.partitions()",
                 feature="partitions in the metastore",
             )
@@ -110,7 +110,7 @@ class CatalogServer(CatalogVerbs):
         Raises: TableNotFoundError, UnsupportedError, UsageError
         """
         server, full = self._server("mark_partitions_done"), self._split(name, "mark_partitions_done")
-        specs = [as_mapping("partitions", one) for one in as_list("partitions come as a list of mappings", partitions)]
+        specs = [as_mapping("partitions", one) for one in as_list("partitions must be a list of mappings", partitions)]
         if not specs or any(not spec or not all(isinstance(text, str) for text in spec.values()) for spec in specs):
             raise UsageError("give at least one partition, with its values as strings, such as [{'month': '3'}]")
         server.mark_partitions_done(full, specs)
@@ -122,7 +122,7 @@ class CatalogServer(CatalogVerbs):
 
         Raises: DatabaseNotFoundError, UsageError
         """
-        updates, removals = as_mapping("options", options), as_list("remove is a list of names", remove)
+        updates, removals = as_mapping("options", options), as_list("remove must be a list of names", remove)
         if not updates and not removals:
             raise UsageError("alter_database needs options to set, or names to remove")
         if not self._server("alter_database").alter_database(name, updates, removals):
@@ -130,5 +130,5 @@ class CatalogServer(CatalogVerbs):
 
     def _server(self, verb: str) -> ServerMetastore:
         if not isinstance(self._metastore, ServerMetastore):
-            raise UnsupportedError(f"{verb}: this catalog has no server; a REST catalog has", feature=verb)
+            raise UnsupportedError(f"{verb}: this catalog has no server; use a REST catalog", feature=verb)
         return self._metastore

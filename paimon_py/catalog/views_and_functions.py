@@ -11,7 +11,7 @@ from paimon_py.catalog.verbs import CatalogVerbs
 from paimon_py.codec.arrow_types import from_arrow_schema
 from paimon_py.errors import AlreadyExistsError, NotFoundError, UnsupportedError, UsageError
 from paimon_py.metastores.metastore import TableName
-from paimon_py.metastores.views_and_functions import KeepsPrograms, ProgramKeeper
+from paimon_py.metastores.views_and_functions import SupportsViews, ViewStore
 from paimon_py.spec.layout import check_text
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.types import Field
@@ -26,7 +26,7 @@ from paimon_py.spec.views_and_functions import (
 
 
 @with_location(lambda catalog: catalog.warehouse)
-class CatalogPrograms(CatalogVerbs):
+class CatalogViewsAndFunctions(CatalogVerbs):
     """Methods of `Catalog` for the views and functions of a metastore that stores them.
 
     paimon_py runs neither; engines do. All methods raise UnsupportedError for a catalog that stores none.
@@ -41,7 +41,7 @@ class CatalogPrograms(CatalogVerbs):
 
         Raises: DatabaseNotFoundError
         """
-        keeper = self._keeper("views")
+        keeper = self._view_store("views")
         self._require_database(database)
         return keeper.views(database)
 
@@ -50,7 +50,7 @@ class CatalogPrograms(CatalogVerbs):
 
         Raises: NotFoundError
         """
-        found = self._keeper("view").view(self._split(name, "view"))
+        found = self._view_store("view").view(self._split(name, "view"))
         if found is None:
             raise _missing("view", name)
         return found
@@ -77,7 +77,7 @@ class CatalogPrograms(CatalogVerbs):
             AlreadyExistsError, DatabaseNotFoundError: a view of this name exists, or the database does not.
             UsageError: the view is invalid.
         """
-        keeper, full = self._keeper("create_view"), self._split(name, "create_view")
+        keeper, full = self._view_store("create_view"), self._split(name, "create_view")
         check_flag("exist_ok", exist_ok)
         if not isinstance(query, str) or not query.strip():
             raise UsageError(f"a view needs a query as a string, not {query!r}")
@@ -103,7 +103,7 @@ class CatalogPrograms(CatalogVerbs):
             UsageError: a change does not fit.
         """
         _require_some(changes)
-        changed = self._keeper("alter_view").alter_view(self._split(name, "alter_view"), changes)
+        changed = self._view_store("alter_view").alter_view(self._split(name, "alter_view"), changes)
         if changed is None:
             raise _missing("view", name)
         return changed
@@ -113,7 +113,7 @@ class CatalogPrograms(CatalogVerbs):
 
         Raises: NotFoundError unless `missing_ok`
         """
-        keeper, full = self._keeper("drop_view"), self._split(name, "drop_view")
+        keeper, full = self._view_store("drop_view"), self._split(name, "drop_view")
         check_flag("missing_ok", missing_ok)
         if not keeper.drop_view(full) and not missing_ok:
             raise _missing("view", name)
@@ -123,7 +123,7 @@ class CatalogPrograms(CatalogVerbs):
 
         Raises: NotFoundError, DatabaseNotFoundError, AlreadyExistsError
         """
-        keeper = self._keeper("rename_view")
+        keeper = self._view_store("rename_view")
         full, target = self._split(name, "rename_view"), self._split(new_name, "rename_view")
         self._require_database(target.database)
         if not keeper.rename_view(full, target):
@@ -136,7 +136,7 @@ class CatalogPrograms(CatalogVerbs):
 
         Raises: DatabaseNotFoundError
         """
-        keeper = self._keeper("functions")
+        keeper = self._view_store("functions")
         self._require_database(database)
         return keeper.functions(database)
 
@@ -145,7 +145,7 @@ class CatalogPrograms(CatalogVerbs):
 
         Raises: NotFoundError
         """
-        found = self._keeper("function").function(self._function_name(name, "function"))
+        found = self._view_store("function").function(self._function_name(name, "function"))
         if found is None:
             raise _missing("function", name)
         return found
@@ -172,7 +172,7 @@ class CatalogPrograms(CatalogVerbs):
             AlreadyExistsError, DatabaseNotFoundError: a function of this name exists, or the database does not.
             UsageError: the function is invalid.
         """
-        keeper, full = self._keeper("create_function"), self._function_name(name, "create_function")
+        keeper, full = self._view_store("create_function"), self._function_name(name, "create_function")
         check_flag("deterministic", deterministic)
         check_flag("exist_ok", exist_ok)
         function = CatalogFunction(
@@ -200,7 +200,8 @@ class CatalogPrograms(CatalogVerbs):
             UsageError: a change does not fit.
         """
         _require_some(changes)
-        changed = self._keeper("alter_function").alter_function(self._function_name(name, "alter_function"), changes)
+        full = self._function_name(name, "alter_function")
+        changed = self._view_store("alter_function").alter_function(full, changes)
         if changed is None:
             raise _missing("function", name)
         return changed
@@ -210,19 +211,19 @@ class CatalogPrograms(CatalogVerbs):
 
         Raises: NotFoundError unless `missing_ok`
         """
-        keeper, full = self._keeper("drop_function"), self._function_name(name, "drop_function")
+        keeper, full = self._view_store("drop_function"), self._function_name(name, "drop_function")
         check_flag("missing_ok", missing_ok)
         if not keeper.drop_function(full) and not missing_ok:
             raise _missing("function", name)
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
-    def _keeper(self, verb: str) -> ProgramKeeper:
-        if not isinstance(self._metastore, KeepsPrograms):
+    def _view_store(self, verb: str) -> ViewStore:
+        if not isinstance(self._metastore, SupportsViews):
             raise UnsupportedError(
-                f"{verb}: this catalog stores no views or functions; a REST catalog does", feature="views and functions"
+                f"{verb}: this catalog stores no views or functions; use a REST catalog", feature="views and functions"
             )
-        return self._metastore.programs
+        return self._metastore.view_store
 
     def _function_name(self, name: str, verb: str) -> TableName:
         full = self._split(name, verb)

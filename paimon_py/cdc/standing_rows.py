@@ -18,7 +18,7 @@ import pyarrow as pa
 from paimon_py.cdc.rows import ChangedRows
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import Ints, Mask, from_numpy
-from paimon_py.lookup.keys import AskedKeys
+from paimon_py.lookup.keys import RequestedKeys
 from paimon_py.lookup.lookups import Lookups
 from paimon_py.lsm.order import dense_ranks
 from paimon_py.metadata.open_table import OpenTable
@@ -43,12 +43,12 @@ def fill_deletes(table: OpenTable, changed: ChangedRows) -> pa.Table:
         wanted = changed.by_key
     if not wanted.any():
         return data
-    numbers = AskedKeys(schema, data.select(list(schema.primary_keys))).numbers
+    numbers = RequestedKeys(schema, data.select(list(schema.primary_keys))).numbers
     concerned = np.flatnonzero(np.isin(numbers, numbers[wanted]))
     old = _rows_of_table(table, data.select(list(schema.primary_keys)).take(from_numpy(concerned, pa.int64())))
     loose = pa.schema([field.with_nullable(True) for field in to_arrow_schema(schema.fields)])
     rows = pa.concat_tables([part.select(schema.names).cast(loose) for part in (old, data)]).combine_chunks()
-    keys = AskedKeys(schema, rows.select(list(schema.primary_keys))).numbers
+    keys = RequestedKeys(schema, rows.select(list(schema.primary_keys))).numbers
     found = _find_rows(_Versions(keys, _ranks(schema, rows), kinds, wanted, old.num_rows))
     picked = np.arange(old.num_rows, rows.num_rows)
     picked[wanted] = found

@@ -13,10 +13,10 @@ import pyarrow as pa
 from paimon_py import Catalog, Table, UsageError
 from paimon_py.catalog.catalog import BRANCH_MARK
 from paimon_py.spec.layout import DATABASE_SUFFIX
-from paimon_py.system.metadata_table import MadeTable
+from paimon_py.system.metadata_table import MetadataTable
 from paimon_py.system.table import SystemTable
 
-AnyTable = Table | SystemTable | MadeTable
+AnyTable = Table | SystemTable | MetadataTable
 """Tables that can be read."""
 
 _AGE = re.compile(r"(\d+)\s*(d|h|min|m|s)")
@@ -152,7 +152,7 @@ def require_changes(table: AnyTable) -> Table | SystemTable:
 
     Raises: UsageError for a system table of metadata.
     """
-    if isinstance(table, MadeTable):
+    if isinstance(table, MetadataTable):
         raise UsageError(f"{table.name} contains metadata, which have no changes: use head")
     return table
 

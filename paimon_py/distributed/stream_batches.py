@@ -28,7 +28,7 @@ from paimon_py.stream.reading import Reading
 from paimon_py.stream.start import Compacted, FromSnapshot, Full, start_of
 from paimon_py.stream.step import Step
 from paimon_py.stream.stream import Stream
-from paimon_py.system.metadata_table import MadeTable
+from paimon_py.system.metadata_table import MetadataTable
 from paimon_py.system.table import SystemTable
 from paimon_py.table.table import Table
 
@@ -58,10 +58,10 @@ class StreamBatches:
     """
 
     def __init__(
-        self, source: Table | SystemTable | MadeTable, where: Predicate | None, options: Mapping[str, str],
+        self, source: Table | SystemTable | MetadataTable, where: Predicate | None, options: Mapping[str, str],
         restart: str,
     ) -> None:  # fmt: skip
-        if isinstance(source, MadeTable):
+        if isinstance(source, MetadataTable):
             raise UsageError(f"{source.name} cannot be read as a stream: read it as a batch")
         self._root = source._root
         self._schema = source._schema

@@ -14,7 +14,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import branch_directory, snapshot_directory
 from paimon_py.spec.new_schema import Schema, TableSpec
 from paimon_py.spec.option_changes import check_dynamic
-from paimon_py.storage.refreshing_store import open_renewed
+from paimon_py.storage.refreshing_store import open_refreshing
 from paimon_py.table.table import Table
 
 
@@ -31,7 +31,7 @@ def create_table_at(
     Raises: AlreadyExistsError if the directory contains remains of another table; as `Catalog.create_table`.
     """
     used = env_of(None)
-    opened, location = open_renewed(path, store, used)
+    opened, location = open_refreshing(path, store, used)
     root = TableRoot(opened, location, used, store)
     schema = first_schema(as_schema(columns), TableSpec(options=options), used.clock.millis())
     if any(opened.list(directory) for directory in (snapshot_directory(location), branch_directory(location))):

@@ -64,7 +64,7 @@ def _missing(files: OpenTable, expected: Iterable[Expected]) -> Iterator[Broken]
     for path, size in expected:
         by_directory.setdefault(path.rpartition("/")[0], []).append((path, size))
     for wanted in by_directory.values():
-        store, place = files.root.files.place(wanted[0][0])
+        store, place = files.root.files.resolve(wanted[0][0])
         there = {status.name: status.size_bytes for status in store.list(place.rpartition("/")[0])}
         for path, size in wanted:
             found = there.get(path.rpartition("/")[2])

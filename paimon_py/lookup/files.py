@@ -19,7 +19,7 @@ from paimon_py.errors import CorruptionError
 from paimon_py.files.constant_columns import ConstantColumns
 from paimon_py.files.file_index import has_index
 from paimon_py.files.reader import PAGED_ROWS
-from paimon_py.lookup.frames import Columns, FrameId, Frames, RowRange, is_whole, join_stretches
+from paimon_py.lookup.frames import Columns, FrameId, Frames, RowRange, is_whole, join_row_ranges
 from paimon_py.lookup.key_index import EncodedKeys, Located, key_words
 from paimon_py.lookup.keys import key_predicate
 from paimon_py.lsm.probe import KeyProbe
@@ -42,7 +42,7 @@ class RepeatedKeyError(CorruptionError):
 
 
 class Hits(NamedTuple):
-    """Rows of a file: positions, ascending, and the number of the asked key of each."""
+    """Rows of a file: positions, ascending, and the number of the requested key of each."""
 
     positions: Ints
     keys: Ints
@@ -80,10 +80,10 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
             keys = np.flatnonzero(found.equal)
             return self._live(file, Hits(found.places[keys], keys))
         asked = _Search(wanted, file.row_count)
-        for stretch in held:
-            asked.look_into(stretch)
+        for row_range in held:
+            asked.search(row_range)
         if len(asked.undecided_keys()):
-            # few keys of a large file that is not cached: maybe no more will be asked for
+            # for a few keys of a large file, caching all its keys may not pay off
             by_page = len(wanted[0]) <= _FEW and file.row_count >= PAGED_ROWS and not held
             self._read_keys(file, path, frame, asked, by_page=by_page)
         return self._live(file, asked.hits())
@@ -186,15 +186,15 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         kept: list[RowRange] = []
         room = self.frames.max_bytes
         for position, batch in read:
-            stretch = RowRange(position, batch)
-            _check_order(stretch, kept[-1] if kept else None, path)
-            asked.look_into(stretch)
+            row_range = RowRange(position, batch)
+            _check_order(row_range, kept[-1] if kept else None, path)
+            asked.search(row_range)
             room -= batch.nbytes
             if room >= 0:
-                kept.append(stretch)
-            if not asked.goes_beyond(stretch):
+                kept.append(row_range)
+            if not asked.may_continue_after(row_range):
                 break
-        self.frames.add(frame, join_stretches(kept))
+        self.frames.add(frame, join_row_ranges(kept))
 
     def _stored_rows(self, file: DataFile, columns: Columns, positions: Ints) -> pa.RecordBatch:
         path = self._path(file)
@@ -202,24 +202,24 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         held = self.frames.get(frame)
         if is_whole(held, file.row_count) and len(held) == 1:
             return held[0].rows.take(from_numpy(positions, pa.int64()))
-        taking = _Taking(positions)
-        for stretch in held:
-            taking.take(stretch)
+        taking = _RowCollector(positions)
+        for row_range in held:
+            taking.take(row_range)
         missing = taking.missing()
         if len(missing):
             kept = []
             room = self.frames.max_bytes
-            for stretch in self._stretches(file, columns.fields, missing):
-                taking.take(stretch)
-                room -= stretch.rows.nbytes
+            for row_range in self._read_row_ranges(file, columns.fields, missing):
+                taking.take(row_range)
+                room -= row_range.rows.nbytes
                 if room >= 0:
-                    kept.append(stretch)
+                    kept.append(row_range)
             self.frames.add(frame, kept)
         if len(taking.missing()):
-            raise CorruptionError(f"{path} lacks rows that it had a moment ago", path=path)
+            raise CorruptionError(f"{path} has fewer rows than a moment ago", path=path)
         return taking.rows()
 
-    def _stretches(self, file: DataFile, fields: tuple[Field, ...], positions: Ints) -> Iterator[RowRange]:
+    def _read_row_ranges(self, file: DataFile, fields: tuple[Field, ...], positions: Ints) -> Iterator[RowRange]:
         """Row ranges of the file that contain the positions, up to the last one."""
         few = len(positions) <= _FEW
         by_page = few and file.row_count >= PAGED_ROWS
@@ -251,28 +251,28 @@ class _Search:
         self._absent: Mask = np.zeros(len(wanted[0]), np.bool_)
         self._floor: Ints = np.zeros(len(wanted[0]), np.int64)
 
-    def look_into(self, stretch: RowRange) -> None:
+    def search(self, row_range: RowRange) -> None:
         """Decide the keys that rows of the file can decide; row ranges must come by position."""
-        rows = [stretch.rows.column(at) for at in range(len(self._wanted))]
-        count = stretch.rows.num_rows
+        rows = [row_range.rows.column(at) for at in range(len(self._wanted))]
+        count = row_range.rows.num_rows
         ends = from_numpy(np.array([0, count - 1], np.int64), pa.int64())
         borders = search(self._wanted, [row.take(ends) for row in rows])
         first, last = int(borders.places[0]), int(borders.places[1]) + int(borders.equal[1])
-        self._absent[:first] |= self._floor[:first] == stretch.start
-        self._floor[last:] = np.maximum(self._floor[last:], stretch.stop)
+        self._absent[:first] |= self._floor[:first] == row_range.start
+        self._floor[last:] = np.maximum(self._floor[last:], row_range.stop)
         if first >= last:
             return
         found = search(rows, [column.slice(first, last - first) for column in self._wanted])
-        self._places[first:last] = np.where(found.equal, found.places + stretch.start, self._places[first:last])
+        self._places[first:last] = np.where(found.equal, found.places + row_range.start, self._places[first:last])
         self._absent[first:last] |= ~found.equal
 
     def undecided_keys(self) -> Ints:
         """The keys that may be in rows that were not searched yet."""
         return np.flatnonzero((self._places < 0) & ~self._absent & (self._floor < self._row_count))
 
-    def goes_beyond(self, stretch: RowRange) -> bool:
+    def may_continue_after(self, row_range: RowRange) -> bool:
         """Whether a key is larger than all rows up to the end of this range."""
-        return bool(len(self._floor)) and int(self._floor[-1]) >= stretch.stop
+        return bool(len(self._floor)) and int(self._floor[-1]) >= row_range.stop
 
     def keys(self, numbers: Ints) -> list[pa.Array]:
         """The keys with the given numbers."""
@@ -285,7 +285,7 @@ class _Search:
         return Hits(self._places[keys], keys)
 
 
-class _Taking:
+class _RowCollector:
     """Collects the rows at given positions."""
 
     def __init__(self, positions: Ints) -> None:
@@ -294,13 +294,13 @@ class _Taking:
         self._taken: list[Ints] = []
         self._parts: list[pa.RecordBatch] = []
 
-    def take(self, stretch: RowRange) -> None:
+    def take(self, row_range: RowRange) -> None:
         """Take the rows of this range that were not taken before."""
-        first, last = np.searchsorted(self._positions, [stretch.start, stretch.stop]).tolist()
+        first, last = np.searchsorted(self._positions, [row_range.start, row_range.stop]).tolist()
         places = first + np.flatnonzero(self._open[first:last])
         if len(places):
             self._taken.append(places)
-            self._parts.append(stretch.rows.take(from_numpy(self._positions[places] - stretch.start, pa.int64())))
+            self._parts.append(row_range.rows.take(from_numpy(self._positions[places] - row_range.start, pa.int64())))
             self._open[places] = False
 
     def missing(self) -> Ints:
@@ -321,19 +321,19 @@ class _Taking:
         return pa.RecordBatch.from_arrays(columns, schema=schema).take(order)
 
 
-def _check_order(stretch: RowRange, before: RowRange | None, path: str) -> None:
+def _check_order(row_range: RowRange, before: RowRange | None, path: str) -> None:
     """Check that keys grow from row to row, as searching requires.
 
     Raises: CorruptionError; RepeatedKeyError if keys repeat but do not descend.
     """
-    columns = stretch.rows.columns
+    columns = row_range.rows.columns
     probe, repeats = KeyProbe(columns), False
     falls = probe.ascends(strictly=False) is False
     if before is not None and before.rows.num_rows:
         newest = KeyProbe([column.slice(len(column) - 1) for column in before.rows.columns]).key(0)
         falls, repeats = falls or probe.key(0) < newest, probe.key(0) == newest
     if falls:
-        raise CorruptionError(f"keys do not grow from row to row in {path}", path=path)
+        raise CorruptionError(f"the keys of {path} are not in ascending order", path=path)
     if repeats or (probe.ascends() is not True and repeats_rows(columns)):
         raise RepeatedKeyError(
             f"{path} contains a key twice, as files of an old SDK do; rewrite the table:"

@@ -57,7 +57,7 @@ class BucketBlock(NamedTuple):
 
 
 class _Frame(NamedTuple):
-    stretches: tuple[RowRange, ...]
+    row_ranges: tuple[RowRange, ...]
     nbytes: int
     block: BucketBlock | None = None
 
@@ -94,20 +94,21 @@ class Frames:
         """The cached row ranges of these columns, by position; no two overlap."""
         held = self._use(frame)
         if held is not None:
-            return held.stretches
+            return held.row_ranges
         name = self._block_of.get(frame)
         block = None if name is None else self.block(name)
         return () if block is None else block.of(frame)
 
-    def add(self, frame: FrameId, stretches: Iterable[RowRange]) -> None:
+    def add(self, frame: FrameId, row_ranges: Iterable[RowRange]) -> None:
         """Cache more of some columns, unless these alone would exceed the limit; cached ranges are kept."""
         held = self._frames.get(frame, _Frame((), 0))
         before = held.nbytes
-        for stretch in stretches:
-            kept = tuple(old for old in held.stretches if not (stretch.start <= old.start and old.stop <= stretch.stop))
-            size = sum(old.rows.nbytes for old in kept) + stretch.rows.nbytes
-            if stretch.rows.num_rows and size <= self.max_bytes:
-                new = _outside(stretch, kept)
+        for row_range in row_ranges:
+            start, stop = row_range.start, row_range.stop
+            kept = tuple(old for old in held.row_ranges if not (start <= old.start and old.stop <= stop))
+            size = sum(old.rows.nbytes for old in kept) + row_range.rows.nbytes
+            if row_range.rows.num_rows and size <= self.max_bytes:
+                new = _outside(row_range, kept)
                 together = tuple(sorted((*kept, new) if new.rows.num_rows else kept, key=_start))
                 held = _Frame(together, sum(part.rows.nbytes for part in together))
         self._frames.pop(frame, None)
@@ -132,10 +133,10 @@ class Frames:
         known = self.block(bucket)
         lying = known.places if known is not None else {}
         whole = {
-            frame: held.stretches[0].rows
+            frame: held.row_ranges[0].rows
             for frame, row_count in files.items()
             if frame not in lying and (held := self._frames.get(frame)) is not None
-            if len(held.stretches) == 1 and is_whole(held.stretches, row_count)
+            if len(held.row_ranges) == 1 and is_whole(held.row_ranges, row_count)
         }
         if len(whole) < (2 if known is None else _LOOSE_MAX):
             return
@@ -243,28 +244,28 @@ def _block(files: Mapping[FrameId, pa.RecordBatch]) -> BucketBlock:
     return BucketBlock(pa.RecordBatch.from_arrays(columns, schema=parts[0].schema), places)
 
 
-def _outside(stretch: RowRange, others: Iterable[RowRange]) -> RowRange:
+def _outside(row_range: RowRange, others: Iterable[RowRange]) -> RowRange:
     """The part of a row range outside of others, none of which it contains; empty if one of them contains it."""
-    start, stop = stretch.start, stretch.stop
+    start, stop = row_range.start, row_range.stop
     for other in others:
         if other.start <= start < other.stop:
             start = min(stop, other.stop)
         elif other.start < stop <= other.stop:
             stop = other.start
-    return RowRange(start, stretch.rows.slice(start - stretch.start, stop - start))
+    return RowRange(start, row_range.rows.slice(start - row_range.start, stop - start))
 
 
-def is_whole(stretches: Iterable[RowRange], row_count: int) -> bool:
+def is_whole(row_ranges: Iterable[RowRange], row_count: int) -> bool:
     """Whether row ranges of a frame are all rows of its file."""
-    held: int = sum(stretch.rows.num_rows for stretch in stretches)
+    held: int = sum(row_range.rows.num_rows for row_range in row_ranges)
     return held == row_count
 
 
-def _start(stretch: RowRange) -> int:
-    return stretch.start
+def _start(row_range: RowRange) -> int:
+    return row_range.start
 
 
-def join_stretches(pieces: Iterable[RowRange]) -> list[RowRange]:
+def join_row_ranges(pieces: Iterable[RowRange]) -> list[RowRange]:
     """Join consecutive row ranges."""
     out: list[RowRange] = []
     together: list[RowRange] = []

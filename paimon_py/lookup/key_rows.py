@@ -1,4 +1,4 @@
-"""The rows of the keys that are asked of one bucket: through the index of the bucket or file by file."""
+"""The rows of the keys that are looked up in one bucket: through the index of the bucket or file by file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paimon_py.files.physical import KIND_FIELD
 from paimon_py.lazy import lazy_property
 from paimon_py.lookup.files import FileReading, Hits
 from paimon_py.lookup.key_index import ROW_BYTES, KeyIndex, Located, can_index, extend
-from paimon_py.lookup.keys import AskedKeys
+from paimon_py.lookup.keys import RequestedKeys
 from paimon_py.lookup.plan import BucketKeys
 from paimon_py.lsm.runs import SortedRun
 from paimon_py.progress import ProgressShare
@@ -23,17 +23,17 @@ from paimon_py.spec.types import Atomic, Field, Root
 
 NUMBER = "_LOOKUP_NUMBER"
 NUMBER_FIELD = Field(2_147_483_639, NUMBER, Atomic(Root.BIGINT, nullable=False))
-"""The number of the asked key of a row; never stored."""
+"""The number of the requested key of a row; never stored."""
 
 _WORTH = 32
-"""An index is built once the number of single searches exceeds its number of rows divided by this. The rows have been
-read and decoded by then, which took several times as long as indexing them."""
+"""An index is built once the number of single searches exceeds its number of rows divided by this: reading and decoding
+the rows for these searches took several times as long as indexing them."""
 
 
 class KeyRows:
     """Finds the rows of the keys of one part of a lookup."""
 
-    def __init__(self, reading: FileReading, asked: AskedKeys, part: BucketKeys, searching: ProgressShare) -> None:
+    def __init__(self, reading: FileReading, asked: RequestedKeys, part: BucketKeys, searching: ProgressShare) -> None:
         """`searching` counts the keys, file by file."""
         self._searching = searching
         self._files = sum(len(run.files) for section in part.sections for run in section)

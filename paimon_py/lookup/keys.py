@@ -35,16 +35,16 @@ _NAMED_MAX = 64
 def check_missing(missing: object) -> None:
     """Refuse values of `missing` that are not supported. Raises: UsageError"""
     if not isinstance(missing, str) or missing not in ("drop", "null"):
-        raise UsageError(f'missing is "drop" or "null", not {missing!r}')
+        raise UsageError(f'missing must be "drop" or "null", not {missing!r}')
 
 
-class AskedKeys:
+class RequestedKeys:
     """The keys of one lookup.
 
     Attributes:
         fields: columns of the primary key, in the order in which the distinct keys ascend.
         columns: the distinct keys, ascending.
-        numbers: the number of the distinct key of each asked key.
+        numbers: the number of the distinct key of each requested key.
     """
 
     def __init__(self, schema: TableSchema, keys: object) -> None:
@@ -150,7 +150,7 @@ def _columns(keys: Sequence[Any], names: Sequence[str]) -> list[list[object]]:
         return [list(keys)]
     if kinds in ({dict}, {tuple}) and set(map(len, keys)) == {len(names)}:
         places: Sequence[Any] = names if kinds == {dict} else range(len(names))
-        with contextlib.suppress(KeyError):  # then the names are wrong, and are told below
+        with contextlib.suppress(KeyError):  # the names are wrong: the check below reports them
             return [list(map(itemgetter(place), keys)) for place in places]
     rows = [_by_name(key, names) for key in keys]
     return [[row[name] for row in rows] for name in names]
@@ -174,7 +174,7 @@ def _check_names(given: Sequence[object], names: Sequence[str]) -> None:
     if others or len(given) != len(names):
         raise UsageError(
             f"keys have {', '.join(map(repr, others)) or 'a column twice'}, the primary key is "
-            f"{', '.join(map(repr, names))}: leave out what is not part of it"
+            f"{', '.join(map(repr, names))}: give exactly its columns"
         )
 
 
@@ -182,7 +182,7 @@ def _column(table: pa.Table, field: Field) -> pa.Array:
     column = combine(table.column(field.name))
     place = place_of(field.name)
     if column.null_count and not field.type.nullable:
-        raise SchemaError(f"key column {field.name!r} holds NULL, which no key does", fields=(field.name,))
+        raise SchemaError(f"key column {field.name!r} holds NULL, which keys cannot contain", fields=(field.name,))
     target = to_arrow_field(field).type
     if column.type != target and _is_alike(column.type, target):
         try:

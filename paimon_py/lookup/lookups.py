@@ -21,7 +21,7 @@ from paimon_py.lazy import lazy_property
 from paimon_py.lookup.files import FileReading
 from paimon_py.lookup.frames import FrameId, Frames
 from paimon_py.lookup.key_rows import NUMBER, KeyRows
-from paimon_py.lookup.keys import AskedKeys, check_missing
+from paimon_py.lookup.keys import RequestedKeys, check_missing
 from paimon_py.lookup.plan import Bucket, LookupPlanner
 from paimon_py.lookup.vectors import KnownVectors
 from paimon_py.lsm.engines import engine_of
@@ -84,16 +84,16 @@ class Lookups:
             check_readable(schema)
             if merges_waiting(schema):
                 raise UnsupportedError(
-                    f"a lookup does not see rows that wait for their bucket ('{MERGES_WAITING}' = 'true'): read them"
+                    f"a lookup does not return rows that wait for their bucket ('{MERGES_WAITING}' = 'true'): read them"
                     " with scan(where=…), or publish them with compact() and set the option to 'false'",
                     feature=MERGES_WAITING,
                 )
             self._readable = schema
-        asked = AskedKeys(schema, keys)
+        asked = RequestedKeys(schema, keys)
         projection = projection_of(columns, schema)
         fields = projection.fields
         if any(len(path) > 1 for path in projection.paths):
-            raise UsageError("lookup returns whole columns; read fields inside them with scan(columns=…)")
+            raise UsageError("lookup returns whole columns; read nested fields with scan(columns=…)")
         if any(blob_place(schema, field) for field in fields):
             raise UnsupportedError(
                 "lookup returns no BLOBs: name other columns with columns=[…], and read BLOBs with scan(where=…)",
@@ -112,13 +112,13 @@ class Lookups:
 
         Raises: as `Table.lookup`.
         """
-        asked = AskedKeys(schema, keys)
+        asked = RequestedKeys(schema, keys)
         asked.numbers = np.arange(len(asked))
         found = list(self._of(schema, snapshot).rows(asked, schema.fields)) if len(asked) else []
         return _answer(asked, schema.fields, found, with_missing=False)
 
     def found_at(
-        self, snapshot: Snapshot, schema: TableSchema, asked: AskedKeys, fields: Sequence[Field]
+        self, snapshot: Snapshot, schema: TableSchema, asked: RequestedKeys, fields: Sequence[Field]
     ) -> tuple[Ints, list[pa.Array]]:
         """The row number of each distinct key, −1 for none, and columns of these rows, none of them part of the key.
 
@@ -159,7 +159,7 @@ class _State:
         self._readings: dict[tuple[bytes, int], FileReading] = {}
 
     def rows(
-        self, asked: AskedKeys, fields: Sequence[Field], tally: ProgressCounter | None = None
+        self, asked: RequestedKeys, fields: Sequence[Field], tally: ProgressCounter | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The rows of keys: those of `fields` that are not part of the primary key, and `_LOOKUP_NUMBER`.
 
@@ -222,8 +222,10 @@ class _State:
         return merge_order(self.schema)
 
 
-def _answer(asked: AskedKeys, fields: Sequence[Field], found: list[pa.RecordBatch], *, with_missing: bool) -> pa.Table:
-    """The found rows in the order of the asked keys."""
+def _answer(
+    asked: RequestedKeys, fields: Sequence[Field], found: list[pa.RecordBatch], *, with_missing: bool
+) -> pa.Table:
+    """The found rows in the order of the requested keys."""
     wanted = _rows_of(asked, found)[asked.numbers]
     known = wanted >= 0
     if not with_missing and not known.all():
@@ -244,7 +246,7 @@ def _answer(asked: AskedKeys, fields: Sequence[Field], found: list[pa.RecordBatc
     return pa.Table.from_arrays(columns, schema=to_arrow_schema(shown))
 
 
-def _rows_of(asked: AskedKeys, found: list[pa.RecordBatch]) -> Ints:
+def _rows_of(asked: RequestedKeys, found: list[pa.RecordBatch]) -> Ints:
     """The position of every distinct key's row among the found rows; −1 for none."""
     row_of: Ints = np.full(len(asked), -1, np.int64)
     numbers = [numpy_values(batch.column(NUMBER)) for batch in found]

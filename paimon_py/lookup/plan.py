@@ -19,7 +19,7 @@ from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.errors import UnsupportedError
-from paimon_py.lookup.keys import AskedKeys, key_predicate
+from paimon_py.lookup.keys import RequestedKeys, key_predicate
 from paimon_py.lsm.runs import SortedRun
 from paimon_py.lsm.search import search
 from paimon_py.metadata.entry_filter import EntryFilter
@@ -93,7 +93,7 @@ class Bucket:
 
 
 class BucketKeys(NamedTuple):
-    """Sections of a bucket, and the ascending numbers of the asked keys that they may contain."""
+    """Sections of a bucket, and the ascending numbers of the requested keys that they may contain."""
 
     bucket: Bucket
     sections: Sections
@@ -151,7 +151,7 @@ class LookupPlanner:
         self._known: dict[bytes, _Known] = {}
         self._files = 0
 
-    def plan(self, asked: AskedKeys) -> Iterator[BucketKeys]:
+    def plan(self, asked: RequestedKeys) -> Iterator[BucketKeys]:
         """The buckets, sections and keys to read.
 
         Cost: new partitions cost as much as planning a scan, some µs per file; in addition 0.1 ms per bucket.
@@ -171,7 +171,7 @@ class LookupPlanner:
                     if sections:
                         yield BucketKeys(bucket, sections, keys)
 
-    def _shares(self, known: _Known, mine: Ints, asked: AskedKeys) -> Iterator[tuple[Sequence[Bucket], Ints]]:
+    def _shares(self, known: _Known, mine: Ints, asked: RequestedKeys) -> Iterator[tuple[Sequence[Bucket], Ints]]:
         """The buckets of a partition, each with the keys of the partition that it may contain."""
         for total, buckets in known.items():
             if total < 2:
@@ -180,14 +180,14 @@ class LookupPlanner:
             for number, keys in _by_number(mine, self._bucket_numbers(asked, mine, total)):
                 yield buckets.of(number), keys
 
-    def _partitions(self, asked: AskedKeys) -> tuple[list[bytes], list[Ints]]:
+    def _partitions(self, asked: RequestedKeys) -> tuple[list[bytes], list[Ints]]:
         """The partition values of the keys, and the keys of each value."""
         if not self._told:
             return [b""], [np.arange(len(asked))]
         coded = encode(asked.of(self._told), [field.type for field in self._told]).dictionary_encode()
         return coded.dictionary.to_pylist(), _members(numpy_values(coded.indices), len(coded.dictionary))
 
-    def _load_buckets(self, values: list[bytes], asked: AskedKeys) -> dict[bytes, _Known]:
+    def _load_buckets(self, values: list[bytes], asked: RequestedKeys) -> dict[bytes, _Known]:
         known = {value: self._known.get(value) for value in values}
         missing = {value for value, buckets in known.items() if buckets is None}
         found = self._load(missing, asked) if missing else {}
@@ -197,7 +197,7 @@ class LookupPlanner:
         self._files += sum(buckets.file_count for new in found.values() for buckets in new.values())
         return {value: found[value] if buckets is None else buckets for value, buckets in known.items()}
 
-    def _load(self, missing: set[bytes], asked: AskedKeys) -> dict[bytes, _Known]:
+    def _load(self, missing: set[bytes], asked: RequestedKeys) -> dict[bytes, _Known]:
         """Load the buckets of partitions."""
         found: dict[bytes, _Known] = {value: {} for value in missing}
         entries = self._entries(missing, asked)
@@ -232,7 +232,7 @@ class LookupPlanner:
         rows: list[bytes] = encode(told, [field.type for field in self._told]).to_pylist()
         return rows
 
-    def _entries(self, missing: set[bytes], asked: AskedKeys) -> EntryColumns:
+    def _entries(self, missing: set[bytes], asked: RequestedKeys) -> EntryColumns:
         """The live files of the partitions, without those that readers skip."""
         wanted = None
         if self._told:
@@ -249,7 +249,7 @@ class LookupPlanner:
         prune.check_entries(entries, self._schema, self._root.schemas.get)
         return entries
 
-    def _manifests(self, files: Sequence[ManifestFile], asked: AskedKeys) -> Mask:
+    def _manifests(self, files: Sequence[ManifestFile], asked: RequestedKeys) -> Mask:
         told = key_predicate(self._told, asked.of(self._told))
         return PartitionChoice.where(self._schema, told).of_manifests(files)
 
@@ -260,7 +260,7 @@ class LookupPlanner:
         found: Ints = np.where(totals > 0, totals, -1) if known is not None else np.full(len(entries), -1, np.int64)
         return found
 
-    def _bucket_numbers(self, asked: AskedKeys, mine: Ints, total: int) -> Ints:
+    def _bucket_numbers(self, asked: RequestedKeys, mine: Ints, total: int) -> Ints:
         fields = [self._schema.field(name) for name in self._schema.bucket_keys]
         rows = from_numpy(mine, pa.int64())
         columns = [column.take(rows) for column in asked.of(fields)]

@@ -1,4 +1,4 @@
-"""Rows by key if a file contains a key twice: as a scan returns them, possibly several for a key.
+"""Looks up keys with a scan, for files that contain a key twice: a key may then have several rows.
 
 Source: Java `SortMergeReader`, which never merges two rows of one sorted run.
 """
@@ -12,12 +12,12 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import from_numpy
 from paimon_py.expr.predicate import Predicate
-from paimon_py.lookup.keys import AskedKeys, key_predicate
+from paimon_py.lookup.keys import RequestedKeys, key_predicate
 
 _NUMBER, _ROW = "_LOOKUP_NUMBER", "_LOOKUP_ROW"
 
 
-def rows_by_scan(read: Callable[[Predicate], pa.Table], asked: AskedKeys, *, with_missing: bool) -> pa.Table:
+def rows_by_scan(read: Callable[[Predicate], pa.Table], asked: RequestedKeys, *, with_missing: bool) -> pa.Table:
     """The rows of keys in the order of the keys, with all columns that `read` returns, which include those of the key.
 
     Shapes: `with_missing` — a key without a row gets one with NULL in all columns except those of the key.

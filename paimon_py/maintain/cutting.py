@@ -294,7 +294,7 @@ def delete_tags_beyond(
             cutting.check()
             root.store.delete(tag_path(root.branch_path, name))
             if keeper is not None:
-                keeper.tag_gone(root, name)
+                keeper.tag_deleted(root, name)
         gone += leaving
         later = [tag for tag in root.tags.list() if tag.snapshot.id > last and tag.snapshot.mark not in kept]
         leaving = [tag.name for tag in later if not Base.of(tag.snapshot).is_of(root.snapshots.find(tag.snapshot.id))]

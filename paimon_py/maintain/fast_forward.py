@@ -355,7 +355,7 @@ class _Move:
                 cutting.check()
                 root.store.put(tag_path(root.branch_path, tag.name), data, within=root.path)
                 if keeper is not None:
-                    keeper.tag_made(root, tag.name)
+                    keeper.tag_created(root, tag.name)
 
     def _newer_schemas(self) -> list[int]:
         """The schemas of main that the branch does not have. Cost: a list, and a get per schema."""

@@ -144,7 +144,7 @@ def _tell_made(table: OpenTable, name: str, event: Callable[[], TagEvent]) -> No
         mark_success(table.root, tag_success_path(table.root.branch_path, name))
     keeper = keeper_of(table.root)
     if keeper is not None:
-        keeper.tag_made(table.root, name)
+        keeper.tag_created(table.root, name)
     tell_tags(table, lambda: (event(),))
 
 
@@ -154,7 +154,7 @@ def _tell_gone(table: OpenTable, name: str) -> None:
         table.root.store.delete(tag_success_path(table.root.branch_path, name))
     keeper = keeper_of(table.root)
     if keeper is not None:
-        keeper.tag_gone(table.root, name)
+        keeper.tag_deleted(table.root, name)
 
 
 def is_kept(root: TableRoot, snapshot: Snapshot, *, but: str | None = None) -> bool:

@@ -87,7 +87,7 @@ class BlobAccess:
         """
         path = f"file:{ref.uri}" if self._is_local and ref.uri.startswith("/") else ref.uri
         try:
-            self._store.place(path)
+            self._store.resolve(path)
         except CorruptionError as error:
             shown = shown_url(ref.uri)
             raise UnsupportedError(

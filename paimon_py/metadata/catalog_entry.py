@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from paimon_py.metadata.root import TableRoot
 
 
-class HistoryKeeper(Protocol):
+class SnapshotCatalog(Protocol):
     """Snapshots and branches of a table that a catalog manages, for one branch."""
 
     def newest(self) -> Snapshot | None:
@@ -63,7 +63,7 @@ class HistoryKeeper(Protocol):
 class CatalogEntry(Protocol):
     """The entry of one table in its catalog. It can be pickled, without secrets."""
 
-    def history(self, branch: str) -> HistoryKeeper | None:
+    def history(self, branch: str) -> SnapshotCatalog | None:
         """The catalog's snapshots and branches; None if the directory of the table determines them."""
         ...
 
@@ -91,11 +91,11 @@ class KeepsPartitions(Protocol):
     The committer reports partitions. A failed report is a `PaimonWarning`: the table itself is correct.
     """
 
-    def tag_made(self, root: TableRoot, tag: str) -> None:
+    def tag_created(self, root: TableRoot, tag: str) -> None:
         """Report a tag to the catalog."""
         ...
 
-    def tag_gone(self, root: TableRoot, tag: str) -> None:
+    def tag_deleted(self, root: TableRoot, tag: str) -> None:
         """Report a deleted tag to the catalog."""
         ...
 
@@ -160,7 +160,7 @@ class LockedRegistration:
     def __init__(self, lock: Lock | None) -> None:
         self._lock = lock
 
-    def history(self, branch: str) -> HistoryKeeper | None:  # noqa: ARG002
+    def history(self, branch: str) -> SnapshotCatalog | None:  # noqa: ARG002
         """See `CatalogEntry.history`."""
         return None
 

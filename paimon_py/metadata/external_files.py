@@ -24,7 +24,7 @@ def delete_external_files(root: TableRoot, warehouse: str) -> list[str]:
 
 def _delete(root: TableRoot, warehouse: str, url: str) -> bool:
     try:
-        store, place = root.files.place(url)
+        store, place = root.files.resolve(url)
     except CorruptionError:
         return False
     below = place.removeprefix(join(warehouse) + "/")

@@ -26,7 +26,7 @@ from paimon_py.spec.layout import MAIN_BRANCH, branch_root
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.data_store import DataStore
 from paimon_py.storage.metered_store import metered_store
-from paimon_py.storage.refreshing_store import open_beside
+from paimon_py.storage.refreshing_store import open_related
 from paimon_py.storage.store import FileMissingError, Store
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class TableRoot:
         self.schemas = Schemas(store, home, is_branch=branch != MAIN_BRANCH)
         self.files = DataStore(
             store, path, options, roots=self.schemas.external_roots,
-            kept=self.schemas.referenced_roots, opener=self._open_beside,
+            kept=self.schemas.referenced_roots, opener=self._open_related,
         )  # fmt: skip
         self.tags = Tags(store, home)
         self.changelogs = Changelogs(store, home)
@@ -110,8 +110,8 @@ class TableRoot:
             self.store, self.path, self.env, self.files.options, branch=branch, registration=self.registration
         )
 
-    def _open_beside(self, url: str, options: Mapping[str, str]) -> tuple[Store, str]:
-        store, place = open_beside(self.store, url, options, self.env)
+    def _open_related(self, url: str, options: Mapping[str, str]) -> tuple[Store, str]:
+        store, place = open_related(self.store, url, options, self.env)
         return metered_store(store, self.env), place
 
     def committer(self) -> Committer:

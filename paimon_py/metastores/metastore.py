@@ -1,8 +1,8 @@
 """The interface between a catalog and the store of names: databases, tables, and their locations.
 
 Implementations are the file system (`directories.py`), a Hive Metastore, a SQL database and a REST server. Names are
-validated before they are passed to a metastore. The catalog's part in changes of a table is the table's `CatalogEntry`,
-which the metastore sets on the `TableRoot` that it returns.
+validated before they are passed to a metastore. If the catalog takes part in changes of a table, the metastore sets a
+`CatalogEntry` on the `TableRoot` that it returns.
 
 Source: Java `AbstractCatalog`, release 2.0.
 """
@@ -99,7 +99,7 @@ class Metastore(Protocol):
         ...
 
     def new_location(self, name: TableName) -> TableRoot | None:
-        """The location of a new table in an existing database, whose files are copied there before the table exists.
+        """The location of a new table in an existing database; files can be copied there before the table exists.
 
         None if a table of this name exists; the file system does not know without a read, as in `find`.
 

@@ -25,7 +25,7 @@ def open_metastore(
     if opening is None:
         known = ", ".join(repr(name) for name in sorted(_OPENINGS))
         raise UnsupportedError(
-            f"catalogs with 'metastore' = {options[METASTORE]!r} are not supported; there are {known}",
+            f"catalogs with 'metastore' = {options[METASTORE]!r} are not supported; the supported kinds are {known}",
             feature=f"metastore={options[METASTORE]}",
         )
     check_catalog_options(kind, options)
@@ -46,10 +46,10 @@ def _warn_of_idle(kind: str, options: Mapping[str, str]) -> None:
     from paimon_py.logs import warn
 
     shown = "; ".join(f"{name!r} of {_one_of(kinds)}" for name, kinds in sorted(idle.items()))
-    said = f"'metastore' is {kind!r}" if METASTORE in options else "'metastore' is not given, so tables are directories"
+    said = f"'metastore' is {kind!r}" if METASTORE in options else "'metastore' is not set (tables are directories)"
     warn(
-        f"options of other catalogs have no effect here: {shown}. In these options {said}. Give 'metastore' ="
-        f" {_one_of(min(idle.values(), key=len))}, or leave the others out"
+        f"{said}, so options of other kinds of catalogs have no effect: {shown}. Set 'metastore' ="
+        f" {_one_of(min(idle.values(), key=len))}, or remove them"
     )
 
 
@@ -60,7 +60,7 @@ def _one_of(kinds: Sequence[str]) -> str:
 def _directories(warehouse: str, options: Mapping[str, str], env: Env, create: bool) -> Metastore:
     if options.get("lock.enabled", "false").strip().lower() == "true":
         raise OptionError(
-            "a file system catalog has no lock: leave 'lock.enabled' out, or use a catalog that has one ('metastore' ="
+            "a file system catalog has no lock: remove 'lock.enabled', or use a catalog with locks ('metastore' ="
             " 'hive' or 'jdbc')",
             option="lock.enabled",
             value="true",

@@ -30,7 +30,7 @@ _DLF = "dlf."
 
 
 def check_catalog_options(kind: str, options: Mapping[str, str]) -> None:
-    """Refuse names that are nearly, but not exactly, an option of this kind of catalog.
+    """Refuse names that are nearly, but not exactly, the name of an option of this kind of catalog.
 
     Unknown names are accepted: they may belong to a store, or to another engine.
 
@@ -47,11 +47,11 @@ def check_catalog_options(kind: str, options: Mapping[str, str]) -> None:
             raise OptionError(f"there is no catalog option {name!r}; did you mean {meant!r}?", option=name)
         if kind == "rest" and name.startswith(_DLF):
             there = ", ".join(sorted(each for each in known if each.startswith(_DLF)))
-            raise OptionError(f"there is no catalog option {name!r}; there are {there}", option=name)
+            raise OptionError(f"there is no catalog option {name!r}; the options of DLF are {there}", option=name)
 
 
 def idle_options(kind: str, options: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Options that only catalogs of other kinds use, each with these kinds.
+    """The options that only other kinds of catalogs use, with these kinds.
 
     `hadoop-conf-dir` is used by the store of any catalog.
     """

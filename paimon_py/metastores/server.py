@@ -1,4 +1,4 @@
-"""The interface between a catalog and a metastore that is a server: tables by id, counted partitions, options of
+"""The interface between a catalog and a metastore server: tables by id, partition statistics, options of
 databases.
 
 Source: Java `Catalog`, `Partition`, main of August 2026.
@@ -17,7 +17,7 @@ from paimon_py.spec.schema import TableSchema
 
 
 class KeptPartition(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition as a server knows it from reported commits, -1 for unknown counts.
+    """A partition with the server's statistics from reported commits; -1 for unknown counts.
 
     Attributes:
         spec: the values as strings, as in directory names.
@@ -35,7 +35,7 @@ class KeptPartition(msgspec.Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class ServerMetastore(Protocol):
-    """A metastore with additional server methods. Errors are those of `Metastore`."""
+    """The methods that only a metastore server has. Errors are those of `Metastore`."""
 
     def find_by_id(self, table_id: str) -> tuple[TableName, TableRoot] | None:
         """A table by the id that the server assigned, None if it does not exist."""

@@ -12,7 +12,7 @@ from paimon_py.metastores.metastore import TableName
 from paimon_py.spec.views_and_functions import CatalogFunction, CatalogView, FunctionChange, ViewChange
 
 
-class ProgramKeeper(Protocol):
+class ViewStore(Protocol):
     """Stores views and functions. Errors are those of `Metastore`."""
 
     def views(self, database: str) -> list[str]:
@@ -70,10 +70,10 @@ class ProgramKeeper(Protocol):
 
 
 @runtime_checkable
-class KeepsPrograms(Protocol):
+class SupportsViews(Protocol):
     """A metastore that stores views and functions."""
 
     @property
-    def programs(self) -> ProgramKeeper:
+    def view_store(self) -> ViewStore:
         """The store of views and functions."""
         ...

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from paimon_py.env import Env, is_distant
 from paimon_py.errors import NotFoundError, UsageError
-from paimon_py.storage.refreshing_store import open_renewed
+from paimon_py.storage.refreshing_store import open_refreshing
 from paimon_py.storage.store import Store
 
 
@@ -17,7 +17,7 @@ def open_warehouse(warehouse: str, options: Mapping[str, str], env: Env, *, crea
         NotFoundError: the directory does not exist, and `create` is not set.
         UsageError: the path is a file (checked on local disks only, since object stores have no directories).
     """
-    store, place = open_renewed(warehouse, options, env)
+    store, place = open_refreshing(warehouse, options, env)
     if create and is_distant(place):
         store.make_directory(place)
         return store, place

@@ -18,7 +18,7 @@ from paimon_py.codec.columns import Ints, Mask, combine, from_numpy, numpy_value
 from paimon_py.codec.python_values import value_text
 from paimon_py.errors import SchemaError
 from paimon_py.files.physical import KIND_FIELD
-from paimon_py.lookup.keys import AskedKeys
+from paimon_py.lookup.keys import RequestedKeys
 from paimon_py.lookup.lookups import Lookups
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.open_table import OpenTable
@@ -132,11 +132,11 @@ class KeepingUpsert:
         own = (self._source.keys(self._source.block(number)) for number in range(self._source.blocks if probes else 0))
         return not any((probe.find(keys) >= 0).any() for keys in own for probe in probes)
 
-    def _parts(self, block: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, AskedKeys, Ints]]:
+    def _parts(self, block: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, RequestedKeys, Ints]]:
         """The rows of a block in key order, rows with equal keys in input order: some rows, their distinct keys, and
         the index of each row's key among them."""
         names = list(self._schema.primary_keys)
-        asked = AskedKeys(self._schema, pa.Table.from_batches([block.select(names)]))
+        asked = RequestedKeys(self._schema, pa.Table.from_batches([block.select(names)]))
         order = np.argsort(asked.numbers, kind="stable")
         numbers = asked.numbers[order]
         for first in range(0, len(asked), _KEYS_AT_ONCE):
@@ -144,9 +144,9 @@ class KeepingUpsert:
             columns = [column.slice(first, _KEYS_AT_ONCE) for column in asked.columns]
             keys = pa.table(dict(zip([field.name for field in asked.fields], columns, strict=True)))
             rows = block.take(from_numpy(order[start:end], pa.int64()))
-            yield rows, AskedKeys(self._schema, keys), numbers[start:end] - first
+            yield rows, RequestedKeys(self._schema, keys), numbers[start:end] - first
 
-    def _write(self, rows: pa.RecordBatch, asked: AskedKeys, numbers: Ints, writer: Writer) -> None:
+    def _write(self, rows: pa.RecordBatch, asked: RequestedKeys, numbers: Ints, writer: Writer) -> None:
         """Write rows that are sorted by key."""
         place = rows.schema.get_field_index(KIND_FIELD.name)
         kinds = None if place < 0 else rows.column(place)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.errors import CorruptionError
-from paimon_py.expr.split import columns_of
+from paimon_py.expr.references import columns_of
 from paimon_py.lsm.same_values import same_values
 from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.metadata.open_table import OpenTable

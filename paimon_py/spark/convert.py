@@ -19,7 +19,7 @@ from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.session import session
 from paimon_py.spark.split_groups import shares
 from paimon_py.spark.types import arrow_schema, spark_schemas
-from paimon_py.types import MadeTable, SystemTable
+from paimon_py.types import MetadataTable, SystemTable
 
 _ROWS_PER_BATCH = 65_536
 _BLOB_BYTES = 16 << 20
@@ -29,7 +29,7 @@ def frame_of(
     source: object, spark: SparkSession | None, *, where: Predicate | str | None = None, truncate_nanos: bool
 ) -> DataFrame:
     """See `convert_to_spark`."""
-    if isinstance(source, (Table, SystemTable, MadeTable)):
+    if isinstance(source, (Table, SystemTable, MetadataTable)):
         whole = source.scan()
         meant = None if where is None else Meaning.of(session(spark)).condition_on(where, whole.schema)
         source = whole if meant is None else source.scan(where=meant)

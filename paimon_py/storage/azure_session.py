@@ -1,7 +1,7 @@
-"""File systems of Azure that give the user's settings precedence over the environment.
+"""Azure file systems on which the user's settings take precedence over the environment.
 
-adlfs uses a connection string of the environment for every URL, regardless of the account in the URL and the options:
-tables would be written to another account.
+adlfs uses a connection string of the environment for every URL, whatever account the URL and the options name: tables
+would be written to another account.
 """
 
 from __future__ import annotations

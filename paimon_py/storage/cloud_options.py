@@ -20,7 +20,7 @@ SECRET_ARGUMENTS = frozenset(
         "credential",
     )
 )  # fmt: skip
-"""fsspec arguments that never appear in a text or a pickle."""
+"""fsspec arguments that never appear in messages or pickles."""
 
 _PART_LENGTH = 12
 _HARMLESS_ARGUMENTS = frozenset(
@@ -50,7 +50,7 @@ _TENANT = re.compile(r"^https://(?:[^/]*@)?login\.microsoftonline\.com/(?P<tenan
 
 
 def harmless_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of an fsspec file system that are known to be harmless; URLs without user information and query."""
+    """The arguments of an fsspec file system that are known to be no secrets; URLs without user and query."""
     found = {name: value for name, value in arguments.items() if name in _HARMLESS_ARGUMENTS}
     if "endpoint_url" in arguments:
         found["endpoint_url"] = shown_url(str(arguments["endpoint_url"]))
@@ -66,7 +66,7 @@ def harmless_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def secret_texts(arguments: Mapping[str, Any]) -> frozenset[str]:
-    """The texts in the arguments of an fsspec file system that must not be repeated: whole, and in their parts."""
+    """The secrets in the arguments of an fsspec file system: whole, and in recognisable parts."""
     found: set[str] = set()
     for name in SECRET_ARGUMENTS & arguments.keys():
         value = str(arguments[name])
@@ -80,7 +80,7 @@ def secret_texts(arguments: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _parts(secret: str) -> Iterator[str]:
-    """Lines and quoted strings of a secret that are long enough to be recognised, for example of a key file."""
+    """The lines and quoted strings of a secret, such as a key file, that are long enough to be recognised."""
     for part in re.split(r"[\r\n\"']+|\\n|;", secret):
         if len(part.strip()) >= _PART_LENGTH:
             yield part.strip()
@@ -115,7 +115,7 @@ def _s3(options: Mapping[str, str], _root: str) -> dict[str, object]:
     given = _with_prefixes(options, ("s3.", "s3a.", "fs.s3a."))
     arguments: dict[str, object] = {}
     if ("access.key" in given) != ("secret.key" in given):
-        raise OptionError("options s3.access-key and s3.secret-key belong together", option="s3.secret-key")
+        raise OptionError("options s3.access-key and s3.secret-key must be set together", option="s3.secret-key")
     if "access.key" in given:
         arguments.update(key=given["access.key"], secret=given["secret.key"])
     if "session.token" in given:
@@ -147,16 +147,16 @@ def _s3(options: Mapping[str, str], _root: str) -> dict[str, object]:
 
 
 def _s3_provider(given: Mapping[str, str]) -> str:
-    """The first of the named credentials providers, by its class; empty if there is none.
+    """The class of the first credentials provider that the options name; empty if they name none.
 
-    Raises: OptionError for one that has no equivalent here.
+    Raises: OptionError for a provider that has no equivalent here.
     """
     option = "fs.s3a.aws.credentials.provider"
     names = [text.strip().rpartition(".")[2] for text in given.get("aws.credentials.provider", "").split(",")]
     for name in filter(None, names):
         if name not in _PROVIDERS:
             known = ", ".join(sorted(_PROVIDERS))
-            raise OptionError(f"option {option} does not know {name}; there are {known}", option=option, value=name)
+            raise OptionError(f"option {option} cannot be {name!r}; allowed: {known}", option=option, value=name)
         missing = _PROVIDERS[name] - given.keys()
         if missing:
             needed = " and ".join(f"s3.{each}" for each in sorted(missing))
@@ -228,7 +228,7 @@ def _gcs(options: Mapping[str, str], _root: str) -> dict[str, object]:
     elif kind in kinds:
         arguments["token"] = kinds[kind]
     elif kind:
-        raise OptionError(f"option fs.gs.auth.type does not know {kind}", option="fs.gs.auth.type", value=kind)
+        raise OptionError(f"option fs.gs.auth.type cannot be {kind!r}", option="fs.gs.auth.type", value=kind)
     if "project.id" in given:
         arguments["project"] = given["project.id"]
     if "storage.root.url" in given:
@@ -273,7 +273,7 @@ def _azure_credentials(given: Mapping[str, str]) -> dict[str, object]:
             allowed = _AZURE_KINDS[key]
             if value.rpartition(".")[2] not in allowed:
                 option, known = f"fs.azure.{key}", ", ".join(allowed)
-                text = f"option {option} does not know {value}; there are {known}"
+                text = f"option {option} cannot be {value!r}; allowed: {known}"
                 raise OptionError(text, option=option, value=value)
             if value.endswith(_AZURE_IDENTITIES):
                 arguments["anon"] = False

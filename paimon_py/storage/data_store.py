@@ -1,4 +1,4 @@
-"""The data files of one table, wherever they are: below the table, or at URLs of other stores."""
+"""The data files of one table, wherever they are stored: below the table, or at URLs of other stores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from paimon_py.env import Env
 from paimon_py.errors import CorruptionError
 from paimon_py.spec.external_paths import PATHS, declared_roots
 from paimon_py.spec.redact import harmless_options, shown_url
-from paimon_py.storage.refreshing_store import open_beside
+from paimon_py.storage.refreshing_store import open_related
 from paimon_py.storage.store import FileStatus, Store, range_reader
 
 Opener = Callable[[str, Mapping[str, str]], tuple[Store, str]]
@@ -21,7 +21,7 @@ Url = tuple[str, str, str]
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?://([^/]*))?(/.*)", re.DOTALL)
 
 _ODD = ("", ".", "/")
-"""Beginnings of paths that are checked part by part."""
+"""First characters of paths that are checked part by part."""
 
 
 class DataStore:
@@ -63,11 +63,11 @@ class DataStore:
         self._kept = kept
         self._protected: tuple[Url, ...] | None = None
         self._declared: tuple[Url, ...] = ()
-        self._opener = opener or partial(_opened_beside, home)
+        self._opener = opener or partial(_open_related_store, home)
         self._others: dict[str, tuple[Store, str]] = {}
 
     def with_roots(self, roots: Iterable[str]) -> DataStore:
-        """The same files, plus those below further directories, which are plain URLs."""
+        """A store that also accesses files below further directories, given as plain URLs."""
         more = tuple(roots)
         return DataStore(
             self._home, self._root, self._options, roots=lambda: (*more, *self._roots()), kept=self._kept,
@@ -78,51 +78,51 @@ class DataStore:
         return f"DataStore({self._home!r}, {self._root!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _again, (self._home, self._root, self.public_options, self._roots, self._kept)
+        return _reopen, (self._home, self._root, self.public_options, self._roots, self._kept)
 
     @property
     def options(self) -> Mapping[str, str]:
-        """The options with which other stores are opened, including secrets."""
+        """The options for opening other stores, including secrets."""
         return self._options
 
     @property
     def public_options(self) -> dict[str, str]:
-        """The options with which other stores are opened, if they are known to be harmless."""
+        """Those options for opening other stores that are known to be no secrets."""
         return harmless_options(self._options)
 
     def get(self, path: str) -> bytes:
-        store, path = self.place(path)
+        store, path = self.resolve(path)
         return store.get(path)
 
     def open_read(self, path: str) -> BinaryIO:
-        store, path = self.place(path)
+        store, path = self.resolve(path)
         return store.open_read(path)
 
     def ranges_of(self, path: str) -> Callable[[int, int], bytes] | None:
-        """A function that reads a part of a file, by begin and end; None if the store only reads streams."""
-        store, place = self.place(path)
+        """A function that reads a range of bytes of a file; None if the store only reads streams."""
+        store, place = self.resolve(path)
         get = range_reader(store)
         return None if get is None else partial(get, place)
 
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
         """A new file. For files below the table, its directory must exist; see `paimon_py.storage.store`."""
-        store, place = self.place(path)
+        store, place = self.resolve(path)
         if within is None and place.startswith(self._below):
             within = self._root
         return store.open_write(place, within=within)
 
     def stat(self, path: str) -> FileStatus | None:
-        store, path = self.place(path)
+        store, path = self.resolve(path)
         return store.stat(path)
 
     def delete(self, path: str) -> None:
         """Delete a file, unless it is only referenced."""
-        store, place = self.place(path)
+        store, place = self.resolve(path)
         if not self.is_referenced(path):
             store.delete(place)
 
     def is_referenced(self, path: str) -> bool:
-        """Whether a file belongs to others, and is only read. Cost: as `external_roots`, the first time."""
+        """Whether a file belongs to something else and is only read. Cost: as `external_roots`, the first time."""
         url = None if path.startswith(self._below) else _parse(path)
         if url is None:
             return False
@@ -132,15 +132,15 @@ class DataStore:
 
     def remove_directory(self, path: str) -> bool:
         """See `Directories.remove_directory`."""
-        store, path = self.place(path)
+        store, path = self.resolve(path)
         return store.remove_directory(path)
 
     def external_roots(self) -> Iterator[str]:
-        """The directories outside the table that may contain its own files. Cost: schemas that were not read yet."""
+        """The directories outside the table that may contain its own files. Cost: reads all schemas once."""
         yield from declared_roots(self._options.get(PATHS))
         yield from self._roots()
 
-    def place(self, path: str) -> tuple[Store, str]:
+    def resolve(self, path: str) -> tuple[Store, str]:
         """The store of a path, and the path in that store.
 
         Cost: 1 µs below the table and below external roots that were used before.
@@ -152,14 +152,14 @@ class DataStore:
             return self._home, path
         url = _parse(path)
         if url is None:
-            raise _outside(path)
+            raise _outside_error(path)
         scheme, authority, rest = url
         _require_plain(path, rest.lstrip("/"))
         if not self._is_declared(url):
-            raise _outside(path)
+            raise _outside_error(path)
         if scheme == "file" and not authority and "://" not in self._root:
             return self._home, rest
-        store, place = self._other(scheme, authority)
+        store, place = self._open_other(scheme, authority)
         return store, f"{place}{rest}"
 
     def _is_declared(self, url: Url) -> bool:
@@ -174,8 +174,8 @@ class DataStore:
         self._declared += tuple(found[:1])
         return bool(found)
 
-    def _other(self, scheme: str, authority: str) -> tuple[Store, str]:
-        """Another store, and the prefix of paths in it."""
+    def _open_other(self, scheme: str, authority: str) -> tuple[Store, str]:
+        """The store of another scheme and authority, and the prefix of its paths."""
         url = f"{scheme}://{authority}"
         if url not in self._others:
             store, path = self._opener(f"{url}/x", self._options)
@@ -205,23 +205,23 @@ def _require_plain(path: str, below: str) -> None:
         return
     if any(part in ("", ".", "..") or "\0" in part for part in below.split("/")):
         shown = shown_url(path)
-        raise CorruptionError(f"metadata names a file {shown!r}, which is not a plain path", path=shown)
+        raise CorruptionError(f"metadata references the file {shown!r}, which is not a plain path", path=shown)
 
 
-def _outside(path: str) -> CorruptionError:
+def _outside_error(path: str) -> CorruptionError:
     shown = shown_url(path)
     return CorruptionError(
-        f"metadata names {shown!r}, which is neither below the table nor below a directory that its option {PATHS!r}"
-        " names or named",
+        f"metadata references {shown!r}, which is neither below the table nor below a directory of its option"
+        f" {PATHS!r}, now or in an earlier schema",
         path=shown,
     )
 
 
-def _opened_beside(home: Store, url: str, options: Mapping[str, str]) -> tuple[Store, str]:
-    return open_beside(home, url, options, Env())
+def _open_related_store(home: Store, url: str, options: Mapping[str, str]) -> tuple[Store, str]:
+    return open_related(home, url, options, Env())
 
 
-def _again(
+def _reopen(
     home: Store, root: str, options: Mapping[str, str], roots: Callable[[], Iterable[str]],
     kept: Callable[[], Iterable[str]] = tuple,
 ) -> DataStore:  # fmt: skip

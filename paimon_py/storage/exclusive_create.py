@@ -1,7 +1,7 @@
-"""Checks the guarantee of `put_new`, that only one of two creators succeeds: known, or probed once.
+"""Checks that a place creates files exclusively, as `put_new` promises: it is known to, or is probed once.
 
-The clouds themselves guarantee it, with recent client libraries. Servers that only implement their protocol may ignore
-the condition, and answer as if it had been applied: such a place is probed with a temporary file before it is trusted.
+The clouds themselves do, with recent client libraries. Servers that only implement their protocols may ignore the
+condition and answer as if it had been applied: they are probed with a temporary file before they are trusted.
 
 Source: docs/reliability.md §3 (a); docs/decisions/0008-publication.md.
 """
@@ -25,21 +25,21 @@ LOCK_HINT = (
     "keep the table in a catalog that has a lock, for all its writers ('metastore' = 'jdbc' or 'hive' with"
     " 'lock.enabled' = 'true')"
 )
-"""The alternative for a store without a safe creation."""
+"""What to do on a store without exclusive creation."""
 
 _CLOUDS: dict[str, tuple[str, ...]] = {
     "s3fs": (".amazonaws.com", ".amazonaws.com.cn"),
     "gcsfs": (".googleapis.com",),
     "adlfs": (".blob.core.windows.net", ".blob.core.chinacloudapi.cn", ".blob.core.usgovcloudapi.net"),
 }
-"""Hosts, by client library, whose conditional creation is documented."""
+"""Hosts that document conditional creation, by client library."""
 
 _UNLIKE_THE_CLOUD = "outposts"
 _SINCE = (2024, 12)
-"""The first releases of the client libraries that support a conditional creation."""
+"""The first releases of the client libraries that support conditional creation."""
 
 _answers: dict[Place, bool] = {}
-"""The results of the places that were probed."""
+"""Places that were probed, and whether they create exclusively."""
 
 
 def is_known(package: str, endpoint: str) -> bool:
@@ -53,20 +53,20 @@ def is_known(package: str, endpoint: str) -> bool:
         return False
 
 
-def check_promise(
+def require_exclusive_create(
     place: Place, probe: str, *, create: Callable[[str, bytes], bool], delete: Callable[[str], None]
 ) -> None:
-    """Refuse a place where a second creator succeeds; the answer is cached for the life of the process.
+    """Refuse a place where a second creation of the same file succeeds. The process caches the answer.
 
     Args:
-        probe: path of a file that nothing else uses; its directory must be writable.
-        create: creates a file under the condition that there is none.
+        probe: path of a temporary file; its directory must be writable.
+        create: creates a file on the condition that it does not exist; returns whether it did.
         delete: deletes the probe.
 
     Cost: two conditional requests and a delete, once per process and place.
 
     Raises:
-        UnsupportedError: the place does not guarantee it.
+        UnsupportedError: the place does not create exclusively.
         StorageError: the place could not be probed.
     """
     kept = _answers.get(place)
@@ -75,17 +75,17 @@ def check_promise(
             first = create(probe, b"1")
             second = create(probe, b"2")
         except StorageUnknownError as error:
-            text = f"whether {probe} can be created safely could not be tried: {error}"
+            text = f"could not probe with {probe} whether the store creates files exclusively: {error}"
             raise StorageError(text, path=probe, operation="put_new", transient=True) from error.__cause__
-        with suppress(StorageError):  # publishing may be permitted without deleting; the probe is harmless
+        with suppress(StorageError):  # the credentials may allow creating but not deleting; the probe is harmless
             delete(probe)
         kept = _answers[place] = first and not second
     if not kept:
         scheme, endpoint, bucket = place
         raise UnsupportedError(
-            f"bucket {bucket} at {endpoint or scheme} let a second writer create a file that existed (a server that"
-            " ignores the condition, or an old client library); commits there could be lost. Use a newer server and"
-            f" library, or {LOCK_HINT}",
+            f"bucket {bucket} at {endpoint or scheme} let a second writer create a file that existed, so commits"
+            " could be lost there (the server ignores the condition, or the client library is old). Use a newer server"
+            f" and library, or {LOCK_HINT}",
             feature="commit on a store without conditional writes",
             path=probe,
         )

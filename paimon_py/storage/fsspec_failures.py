@@ -121,7 +121,7 @@ def _of_environment() -> frozenset[str]:
 
 
 def hide_causes(verb: Verb) -> Verb:
-    """Let errors of a verb keep their cause only if it may be shown; Python would keep any error as the context."""
+    """A verb whose errors keep only causes without secrets; Python would keep any error as the context."""
 
     @functools.wraps(verb)
     def call(*arguments: Any, **named: Any) -> Any:
@@ -139,7 +139,7 @@ def hide_causes(verb: Verb) -> Verb:
 
 
 def http_status(error: BaseException | None) -> int | None:
-    """The HTTP status of an error, whatever class its SDK uses."""
+    """The HTTP status of an error of any SDK."""
     seen = 0
     while error is not None and seen < _CAUSES_MAX:
         response = getattr(error, "response", None)

@@ -24,7 +24,7 @@ from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError
 from paimon_py.spec.redact import shown_url, without_user
 from paimon_py.storage import azure_session
 from paimon_py.storage.cloud_options import fsspec_arguments, harmless_arguments
-from paimon_py.storage.exclusive_create import KNOWN, LOCK_HINT, check_promise, is_known
+from paimon_py.storage.exclusive_create import KNOWN, LOCK_HINT, is_known, require_exclusive_create
 from paimon_py.storage.fsspec_failures import Failures, hide_causes, http_status
 from paimon_py.storage.fsspec_pages import REQUESTS, page_from
 from paimon_py.storage.store import FileMissingError, FileStatus, ListFrom, join
@@ -51,8 +51,8 @@ _CONNECTIONS = 64
 class FsspecStore:
     """Files of one fsspec scheme; paths are URLs (`s3://bucket/key`).
 
-    Pickles carry the settings that are known to be harmless: if the credentials were options, the receiving process
-    uses the cloud's own chain.
+    Pickles contain only settings that are known to be no secrets: if the credentials were options, the receiving
+    process uses the cloud's own chain.
 
     Args:
         scheme: the fsspec protocol.
@@ -101,19 +101,19 @@ class FsspecStore:
     @hide_causes
     def require_new(self, directory: str) -> None:
         with self._failures.translate("put_new", directory):
-            self._check_promise(directory)
+            self._require_exclusive_create(directory)
 
     @hide_causes
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         with self._failures.translate("put_new", path):
-            self._check_promise(path.rpartition("/")[0])
+            self._require_exclusive_create(path.rpartition("/")[0])
             self._require(within)
         if self._create(path, data):
             return True
-        if self._holds(path, data):
+        if self._has_contents(path, data):
             # aiohttp repeats a PUT whose connection broke, independently of the retry settings of the SDKs.
             raise StorageUnknownError(
-                f"{path} exists with exactly these bytes: created by this call or by one like it",
+                f"{path} exists with exactly these bytes: created by this call or by an identical one",
                 path=path,
                 operation="put_new",
             )
@@ -233,7 +233,7 @@ class FsspecStore:
             raise self._failures.error("put_new", path, error, ambiguous=True) from self._failures.public_cause(error)
         return True
 
-    def _holds(self, path: str, data: bytes) -> bool:
+    def _has_contents(self, path: str, data: bytes) -> bool:
         """Whether a file has exactly these bytes."""
         try:
             return self.get(path) == data
@@ -244,15 +244,15 @@ class FsspecStore:
                 f"{path} exists and could not be read back: {error}", path=path, operation="put_new"
             ) from error
 
-    def _check_promise(self, directory: str) -> None:
-        """Refuse stores that cannot create exclusively, or that only claim to.
+    def _require_exclusive_create(self, directory: str) -> None:
+        """Refuse stores that cannot create files exclusively, even if they claim to.
 
         Cost: nothing on the clouds themselves; elsewhere two conditional requests and a delete, once per process and
         bucket.
         """
         if self.scheme not in _EXISTS_STATUS:
             raise UnsupportedError(
-                f"cannot create files in {directory} safely: {self.scheme} offers no request that fails when the file"
+                f"cannot create files in {directory} safely: {self.scheme} has no request that fails when the file"
                 " exists. Tables can be written on local disks, HDFS, S3, Google Cloud Storage and Azure Blob Storage;"
                 f" elsewhere {LOCK_HINT}",
                 feature=f"commit on {self.scheme}",
@@ -265,7 +265,7 @@ class FsspecStore:
         bucket = directory.split("://", 1)[1].split("/", 1)[0]
         place = (self.scheme, self._endpoint, bucket)
         probe = join(directory, f".probe.{self._ids.uuid()}.tmp")
-        check_promise(place, probe, create=self._create, delete=self.delete)
+        require_exclusive_create(place, probe, create=self._create, delete=self.delete)
 
     def _system(self, *, once: bool = False) -> Any:
         """The fsspec file system of this process; `once`: the one for requests that must not be repeated."""
@@ -362,9 +362,9 @@ def _s3_class() -> Any:
     kind = _system_class("s3")
     if (kind.__module__, kind.__name__) != ("s3fs.core", "S3FileSystem"):
         return kind
-    from paimon_py.storage.s3_session import prompt
+    from paimon_py.storage.s3_session import without_expect_continue
 
-    return prompt(kind)
+    return without_expect_continue(kind)
 
 
 def _url_arguments(scheme: str, root: str) -> Mapping[str, Any]:
@@ -385,7 +385,7 @@ def _whole(kind: Any) -> Mapping[str, int]:
 
 
 def _list(system: Any, directory: str) -> Any:
-    """The contents of a directory: s3fs also lists the parent if it finds nothing."""
+    """The contents of a directory; s3fs may return the parent's if it finds nothing."""
     if getattr(system, "protocol", ("",))[0] != "s3" or not hasattr(system, "_lsdir"):
         return system.ls(directory, detail=True)
     return fsspec.asyn.sync(system.loop, system._lsdir, system._strip_protocol(directory).rstrip("/"), refresh=True)
@@ -447,7 +447,7 @@ def _sends_condition(client: Any) -> bool:
 
 
 def _in_role(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments, with a session in place of a role and the credentials that assume it."""
+    """The arguments, with a session instead of a role and the credentials that assume it."""
     if "role" not in given:
         return dict(given)
     from paimon_py.storage.s3_session import role_session

@@ -33,7 +33,7 @@ def hdfs_arguments(options: Mapping[str, str]) -> dict[str, str]:
     """
     given = {name: options.get(option, "").strip() for name, option in _ARGUMENTS.items()}
     if bool(given["kerberos_principal"]) != bool(given["kerberos_keytab"]):
-        raise OptionError(f"options {PRINCIPAL} and {KEYTAB} belong together", option=KEYTAB)
+        raise OptionError(f"options {PRINCIPAL} and {KEYTAB} must be set together", option=KEYTAB)
     if options.get(TICKET_CACHE, "true").strip().lower() != "true" and not given["kerberos_keytab"]:
         message = f"without {KEYTAB} the ticket cache is used: leave {TICKET_CACHE} out, or set it to true"
         raise OptionError(message, option=TICKET_CACHE, value=options[TICKET_CACHE])

@@ -33,10 +33,10 @@ _BUFFER_BYTES = 1 << 20
 _DIRECTORY_MODE = 0o755
 _NOT_EMPTY = "PathIsNotEmptyDirectoryException"
 _REFUSED = ("RPCError(", "FatalRPCError(")
-"""Prefixes of errors that are an answer of the NameNode."""
+"""How the errors begin that the NameNode itself answers."""
 
 _first_user: list[int] = []
-"""The process that used the client first: its threads do not survive in forked children."""
+"""The process that used the client first: a forked child does not have the threads of the client."""
 
 
 class HdfsStore:
@@ -219,9 +219,9 @@ class HdfsStore:
             raise _failure("put_new", path, error, ambiguous=True) from error
         else:
             return True
-        if self._holds(path, data):
+        if self._has_contents(path, data):
             raise StorageUnknownError(
-                f"{path} exists with exactly these bytes: created by this call or by one like it",
+                f"{path} exists with exactly these bytes: created by this call or by an identical one",
                 path=path,
                 operation="put_new",
             ) from refused
@@ -229,7 +229,7 @@ class HdfsStore:
             return False
         raise _missing_error(within or path.rpartition("/")[0]) from refused
 
-    def _holds(self, path: str, data: bytes) -> bool:
+    def _has_contents(self, path: str, data: bytes) -> bool:
         """Whether a file has exactly these bytes."""
         try:
             return self.get(path) == data

@@ -119,7 +119,7 @@ class LocalStore:
             for _ in range(_TREE_ATTEMPTS):
                 if _removed_tree(directory):
                     return
-            raise OSError(errno.ENOTEMPTY, "others keep changing the files below it", directory)
+            raise OSError(errno.ENOTEMPTY, "other processes keep changing the files below it", directory)
 
     def open_read(self, path: str) -> BinaryIO:
         with _translate_errors("open_read", path):

@@ -1,4 +1,4 @@
-"""A store whose publications are serialised by the lock of a catalog, or by its server.
+"""A store without exclusive creation, made safe by the lock of a catalog or by its server.
 
 Source: Java `RenamingSnapshotCommit`; format.md §2.
 """
@@ -12,36 +12,36 @@ from paimon_py.storage.store import (
     FileMissingError,
     FileStatus,
     ListFrom,
-    OpensBeside,
     ReadRange,
+    SharesCredentials,
     Store,
     page_lister,
     range_reader,
 )
 
 
-class GuardedStore:
-    """Creates files that the store itself cannot create safely: checks first, then writes.
+class LockedStore:
+    """Creates files on a store without exclusive creation: checks that a file is absent, then writes it.
 
-    This is safe only while all others that might create the same file are excluded: by a lock that is held, or because
-    a server decides what is part of the table. If the store has a safe creation, it is used anyway, so that a lock that
-    expired in the middle does no harm.
+    This is safe only while nothing else can create the same file: because a lock is held, or because a server decides
+    what is part of the table. If the store can create exclusively, it does so anyway, and a lock that expires in the
+    middle does no harm.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def __repr__(self) -> str:
-        return f"GuardedStore({self._store!r})"
+        return f"LockedStore({self._store!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, GuardedStore) and other._store == self._store
+        return isinstance(other, LockedStore) and other._store == self._store
 
     def __hash__(self) -> int:
-        return hash((GuardedStore, self._store))
+        return hash((LockedStore, self._store))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return GuardedStore, (self._store,)
+        return LockedStore, (self._store,)
 
     def get(self, path: str) -> bytes:
         return self._store.get(path)
@@ -55,7 +55,7 @@ class GuardedStore:
         return page_lister(self._store)
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
-        """See `PutNew.put_new`. Cost: without a safe creation, a stat and a put."""
+        """See `PutNew.put_new`. Cost: a stat and a put if the store cannot create exclusively."""
         try:
             return self._store.put_new(path, data, within=within)
         except UnsupportedError:
@@ -72,11 +72,11 @@ class GuardedStore:
         return True
 
     def require_new(self, directory: str) -> None:
-        """Do nothing: the lock or the server guards."""
+        """Do nothing: the lock or the server excludes other writers."""
 
-    def beside(self, url: str) -> tuple[Store, str] | None:
-        """See `OpensBeside.beside`. Not guarded there: data files need no exclusive creation."""
-        return self._store.beside(url) if isinstance(self._store, OpensBeside) else None
+    def open_other(self, url: str) -> tuple[Store, str] | None:
+        """See `SharesCredentials.open_other`. Not guarded there: data files need no exclusive creation."""
+        return self._store.open_other(url) if isinstance(self._store, SharesCredentials) else None
 
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         self._store.put(path, data, within=within)

@@ -12,8 +12,8 @@ from paimon_py.storage.store import (
     FileMissingError,
     FileStatus,
     ListFrom,
-    OpensBeside,
     ReadRange,
+    SharesCredentials,
     Store,
     page_lister,
     range_reader,
@@ -68,9 +68,9 @@ class MeteredStore:
     def require_new(self, directory: str) -> None:
         self._store.require_new(directory)
 
-    def beside(self, url: str) -> tuple[Store, str] | None:
-        """See `OpensBeside.beside`; calls to the other store are measured as well."""
-        found = self._store.beside(url) if isinstance(self._store, OpensBeside) else None
+    def open_other(self, url: str) -> tuple[Store, str] | None:
+        """See `SharesCredentials.open_other`; calls to the other store are measured as well."""
+        found = self._store.open_other(url) if isinstance(self._store, SharesCredentials) else None
         return None if found is None else (MeteredStore(found[0], self._env), found[1])
 
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:

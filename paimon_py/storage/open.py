@@ -62,7 +62,7 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
         return _open_hdfs(url, options)
     if scheme == "oss":
         return _open_oss(url, options)
-    from paimon_py.storage import fsspec_store  # the only place that asks for fsspec
+    from paimon_py.storage import fsspec_store  # imported here only
 
     scheme = fsspec_store.ALIASES.get(scheme, scheme)
     _refuse_secrets(url, scheme)
@@ -72,7 +72,7 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
 
 
 def _open_hdfs(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
-    """Open HDFS; its client itself repeats transient failures."""
+    """Open HDFS, whose client repeats calls after transient failures itself."""
     _refuse_secrets(url, "hdfs")
     try:
         from paimon_py.storage import hdfs_store
@@ -89,7 +89,7 @@ def _open_hdfs(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
 
 
 def _open_oss(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
-    """Open OSS; its requests are repeated below the store."""
+    """Open OSS, whose client repeats requests itself."""
     _refuse_secrets(url, "oss")
     try:
         from paimon_py.storage.oss_store import OssStore
@@ -103,7 +103,7 @@ def _open_oss(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
 
 
 def _refuse_secrets(url: str, scheme: str) -> None:
-    """Refuse a URL with a password or signature: as the name of a table it appears in messages, pickles and errors."""
+    """Refuse a URL with a password or signature: the location of a table appears in messages, pickles and errors."""
     authority, _, rest = url.split(":", 1)[1].lstrip("/").partition("/")
     if ":" in authority.rpartition("@")[0]:
         raise UsageError(f"a {scheme}:// URL must not hold a password; give it as an option, or in the environment")

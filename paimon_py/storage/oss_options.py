@@ -54,9 +54,8 @@ class OssSettings(msgspec.Struct, frozen=True):
                 option="fs.oss.endpoint",
             )
         if ("accesskeyid" in given) != ("accesskeysecret" in given):
-            raise OptionError(
-                "options fs.oss.accessKeyId and fs.oss.accessKeySecret belong together", option="fs.oss.accessKeySecret"
-            )
+            text = "options fs.oss.accessKeyId and fs.oss.accessKeySecret must be set together"
+            raise OptionError(text, option="fs.oss.accessKeySecret")
         if "://" not in endpoint:
             is_secure = _flag(given, "connection.secure.enabled", default=True)
             endpoint = f"{'https' if is_secure else 'http'}://{endpoint}"

@@ -25,7 +25,7 @@ from urllib3.util import Retry
 from paimon_py.env import Ids, SystemIds, environment
 from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError, UsageError
 from paimon_py.spec.redact import shown_url
-from paimon_py.storage.exclusive_create import check_promise
+from paimon_py.storage.exclusive_create import require_exclusive_create
 from paimon_py.storage.fsspec_failures import Failures, hide_causes
 from paimon_py.storage.oss_options import CLOUD, FORBID, OssSettings
 from paimon_py.storage.range_reader import RangeReader
@@ -46,7 +46,8 @@ logging.getLogger("oss2").setLevel(logging.WARNING)  # below, headers with token
 class OssStore:
     """Files of OSS; paths are URLs (`oss://bucket/key`).
 
-    Pickles carry the settings that are known to be harmless; the receiving process uses credentials of its environment.
+    Pickles contain only settings that are known to be no secrets; the receiving process uses credentials of its
+    environment.
 
     Args:
         settings: the settings from the options.
@@ -82,7 +83,7 @@ class OssStore:
         name = directory.split("://", 1)[1].split("/", 1)[0]
         probe = join(directory, f".probe.{self._ids.uuid()}.tmp")
         place = ("oss", shown_url(self._settings.endpoint), name)
-        check_promise(place, probe, create=self._create, delete=self.delete)
+        require_exclusive_create(place, probe, create=self._create, delete=self.delete)
 
     @hide_causes
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:  # noqa: ARG002
@@ -99,7 +100,7 @@ class OssStore:
             ) from error.__cause__
         if holds:
             raise StorageUnknownError(
-                f"{path} exists with exactly these bytes: created by this call or by one like it",
+                f"{path} exists with exactly these bytes: created by this call or by an identical one",
                 path=path,
                 operation="put_new",
             )
@@ -261,7 +262,7 @@ class _Provider:
 
 
 class _Secrets(Mapping[str, Any]):
-    """The current secrets, which no text may repeat."""
+    """The current secrets, for redaction."""
 
     def __init__(self, now: Callable[[], tuple[str, ...]]) -> None:
         self._now = now
@@ -294,7 +295,7 @@ class _Reading(RangeReader):
         with self._store._translate_errors("read", self._path):
             data = bytes(bucket.get_object(key, byte_range=(start, start + length - 1)).read())
             if len(data) != length:
-                raise ConnectionError(f"{len(data)} bytes came in place of {length}")
+                raise ConnectionError(f"{len(data)} bytes were returned instead of {length}")
         return data
 
 

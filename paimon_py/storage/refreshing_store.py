@@ -1,7 +1,7 @@
 """A store that refreshes its credentials before they expire.
 
 Open streams continue with new credentials: a reader reopens its file at the same position. A new file whose
-credentials might expire before it is complete is written to the machine's spill place first.
+credentials might expire before it is complete is written to the spill directory of the machine first.
 
 Source: Java `RESTTokenFileIO`, main of August 2026.
 """
@@ -21,28 +21,28 @@ from paimon_py.errors import StorageError, UsageError
 from paimon_py.spec.credentials import Credentials
 from paimon_py.spec.redact import harmless_options
 from paimon_py.storage.open import open_store
-from paimon_py.storage.store import FileStatus, ListFrom, OpensBeside, ReadRange, Store, page_lister, range_reader
+from paimon_py.storage.store import FileStatus, ListFrom, ReadRange, SharesCredentials, Store, page_lister, range_reader
 
 SAFE_MILLIS = 3_600_000
-"""Credentials are refreshed this long before they expire, or when half of their time is over."""
+"""Credentials are refreshed this long before they expire, or halfway to their expiry if that is later."""
 
 _LONG_MILLIS = 900_000
-"""Credentials that last this long are trusted to outlast the writing of one file."""
+"""With credentials that are valid this long, a file is written directly."""
 
 _FOREVER_MILLIS = 1 << 62
 _COPY_BYTES = 8 << 20
 _REMOTE = re.compile(r"(?!file:|memory:)[A-Za-z][A-Za-z0-9+.\-]+:/", re.IGNORECASE)
 
 
-class Held(msgspec.Struct, frozen=True):
-    """A store, when its credentials expire, and when they are refreshed."""
+class StoreLease(msgspec.Struct, frozen=True):
+    """A store, and when its credentials expire and are due for a refresh."""
 
     store: Store
     expires_millis: int
-    renewed_millis: int
+    refresh_millis: int
 
     @classmethod
-    def since(cls, store: Store, now_millis: int, expires_millis: int) -> Held:
+    def since(cls, store: Store, now_millis: int, expires_millis: int) -> StoreLease:
         """A store whose credentials were just fetched."""
         return cls(store, expires_millis, expires_millis - min(SAFE_MILLIS, (expires_millis - now_millis) // 2))
 
@@ -52,37 +52,37 @@ class StoreSource(Protocol):
 
     @property
     def env(self) -> Env:
-        """The clock for the expiry of credentials, and the place for spilled files."""
+        """The environment: its clock decides whether credentials are valid, its spill directory holds new files."""
         ...
 
-    def fetch(self) -> tuple[Held, str]:
-        """The store with new credentials, and the place as a path of the store.
+    def fetch(self) -> tuple[StoreLease, str]:
+        """The store with new credentials, and the place as a path of that store.
 
         Raises: StorageError if there are none.
         """
         ...
 
     def at(self, url: str) -> StoreSource:
-        """The same credentials for another place, such as one with data files of the same table."""
+        """The same credentials for another place, such as a directory with data files of the same table."""
         ...
 
 
-class RenewedStore:
+class RefreshingStore:
     """Files of one place. Pickles carry no credentials: the receiving process asks the source.
 
-    Credentials are refreshed an hour before they expire, as in Java, but not before half of their time is over: shorter
-    ones would be fetched with every call.
+    Credentials are refreshed an hour before they expire, as in Java, but not before half of their lifetime has passed:
+    otherwise, short-lived ones would be fetched with every call.
     """
 
     __slots__ = ("_held", "_source")
 
-    def __init__(self, source: StoreSource, held: Held | None = None) -> None:
+    def __init__(self, source: StoreSource, held: StoreLease | None = None) -> None:
         self._source = source
         self._held = held
 
     @classmethod
-    def open(cls, source: StoreSource) -> tuple[RenewedStore, str]:
-        """The store of a source, and its place as a path of the store.
+    def open(cls, source: StoreSource) -> tuple[RefreshingStore, str]:
+        """The store of a source, and its place as a path of that store.
 
         Raises: as `StoreSource.fetch`
         """
@@ -96,7 +96,7 @@ class RenewedStore:
         """
         held = self._held
         now = self._source.env.clock.millis()
-        if held is not None and now < held.renewed_millis:
+        if held is not None and now < held.refresh_millis:
             return held.store
         try:
             self._held = held = self._source.fetch()[0]
@@ -104,12 +104,12 @@ class RenewedStore:
             if held is None or not error.transient or now >= held.expires_millis:
                 raise
             later = now + (held.expires_millis - now) // 2 + 1
-            self._held = held = msgspec.structs.replace(held, renewed_millis=later)
+            self._held = held = msgspec.structs.replace(held, refresh_millis=later)
         return held.store
 
-    def beside(self, url: str) -> tuple[Store, str] | None:
-        """See `OpensBeside.beside`. Cost: as fetching credentials."""
-        return RenewedStore.open(self._source.at(url))
+    def open_other(self, url: str) -> tuple[Store, str] | None:
+        """See `SharesCredentials.open_other`. Cost: as fetching credentials."""
+        return RefreshingStore.open(self._source.at(url))
 
     # -- verbs of a store -------------------------------------------------------------------------------------------
 
@@ -164,18 +164,18 @@ class RenewedStore:
         self.current().rename_directory(source, target)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return RenewedStore, (self._source,)
+        return RefreshingStore, (self._source,)
 
     def __repr__(self) -> str:
-        return f"RenewedStore({self._source!r})"
+        return f"RefreshingStore({self._source!r})"
 
 
-def _range_of(store: RenewedStore, path: str, start: int, stop: int) -> bytes:
+def _range_of(store: RefreshingStore, path: str, start: int, stop: int) -> bytes:
     get = range_reader(store.current())
     return store.get(path)[start:stop] if get is None else get(path, start, stop)
 
 
-def _page_of(store: RenewedStore, directory: str, start: str) -> list[FileStatus]:
+def _page_of(store: RefreshingStore, directory: str, start: str) -> list[FileStatus]:
     lists = page_lister(store.current())
     return [] if lists is None else lists(directory, start)
 
@@ -183,7 +183,7 @@ def _page_of(store: RenewedStore, directory: str, start: str) -> list[FileStatus
 class _Reader(io.RawIOBase):
     """A file that is reopened when the credentials are refreshed."""
 
-    def __init__(self, home: RenewedStore, path: str) -> None:
+    def __init__(self, home: RefreshingStore, path: str) -> None:
         self._home = home
         self._path = path
         self._store = home.current()
@@ -229,7 +229,7 @@ class _Reader(io.RawIOBase):
 class _Writer:
     """A new file that is stored locally until it is complete."""
 
-    def __init__(self, home: RenewedStore, path: str, within: str | None, spill: SpillFile) -> None:
+    def __init__(self, home: RefreshingStore, path: str, within: str | None, spill: SpillFile) -> None:
         self._home = home
         self._path = path
         self._within = within
@@ -301,7 +301,7 @@ class ProvidedStore:
     def __reduce__(self) -> tuple[object, ...]:
         return _provided_store, (self._url, harmless_options(self._options), self.env.credentials)
 
-    def fetch(self) -> tuple[Held, str]:
+    def fetch(self) -> tuple[StoreLease, str]:
         """See `StoreSource.fetch`.
 
         Raises: UsageError if the function returns something else.
@@ -317,31 +317,31 @@ class ProvidedStore:
                 operation="credentials",
             )
         store, path = open_store(self._url, {**self._options, **given.options})
-        return Held.since(store, now, ends), path
+        return StoreLease.since(store, now, ends), path
 
     def at(self, url: str) -> ProvidedStore:
         """See `StoreSource.at`."""
         return ProvidedStore(url, self._options, self.env)
 
 
-def open_renewed(url: str, options: Mapping[str, str], env: Env) -> tuple[Store, str]:
+def open_refreshing(url: str, options: Mapping[str, str], env: Env) -> tuple[Store, str]:
     """Open a store as `open_store` does, with the credentials of the environment for places that are not local.
 
     Raises: as `open_store` and `StoreSource.fetch`
     """
     if env.credentials is None or _REMOTE.match(url) is None:
         return open_store(url, options)
-    return RenewedStore.open(ProvidedStore(url, options, env))
+    return RefreshingStore.open(ProvidedStore(url, options, env))
 
 
-def open_beside(home: Store, url: str, options: Mapping[str, str], env: Env) -> tuple[Store, str]:
-    """Open another place of the contents of `home`: with the credentials of `home` if they are provided for it, as in
-    Java's file IO of a table, otherwise as `open_renewed`.
+def open_related(home: Store, url: str, options: Mapping[str, str], env: Env) -> tuple[Store, str]:
+    """Open another place that contains files of the table in `home`: with the credentials of `home` if they are valid
+    there, as in Java's file IO of a table, otherwise as `open_refreshing`.
 
-    Raises: as `open_renewed`
+    Raises: as `open_refreshing`
     """
-    found = home.beside(url) if isinstance(home, OpensBeside) and _REMOTE.match(url) is not None else None
-    return open_renewed(url, options, env) if found is None else found
+    found = home.open_other(url) if isinstance(home, SharesCredentials) and _REMOTE.match(url) is not None else None
+    return open_refreshing(url, options, env) if found is None else found
 
 
 def _provided_store(url: str, options: Mapping[str, str], credentials: Any) -> ProvidedStore:

@@ -23,7 +23,8 @@ class RetryStore:
     Args:
         store: the store that may fail.
         attempts: the total number of attempts.
-        first_wait_seconds: the longest first wait; each further one may be twice as long, up to `longest_wait_seconds`.
+        first_wait_seconds: the longest first wait; each further wait may be twice as long.
+        longest_wait_seconds: the limit of all waits.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class RetryStore:
                 if not error.transient:
                     raise
                 RETRIES.warning(
-                    "try %d of %d failed: %s", number, self._attempts, shown_text(str(error)),
+                    "attempt %d of %d failed: %s", number, self._attempts, shown_text(str(error)),
                     extra=fields(None, operation=error.operation, attempt=number),
                 )  # fmt: skip
             self._clock.sleep(wait * self._ids.jitter())

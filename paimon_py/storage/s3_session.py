@@ -1,4 +1,4 @@
-"""Sessions of S3: without the wait before each write, and with roles that are assumed again before their keys expire.
+"""S3 sessions that do not wait before each write, and that assume a role again before its keys expire.
 
 Source: AWS, "AssumeRole"; Hadoop `AssumedRoleCredentialProvider` (names of options).
 """
@@ -20,24 +20,24 @@ _SESSION_NAME = "paimon-py"
 
 
 @functools.cache
-def prompt(kind: Any) -> Any:
-    """The class of s3fs, sending the bytes of a file with the request, without asking whether the server accepts them.
+def without_expect_continue(kind: Any) -> Any:
+    """The class of s3fs, changed to send the bytes of a file with the request, without asking for permission first.
 
-    botocore asks (`Expect: 100-continue`), and waits for an answer: one more round trip for every file.
+    botocore asks (`Expect: 100-continue`) and waits for the answer: one more round trip for every file.
     """
 
-    class Prompt(kind):  # type: ignore[misc]
-        _prompt: Any = None
+    class Immediate(kind):  # type: ignore[misc]
+        _immediate: Any = None
 
         async def set_session(self, *arguments: Any, **named: Any) -> Any:
             """The client that makes the requests."""
             client = await super().set_session(*arguments, **named)
-            if client is not self._prompt:
+            if client is not self._immediate:
                 client.meta.events.unregister("before-call.s3", add_expect_header)
-                self._prompt = client
+                self._immediate = client
             return client
 
-    return Prompt
+    return Immediate
 
 
 def role_session(role: Mapping[str, str], own: Mapping[str, Any], region: str | None) -> Any:

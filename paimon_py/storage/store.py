@@ -45,7 +45,7 @@ class FileMissingError(StorageError):
 
 
 class FileTakenError(StorageError):
-    """A file with this name exists: it belongs to another writer, and must not be deleted."""
+    """A file with this name exists: it belongs to another writer and must not be deleted."""
 
     kind = "file-taken"
 
@@ -82,7 +82,7 @@ class PutNew(Protocol):
         ...
 
     def require_new(self, directory: str) -> None:
-        """Refuse what `put_new` would refuse below a directory, before other files are written.
+        """Raise what `put_new` would raise below a directory, before other files are written.
 
         Cost: nothing if the store is known; otherwise a probe of three requests, once per process and bucket.
 
@@ -112,7 +112,7 @@ class List(Protocol):
 
 
 class Stat(Protocol):
-    """Checking one path."""
+    """Looking up one path."""
 
     def stat(self, path: str) -> FileStatus | None:
         """Status of a file or directory, None if absent."""
@@ -159,7 +159,7 @@ class OpenWrite(Protocol):
 
 
 class Directories(Protocol):
-    """Directories as such."""
+    """Making, removing and renaming directories."""
 
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents; a no-op on stores without directories."""
@@ -208,11 +208,11 @@ def join(*parts: str) -> str:
 
 
 @runtime_checkable
-class OpensBeside(Protocol):
-    """A store that can open other places with the credentials that it was opened with."""
+class SharesCredentials(Protocol):
+    """A store that can open other places with its own credentials."""
 
-    def beside(self, url: str) -> tuple[Store, str] | None:
-        """Another place, as `open_store` returns it; None if the credentials are not for other places.
+    def open_other(self, url: str) -> tuple[Store, str] | None:
+        """The store of another place, and the place as a path of it; None if the credentials are not valid there.
 
         Raises: as `open_store` and `StoreSource.fetch`
         """

@@ -1,4 +1,4 @@
-"""Names of the options of stores: used ones, tuning of Java's clients, and probable misspellings. Pure.
+"""Option names of stores: those in use, tuning options of Java's clients, and likely misspellings. Pure.
 
 Source: Java `S3FileIO`, `GSFileIO`, `AzureFileIO`, `OSSFileIO` (prefixes, mirrored keys); Hadoop's connectors.
 """
@@ -25,15 +25,15 @@ class Family(msgspec.Struct, frozen=True):
         prefixes: the prefixes of their names; the same name has the same meaning after each.
         used: names after the prefix, in their usual spelling.
         tuning: names after the prefix that do not affect what is read and written; they are accepted without effect.
-        called: other names for an option after the prefix, with dots between the words.
-        read: normalises names; names with the same result are the same option.
+        aliases: other names after the prefix, with dots between the words, and the names in use that they mean.
+        read: normalises a name; names with the same result are the same option.
     """
 
     title: str
     prefixes: tuple[str, ...]
     used: frozenset[str]
     tuning: re.Pattern[str]
-    called: Mapping[str, str] = {}
+    aliases: Mapping[str, str] = {}
     read: Callable[[str], str] = _with_dots
 
     def full_names(self, prefix: str) -> frozenset[str]:
@@ -132,7 +132,7 @@ _MISTAKEN = {
     **dict.fromkeys(("oss.", "aliyun.oss.", "fs.aliyun."), ("fs.oss.", OSS)),
     "security.kerberos.": ("security.kerberos.login.", KERBEROS),
 }
-"""Prefixes that others use for the options of a store, and the supported ones."""
+"""Prefixes that other libraries use for the options of a store, and the supported ones."""
 
 _OF_ENVIRONMENT = {
     "aws_access_key_id": "s3.access-key", "aws_secret_access_key": "s3.secret-key",
@@ -142,7 +142,7 @@ _OF_ENVIRONMENT = {
     "azure_storage_account_key": "fs.azure.account.key", "azure_storage_sas_token": "fs.azure.sas.fixed.token",
     "oss_access_key_id": "fs.oss.accessKeyId", "oss_access_key_secret": "fs.oss.accessKeySecret",
 }  # fmt: skip
-"""Variables of the environment that are not options."""
+"""Environment variables that are often given as options, and the options that are meant."""
 
 _ALONE = frozenset(("hadoop-conf-dir",))
 _LETTERS = {
@@ -150,18 +150,18 @@ _LETTERS = {
     for prefix, family in (("s3.", S3), ("fs.gs.", GCS), ("fs.azure.", AZURE), ("fs.oss.", OSS))
     for full in family.full_names(prefix)
 }
-"""Options by their letters, for names with other separators (`s3_access_key`)."""
+"""Options by their letters and digits alone, for names with other separators (`s3_access_key`)."""
 
 _BARE_OSS = "oss."
 _OF_ACCOUNT = re.compile(r"\.[^.]+\.(?:blob|dfs)\.[a-z0-9.]+$")
 
 
 def check_store_options(options: Mapping[str, str]) -> None:
-    """Refuse unknown names below the prefix of a store: the setting would be missing silently.
+    """Refuse unknown names with the prefix of a store, which would otherwise be ignored silently.
 
-    Tuning of Java's clients is accepted without effect, and so are names of no store.
+    Tuning options of Java's clients, and names without the prefix of a store, are accepted without effect.
 
-    Raises: OptionError that contains the option that was probably meant, or the supported ones.
+    Raises: OptionError with the option that was probably meant, or with the supported options.
     """
     for name in options:
         for family in FAMILIES:
@@ -170,13 +170,13 @@ def check_store_options(options: Mapping[str, str]) -> None:
                 _check(name, prefix, family)
                 break
         else:
-            meant = _meant_elsewhere(name)
+            meant = _suggest_known_prefix(name)
             if meant is not None:
                 raise OptionError(f"there is no option {name!r}; did you mean {meant!r}?", option=name)
 
 
-def _meant_elsewhere(name: str) -> str | None:
-    """The option that a name without the prefix of a store was probably meant for."""
+def _suggest_known_prefix(name: str) -> str | None:
+    """The option that was probably meant by a name without the prefix of a store."""
     if name in _ALONE:
         return None
     lower = name.lower()
@@ -189,37 +189,36 @@ def _meant_elsewhere(name: str) -> str | None:
     prefixes = {**_MISTAKEN, **{prefix: (prefix, family) for family in FAMILIES for prefix in family.prefixes}}
     for begun, (prefix, family) in prefixes.items():
         if lower.startswith(begun):
-            rest = _behind(name[len(begun) :], family)
-            found = _probably(prefix, rest, family)
+            rest = _without_account(name[len(begun) :], family)
+            found = _suggest(prefix, rest, family)
             if found is not None:
                 return found
     return None
 
 
-def _behind(rest: str, family: Family) -> str:
-    """The rest after a prefix, without the account that options of Azure end with."""
+def _without_account(rest: str, family: Family) -> str:
+    """The rest of a name after its prefix, without the account at the end of Azure's options."""
     return _OF_ACCOUNT.sub("", rest) if family is AZURE else rest
 
 
-def _probably(prefix: str, rest: str, family: Family) -> str | None:
+def _suggest(prefix: str, rest: str, family: Family) -> str | None:
     """The option that was probably meant."""
-    called = family.called.get(_with_dots(rest.lower().replace("_", ".")))
-    return prefix + called if called else nearest(prefix + rest, family.full_names(prefix))
+    alias = family.aliases.get(_with_dots(rest.lower().replace("_", ".")))
+    return prefix + alias if alias else nearest(prefix + rest, family.full_names(prefix))
 
 
 def _check(name: str, prefix: str, family: Family) -> None:
-    rest = _behind(name.removeprefix(prefix), family)
+    rest = _without_account(name.removeprefix(prefix), family)
     read = family.read(rest)
     if any(family.read(used) == read for used in family.used):
         return
-    meant = _probably(prefix, rest, family)
+    meant = _suggest(prefix, rest, family)
     if meant is not None:
         raise OptionError(f"there is no option {name!r}; did you mean {meant!r}?", option=name)
     if family.tuning.match(_with_dots(rest).lower()):
         return
     known = ", ".join(sorted(prefix + used for used in family.used))
     raise OptionError(
-        f"paimon_py does not know the option {name!r}, and ignoring it might not do what you asked for;"
-        f" for {family.title} there are {known}",
+        f"unknown option {name!r}, which cannot be ignored safely; the options for {family.title} are {known}",
         option=name,
     )

@@ -46,7 +46,7 @@ def plan_whole(root: TableRoot, request: Request, snapshot: Snapshot) -> Planned
     planned = plan_snapshot(root, request, snapshot)
     if clusters_keys(request.schema) and request.files is None and planned.skipped.uncompacted:
         raise UnsupportedError(
-            f"snapshot {snapshot.id} of {root.path} has rows that no compaction has processed. In a table with"
+            f"snapshot {snapshot.id} of {root.path} has rows that are not compacted yet. In a table with"
             " pk-clustering-override they cannot be merged with the others, and no later step would return them:"
             " compact the table with the program that writes it, or begin with from_='latest'",
             feature="a stream of all rows of a table with pk-clustering-override before a compaction",

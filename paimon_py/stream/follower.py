@@ -24,7 +24,7 @@ AHEAD_MAX = 64
 
 KEEPING = (
     "; the options snapshot.num-retained.min, snapshot.num-retained.max and snapshot.time-retained decide how long"
-    " snapshots are kept, changelog.num-retained.max and changelog.time-retained how long their changes are, and a"
+    " snapshots are kept, changelog.num-retained.max and changelog.time-retained how long their changes are kept, and a"
     " consumer (consumer_id) keeps what it has not acknowledged. from_='earliest' starts with the oldest that is left"
 )
 
@@ -176,7 +176,7 @@ class SnapshotFollower:
         there = f": its newest snapshot is {ids[-1]}" if ids else ""
         way = "start again with from_='full'"
         if self._consumer is not None:
-            way = f"table.reset_consumer({self._consumer!r}, …) says with which snapshot the consumer goes on"
+            way = f"table.reset_consumer({self._consumer!r}, …) sets the snapshot with which the consumer continues"
         return SnapshotExpiredError(
             f"snapshot {self.base.id} of {self._root.path}, after which the stream continues, is no longer in the"
             f" table{there}. The table was rolled back or created again: {way}",
@@ -185,7 +185,7 @@ class SnapshotFollower:
 
 
 def require_following(root: TableRoot, number: int, consumer: str | None = None) -> None:
-    """Check that a stream can begin with a snapshot: it or its changelog exists, or it is the next one.
+    """Check that a stream can begin with a snapshot: the snapshot or its changelog exists, or it is the next one.
 
     `consumer`: the consumer with this position.
 

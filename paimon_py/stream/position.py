@@ -43,8 +43,8 @@ def parse_position(text: str) -> Position:
         raise UsageError(f"{text!r} is not a position of a stream: pass the value of step.position, unchanged")
     if found[1] != _EDITION:
         raise UsageError(
-            f"{text!r} is a position of version {found[1]}, this paimon_py reads version {_EDITION}: use the release"
-            " that made the position"
+            f"{text!r} is a position of version {found[1]}, but this paimon_py reads version"
+            f" {_EDITION}: use the release that created it"
         )
     table = None if found[3] == "-" else found[3]
     return Position(Base(int(found[2]), found[4] or None), table)

@@ -59,7 +59,7 @@ class Progress:
         if table is not None and table_of(self._root) != table:
             raise TableNotFoundError(
                 f"the table at {self._root.path} was dropped and created again since the stream began: its consumer"
-                f" {self._name!r} stays where it is; start again with from_='full'",
+                f" {self._name!r} was not moved; start again with from_='full'",
                 path=self._root.path,
             )
         self._root.consumers.put(Consumer(self._name, after.id + 1), after, self._recorded)

@@ -85,7 +85,7 @@ def start_of(from_: object, options: Mapping[str, str], schema: TableSchema) -> 
     named = [name for name in ("scan.mode", *_PLACES, *_OF_BATCHES) if name in options]
     if from_ is not None:
         if named:
-            raise UsageError(f"a stream begins once: give either from_ or the option {named[0]}")
+            raise UsageError(f"give either from_ or the option {named[0]}, not both")
         return _parse_start(from_)
     stored = {name: text for name, text in schema.options.items() if not named or name in _SCHEDULE}
     return _by_options(Options({**stored, **options}))
@@ -103,7 +103,7 @@ def _parse_start(from_: object) -> Start:
         return FromTime(millis_of("from_", from_))
     if isinstance(from_, Integral) and not isinstance(from_, bool) and int(from_) >= 1:
         return FromSnapshot(from_ if isinstance(from_, SnapshotId) else int(from_))
-    raise UsageError(f"a stream begins from_ {_NAMES}, not {from_!r}{way_of(from_)}")
+    raise UsageError(f"the from_ of a stream must be {_NAMES}, not {from_!r}{way_of(from_)}")
 
 
 def _by_options(options: Options) -> Start:
@@ -111,7 +111,7 @@ def _by_options(options: Options) -> Start:
     mode = options.get_enum("scan.mode")
     for name in _OF_BATCHES:
         if options.is_set(name):
-            message = f"the option {name} is for batch reads: a stream begins from_ {_NAMES}"
+            message = f"the option {name} is for batch reads: the from_ of a stream is {_NAMES}"
             raise UnsupportedError(message, feature=name)
     if mode == "default":
         if options.is_set("scan.timestamp") or options.is_set("scan.timestamp-millis"):
@@ -132,13 +132,13 @@ def _by_options(options: Options) -> Start:
         return FromSnapshot(_snapshot_id(options, mode))
     if mode == "from-snapshot-full":
         return Full(_snapshot_id(options, mode))
-    raise UnsupportedError(f"scan.mode={mode} is for batch reads: a stream begins from_ {_NAMES}", feature=mode)
+    raise UnsupportedError(f"scan.mode={mode} is for batch reads: the from_ of a stream is {_NAMES}", feature=mode)
 
 
 def _time(options: Options) -> int:
     millis, text = options.find_int("scan.timestamp-millis"), options.find_str("scan.timestamp")
     if millis is not None and text is not None:
-        raise UsageError("a stream begins once: give only one of scan.timestamp, scan.timestamp-millis")
+        raise UsageError("give only one of scan.timestamp, scan.timestamp-millis")
     if millis is None and text is None:
         message = "scan.mode=from-timestamp needs scan.timestamp or scan.timestamp-millis"
         raise OptionError(message, option="scan.mode", value="from-timestamp")

@@ -249,7 +249,10 @@ class Stream(ApiHints):
         """
         stored = options.find_str("consumer-id")
         if consumer_id is not None and stored is not None and consumer_id != stored:
-            raise UsageError(f"a stream has one consumer: consumer_id={consumer_id!r}, the option says {stored!r}")
+            raise UsageError(
+                f"a stream has one consumer, but consumer_id is {consumer_id!r} and the option 'consumer-id' is"
+                f" {stored!r}"
+            )
         name = stored if consumer_id is None else check_name("consumer", consumer_id)
         if name is None:
             return None

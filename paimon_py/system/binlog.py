@@ -1,4 +1,4 @@
-"""`$binlog`: changes as rows whose columns are lists: with one value, or the old and the new value of an update.
+"""`$binlog`: one row for each change; every column is a list of one value, or of an update's old and new value.
 
 Source: Java `BinlogTable`, `PackChangelogReader`, release 2.0.
 """

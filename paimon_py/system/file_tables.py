@@ -27,7 +27,15 @@ from paimon_py.spec.manifest import DELETION_VECTORS, ManifestFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
-from paimon_py.system.metadata_table_def import CHUNK_ROWS, Asked, Columns, Made, TableState, exactly, fields_of
+from paimon_py.system.metadata_table_def import (
+    CHUNK_ROWS,
+    Columns,
+    MetadataTableDef,
+    Needed,
+    TableState,
+    exactly,
+    fields_of,
+)
 from paimon_py.system.texts import key_texts, named_texts, partition_names, partition_row_texts, value_texts
 
 _COMPRESSED = r"\.(?:gz|bz2|deflate|snappy|lz4|zst)$"
@@ -101,7 +109,7 @@ class FilePart:
         return self._by(codes, stats_of)
 
     def _by(self, codes: Ints, make: Callable[[EntryColumns, int], pa.Array]) -> pa.Array:
-        """Strings that are made for the files of each code together."""
+        """Strings for all files, computed once for all files with the same code."""
         parts, places = [pa.nulls(0, pa.string())], [np.zeros(0, np.int64)]
         for code in np.unique(codes).tolist():
             rows = np.flatnonzero(codes == code)
@@ -189,48 +197,48 @@ _FILES: Columns[FilePart] = {
 }
 
 
-def _files(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
+def _files(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
     """The live files that may match."""
-    for part in file_parts(asked, state):
-        yield asked.batch(len(part.entries), part, _FILES)
+    for part in file_parts(needed, state):
+        yield needed.batch(len(part.entries), part, _FILES)
 
 
-def _file_key_ranges(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
+def _file_key_ranges(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
     """The live files that may match, without statistics."""
-    for part in file_parts(asked, state):
-        yield asked.batch(len(part.entries), part, _KEY_RANGES)
+    for part in file_parts(needed, state):
+        yield needed.batch(len(part.entries), part, _KEY_RANGES)
 
 
-def file_parts(asked: Asked, state: TableState) -> Iterator[FilePart]:
+def file_parts(needed: Needed, state: TableState) -> Iterator[FilePart]:
     """The live files of a state that may match by partition, bucket, level and schema.
 
     Cost: the manifests that may contain such files.
     """
     if state.snapshot is None:
         return
-    entries = state.root.manifests.live_entries(state.snapshot, _wanted_entries(asked, state))
+    entries = state.root.manifests.live_entries(state.snapshot, _wanted_entries(needed, state))
     if bucket_mode(state.schema) is BucketMode.POSTPONED:
         entries = entries.take(entries.bucket >= 0)
     for at in range(0, len(entries), CHUNK_ROWS):
         yield FilePart(state, entries.take(slice(at, at + CHUNK_ROWS)))
 
 
-def _wanted_entries(asked: Asked, state: TableState) -> EntryFilter | None:
-    if asked.predicate is None:
+def _wanted_entries(needed: Needed, state: TableState) -> EntryFilter | None:
+    if needed.predicate is None:
         return None
 
     def of_manifests(files: Sequence[ManifestFile]) -> Mask:
-        return asked.may_match(len(files), _manifest_bounds(files, state.schema))
+        return needed.may_match(len(files), _manifest_bounds(files, state.schema))
 
     def of_partitions(partitions: pa.Array) -> Mask:
         texts = partition_row_texts(partitions, state.schema)
-        return asked.may_match(len(texts), {"partition": exactly(texts)})
+        return needed.may_match(len(texts), {"partition": exactly(texts)})
 
     def of_entries(entries: EntryColumns) -> Mask:
         part = FilePart(state, entries)
         known = {"partition": part.partition(), "schema_id": part.number("schema_id")}
         known |= {name: part.number(name).cast(pa.int32()) for name in ("bucket", "level")}
-        return asked.may_match(len(entries), {name: exactly(values) for name, values in known.items()})
+        return needed.may_match(len(entries), {name: exactly(values) for name, values in known.items()})
 
     return EntryFilter(manifests=of_manifests, partitions=of_partitions, keep=of_entries)
 
@@ -283,31 +291,31 @@ _PARTITIONS: Columns[tuple[TableState, pa.Table]] = {
 }
 
 
-def _buckets(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
+def _buckets(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
     """The non-empty buckets, by partition and number."""
     if state.snapshot is not None:
-        found = counted_files(state.root, state.snapshot, _wanted_entries(asked, state), by=("partition", "bucket"))
+        found = counted_files(state.root, state.snapshot, _wanted_entries(needed, state), by=("partition", "bucket"))
         texts = partition_row_texts(found["partition"].combine_chunks(), state.schema)
-        yield from _count(asked, state, found, texts, _BUCKETS, "bucket")
+        yield from _count(needed, state, found, texts, _BUCKETS, "bucket")
 
 
-def _partitions(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
+def _partitions(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
     """The non-empty partitions, by their texts."""
     if state.snapshot is not None:
         found = counted_files(state.root, state.snapshot, None, by=("partition",), waiting=False)
         texts = partition_names(found["partition"].combine_chunks(), state.schema, directory=False)
-        yield from _count(asked, state, found, texts, _PARTITIONS)
+        yield from _count(needed, state, found, texts, _PARTITIONS)
 
 
 def _count(
-    asked: Asked, state: TableState, found: pa.Table, texts: pa.Array,
+    needed: Needed, state: TableState, found: pa.Table, texts: pa.Array,
     columns: Columns[tuple[TableState, pa.Table]], *keys: str,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     found = found.append_column("text", texts)
     found = found.sort_by([("text", "ascending"), *((key, "ascending") for key in keys)])
     for at in range(0, found.num_rows, CHUNK_ROWS):
         part = found.slice(at, CHUNK_ROWS)
-        yield asked.batch(part.num_rows, (state, part), columns)
+        yield needed.batch(part.num_rows, (state, part), columns)
 
 
 def _times(found: pa.Table) -> pa.Array:
@@ -342,11 +350,15 @@ def _bound_texts(values: pa.Array, stored: Field, field: Field) -> pa.Array:
 
 
 FILE_TABLES = (
-    Made(name="files", fields=fields_of(_FILES), keys=("file_path",), make=_files, has_states=True),
-    Made(
+    MetadataTableDef(name="files", fields=fields_of(_FILES), keys=("file_path",), make=_files, has_states=True),
+    MetadataTableDef(
         name="file_key_ranges", fields=fields_of(_KEY_RANGES), keys=("file_path",), make=_file_key_ranges,
         has_states=True,
     ),
-    Made(name="buckets", fields=fields_of(_BUCKETS), keys=("partition", "bucket"), make=_buckets, has_states=True),
-    Made(name="partitions", fields=fields_of(_PARTITIONS), keys=("partition",), make=_partitions, has_states=True),
+    MetadataTableDef(
+        name="buckets", fields=fields_of(_BUCKETS), keys=("partition", "bucket"), make=_buckets, has_states=True
+    ),
+    MetadataTableDef(
+        name="partitions", fields=fields_of(_PARTITIONS), keys=("partition",), make=_partitions, has_states=True
+    ),
 )  # fmt: skip

@@ -19,7 +19,7 @@ from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.snapshot import Base
 from paimon_py.storage.store import FileMissingError
 from paimon_py.system.file_tables import FilePart, file_parts
-from paimon_py.system.metadata_table_def import Asked, Columns, Made, TableState, fields_of
+from paimon_py.system.metadata_table_def import Columns, MetadataTableDef, Needed, TableState, fields_of
 
 
 class _Indexed(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,14 +54,14 @@ _FILE_INDEXES: Columns[_Indexed] = {
 }
 
 
-def _file_indexes(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
+def _file_indexes(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
     """The indexes of live files that may match. Cost: a stat and the head of each index file"""
-    for part in file_parts(asked, state):
+    for part in file_parts(needed, state):
         extra_codes, extra = part.entries.lists("extra_files")
         beside = np.array([bool(names) for names in extra], np.bool_)[extra_codes]
         rows = np.flatnonzero((part.entries.slices("embedded_index").lengths >= 0) | beside)
         if len(rows):
-            yield asked.rows(list(_indexes(FilePart(state, part.entries.take(rows)))), _FILE_INDEXES)
+            yield needed.rows(list(_indexes(FilePart(state, part.entries.take(rows)))), _FILE_INDEXES)
 
 
 def _indexes(part: FilePart) -> Iterator[_Indexed]:
@@ -92,7 +92,7 @@ def _size(root: TableRoot, place: str) -> int:
 
 
 INDEX_TABLES = (
-    Made(
+    MetadataTableDef(
         name="file_indexes", fields=fields_of(_FILE_INDEXES), keys=("file_path", "column_name", "index_type"),
         make=_file_indexes, has_states=True,
     ),

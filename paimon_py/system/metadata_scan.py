@@ -1,4 +1,4 @@
-"""`MadeScan`: a lazy read of a metadata table."""
+"""`MetadataScan`: a lazy read of a metadata table."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from paimon_py.scan.request import keep
 from paimon_py.scan.rows import row_count
 from paimon_py.scan.split_rows import SplitRows
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.system.metadata_table_def import Asked, Made, Origin
+from paimon_py.system.metadata_table_def import MetadataTableDef, Needed, Origin
 
 _DERIVED = frozenset(("_projection",))
 
 
-class MadeSplit(msgspec.Struct, frozen=True):
+class MetadataSplit(msgspec.Struct, frozen=True):
     """The only split of a scan of a metadata table; can be sent as bytes.
 
     Attributes:
@@ -41,7 +41,7 @@ class MadeSplit(msgspec.Struct, frozen=True):
         return msgspec.msgpack.encode(self)
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> MadeSplit:
+    def from_bytes(cls, data: bytes) -> MetadataSplit:
         """Decode the result of `bytes(split)`.
 
         Raises: UsageError for other bytes.
@@ -49,14 +49,14 @@ class MadeSplit(msgspec.Struct, frozen=True):
         try:
             return msgspec.msgpack.decode(data, type=cls)
         except (msgspec.DecodeError, TypeError) as error:
-            raise UsageError(f"these are not the bytes of a split of a system table: {error}") from error
+            raise UsageError(f"not the bytes of a split of a system table: {error}") from error
 
 
-class MadeExplanation(msgspec.Struct, frozen=True, kw_only=True):
+class MetadataExplanation(msgspec.Struct, frozen=True, kw_only=True):
     """The plan of a scan of a metadata table; prints as text.
 
-    `rows_made` and `rows_returned` are known if the scan was executed: rows of the table, and rows that the
-    predicate kept.
+    `rows_made` and `rows_returned` are known if the scan was executed: the rows of the table, and those that match the
+    predicate.
     """
 
     table: str
@@ -78,23 +78,23 @@ class MadeExplanation(msgspec.Struct, frozen=True, kw_only=True):
         if self.limit is not None:
             lines.append(f"  limit: {self.limit}")
         if self.rows_made is not None:
-            lines.append(f"  rows: {self.rows_made} made, {self.rows_returned} returned")
+            lines.append(f"  rows: {self.rows_made} produced, {self.rows_returned} returned")
         return "\n".join(lines)
 
 
 @with_location(lambda scan: scan._place)
-class MadeScan(SplitRows[MadeSplit]):
+class MetadataScan(SplitRows[MetadataSplit]):
     """Rows of a metadata table: some columns, the rows that match, possibly limited.
 
     Nothing is read until rows, a count or splits are requested. The snapshot is then looked up once and kept. Scans are
     immutable and can be pickled; secrets are omitted from pickles.
     """
 
-    _title = "MadeScan"
+    _title = "MetadataScan"
 
     def __init__(
         self,
-        made: Made,
+        made: MetadataTableDef,
         source: Origin,
         *,
         columns: NameList | None = None,
@@ -129,28 +129,28 @@ class MadeScan(SplitRows[MadeSplit]):
                 return self._limit
         return total
 
-    def splits(self) -> list[MadeSplit]:
+    def splits(self) -> list[MetadataSplit]:
         """The splits of the scan, to be read anywhere with `read`: always one."""
-        return [MadeSplit(self._made.name, self._state)]
+        return [MetadataSplit(self._made.name, self._state)]
 
-    def iter_splits(self) -> Iterator[MadeSplit]:
+    def iter_splits(self) -> Iterator[MetadataSplit]:
         """The splits of the scan: always one."""
         return iter(self.splits())
 
-    def read(self, split: MadeSplit | bytes) -> pa.RecordBatchReader:
+    def read(self, split: MetadataSplit | bytes) -> pa.RecordBatchReader:
         """The rows of a split of this scan, also one that came from another process (as a value or its bytes)."""
-        value = split if isinstance(split, MadeSplit) else MadeSplit.from_bytes(split)
+        value = split if isinstance(split, MetadataSplit) else MetadataSplit.from_bytes(split)
         if value.table != self._made.name:
             raise UsageError(f"the split belongs to ${value.table}, this scan to ${self._made.name}")
         return pa.RecordBatchReader.from_batches(self.schema, self._batches(value.snapshot))
 
-    def explain(self, *, analyze: bool = False) -> MadeExplanation:
+    def explain(self, *, analyze: bool = False) -> MetadataExplanation:
         """The plan; with `analyze` the scan is also executed, and the rows are counted."""
         check_flag("analyze", analyze)
         state = self._state
         rows: list[int] = []
         returned = sum(batch.num_rows for batch in self._batches(state, rows)) if analyze else None
-        return MadeExplanation(
+        return MetadataExplanation(
             table=f"{self._place} ${self._made.name}",
             snapshot_id=None if state is None else state.id,
             columns=tuple(self.schema.names),
@@ -198,18 +198,18 @@ class MadeScan(SplitRows[MadeSplit]):
     ) -> Iterator[pa.RecordBatch]:
         """The rows that match, with these columns."""
         needed = frozenset(columns) | (frozenset() if self._predicate is None else columns_of(self._predicate))
-        asked = Asked(fields=self._made.fields, columns=needed, predicate=self._predicate)
+        needed = Needed(fields=self._made.fields, columns=needed, predicate=self._predicate)
         mask = None if self._predicate is None else prepare(self._predicate)
         with decoding_metadata(self._place):
-            for batch in self._made.make(asked, self._source.at(state)):
+            for batch in self._made.make(needed, self._source.at(state)):
                 if made is not None:
                     made.append(batch.num_rows)
                 kept = keep(batch, mask)
                 if kept.num_rows:
                     yield kept.select(list(columns))
 
-    def _limit_to(self, most: int) -> MadeScan:
-        scan = MadeScan.__new__(MadeScan)
+    def _limit_to(self, most: int) -> MetadataScan:
+        scan = MetadataScan.__new__(MetadataScan)
         scan.__dict__.update(self.__dict__)
         scan._limit = most
         return scan
@@ -218,9 +218,9 @@ class MadeScan(SplitRows[MadeSplit]):
     def _takes_conditions(self) -> bool:
         return self._limit is None
 
-    def _narrow(self, columns: NameList | None, where: Predicate | None) -> MadeScan:
+    def _narrow(self, columns: NameList | None, where: Predicate | None) -> MetadataScan:
         _ = self._state
-        scan = MadeScan.__new__(MadeScan)
+        scan = MetadataScan.__new__(MetadataScan)
         scan.__dict__.update(self.__getstate__())
         if columns is not None:
             scan._columns = tuple(columns)

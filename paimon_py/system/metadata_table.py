@@ -1,4 +1,4 @@
-"""`MadeTable`: the user's object for a metadata table."""
+"""`MetadataTable`: the user's object for a metadata table."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from paimon_py.notebook import system_page
 from paimon_py.scan.time_travel import Travel, travel_of
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.spec.schema import TableSchema
-from paimon_py.system.metadata_scan import MadeScan
-from paimon_py.system.metadata_table_def import Made, Origin, TableSource
+from paimon_py.system.metadata_scan import MetadataScan
+from paimon_py.system.metadata_table_def import MetadataTableDef, Origin, TableSource
 from paimon_py.system.reading import SystemReading
 
 
 @with_location(lambda table: table.location)
-class MadeTable(SystemReading):
+class MetadataTable(SystemReading):
     """A system table that describes a table, or all tables of a warehouse: scanned like a table, never written.
 
     Can be pickled; secrets are omitted.
     """
 
-    def __init__(self, made: Made, source: Origin, name: str) -> None:
+    def __init__(self, made: MetadataTableDef, source: Origin, name: str) -> None:
         """The metadata table `made` of `source`; `name` is the prefix of its name, with the `$` or dot."""
         self._made = made
         self._source = source
@@ -66,7 +66,7 @@ class MadeTable(SystemReading):
         where: Predicate | str | None = None,
         limit: int | None = None,
         options: Mapping[str, str] | None = None,
-    ) -> MadeScan:
+    ) -> MetadataScan:
         """A lazy read; as `Table.scan`. Tables that describe one snapshot can describe an earlier one.
 
         Raises: as `Table.scan`, and UsageError for an earlier state of a system table without states, and for changes.
@@ -82,14 +82,16 @@ class MadeTable(SystemReading):
                 stored=source.schema.options,
             )  # fmt: skip
             if not isinstance(travel, Travel):
-                raise UsageError(f"{self.name} only shows states, not the changes between two")
+                raise UsageError(f"{self.name} has no changes, only states: scan one snapshot")
             source = TableSource(source.root, source.schema, travel)
         elif options or any(value is not None for value in chosen.values()):
-            raise UsageError(f"{self.name} has no earlier states: scan it without snapshot, tag, time and options")
-        return MadeScan(self._made, source, columns=columns, where=where, limit=limit)
+            raise UsageError(
+                f"{self.name} has no earlier states: scan it without snapshot_id, tag, timestamp, watermark and options"
+            )
+        return MetadataScan(self._made, source, columns=columns, where=where, limit=limit)
 
     def _repr_html_(self) -> str:
         return system_page(self.name, self.schema.fields)
 
     def __repr__(self) -> str:
-        return f"MadeTable({self.name!r}, columns=[{', '.join(self.schema.names)}], location={self.location!r})"
+        return f"MetadataTable({self.name!r}, columns=[{', '.join(self.schema.names)}], location={self.location!r})"

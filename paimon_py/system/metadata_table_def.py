@@ -37,8 +37,8 @@ Columns: TypeAlias = Mapping[str, Callable[[T], Any]]
 _ARROW = (pa.Array, pa.ChunkedArray)
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to a metadata table: the needed columns and rows.
+class Needed(msgspec.Struct, frozen=True, kw_only=True):
+    """The columns and rows that a scan needs from a metadata table.
 
     Attributes:
         fields: all columns.
@@ -90,7 +90,7 @@ class TableState(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: Snapshot | None = None
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class MetadataTableDef(msgspec.Struct, frozen=True, kw_only=True):
     """A metadata table.
 
     Attributes:
@@ -104,7 +104,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     fields: tuple[Field, ...]
     keys: tuple[str, ...] = ()
-    make: Callable[[Asked, Any], Iterator[pa.RecordBatch]]
+    make: Callable[[Needed, Any], Iterator[pa.RecordBatch]]
     has_states: bool = False
 
     @property
@@ -124,7 +124,7 @@ class Origin(Protocol):
         """The snapshot to which the rows belong; None for none."""
 
     def at(self, snapshot: Snapshot | None, /) -> Any:
-        """The argument for `Made.make`."""
+        """The argument for `MetadataTableDef.make`."""
 
 
 class TableSource(msgspec.Struct, frozen=True):

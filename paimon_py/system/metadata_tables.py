@@ -20,7 +20,15 @@ from paimon_py.spec.snapshot import Snapshot, Tag
 from paimon_py.spec.type_text import print_field, sql_type
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileStatus
-from paimon_py.system.metadata_table_def import Asked, Columns, Made, TableState, chunks, fields_of, wall_time
+from paimon_py.system.metadata_table_def import (
+    Columns,
+    MetadataTableDef,
+    Needed,
+    TableState,
+    chunks,
+    fields_of,
+    wall_time,
+)
 
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 _FIELD_OPTION_PARTS = 3
@@ -88,27 +96,27 @@ _AGGREGATES: Columns[tuple[Field, dict[str, str]]] = {
 }
 
 
-def _snapshots(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
-    """One get for each snapshot whose id may match; snapshots that expire in the meantime are omitted."""
+def _snapshots(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+    """The snapshots. Cost: a get for each whose id may match; snapshots that expire in the meantime are omitted."""
     root = state.root
-    for ids in chunks(asked.matching("snapshot_id", root.check_listed(root.snapshots.ids()))):
+    for ids in chunks(needed.matching("snapshot_id", root.check_listed(root.snapshots.ids()))):
         found = [one for one in root.env.pool.map(root.snapshots.find, ids) if one is not None]
-        yield asked.rows(found, _SNAPSHOTS)
+        yield needed.rows(found, _SNAPSHOTS)
 
 
-def _schemas(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
-    """One get for each schema whose id may match."""
+def _schemas(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+    """The schemas. Cost: a get for each whose id may match."""
     schemas = state.root.schemas
-    for ids in chunks(asked.matching("schema_id", schemas.ids())):
-        yield asked.rows([schemas.get(number) for number in ids], _SCHEMAS)
+    for ids in chunks(needed.matching("schema_id", schemas.ids())):
+        yield needed.rows([schemas.get(number) for number in ids], _SCHEMAS)
 
 
-def _options(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
+def _options(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
     """The options of the latest schema."""
-    yield asked.rows(list(state.root.schemas.latest().options.items()), _OPTIONS)
+    yield needed.rows(list(state.root.schemas.latest().options.items()), _OPTIONS)
 
 
-def _aggregation_fields(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
+def _aggregation_fields(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
     """The columns of the latest schema, each with its options `fields.<name>.…`."""
     schema = state.root.schemas.latest()
     options: dict[str, dict[str, str]] = {}
@@ -116,36 +124,36 @@ def _aggregation_fields(asked: Asked, state: TableState) -> Iterator[pa.RecordBa
         parts = key.split(".")
         if len(parts) >= _FIELD_OPTION_PARTS and parts[0] == "fields":
             options.setdefault(parts[1], {})[key] = value
-    yield asked.rows([(field, options.get(field.name, {})) for field in schema.fields], _AGGREGATES)
+    yield needed.rows([(field, options.get(field.name, {})) for field in schema.fields], _AGGREGATES)
 
 
-def _tags(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
-    """One get for each tag whose name may match; tags that are deleted in the meantime are omitted."""
+def _tags(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+    """The tags. Cost: a get for each whose name may match; tags that are deleted in the meantime are omitted."""
     tags = state.root.tags
-    for names in chunks(asked.matching("tag_name", tags.names())):
-        yield asked.rows(tags.those(names), _TAGS)
+    for names in chunks(needed.matching("tag_name", tags.names())):
+        yield needed.rows(tags.those(names), _TAGS)
 
 
-def _branches(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
-    """One list. The time is that of the directory: it changes when something is put into the branch."""
+def _branches(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+    """Cost: one list. The time is that of the branch's directory: it changes when a file is added to the directory."""
     statuses = state.root.store.list(branch_directory(state.root.path))
     found = [one for one in statuses if one.is_directory and one.name.startswith(BRANCH_PREFIX)]
-    yield asked.rows(sorted(found, key=lambda one: one.name), _BRANCHES)
+    yield needed.rows(sorted(found, key=lambda one: one.name), _BRANCHES)
 
 
-def _consumers(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
-    """One get for each consumer whose name may match."""
+def _consumers(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+    """The consumers. Cost: a get for each whose name may match."""
     consumers = state.root.consumers
-    for names in chunks(asked.matching("consumer_id", consumers.names())):
-        yield asked.rows(consumers.those(names), _CONSUMERS)
+    for names in chunks(needed.matching("consumer_id", consumers.names())):
+        yield needed.rows(consumers.those(names), _CONSUMERS)
 
 
-def _statistics(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
+def _statistics(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
     """The statistics that the snapshot references, if any."""
     snapshot = state.snapshot
     if snapshot is not None and snapshot.statistics is not None:
         path = statistics_path(state.root.path, snapshot.statistics)
-        yield asked.rows([decode_object(statistics_bytes(state.root, snapshot), path)], _STATISTICS)
+        yield needed.rows([decode_object(statistics_bytes(state.root, snapshot), path)], _STATISTICS)
 
 
 def _moment(parts: tuple[int, ...] | None) -> int | None:
@@ -174,12 +182,16 @@ def _duration(seconds: float | None) -> str | None:
 
 
 METADATA_TABLES = (
-    Made(name="snapshots", fields=fields_of(_SNAPSHOTS), keys=("snapshot_id",), make=_snapshots),
-    Made(name="schemas", fields=fields_of(_SCHEMAS), keys=("schema_id",), make=_schemas),
-    Made(name="options", fields=fields_of(_OPTIONS), keys=("key",), make=_options),
-    Made(name="aggregation_fields", fields=fields_of(_AGGREGATES), keys=("field_name",), make=_aggregation_fields),
-    Made(name="tags", fields=fields_of(_TAGS), keys=("tag_name",), make=_tags),
-    Made(name="branches", fields=fields_of(_BRANCHES), keys=("branch_name",), make=_branches),
-    Made(name="consumers", fields=fields_of(_CONSUMERS), keys=("consumer_id",), make=_consumers),
-    Made(name="statistics", fields=fields_of(_STATISTICS), keys=("snapshot_id",), make=_statistics, has_states=True),
+    MetadataTableDef(name="snapshots", fields=fields_of(_SNAPSHOTS), keys=("snapshot_id",), make=_snapshots),
+    MetadataTableDef(name="schemas", fields=fields_of(_SCHEMAS), keys=("schema_id",), make=_schemas),
+    MetadataTableDef(name="options", fields=fields_of(_OPTIONS), keys=("key",), make=_options),
+    MetadataTableDef(
+        name="aggregation_fields", fields=fields_of(_AGGREGATES), keys=("field_name",), make=_aggregation_fields
+    ),
+    MetadataTableDef(name="tags", fields=fields_of(_TAGS), keys=("tag_name",), make=_tags),
+    MetadataTableDef(name="branches", fields=fields_of(_BRANCHES), keys=("branch_name",), make=_branches),
+    MetadataTableDef(name="consumers", fields=fields_of(_CONSUMERS), keys=("consumer_id",), make=_consumers),
+    MetadataTableDef(
+        name="statistics", fields=fields_of(_STATISTICS), keys=("snapshot_id",), make=_statistics, has_states=True
+    ),
 )

@@ -32,7 +32,7 @@ _SEQUENCE_NUMBERS = "table-read.sequence-number.enabled"
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """The presentation of a table in a system table, and the files to read.
+    """How a system table presents the rows of its table, and which files it reads.
 
     Attributes:
         name: the name after the `$`.
@@ -53,7 +53,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
         levels = options.find_int("num-levels") or options.get_int("num-sorted-run.compaction-trigger") + 1
         return FileChoice(level=levels - 1)
 
-    def tells_changes(self, schema: TableSchema) -> bool:
+    def has_changes(self, schema: TableSchema) -> bool:
         """Whether changes can be read and streamed."""
         return not self.top_level or not schema.primary_keys
 
@@ -175,8 +175,8 @@ class SystemTable(SystemReading):
         )  # fmt: skip
 
     def _require_changes(self) -> None:
-        if not self._kind.tells_changes(self._schema):
-            raise UsageError(f"{self.name} only shows states: read the changes of {self._name} itself")
+        if not self._kind.has_changes(self._schema):
+            raise UsageError(f"{self.name} has no changes, only states: read the changes of {self._name} itself")
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._root, self._schema, self._name, self._kind)
@@ -191,7 +191,7 @@ class SystemTable(SystemReading):
 def _refuse_sequence_numbers(options: Mapping[str, str]) -> None:
     if str(options.get(_SEQUENCE_NUMBERS, "false")).lower() == "true":
         raise UnsupportedError(
-            f"{_SEQUENCE_NUMBERS!r} = 'true' asks for the column _SEQUENCE_NUMBER in $audit_log and $binlog, which is"
+            f"{_SEQUENCE_NUMBERS!r} = 'true' adds the column _SEQUENCE_NUMBER in $audit_log and $binlog, which is"
             " not supported yet; read the table itself, or set the option to false",
             feature=_SEQUENCE_NUMBERS,
         )

@@ -1,4 +1,4 @@
-"""Formats partitions, keys and bounds as Java's system tables do.
+"""Formats partitions, keys and bounds like Java's system tables.
 
 Source: Java `RowToStringCastRule`, `Arrays.toString`, `FilesTable`, release 2.0; time zone UTC.
 """

@@ -22,8 +22,8 @@ from paimon_py.scan.moments import millis_of
 from paimon_py.spec.redact import shown_options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.system.metadata_table import MadeTable
-from paimon_py.system.metadata_table_def import Asked, Columns, Made, chunks, exactly, fields_of
+from paimon_py.system.metadata_table import MetadataTable
+from paimon_py.system.metadata_table_def import Columns, MetadataTableDef, Needed, chunks, exactly, fields_of
 from paimon_py.system.texts import partition_names
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the wall clock of the writer of the file
@@ -115,54 +115,54 @@ _OPTIONS: Columns[tuple[str, str]] = {
 }
 
 
-def _tables(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
+def _tables(needed: Needed, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
     """One row for each table. Cost: a list and a get for each that may match"""
-    for part in chunks(_names(asked, warehouse)):
-        yield asked.rows(list(_open(warehouse, part)), _TABLES)
+    for part in chunks(_names(needed, warehouse)):
+        yield needed.rows(list(_open(warehouse, part)), _TABLES)
 
 
-def _table_options(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
+def _table_options(needed: Needed, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
     """One row for each option of each table, and for its path."""
-    for part in chunks(_names(asked, warehouse)):
+    for part in chunks(_names(needed, warehouse)):
         found = [
             (one, key, value)
             for one in _open(warehouse, part)
             for key, value in {**one.schema.options, "path": one.root.path}.items()
         ]
-        yield asked.rows(found, _TABLE_OPTIONS)
+        yield needed.rows(found, _TABLE_OPTIONS)
 
 
-def _partitions(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
+def _partitions(needed: Needed, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
     """One row for each partition of each table that has partitions. Cost: the manifests of tables that may match"""
-    for part in chunks(_names(asked, warehouse)):
+    for part in chunks(_names(needed, warehouse)):
         for one in _open(warehouse, part):
             snapshot = one.root.snapshots.latest() if one.schema.partition_keys else None
             if snapshot is not None:
                 try:
                     found = counted_files(one.root, snapshot, None, by=("partition",), waiting=False)
                 except UnsupportedError as error:
-                    _leave_out(one.database, one.table, error)
+                    _skip_unreadable(one.database, one.table, error)
                     continue
-                yield asked.batch(found.num_rows, (one, found), _PARTITIONS)
+                yield needed.batch(found.num_rows, (one, found), _PARTITIONS)
 
 
-def _catalog_options(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
+def _catalog_options(needed: Needed, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
     """The options of the catalog; `***` for values that may be secrets."""
     options = {**shown_options(warehouse.options()), "warehouse": warehouse.warehouse}
-    yield asked.rows(list(options.items()), _OPTIONS)
+    yield needed.rows(list(options.items()), _OPTIONS)
 
 
-def _names(asked: Asked, warehouse: Warehouse) -> list[tuple[str, str]]:
+def _names(needed: Needed, warehouse: Warehouse) -> list[tuple[str, str]]:
     """Databases and tables that may match."""
     found = []
-    for database in asked.matching("database_name", warehouse.databases()):
+    for database in needed.matching("database_name", warehouse.databases()):
         try:
             tables = warehouse.tables(database)
         except NotFoundError:  # dropped meanwhile
             continue
         known = {"database_name": exactly(pa.array([database] * len(tables), pa.string()))}
         known["table_name"] = exactly(pa.array(tables, pa.string()))
-        wanted = asked.may_match(len(tables), known).tolist()
+        wanted = needed.may_match(len(tables), known).tolist()
         found += [(database, table) for table, keep in zip(tables, wanted, strict=True) if keep]
     return found
 
@@ -175,11 +175,11 @@ def _open(warehouse: Warehouse, names: Sequence[tuple[str, str]]) -> Iterator[_F
         except NotFoundError:  # dropped meanwhile
             continue
         except UnsupportedError as error:
-            _leave_out(database, table, error)
+            _skip_unreadable(database, table, error)
 
 
-def _leave_out(database: str, table: str, error: UnsupportedError) -> None:
-    """Continue without a table that a later release created."""
+def _skip_unreadable(database: str, table: str, error: UnsupportedError) -> None:
+    """Warn that a table of a later release is skipped."""
     warn(f"{database}.{table} is omitted: {error}")
 
 
@@ -201,15 +201,19 @@ _KEYS = ("database_name", "table_name")
 WAREHOUSE_TABLES = {
     made.name: made
     for made in (
-        Made(name="tables", fields=fields_of(_TABLES), keys=_KEYS, make=_tables),
-        Made(name="partitions", fields=fields_of(_PARTITIONS), keys=(*_KEYS, "partition_name"), make=_partitions),
-        Made(name="all_table_options", fields=fields_of(_TABLE_OPTIONS), keys=("table_name",), make=_table_options),
-        Made(name="catalog_options", fields=fields_of(_OPTIONS), keys=("key",), make=_catalog_options),
+        MetadataTableDef(name="tables", fields=fields_of(_TABLES), keys=_KEYS, make=_tables),
+        MetadataTableDef(
+            name="partitions", fields=fields_of(_PARTITIONS), keys=(*_KEYS, "partition_name"), make=_partitions
+        ),
+        MetadataTableDef(
+            name="all_table_options", fields=fields_of(_TABLE_OPTIONS), keys=("table_name",), make=_table_options
+        ),
+        MetadataTableDef(name="catalog_options", fields=fields_of(_OPTIONS), keys=("key",), make=_catalog_options),
     )
 }
 
 
-def warehouse_table(warehouse: Warehouse, name: str) -> MadeTable:
+def warehouse_table(warehouse: Warehouse, name: str) -> MetadataTable:
     """A table of the database `sys`.
 
     Raises: UsageError if there is none with this name.
@@ -217,5 +221,5 @@ def warehouse_table(warehouse: Warehouse, name: str) -> MadeTable:
     made = WAREHOUSE_TABLES.get(name.lower())
     if made is None:
         known = ", ".join(f"sys.{each}" for each in WAREHOUSE_TABLES)
-        raise UsageError(f"there is no table sys.{name}; there are {known}")
-    return MadeTable(made, WarehouseSource(warehouse), "sys.")
+        raise UsageError(f"there is no table sys.{name}; the tables of sys are {known}")
+    return MetadataTable(made, WarehouseSource(warehouse), "sys.")

@@ -38,7 +38,7 @@ from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import RemoveOption, SchemaChange, SetOption
 from paimon_py.spec.supported import check_readable, check_scannable
-from paimon_py.storage.refreshing_store import open_renewed
+from paimon_py.storage.refreshing_store import open_refreshing
 from paimon_py.table.branches import TableBranches
 from paimon_py.table.cleanup import TableCleaning
 from paimon_py.table.export import TableExport
@@ -57,7 +57,7 @@ from paimon_py.table.verbs import at_table_door, commits, reads
 
 if TYPE_CHECKING:
     from paimon_py.lookup.lookups import Lookups
-    from paimon_py.system.metadata_table import MadeTable
+    from paimon_py.system.metadata_table import MetadataTable
     from paimon_py.system.table import SystemTable
     from paimon_py.write.session import Writer
 
@@ -93,7 +93,7 @@ class Table(
             CorruptionError: its schema does not match the format.
         """
         used, settings = env_of(env), as_mapping("options", options)
-        store, location = open_renewed(path_text(path), settings, used)
+        store, location = open_refreshing(path_text(path), settings, used)
         root = TableRoot(store, location, used, settings)
         table = cls(root, root.latest_schema_to_open(), location.rstrip("/").rsplit("/", 1)[-1])
         branch = settings.get("branch", MAIN_BRANCH)
@@ -390,9 +390,9 @@ class Table(
     @overload
     def system(self, name: Literal["audit_log", "binlog", "ro"]) -> SystemTable: ...
     @overload
-    def system(self, name: str) -> SystemTable | MadeTable: ...
+    def system(self, name: str) -> SystemTable | MetadataTable: ...
     @reads
-    def system(self, name: str) -> SystemTable | MadeTable:
+    def system(self, name: str) -> SystemTable | MetadataTable:
         """A system table of this table, such as "audit_log" or "snapshots"; readable like a table, never writable.
 
         Raises:
@@ -440,13 +440,13 @@ class Table(
 
     def _lookup_by_scan(self, keys: object, columns: NameList | None, missing: str) -> pa.Table:
         """Look up keys that occur several times in a file, or in files that are not sorted by the key."""
-        from paimon_py.lookup.keys import AskedKeys, check_missing
+        from paimon_py.lookup.keys import RequestedKeys, check_missing
         from paimon_py.lookup.repeated import rows_by_scan
         from paimon_py.scan.projection import projection_of
         from paimon_py.scan.request import every_bucket
 
         check_missing(missing)
-        asked, wanted = AskedKeys(self._schema, keys), projection_of(columns, self._schema).fields
+        asked, wanted = RequestedKeys(self._schema, keys), projection_of(columns, self._schema).fields
         whole = every_bucket(self._schema)
         found = rows_by_scan(
             lambda where: Scan(self._root, whole, where=where).to_arrow(), asked, with_missing=missing == "null"

@@ -14,7 +14,7 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.blobs import BlobPlace, blob_place, mentions_blobs
 from paimon_py.spec.types import Field
-from paimon_py.storage.refreshing_store import open_beside
+from paimon_py.storage.refreshing_store import open_related
 from paimon_py.write.listed_rows import rows_of
 
 _CHUNK_BYTES = 32 << 20
@@ -109,7 +109,7 @@ def _in_bytes(root: TableRoot, value: Any) -> Any:
 
 def _read(root: TableRoot, ref: BlobRef) -> bytes:
     """The bytes of a reference from the caller, which may refer to any location."""
-    store, path = open_beside(root.store, ref.uri, root.files.options, root.env)
+    store, path = open_related(root.store, ref.uri, root.files.options, root.env)
     with store.open_read(path) as source:
         rest = source.seek(0, SEEK_END) - ref.offset
         if rest < (ref.length or 0):

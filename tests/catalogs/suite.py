@@ -54,7 +54,7 @@ class CatalogSuite:
             catalog.drop_database("a")
         assert catalog.databases() == ["b"]
 
-    def test_a_database_with_tables_is_dropped_only_when_told(self, catalog):
+    def test_a_database_with_tables_is_dropped_only_with_cascade(self, catalog):
         catalog.create_table("demo.t", ROWS.schema).write_arrow(ROWS)
         with pytest.raises(UsageError, match="cascade"):
             catalog.drop_database("demo")
@@ -90,7 +90,7 @@ class CatalogSuite:
         assert made.count(True) == 1
         assert catalog.table("demo.t").comment == f"of creator {made.index(True)}"
 
-    def test_a_clone_is_a_table_of_its_own(self, catalog, opened):
+    def test_a_clone_is_an_independent_table(self, catalog, opened):
         made = catalog.create_table("demo.t", ROWS.schema, primary_key=["k"], options={"bucket": "1"})
         made.write_arrow(ROWS)
         made.alter(AddColumn("w", "INT"))
@@ -129,7 +129,7 @@ class CatalogSuite:
         for name in ("demo.a", "demo.b"):
             assert opened().table(name).to_arrow().equals(made.to_arrow())
 
-    def test_names_that_are_not_there_are_errors_of_their_own(self, catalog):
+    def test_missing_names_have_their_own_errors(self, catalog):
         for verb in (catalog.table, catalog.drop_table, lambda name: catalog.rename_table(name, "demo.b")):
             with pytest.raises(TableNotFoundError, match=r"demo\.a"):
                 verb("demo.a")
@@ -148,13 +148,13 @@ class CatalogSuite:
             catalog.create_database("sys")
         assert catalog.databases() == ["demo"] and catalog.tables("demo") == []
 
-    def test_a_bad_schema_leaves_no_name_behind(self, catalog):
+    def test_an_invalid_schema_leaves_no_name_behind(self, catalog):
         with pytest.raises(UsageError):
             catalog.create_table("demo.t", ROWS.schema, primary_key=["nope"])
         assert catalog.tables("demo") == []
         catalog.create_table("demo.t", ROWS.schema)
 
-    def test_schema_changes_are_seen_by_all(self, catalog, opened):
+    def test_schema_changes_are_visible_to_all(self, catalog, opened):
         table = catalog.create_table("demo.t", ROWS.schema)
         table.write_arrow(ROWS)
         table.alter(AddColumn("w", "INT"), SetOption("snapshot.num-retained.max", "20"))
@@ -172,7 +172,7 @@ class CatalogSuite:
         again = catalog.create_table("demo.t", ROWS.schema)
         assert again.snapshot() is None and again.scan().count() == 0
 
-    def test_a_table_moves_with_its_data(self, catalog, opened):
+    def test_renaming_a_table_moves_its_data(self, catalog, opened):
         catalog.create_database("other")
         catalog.create_table("demo.t", ROWS.schema).write_arrow(ROWS)
         catalog.create_table("demo.taken", ROWS.schema)
@@ -210,7 +210,7 @@ class CatalogSuite:
         assert [snapshot.id for snapshot in table.snapshots()] == list(range(1, 10))
         assert table.scan().count() == 27
 
-    def test_branches_tags_and_rollbacks_work_as_elsewhere(self, catalog, opened):
+    def test_branches_tags_and_rollbacks_work_in_every_catalog(self, catalog, opened):
         table = catalog.create_table("demo.t", ROWS.schema)
         table.write_arrow(ROWS)
         table.create_tag("one")
@@ -227,7 +227,7 @@ class CatalogSuite:
         assert found == [{"database_name": "demo", "table_name": "t"}]
         assert catalog.table("demo.t$options").scan().to_arrow().to_pylist() == [{"key": "bucket", "value": "-1"}]
 
-    def test_catalogs_and_tables_travel_without_secrets(self, catalog):
+    def test_catalogs_and_tables_are_pickled_without_secrets(self, catalog):
         table = catalog.create_table("demo.t", ROWS.schema)
         table.write_arrow(ROWS)
         sent = pickle.dumps((catalog, table, table.scan()))

@@ -150,7 +150,7 @@ def stored(catalog, table):
     return [row[1:] for row in catalog._metastore._names.sql_database.rows(f"SELECT * FROM {table}")]
 
 
-def test_the_database_says_what_javas_says(opened, tmp_path):
+def test_the_database_has_the_same_rows_as_javas(opened, tmp_path):
     catalog = opened()
     catalog.create_database("d", comment="hello", options={"owner": "me"})
     table = catalog.create_table("d.t", ROWS.schema, primary_key=["k"], options={"bucket": "2"})
@@ -175,7 +175,7 @@ def test_catalog_keys_keep_catalogs_of_one_database_apart(tmp_path, uri):
     assert two.databases() == []
 
 
-def test_repair_takes_up_what_lies_in_the_warehouse(opened, tmp_path):
+def test_repair_registers_tables_without_a_row(opened, tmp_path):
     catalog = opened()
     plain = Catalog.open(tmp_path / "warehouse")
     plain.create_database("d")
@@ -194,7 +194,7 @@ def test_repair_takes_up_what_lies_in_the_warehouse(opened, tmp_path):
     assert catalog.databases() == ["d", "empty"] and catalog.tables("d") == ["t"]
 
 
-def test_what_a_database_cannot_keep_is_refused_before_anything_is_made(opened, tmp_path):
+def test_values_too_long_for_the_database_are_refused_first(opened, tmp_path):
     catalog = opened()
     catalog.create_database("d")
     long = {"file.block-size": "1 mb", "my.note": "x" * 1001}
@@ -220,7 +220,7 @@ def lock_of(catalog, rest):
     return f"{catalog._metastore._names.catalog_key}.{rest}"
 
 
-def test_who_cannot_have_the_lock_waits_and_does_nothing(opened):
+def test_a_writer_without_the_lock_waits_and_does_nothing(opened):
     clock = Clock()
     catalog = opened()
     catalog.create_database("d")
@@ -234,7 +234,7 @@ def test_who_cannot_have_the_lock_waits_and_does_nothing(opened):
     assert stored(catalog, sql.LOCKS) != []
 
 
-def test_a_lock_whose_holder_is_gone_does_not_stay(opened):
+def test_a_stale_lock_is_deleted(opened):
     catalog = opened()
     catalog.create_database("d")
     take(catalog, lock_of(catalog, "d.t"), since="datetime('now', '-500 seconds')")
@@ -242,7 +242,7 @@ def test_a_lock_whose_holder_is_gone_does_not_stay(opened):
     assert catalog._metastore._names.sql_database.rows(f"SELECT * FROM {sql.LOCKS}") == []
 
 
-def test_locks_of_branches_have_the_names_of_javas(opened):
+def test_locks_of_branches_are_named_as_in_java(opened):
     catalog = opened()
     catalog.create_database("d")
     table = catalog.create_table("d.t", ROWS.schema)
@@ -254,7 +254,7 @@ def test_locks_of_branches_have_the_names_of_javas(opened):
         assert (lock_of(catalog, "d.t$branch_b"),) in catalog._metastore._names.sql_database.rows(f"SELECT lock_id FROM {sql.LOCKS}")
 
 
-def test_who_slept_past_the_time_gives_back_no_lock_of_others(opened):
+def test_a_holder_past_its_time_does_not_release_the_lock_of_another(opened):
     catalog = opened()
     catalog.create_database("d")
     lock = catalog.create_table("d.t", ROWS.schema)._root.registration._lock
@@ -272,7 +272,7 @@ def test_a_lock_with_too_long_a_name_is_refused(opened):
     assert catalog.tables("d") == []
 
 
-def test_a_stale_lock_of_postgres_goes_whatever_the_zone_of_its_holder(monkeypatch):
+def test_a_stale_lock_in_postgres_is_deleted_in_any_zone_of_its_holder(monkeypatch):
     """The rule of `drop_stale_lock` as arithmetic: true ages from fresh to stale, seen from zones a quarter apart."""
     def is_stale(seen, seconds):
         return (seconds < 900 and seen % 900 > seconds) or seen > seconds + 26 * 3600
@@ -308,7 +308,7 @@ class Failing:
 
 @pytest.mark.parametrize("how", ["before", "done", "not done"])
 @pytest.mark.parametrize("verb", ["create", "rename", "drop", "alter", "commit"])
-def test_a_database_that_fails_at_any_write_leaves_whole_tables(tmp_path, uri, monkeypatch, verb, how):
+def test_a_failure_at_any_write_of_the_database_leaves_complete_tables(tmp_path, uri, monkeypatch, verb, how):
     for number in range(1, 12):
         catalog = opening(tmp_path / f"w{number}", uri, **{"lock.enabled": "true"})(Env(Clock(), pool=SerialPool()))
         catalog.create_database("d")
@@ -364,7 +364,7 @@ def test_a_database_that_fails_at_any_write_leaves_whole_tables(tmp_path, uri, m
         ("postgresql+pg8000://h/d", {}, "postgresql+pg8000://h/d"),
     ],
 )
-def test_urls_of_java_and_of_sqlalchemy_are_taken(given, options, meant):
+def test_urls_of_java_and_sqlalchemy_are_accepted(given, options, meant):
     assert database_url(given, options).render_as_string(hide_password=False) == meant
 
 
@@ -378,20 +378,20 @@ def test_urls_of_java_and_of_sqlalchemy_are_taken(given, options, meant):
         ("jdbc:mysql://h/d?sslMode=REQUIRED", OptionError, "'sslMode'"),
     ],
 )
-def test_urls_that_mean_nothing_are_refused(given, error, match):
+def test_invalid_urls_are_refused(given, error, match):
     with pytest.raises(error, match=match):
         database_url(given, {})
 
 
 @pytest.mark.parametrize("uri", ["jdbc:postgresql://h/d", "jdbc:mysql://h/d", "jdbc:sqlite:/x"])
 @pytest.mark.parametrize("option", ["jdbc.sslrootcert", "jdbc.username", "jdbc.sslMode"])
-def test_a_property_of_a_driver_that_would_be_lost_is_refused(uri, option):
+def test_an_unsupported_driver_property_is_refused(uri, option):
     with pytest.raises(OptionError, match=f"option '{option}' is not supported") as caught:
         database_url(uri, {option: "sesame"})
     assert caught.value.option == option and "sesame" not in str(caught.value)
 
 
-def test_a_database_that_is_not_there_is_named_without_its_password(tmp_path):
+def test_an_unreachable_database_is_named_without_its_password(tmp_path):
     options = {"metastore": "jdbc", "uri": "jdbc:postgresql://u:sesame@127.0.0.1:1/d"}
     with pytest.raises(StorageError, match=r"postgresql\+psycopg://u:\*\*\*@127") as caught:
         Catalog.open(tmp_path / "w", options)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from catalogs.rest_server import VERSIONS, running_server
 from catalogs.suite import ROWS, CatalogSuite
-from unit.catalogs import test_rest_programs as programs
+from unit.catalogs import test_rest_views_and_functions as views
 from unit.catalogs.rest_stub import StubServer, catalog_of
 
 from paimon_py import Catalog
@@ -49,7 +49,7 @@ class TestServerOfJava(CatalogSuite):
     def test_of_several_creators_exactly_one_succeeds(self):
         """See the reason."""
 
-    def test_a_table_moves_with_its_data(self, catalog, opened):
+    def test_renaming_a_table_moves_its_data(self, catalog, opened):
         """This server forgets that the directory of a table moved with its name."""
         catalog.create_database("other")
         catalog.create_table("demo.t", ROWS.schema).write_arrow(ROWS)
@@ -57,8 +57,8 @@ class TestServerOfJava(CatalogSuite):
         assert opened().tables("demo") == [] and opened().tables("other") == ["u"]
 
     @pytest.mark.parametrize("check", [
-        programs.test_a_view_comes_back_as_it_was_given, programs.test_a_view_is_changed_renamed_and_dropped,
-        programs.test_a_function_comes_back_as_it_was_given, programs.test_a_function_is_changed_and_dropped,
+        views.test_a_view_is_returned_as_it_was_created, views.test_a_view_can_be_changed_renamed_and_dropped,
+        views.test_a_function_is_returned_as_it_was_created, views.test_a_function_can_be_changed_and_dropped,
     ], ids=lambda check: check.__name__)  # fmt: skip
     def test_views_and_functions(self, opened, check):
         catalog = opened()

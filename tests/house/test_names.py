@@ -58,7 +58,7 @@ class _Later(dict):
 
     def __missing__(self, name):
         ours = (
-            "Catalog", "Writer", "Stream", "SystemTable", "MadeTable", "Dataset", "IcebergState", "PublishedVersion", "SqlQuery",
+            "Catalog", "Writer", "Stream", "SystemTable", "MetadataTable", "Dataset", "IcebergState", "PublishedVersion", "SqlQuery",
             "ImportResult", "CloneResult", "Exported", "BlobRow", "HistoryEntry", "TorchRows", "Explanation",
         )  # fmt: skip
         if name == "ray":

@@ -24,9 +24,9 @@ MANY_METHODS: dict[str, str] = {
     "table/table.py:Table": "the public verbs of a table, each short",
     "storage/oss_store.py:OssStore": "one method per verb of a store",
     "storage/memory_store.py:MemoryStore": "one method per verb of a store",
-    "storage/locked_store.py:GuardedStore": "one method per verb of a store",
+    "storage/locked_store.py:LockedStore": "one method per verb of a store",
     "storage/metered_store.py:MeteredStore": "one method per verb of a store",
-    "storage/refreshing_store.py:RenewedStore": "one method per verb of a store",
+    "storage/refreshing_store.py:RefreshingStore": "one method per verb of a store",
     "testing/store_suite.py:StoreSuite": "one method per promise of a store",
     "write/session.py:Writer": "the public writer, and the steps of rows on their way to a bucket",
 }

@@ -56,7 +56,7 @@ def play_clustered(java, tmp_path, seed: int) -> None:
         assert by_text(table.lookup(keys).to_pylist()) == theirs
         assert table.lookup(keys, columns=["v"], missing="null").num_rows == 60
         if 0 in table.levels()["level"].to_pylist():
-            with pytest.raises(UnsupportedError, match="rows that no compaction has processed.* from_='latest'"):
+            with pytest.raises(UnsupportedError, match="rows that are not compacted yet.* from_='latest'"):
                 table.stream().poll()
         else:
             streamed = [row for step in table.stream(until="now") for batch in step.to_reader() for row in batch.to_pylist()]

@@ -104,7 +104,7 @@ def _race(arguments):
     return [store.put_new(f"{root}/snapshot-{turn}", b"%d" % writer) for turn in range(rounds)]
 
 
-def test_processes_that_race_for_a_name_have_exactly_one_winner(server):
+def test_exactly_one_of_several_racing_processes_creates_a_file(server):
     check_one_winner(server)
 
 
@@ -185,7 +185,7 @@ def test_a_lost_answer_is_never_reported_as_somebody_elses_file(server, monkeypa
 def test_a_server_that_is_gone_leaves_the_outcome_unknown(server):
     _, url, options = server
     store, _ = open_store(url, {**options, "s3.endpoint": "http://127.0.0.1:9"})
-    with pytest.raises(StorageError, match="could not be tried") as caught:
+    with pytest.raises(StorageError, match="could not probe") as caught:
         store.put_new(f"{url}/x", b"1")
     assert caught.value.transient and not isinstance(caught.value, StorageUnknownError)
     store._endpoint = promise.KNOWN

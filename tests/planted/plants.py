@@ -870,13 +870,13 @@ EDGES = (
         "a consumer that was written at the limit expires",
         "status.modified_millis is not None and status.modified_millis < millis",
         "status.modified_millis is not None and status.modified_millis <= millis",
-        "unit/stream/test_consumers.py::test_a_consumer_that_was_written_at_the_limit_stays_and_a_later_limit_takes_its_marks_with_it",
+        "unit/stream/test_consumers.py::test_a_consumer_written_at_the_limit_stays_and_a_later_limit_also_deletes_its_marks",
     ),
     plant(
         "the expiry of a consumer leaves the file with its marks",
         "                self._store.delete(join(directory, CONSUMER_MARK_PREFIX + name))\n",
         "",
-        "unit/stream/test_consumers.py::test_a_consumer_that_was_written_at_the_limit_stays_and_a_later_limit_takes_its_marks_with_it",
+        "unit/stream/test_consumers.py::test_a_consumer_written_at_the_limit_stays_and_a_later_limit_also_deletes_its_marks",
     ),
     plant(
         "the newest old row id counts as a new one where the snapshot before has expired",
@@ -936,7 +936,7 @@ EDGES = (
         "a rollback names a consumer that has read just up to its target",
         "if consumer.next_snapshot_id > number]",
         "if consumer.next_snapshot_id >= number]",
-        "unit/stream/test_consumers.py::test_a_consumer_that_has_read_no_snapshot_beyond_a_rollback_goes_on_without_a_warning",
+        "unit/stream/test_consumers.py::test_a_consumer_that_read_no_rolled_back_snapshot_continues_without_a_warning",
     ),
     plant(
         "levels change their meaning although files have deletion vectors",
@@ -948,13 +948,13 @@ EDGES = (
         "a stream from the last compaction passes over one without a number",
         "number % start.commits == 0 or number == BATCH_COMMIT_IDENTIFIER",
         "number % start.commits == 0",
-        "unit/stream/test_stream.py::test_streams_and_scans_take_the_same_compaction_for_the_last_full_one",
+        "unit/stream/test_stream.py::test_streams_and_scans_agree_on_the_last_full_compaction",
     ),
     plant(
         "a stream does not look twice at snapshots that name no parent",
         "return chain if said or self._root.snapshots.find(last) == newest else []",
         "return chain",
-        "unit/stream/test_stream.py::test_snapshots_that_name_no_parent_are_looked_at_twice",
+        "unit/stream/test_stream.py::test_snapshots_that_name_no_parent_are_read_twice",
     ),
     plant(
         "files are chosen by the time of UTC",
@@ -966,7 +966,7 @@ EDGES = (
         "a scan of the last full compaction takes any where no changelog is made",
         ' or options.is_set("full-compaction.delta-commits"):',
         ":",
-        "unit/stream/test_stream.py::test_streams_and_scans_take_the_same_compaction_for_the_last_full_one",
+        "unit/stream/test_stream.py::test_streams_and_scans_agree_on_the_last_full_compaction",
     ),
     plant(
         "an update of the last row of a file does not meet another one",

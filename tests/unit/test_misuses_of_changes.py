@@ -88,7 +88,7 @@ def test_changes_stay_values():
         (UpdateColumnNullability("n", "false"), "nullable is True or False"),
     ],
 )
-def test_values_that_are_none_are_refused(change, words):
+def test_invalid_values_of_options_are_refused(change, words):
     catalog = Catalog.open(f"memory://changes-{uuid.uuid4()}")
     catalog.create_database("d")
     table = catalog.create_table("d.t", pa.schema([("k", pa.int64()), ("v", pa.string()), ("n", pa.int32())]))

@@ -105,7 +105,7 @@ TEXTS = {
     "database to drop": (lambda s, v: s.c.drop_database(v, cascade=True), "a database name is a string, not"),
     "database of tables": (lambda s, v: s.c.tables(v), "a database name is a string, not"),
     "strategy": (lambda s, v: s.p.compact(order_by=["k"], strategy=v), "a clustering strategy is one of order, zorder, hilbert and auto, not"),
-    "missing": (lambda s, v: s.t.lookup([1], missing=v), 'missing is "drop" or "null", not'),
+    "missing": (lambda s, v: s.t.lookup([1], missing=v), 'missing must be "drop" or "null", not'),
     "restrict": (lambda s, v: s.p.writer().restrict(v), 'restrict takes a partition such as {"month": 3}, not'),
     "discard": (lambda s, v: s.t.writer().discard(v), "discard takes what writer.changes() returned, not"),
     "options": (lambda s, v: Table.open("/w", v), "options map names to strings, got"),

@@ -108,7 +108,7 @@ def test_a_scan_shows_its_columns_and_plan(table):
     for part in ("Scan", "where col(\"p\") == 2", "limit 4", "state latest", "v string", "snapshot 2", "files to read 1", "files left out"):
         assert part in text, part
     assert "explain()" in shown(table.changes(1, 2))
-    assert "MadeScan" in shown(table.system("snapshots").scan())
+    assert "MetadataScan" in shown(table.system("snapshots").scan())
     planned = table.scan(where="p = 2")
     planned.splits()
     assert "files to read" in shown(planned)
@@ -145,7 +145,7 @@ def test_snapshots_results_and_explanations_have_pages(table):
     assert "RowsResult" in shown(table.delete("k = 9"))
     assert "ExpiredSnapshots" in shown(table.expire_snapshots(dry_run=True))
     assert "rows" in shown(table.scan().explain(analyze=True))
-    assert "rows: 4 made" in shown(table.system("snapshots").scan().explain(analyze=True))
+    assert "rows: 4 produced" in shown(table.system("snapshots").scan().explain(analyze=True))
 
 
 def test_what_users_named_is_escaped_and_cut(catalog):

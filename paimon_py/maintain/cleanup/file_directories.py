@@ -108,7 +108,7 @@ def bucket_directories(
     below = sorted({where for home in homes for where in _data_directories(home.schemas)})
     places: list[tuple[Store, str, str | None]] = [(root.store, root.path, None)]
     for url in external:
-        store, place = root.files.place(f"{url}/{_BUCKET}")
+        store, place = root.files.resolve(f"{url}/{_BUCKET}")
         places.append((store, place.removesuffix(f"/{_BUCKET}"), url))
     for store, path, url_above in places:
         for where in below:
@@ -120,7 +120,7 @@ def bucket_directories(
 
 def external_store(root: TableRoot, url: str) -> Store:
     """The store of an external root. Raises: CorruptionError if the table does not have the root."""
-    return root.files.place(f"{url}/{_BUCKET}")[0]
+    return root.files.resolve(f"{url}/{_BUCKET}")[0]
 
 
 def external_roots(root: TableRoot, homes: Iterable[Home]) -> tuple[list[str], list[str]]:
@@ -196,7 +196,7 @@ def _overlap(one: str, other: str) -> bool:
 
 def _in_a_table(root: TableRoot, warehouse: str | None, url: str) -> bool:
     """Whether an external root is inside the directory of a table of the warehouse."""
-    store, place = root.files.place(f"{url}/x")
+    store, place = root.files.resolve(f"{url}/x")
     if warehouse is None or store is not root.store or not place.startswith(f"{warehouse}/"):
         return False
     return f"{DATABASE_SUFFIX}/" in place[len(warehouse) :]

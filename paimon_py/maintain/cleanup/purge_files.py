@@ -45,7 +45,7 @@ def purge_files(table: OpenTable, truncate: Callable[[], object]) -> RemovedOrph
     for name in table.root.each_of_same(table.root.tags.names()):
         table.root.store.delete(tag_path(table.root.path, name))
         if keeper is not None:
-            keeper.tag_gone(table.root, name)
+            keeper.tag_deleted(table.root, name)
     for consumer in table.root.each_of_same(table.root.consumers.all()):
         table.root.consumers.delete(consumer.name)
     truncate()

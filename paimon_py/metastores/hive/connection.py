@@ -151,7 +151,8 @@ class Client:
                 if CALLS[name].repeatable:
                     continue
                 raise StorageUnknownError(
-                    f"the metastore at {connection.address} did not report whether {name} of {target or 'this'} was"
+                    f"the metastore at {connection.address} did not report whether it executed {name} of"
+                    f" {target or 'this'} was"
                     f" done: {_error_text(failure)}",
                     path=target or None,
                     operation=name,

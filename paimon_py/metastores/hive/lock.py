@@ -2,8 +2,8 @@
 
 The metastore releases a lock without heartbeat for longer than its timeout (`hive.txn.timeout`, 300 s), which ends the
 lock of a killed holder; if the metastore does not, waiters release such a lock. Every check of a requested lock counts
-as a heartbeat, including the last one, with which the lock is acquired; it determines the time until which nobody else
-can get the lock. A request whose answer was lost is identified by a mark that it carries.
+as a heartbeat, including the last one, with which the lock is acquired: no other client can get the lock before that
+heartbeat times out. A request whose answer was lost is found by its mark.
 
 Source: Java `HiveCatalogLock`, release 2.0.
 """
@@ -32,8 +32,8 @@ _LOOK_PART = 0.25
 _FIRST_SLEEP = 0.1
 _UNLOCK_ATTEMPTS = 3
 _PART = 0.05
-"""The pause until the next check, as a share of the time waited so far. Locks are granted in the order of requests: a
-sleeping first waiter blocks all others, so that pauses that double, as Java's do, slow down a queue more and more."""
+"""The pause until the next check, as a share of the time waited so far. Locks are granted in the order of requests, so
+that a sleeping first waiter blocks all others: with pauses that double, as in Java, a queue gets slower and slower."""
 _SERVER_TIMEOUT = "hive.txn.timeout"
 _DEFAULT_TIMEOUT_SECONDS = 300.0
 _SAFE_PART = 0.5
@@ -56,13 +56,13 @@ class HiveLock:
         """See `Lock.hold`. Cost: one call to acquire the lock and one to release it; one more the first time."""
         table = self._name.table if branch == MAIN_BRANCH else f"{self._name.table}$branch_{branch}"
         timeout = _parse_seconds(self._client.server_setting(_SERVER_TIMEOUT))
-        lock, since = self._take(table, timeout)
+        lock, since = self._acquire(table, timeout)
         try:
             yield since + timeout * _SAFE_PART
         finally:
-            self._give_back(lock, table)
+            self._release(lock, table)
 
-    def _take(self, table: str, timeout: float) -> tuple[int, float]:
+    def _acquire(self, table: str, timeout: float) -> tuple[int, float]:
         """The lock's id, and the time at which the metastore certainly received its last heartbeat."""
         clock, looked = self._env.clock, -timeout
         began = since = clock.elapsed()
@@ -75,21 +75,21 @@ class HiveLock:
                     break
                 clock.sleep(min(max(_FIRST_SLEEP, _PART * waited), self._times.longest_sleep))
                 since = clock.elapsed()
-                answer = self._look(lock, table)
+                answer = self._check_lock(lock, table)
                 if thrift.number(answer, 2) == WAITING and since - looked > timeout * _LOOK_PART:
                     looked = since
-                    self._end_stale(table, lock, timeout)
+                    self._release_stale(table, lock, timeout)
         except PaimonError:
-            self._give_back(lock, table)
+            self._release(lock, table)
             raise
         if thrift.number(answer, 2) == ACQUIRED:
             return lock, since
         who = self._holder(table)
-        self._give_back(lock, table)
+        self._release(lock, table)
         raise LockTimeoutError(
-            f"the lock of {self._name.database}.{table} in {self._client!r} could not be had in"
-            f" {clock.elapsed() - began:.0f} s (lock-acquire-timeout); nothing was done. {who}; try again, or end that"
-            " work: the metastore forgets the lock of a holder that is gone after its hive.txn.timeout",
+            f"the lock of {self._name.database}.{table} in {self._client!r} could not be acquired in"
+            f" {clock.elapsed() - began:.0f} s (lock-acquire-timeout); nothing was done. {who}; try again, or stop the"
+            " holder: the metastore releases the lock of a dead holder after its hive.txn.timeout",
             table=str(self._name),
         )
 
@@ -111,20 +111,20 @@ class HiveLock:
             return self._answer("lock", (STRUCT, request), table)
         except StorageError as failed:
             # the metastore may have queued the request, which would block others
-            found = self._mine(table, mark)
+            found = self._find_own(table, mark)
             if found is not None:
                 return {1: (I64, found), 2: (I32, WAITING)}
             if isinstance(failed, StorageUnknownError):
                 raise StorageError(
-                    f"the metastore did not say whether it gave the lock of {self._name.database}.{table}; nothing was"
-                    " done. If it did, the lock ends after the metastore's hive.txn.timeout. Try again",
+                    f"the metastore did not report whether it granted the lock of {self._name.database}.{table};"
+                    " nothing was done. If it did, the lock expires after the metastore's hive.txn.timeout. Try again",
                     path=str(self._name),
                     operation="lock",
                     transient=True,
                 ) from failed
             raise
 
-    def _look(self, lock: int, table: str) -> Struct:
+    def _check_lock(self, lock: int, table: str) -> Struct:
         """The state of a request; if the metastore cannot check it, it still counts as waiting."""
         try:
             return self._answer("check_lock", (STRUCT, {1: (I64, lock)}), table)
@@ -150,7 +150,7 @@ class HiveLock:
         answer = self._client.call("show_locks", (STRUCT, request), target=table)
         return thrift.structs(answer if isinstance(answer, dict) else {}, 1)
 
-    def _mine(self, table: str, mark: str) -> int | None:
+    def _find_own(self, table: str, mark: str) -> int | None:
         """The lock with the given mark."""
         try:
             locks = self._locks(table)
@@ -158,8 +158,8 @@ class HiveLock:
             return None
         return next((thrift.number(lock, 1) for lock in locks if thrift.text(lock, 13) == mark), None)
 
-    def _end_stale(self, table: str, mine: int, timeout: float) -> None:
-        """Release locks and requests of others without heartbeat for longer than the metastore's timeout.
+    def _release_stale(self, table: str, mine: int, timeout: float) -> None:
+        """Release the locks and requests of others whose last heartbeat is older than the metastore's timeout.
 
         A metastore without housekeeping never releases them. Times are those of the metastore: the last heartbeats of
         others are compared with that of this request, which is current.
@@ -189,7 +189,7 @@ class HiveLock:
                 return f"{thrift.text(lock, 10)} on {thrift.text(lock, 11)} holds lock {thrift.number(lock, 1)}"
         return "SHOW LOCKS in Hive shows the holder of the lock"
 
-    def _give_back(self, lock: int, table: str) -> None:
+    def _release(self, lock: int, table: str) -> None:
         if lock <= 0:
             return
         failed: Exception | None = None
@@ -210,7 +210,7 @@ class HiveLock:
     def _warn(self, lock: int, table: str, error: Exception | None) -> None:
         warn(
             f"lock {lock} of {self._name.database}.{table} could not be released: {error}. The work under the"
-            " lock is done; others wait until the metastore forgets the lock (hive.txn.timeout)"
+            " lock is done; others wait until the metastore releases the lock (hive.txn.timeout)"
         )
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -40,7 +40,7 @@ from paimon_py.metastores.hive.records import (
 )
 from paimon_py.metastores.hive.registration import keys_of
 from paimon_py.metastores.hive.renaming import rename
-from paimon_py.metastores.hive.repair import lying_tables, repair
+from paimon_py.metastores.hive.repair import repair, tables_below_database
 from paimon_py.metastores.hive.settings import HiveSettings
 from paimon_py.metastores.hive.tables import HiveTables
 from paimon_py.metastores.hive.thrift import Struct
@@ -111,7 +111,8 @@ class HiveMetastore:
             self._tables.verbs.drop_database(name)
         except RefusedError as error:
             raise UsageError(
-                f"the metastore retains database {name!r}: {error.message}. Tables that are not Paimon's, views and"
+                f"the metastore did not drop database {name!r}: {error.message}. Tables that are not Paimon's, views"
+                " and"
                 " functions must be dropped with Hive"
             ) from error
         if database is not None and database.location:
@@ -131,7 +132,7 @@ class HiveMetastore:
             return None
         if not is_paimon(record):
             raise TableNotFoundError(
-                f"{str(name)!r} is a table or view of Hive, and not one of Paimon", table=str(name)
+                f"{str(name)!r} is a table or view of Hive, not of Paimon", table=str(name)
             )
         return self._tables.root(name, location_of(record) or self._tables.location(name), keys_of(record))
 
@@ -149,7 +150,7 @@ class HiveMetastore:
         record = new_table(name, schema, location, self._tables.owner(), self._tables.settings, external=external)
         if external and root.schemas.ids():
             known = root.schemas.latest()
-            _check_taken_up(known, schema, root.path)
+            _require_same_external_table(known, schema, root.path)
             record = new_table(name, known, location, self._tables.owner(), self._tables.settings, external=True)
             return root if self._tables.verbs.create_table(name, record) else None
         if root.schemas.ids():
@@ -251,7 +252,7 @@ class HiveMetastore:
                 if lying.database(one) is None:
                     raise DatabaseNotFoundError(f"there is no database {one!r}, and no directory for one")
                 self.create_database(Database(one))
-            for name in lying_tables(self._tables, one) if table is None else [table]:
+            for name in tables_below_database(self._tables, one) if table is None else [table]:
                 repair(self._tables, TableName(one, name))
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -271,7 +272,7 @@ def _check_case(what: str, name: str) -> None:
         raise UsageError(f"{what} name {name!r}: a Hive Metastore keeps names in lower case; write {name.lower()!r}")
 
 
-def _check_taken_up(known: TableSchema, wanted: TableSchema, path: str) -> None:
+def _require_same_external_table(known: TableSchema, wanted: TableSchema, path: str) -> None:
     """Whether an existing table at the location may become a new external one, by Java's rules."""
     same = (
         [(field.name, field.type) for field in known.fields] == [(field.name, field.type) for field in wanted.fields]

@@ -95,20 +95,20 @@ class HiveRegistration:
             root.schemas.latest(), changes, has_snapshots=root.snapshots.latest_id() is not None,
             time_millis=self._env.clock.millis(),
         )  # fmt: skip
-        self.tell(before, planned, removed)
+        self.report_schema(before, planned, removed)
         try:
             published = publish()
         except StorageUnknownError:
             raise
         except PaimonError:
-            self._take_back(before)
+            self._restore_record(before)
             raise
         if _metastore_view(published) != _metastore_view(planned):
-            self.tell(self._record(), published, removed)
+            self.report_schema(self._record(), published, removed)
         self._keys = synchronised_keys(published)
         return published
 
-    def tell(self, record: Struct, schema: TableSchema, removed: Sequence[str] = ()) -> None:
+    def report_schema(self, record: Struct, schema: TableSchema, removed: Sequence[str] = ()) -> None:
         """Write a schema to the table's record.
 
         Raises:
@@ -130,7 +130,7 @@ class HiveRegistration:
                 operation="alter_table",
             ) from error
 
-    def _take_back(self, before: Struct) -> None:
+    def _restore_record(self, before: Struct) -> None:
         try:
             self._alter_record(before)
         except (PaimonError, RefusedError) as error:
@@ -173,19 +173,20 @@ class HiveRegistration:
         if tags:
             self._add([[(self._keys[0], tag)] for tag in tags])
 
-    def tag_made(self, root: TableRoot, tag: str) -> None:
+    def tag_created(self, root: TableRoot, tag: str) -> None:
         """Report a new tag, if the metastore shows tags as partitions. Warns if that fails."""
         if self._keys and not root.schemas.latest().partition_keys:
-            self.quietly(f"tag {tag!r}", lambda: self.add_tags([tag]))
+            self.report(f"tag {tag!r}", lambda: self.add_tags([tag]))
 
-    def tag_gone(self, root: TableRoot, tag: str) -> None:
+    def tag_deleted(self, root: TableRoot, tag: str) -> None:
         """Report a deleted tag, if the metastore shows tags as partitions. Warns if that fails."""
         if self._keys and not root.schemas.latest().partition_keys:
-            self.quietly(f"deleted tag {tag!r}", lambda: self._verbs.drop_partition(self._name, [tag]))
+            self.report(f"deleted tag {tag!r}", lambda: self._verbs.drop_partition(self._name, [tag]))
 
-    def quietly(self, what: str, tell: Callable[[], object]) -> None:
+    def report(self, what: str, send: Callable[[], object]) -> None:
+        """Send a change to the metastore; warns if that fails."""
         try:
-            tell()
+            send()
         except PaimonError as error:
             warn(
                 f"the metastore was not updated with {what} of {self._name}: {error}. The table itself is correct;"
@@ -209,7 +210,7 @@ class HiveRegistration:
         record = self._verbs.table(self._name)
         if record is None or not is_paimon(record):
             raise TableNotFoundError(
-                f"the metastore has no table {str(self._name)!r} any more: it was renamed or dropped",
+                f"the metastore no longer has the table {str(self._name)!r}: it was renamed or dropped",
                 table=str(self._name),
             )
         return record
@@ -235,10 +236,11 @@ class _PartitionCommitter:
         """See `Committer.publish`. Cost: reads the new manifests, and two calls."""
         done = self._committer.publish(snapshot, parent, deadline=deadline)
         if isinstance(done, Committed):
-            self._registration.quietly(f"the partitions of snapshot {snapshot.id}", lambda: self._tell(done.snapshot))
+            what = f"the partitions of snapshot {snapshot.id}"
+            self._registration.report(what, lambda: self._report_partitions(done.snapshot))
         return done
 
-    def _tell(self, snapshot: Snapshot) -> None:
+    def _report_partitions(self, snapshot: Snapshot) -> None:
         schema = self._root.schemas.get(snapshot.schema_id)
         if not schema.partition_keys:
             return

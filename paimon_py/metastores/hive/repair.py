@@ -13,7 +13,7 @@ from paimon_py.metastores.hive.tables import HiveTables
 from paimon_py.metastores.metastore import TableName
 
 
-def lying_tables(tables: HiveTables, database: str) -> list[str]:
+def tables_below_database(tables: HiveTables, database: str) -> list[str]:
     """The tables below the directory of a database. Cost: one list, and one per directory in it."""
     store, path = tables.places.open(tables.database_location(database))
     directories = [status for status in store.list(path) if status.is_directory]
@@ -41,7 +41,7 @@ def repair(tables: HiveTables, name: TableName) -> None:
         made = new_table(name, schema, location, tables.owner(), tables.settings, external=external)
         tables.verbs.create_table(name, made)
     else:
-        registration.tell(record, schema)
+        registration.report_schema(record, schema)
     snapshot = root.snapshots.latest()
     if keys and schema.partition_keys and snapshot is not None:
         registration.add_partitions(schema, partition_files(root, snapshot)["partition"])

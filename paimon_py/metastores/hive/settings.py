@@ -18,30 +18,30 @@ from paimon_py.metastores.options import LockOptions, flag, seconds
 _JAVA_CLIENT = "org.apache.hadoop.hive.metastore.HiveMetaStoreClient"
 _TIMEOUT = "hive.metastore.client.socket.timeout"
 _REFUSED = {
-    "hive.metastore.kerberos.principal": "Kerberos is not built: use a metastore without SASL, or one behind a proxy",
-    "hive.metastore.kerberos.keytab.file": "Kerberos is not built: use a metastore without SASL",
-    "security.kerberos.login.principal": "Kerberos is not built: use a metastore without SASL",
-    "security.kerberos.login.keytab": "Kerberos is not built: use a metastore without SASL",
-    "security.kerberos.login.use-ticket-cache": "Kerberos is not built: use a metastore without SASL",
-    "hive.metastore.token.signature": "tokens of SASL are not built: use a metastore without SASL",
-    "metastore.catalog.default": "only the metastore's own catalog 'hive' is",
-    "hive.metastore.client.plain.username": "PLAIN over SASL is not built: use a metastore without SASL",
-    "hive.metastore.client.plain.password": "PLAIN over SASL is not built: use a metastore without SASL",
-    "client-pool-cache.keys": "connections belong to one catalog object, none are shared: leave the option out",
+    "hive.metastore.kerberos.principal": "Kerberos is not implemented: use a metastore without SASL",
+    "hive.metastore.kerberos.keytab.file": "Kerberos is not implemented: use a metastore without SASL",
+    "security.kerberos.login.principal": "Kerberos is not implemented: use a metastore without SASL",
+    "security.kerberos.login.keytab": "Kerberos is not implemented: use a metastore without SASL",
+    "security.kerberos.login.use-ticket-cache": "Kerberos is not implemented: use a metastore without SASL",
+    "hive.metastore.token.signature": "SASL tokens are not implemented: use a metastore without SASL",
+    "metastore.catalog.default": "only the metastore's default catalog is supported",
+    "hive.metastore.client.plain.username": "PLAIN over SASL is not implemented: use a metastore without SASL",
+    "hive.metastore.client.plain.password": "PLAIN over SASL is not implemented: use a metastore without SASL",
+    "client-pool-cache.keys": "catalogs do not share connections: remove the option",
 }
 _REFUSED_FLAGS = {
-    "hive.metastore.sasl.enabled": "SASL (Kerberos) is not built: use a metastore without",
-    "hive.metastore.use.SSL": "TLS is not built: use a metastore without, or a local proxy",
-    "hive.metastore.thrift.framed.transport.enabled": "framed messages are not built",
-    "hive.metastore.thrift.compact.protocol.enabled": "the compact protocol is not built",
+    "hive.metastore.sasl.enabled": "SASL (Kerberos) is not implemented: use a metastore without it",
+    "hive.metastore.use.SSL": "TLS is not implemented: use a metastore without it, or a local proxy",
+    "hive.metastore.thrift.framed.transport.enabled": "framed messages are not implemented",
+    "hive.metastore.thrift.compact.protocol.enabled": "the compact protocol is not implemented",
     "case-sensitive": "a metastore keeps names in lower case",
-    "format-table.enabled": "tables of Hive in other formats are not read: only Paimon's are listed and opened",
+    "format-table.enabled": "only Paimon tables are listed and opened",
 }
 _REFUSED_OF_SITE = ("hive.metastore.token.signature", "hive.metastore.client.plain.username")
 _REFUSED_VALUES = {
-    "hive.metastore.client.auth.mode": ("NOSASL", "authentication is not built"),
-    "hive.metastore.client.thrift.transport.mode": ("binary", "Thrift over HTTP is not built"),
-    "metastore.client.class": (_JAVA_CLIENT, "a class of Java cannot be used here: only Hive's own protocol is spoken"),
+    "hive.metastore.client.auth.mode": ("NOSASL", "authentication is not implemented"),
+    "hive.metastore.client.thrift.transport.mode": ("binary", "Thrift over HTTP is not implemented"),
+    "metastore.client.class": (_JAVA_CLIENT, "only Hive's own protocol is implemented"),
 }
 
 
@@ -70,7 +70,7 @@ class HiveSettings(msgspec.Struct, frozen=True):
         options = {**told, **options}
         kind = options.get("table.type", "managed").strip().lower()
         if kind not in ("managed", "external"):
-            message = f"option table.type is managed or external, not {kind!r}"
+            message = f"option table.type must be managed or external, not {kind!r}"
             raise OptionError(message, option="table.type", value=kind)
         return cls(
             servers=_servers(options),
@@ -95,7 +95,7 @@ def _servers(options: Mapping[str, str]) -> Settings:
         raise OptionError(
             "a Hive catalog needs the option 'uri', the Thrift addresses of its metastore: 'thrift://host:9083' (or"
             " hive.metastore.uris in the hive-site.xml of the directory that 'hive-conf-dir' names); a"
-            " metastore inside the process, which Java starts without it, is not built",
+            " metastore inside the process, which Java starts without it, is not supported",
             option="uri",
         )
     return Settings(
@@ -119,7 +119,7 @@ def _timeout(options: Mapping[str, str]) -> float:
 def _whole(options: Mapping[str, str], name: str, default: int) -> int:
     text = options.get(name, str(default)).strip()
     if not text.isdecimal() or not 0 < int(text) < 2**31:
-        raise OptionError(f"option {name} is a whole number above 0, not {text!r}", option=name, value=text)
+        raise OptionError(f"option {name} must be a whole number above 0, not {text!r}", option=name, value=text)
     return int(text)
 
 
@@ -133,5 +133,5 @@ def _refuse(options: Mapping[str, str]) -> None:
     for name, (only, reason) in _REFUSED_VALUES.items():
         if options.get(name, only).strip().lower() != only.lower():
             raise UnsupportedError(
-                f"{name!r} = {options[name].strip()!r} is not supported: {reason}; only {only!r} is", feature=name
+                f"{name!r} = {options[name].strip()!r} is not supported: {reason}; use {only!r}", feature=name
             )

@@ -14,7 +14,7 @@ from paimon_py.metastores.hive.settings import HiveSettings
 from paimon_py.metastores.hive.verbs import HiveVerbs
 from paimon_py.metastores.metastore import TableName
 from paimon_py.spec.layout import DATABASE_SUFFIX, MAIN_BRANCH
-from paimon_py.storage.locked_store import GuardedStore
+from paimon_py.storage.locked_store import LockedStore
 
 
 class HiveTables:
@@ -36,7 +36,7 @@ class HiveTables:
         """A table at a location of the metastore."""
         store, path = self.places.open(location)
         registration = self.registration(name, keys)
-        guarded = store if registration.lock is None else GuardedStore(store)
+        guarded = store if registration.lock is None else LockedStore(store)
         return TableRoot(guarded, path, self.env, self.places.options, registration=registration)
 
     def hold_lock(self, name: TableName) -> AbstractContextManager[object]:

@@ -1,7 +1,7 @@
 """Operations on the records of a Hive Metastore, for servers of Hive 2.3 to 4.0, including recovery of lost answers.
 
-Hive 4 lacks some calls of Hive 2, and the other way round: the newer call is tried first, until a server reports that
-it lacks it. After a lost answer the current state is read from the metastore.
+Hive 4 lacks some calls of Hive 2, and vice versa: the newer call is tried first, until a server reports that it does
+not have it. After a lost answer the current state is read from the metastore.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class HiveVerbs:
             )  # fmt: skip
         except StorageUnknownError:
             there = self.table(new)
-            if there is None or not _says_the_same(there, record):
+            if there is None or not _is_same_record(there, record):
                 raise
 
     # -- partitions -------------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ class HiveVerbs:
 
 
 def _of(answer: Any) -> Struct:
-    """An answer as field 0, whose type the field readers check."""
+    """An answer as field 0 of a struct, so that the field readers check its type."""
     return {} if answer is None else {0: (STRUCT, answer)}
 
 
@@ -261,7 +261,7 @@ def _failure(operation: str, target: str, error: RefusedError) -> StorageError:
     return StorageError(f"the metastore refused {operation} of {target}: {error}", path=target, operation=operation)
 
 
-def _says_the_same(there: Struct, wanted: Struct) -> bool:
+def _is_same_record(there: Struct, wanted: Struct) -> bool:
     """Whether a record that was read equals one that was sent, except for parameters that the metastore added."""
     told, asked = thrift.mapping(there, T_PARAMETERS), thrift.mapping(wanted, T_PARAMETERS)
     columns = [thrift.items(thrift.inner(record, T_SD), 1) for record in (there, wanted)]

@@ -62,7 +62,7 @@ class SqlDatabase:
         """
         from sqlalchemy import text
 
-        with self._failing("read"), self._connection() as connection:
+        with self._translate_errors("read"), self._connection() as connection:
             return [tuple(row) for row in connection.execute(text(sql), values)]
 
     def write(self, *statements: Statement) -> int:
@@ -75,13 +75,13 @@ class SqlDatabase:
         """
         from sqlalchemy import text
 
-        with self._failing("write"), self._connection() as connection:
+        with self._translate_errors("write"), self._connection() as connection:
             try:
                 changed = [int(connection.execute(text(sql), values).rowcount) for sql, values in statements]
             except BaseException:
                 connection.rollback()
                 raise
-            with self._failing("commit"):
+            with self._translate_errors("commit"):
                 connection.commit()
             return changed[0]
 
@@ -89,7 +89,7 @@ class SqlDatabase:
         """Whether a table of this name exists."""
         from sqlalchemy import inspect
 
-        with self._failing("read"), self._connection() as connection:
+        with self._translate_errors("read"), self._connection() as connection:
             return bool(inspect(connection).has_table(name))
 
     @contextmanager
@@ -118,7 +118,7 @@ class SqlDatabase:
             raise UsageError(f"the driver for {driver} is not installed: pip install 'paimon-py[jdbc]'") from error
 
     @contextmanager
-    def _failing(self, operation: str) -> Iterator[None]:
+    def _translate_errors(self, operation: str) -> Iterator[None]:
         """Convert SQLAlchemy errors, without the password. For `commit`, the outcome may be unknown."""
         from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
@@ -127,7 +127,7 @@ class SqlDatabase:
         except IntegrityError as error:
             raise TakenError(self._error_text(operation, error), operation=operation) from None
         except SQLAlchemyError as error:
-            lost = isinstance(error, DBAPIError) and (error.connection_invalidated or _is_passing(error.orig))
+            lost = isinstance(error, DBAPIError) and (error.connection_invalidated or _is_transient(error.orig))
             told = self._error_text(operation, error)
             if operation == "commit":
                 raise StorageUnknownError(told, operation=operation, transient=True) from None
@@ -157,7 +157,7 @@ def _close(engines: dict[int, Engine], env: Env) -> None:
         engine.dispose()
 
 
-def _is_passing(error: BaseException | None) -> bool:
+def _is_transient(error: BaseException | None) -> bool:
     """Whether a database aborted because of concurrent transactions."""
     first = error.args[0] if error is not None and error.args else None
     return first in _BUSY_MYSQL or getattr(error, "sqlstate", None) in _BUSY_POSTGRES or "is locked" in str(first)

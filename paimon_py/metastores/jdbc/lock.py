@@ -2,8 +2,8 @@
 stale.
 
 Java uses the same rows. A row contains its lifetime, `lock-acquire-timeout`; the clock is the database's. A lock is
-released only if it is still the one that was acquired, so that a holder that exceeded the time does not release the
-lock of the next one.
+released only if it is still the one that was acquired: a holder that exceeded the time does not release the lock of
+the next holder.
 
 Source: Java `JdbcCatalogLock`, `JdbcUtils.acquire`, release 2.0.
 """
@@ -45,11 +45,11 @@ class JdbcLock:
     def hold(self, branch: str) -> Iterator[float]:
         """See `Lock.hold`. Cost: three statements to acquire the lock, one to release it."""
         lock = self._id(branch)
-        until, since = self._take(lock)
+        until, since = self._acquire(lock)
         try:
             yield until
         finally:
-            self._give_back(lock, since)
+            self._release(lock, since)
 
     def _id(self, branch: str) -> str:
         table = self._name.table if branch == MAIN_BRANCH else f"{self._name.table}$branch_{branch}"
@@ -60,7 +60,7 @@ class JdbcLock:
             )
         return found
 
-    def _take(self, lock: str) -> tuple[float, Any]:
+    def _acquire(self, lock: str) -> tuple[float, Any]:
         """The time until which the lock is held, and the start time in its row."""
         clock, seconds = self._env.clock, int(self._times.acquire_timeout)
         began, sleep = clock.elapsed(), _FIRST_SLEEP
@@ -92,7 +92,7 @@ class JdbcLock:
             raise
         return True
 
-    def _give_back(self, lock: str, since: Any) -> None:
+    def _release(self, lock: str, since: Any) -> None:
         try:
             self._database.write((sql.GIVE_LOCK, {"lock": lock, "since": since}))
         except StorageError as error:

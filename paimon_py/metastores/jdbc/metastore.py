@@ -37,7 +37,7 @@ from paimon_py.spec.layout import MAIN_BRANCH, database_path, table_path
 from paimon_py.spec.redact import harmless_options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange
-from paimon_py.storage.locked_store import GuardedStore
+from paimon_py.storage.locked_store import LockedStore
 from paimon_py.storage.store import Store
 
 CATALOG_KEY = "catalog-key"
@@ -153,7 +153,7 @@ class JdbcMetastore:
             before(root)
             if not root.schemas.add(schema):
                 return None
-            _name_new(self._names, self._warehouse, name, OpenTable(root, schema))
+            _register_new(self._names, self._warehouse, name, OpenTable(root, schema))
             return root
 
     def new_location(self, name: TableName) -> TableRoot | None:
@@ -167,7 +167,7 @@ class JdbcMetastore:
         with _hold(self._lock(name)):
             if not publish():
                 return False
-            self._take_up(name)
+            self._register_existing(name)
             return True
 
     def drop_table(self, name: TableName) -> bool:
@@ -205,7 +205,7 @@ class JdbcMetastore:
         for one in lying.databases() if database is None else [database]:
             names = lying.tables(one) if table is None else [table]
             for each in names:
-                self._take_up(TableName(one, each))
+                self._register_existing(TableName(one, each))
             if self.database(one) is None and lying.database(one) is not None:
                 self.create_database(Database(one))
 
@@ -214,7 +214,7 @@ class JdbcMetastore:
     def _root(self, name: TableName) -> TableRoot:
         path = table_path(self._warehouse, name.database, name.table)
         registration = JdbcRegistration(self._lock(name), self._names, name)
-        store = self._store if self._locks is None else GuardedStore(self._store)
+        store = self._store if self._locks is None else LockedStore(self._store)
         return TableRoot(store, path, self._env, self._options, registration=registration)
 
     def _lock(self, name: TableName) -> JdbcLock | None:
@@ -223,7 +223,7 @@ class JdbcMetastore:
         names = self._names
         return JdbcLock(names.sql_database, names.catalog_key, name, self._locks, self._key_length, self._env)
 
-    def _take_up(self, name: TableName) -> None:
+    def _register_existing(self, name: TableName) -> None:
         latest = self._root(name).schemas.latest()
         if self.database(name.database) is None:
             self.create_database(Database(name.database))
@@ -246,7 +246,7 @@ def _hold(lock: JdbcLock | None) -> AbstractContextManager[object]:
     return nullcontext() if lock is None else lock.hold(MAIN_BRANCH)
 
 
-def _name_new(names: Names, warehouse: str, name: TableName, table: OpenTable) -> None:
+def _register_new(names: Names, warehouse: str, name: TableName, table: OpenTable) -> None:
     """Register a table whose first schema was just published, or withdraw the schema."""
     try:
         names.add_table(name, table.schema)
@@ -270,7 +270,7 @@ def _clear_remains(root: TableRoot) -> bool:
 
 
 def _make_tables(sql_database: SqlDatabase, lock_length: int | None) -> None:
-    """Create missing tables; the one of locks if `lock_length` is given."""
+    """Create missing tables, including the table of locks if `lock_length` is given."""
     wanted = dict(sql.CREATE)
     if lock_length is not None:
         wanted[sql.LOCKS] = sql.create_locks(lock_length)

@@ -1,4 +1,4 @@
-"""The names of databases and tables as rows of a SQL database, under one catalog key."""
+"""The names of databases and tables, as rows of a SQL database with one catalog key."""
 
 from __future__ import annotations
 

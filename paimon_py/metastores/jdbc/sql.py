@@ -1,4 +1,4 @@
-"""Statements of a JDBC catalog: Java's tables and keys, with `:name` in place of values. Pure.
+"""Statements of a JDBC catalog: Java's tables and keys, with `:name` placeholders for values. Pure.
 
 Source: Java `JdbcUtils`, `AbstractDistributedLockDialect` and its subclasses, release 2.0.
 """

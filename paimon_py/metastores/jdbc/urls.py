@@ -25,7 +25,7 @@ DIALECTS = {
     "mariadb": "mysql+pymysql",
     "sqlite": "sqlite",
 }
-"""The names of databases, and the drivers that the extra `jdbc` installs."""
+"""The supported databases, and their drivers, which the extra `jdbc` installs."""
 
 _OF_JAVA_DRIVERS = frozenset((
     "allowPublicKeyRetrieval", "ApplicationName", "autoReconnect", "characterEncoding", "rewriteBatchedStatements",
@@ -51,7 +51,7 @@ def database_url(uri: str | None, options: Mapping[str, str]) -> URL:
     name, plus, _ = url.drivername.partition("+")
     if name not in DIALECTS:
         raise UnsupportedError(
-            f"JDBC catalogs are kept in PostgreSQL, MySQL, MariaDB or SQLite, not in {name!r}", feature=f"jdbc:{name}"
+            f"JDBC catalogs are stored in PostgreSQL, MySQL, MariaDB or SQLite, not in {name!r}", feature=f"jdbc:{name}"
         )
     if name == "sqlite" and (not url.database or ":memory:" in url.database):
         raise UsageError("a catalog in SQLite needs a file: jdbc:sqlite:/path or sqlite:////path")

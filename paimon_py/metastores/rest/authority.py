@@ -66,7 +66,7 @@ def authority_of(options: Mapping[str, str], uri: str, env: Env, sender: Sender)
     if not provider:
         raise UsageError(f"the REST catalog needs the option {PROVIDER!r}: 'bear' with 'token', or 'dlf' with its keys")
     raise UnsupportedError(
-        f"option {PROVIDER} = {provider!r} is not supported; there are 'bear' and 'dlf'",
+        f"option {PROVIDER} = {provider!r} is not supported; use 'bear' or 'dlf'",
         feature=f"{PROVIDER}={provider}",
     )
 
@@ -114,7 +114,7 @@ def _file(path: str) -> bytes:
 
 
 class _Dlf:
-    """Authentication by access keys that sign each request; temporary keys are renewed in time."""
+    """Authentication by access keys that sign each request; temporary keys are refreshed before they expire."""
 
     __slots__ = ("_env", "_host", "_keys", "_load", "_region")
 
@@ -156,7 +156,7 @@ def _dlf_loader(options: Mapping[str, str], env: Env, sender: Sender) -> Callabl
     loader, path = options.get("dlf.token-loader"), options.get("dlf.token-path")
     if loader not in (None, "local_file", "ecs"):
         raise UnsupportedError(
-            f"option dlf.token-loader = {loader!r} is not supported; there are 'local_file' and 'ecs'",
+            f"option dlf.token-loader = {loader!r} is not supported; use 'local_file' or 'ecs'",
             feature=f"dlf.token-loader={loader}",
         )
     if loader == "ecs":
@@ -187,14 +187,14 @@ class _KeyFile(msgspec.Struct, frozen=True):
 
 
 def _keys_in_file(path: str, env: Env) -> AccessKeys:
-    """The keys in a file, which may be being rewritten."""
+    """The keys in a file. Another process may be rewriting the file, so reading is attempted again."""
     for attempt in range(1, _FILE_ATTEMPTS + 1):
         try:
             return _keys(_file(path))
         except (StorageError, msgspec.MsgspecError, ValueError) as error:
             if attempt == _FILE_ATTEMPTS:
                 failed = error if isinstance(error, StorageError) else None  # other errors may contain the keys
-                message = f"{path} gives no DLF keys: {type(error).__name__}"
+                message = f"{path} contains no DLF keys: {type(error).__name__}"
                 raise StorageError(message, path=path, operation="token file") from failed
             env.clock.sleep(float(attempt))
     raise AssertionError("there is a last attempt")
@@ -207,7 +207,8 @@ def _role_keys(sender: Sender, url: str, role: str | None) -> AccessKeys:
     try:
         return _keys(_metadata(sender, url.rstrip("/") + "/" + role))
     except (msgspec.MsgspecError, ValueError):
-        message = "the metadata service gives no DLF keys: see 'dlf.token-ecs-metadata-url', 'dlf.token-ecs-role-name'"
+        options = "'dlf.token-ecs-metadata-url', 'dlf.token-ecs-role-name'"
+        message = f"the metadata service returned no DLF keys: see {options}"
         raise StorageError(message, operation="role token") from None
 
 

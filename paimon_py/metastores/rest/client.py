@@ -41,7 +41,7 @@ P = TypeVar("P", bound=ListPage)
 
 
 class RestClient:
-    """The client of one server, for one warehouse. Pickles contain only options known to be harmless."""
+    """The client of one server, for one warehouse. Pickles contain only options that are known to be no secrets."""
 
     __slots__ = ("_given", "_merged", "_transport", "env")
 
@@ -96,12 +96,12 @@ class RestClient:
             if not token or not page.items():
                 return
             if token in seen:
-                raise StorageError(f"{path}: the server gives the same page again", operation="list")
+                raise StorageError(f"{path}: the server returned the same page twice", operation="list")
             seen.add(token)
             asked["pageToken"] = token
 
     def post(self, path: str, body: object) -> Answer:
-        """Send a change, again while the server is busy. Raises: as `Transport.ask`"""
+        """Send a change; repeated while the server is busy. Raises: as `Transport.ask`"""
         text = msgspec.json.encode(body).decode()
         return self._ask(HttpRequest("POST", path, {}, text))
 
@@ -122,7 +122,7 @@ class RestClient:
             try:
                 found = is_done()
             except PaimonError as error:
-                message = f"{failed}; and the current state cannot be read: {error}"
+                message = f"{failed}; the current state cannot be read either: {error}"
                 raise StorageUnknownError(message, operation=failed.operation, transient=True) from error
             if not found:
                 raise
@@ -139,10 +139,10 @@ class RestClient:
 
     def __reduce__(self) -> tuple[object, ...]:
         merged = None if self._merged is None else _harmless(self._merged)
-        return _again, (_harmless(self._given), merged)
+        return _reopen, (_harmless(self._given), merged)
 
 
-def _again(options: Mapping[str, str], merged: Mapping[str, str] | None) -> RestClient:
+def _reopen(options: Mapping[str, str], merged: Mapping[str, str] | None) -> RestClient:
     return RestClient(options, Env(), merged=merged)
 
 
@@ -159,7 +159,7 @@ def _checked_uri(uri: Any) -> str:
         address = f"http://{address}"
     if any(mark in address for mark in "@?#"):
         raise OptionError(
-            "option 'uri' must hold no user, password or query: credentials are the options of 'token.provider'",
+            "option 'uri' must not contain a user, password or query: credentials are the options of 'token.provider'",
             option=URI,
         )
     if _ADDRESS.fullmatch(address) is None:

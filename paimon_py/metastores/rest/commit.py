@@ -68,7 +68,7 @@ class ServerCommitter:
                 if self._is_taken(path, body):
                     return Committed(snapshot)
                 if lost is None:
-                    return self._beaten(snapshot, parent)
+                    return self._after_refusal(snapshot, parent)
             except StorageUnknownError as error:
                 lost = error
             except PaimonError as error:
@@ -76,7 +76,7 @@ class ServerCommitter:
                 if lost is None and (refused is None or not refused.unsure):
                     raise error if refused is None else self._error(refused) from refused
                 lost = error
-            found = self._looked_at(snapshot, parent)
+            found = self._check_history(snapshot, parent)
             if found is not None:
                 return found
         return Unknown(f"the server did not report whether it accepted the snapshot: {lost}", snapshot.id)
@@ -88,15 +88,15 @@ class ServerCommitter:
         except StorageError as error:
             raise StorageUnknownError(str(error), operation="commit") from error
 
-    def _beaten(self, snapshot: Snapshot, parent: Snapshot | None) -> Publication:
-        """The result after the server reported that the snapshot is not part of the history.
+    def _after_refusal(self, snapshot: Snapshot, parent: Snapshot | None) -> Publication:
+        """The result after the server rejected the snapshot.
 
         A proxy may have repeated a successful call, so the history is checked.
         """
-        found = self._looked_at(snapshot, parent)
-        return LostRace("the server has another newest snapshot") if found is None else found
+        found = self._check_history(snapshot, parent)
+        return LostRace("the server has another latest snapshot") if found is None else found
 
-    def _looked_at(self, snapshot: Snapshot, parent: Snapshot | None) -> Publication | None:
+    def _check_history(self, snapshot: Snapshot, parent: Snapshot | None) -> Publication | None:
         """The state of a snapshot according to the history; None if the history still ends at its parent."""
         try:
             newest = self._root.snapshots.latest()
@@ -106,7 +106,7 @@ class ServerCommitter:
                 return None
             there = self._find_on_server(snapshot.id)
         except (StorageError, CorruptionError, TableNotFoundError) as error:
-            return Unknown(f"the server did not report the result, and could not be asked again: {error}", snapshot.id)
+            return Unknown(f"the server did not report the result, and its history is unreadable: {error}", snapshot.id)
         if there is None:
             reason = "the history has continued, and the snapshot has expired or was rolled back"
             return Unknown(reason, snapshot.id)
@@ -129,7 +129,7 @@ class ServerCommitter:
 
 
 def statistics(table: OpenTable, snapshot: Snapshot) -> list[dict[str, Any]]:
-    """The changes of a snapshot to each of its partitions, as the server counts them. Cost, Raises: as
+    """The changes of a snapshot to each of its partitions, in the form of the server. Cost, Raises: as
     `partition_changes`"""
     changed = partition_changes(table.root, snapshot)
     zone = table.root.env.clock.local_millis() - table.root.env.clock.millis()

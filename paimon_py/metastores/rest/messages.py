@@ -13,7 +13,7 @@ import msgspec
 
 
 class RestAnswer(msgspec.Struct, frozen=True):
-    """An answer."""
+    """A message from the server."""
 
 
 class ListPage(RestAnswer, frozen=True):

@@ -23,25 +23,25 @@ from paimon_py.metastores.options import WAREHOUSE, flag
 from paimon_py.metastores.rest.client import RestClient
 from paimon_py.metastores.rest.http import require_package
 from paimon_py.metastores.rest.messages import DatabaseAnswer, DatabasePage, TableAnswer, TablePage
-from paimon_py.metastores.rest.new_tables import is_made, told_schema
+from paimon_py.metastores.rest.new_tables import server_schema, was_created
 from paimon_py.metastores.rest.registration import RestRegistration, RestTable
 from paimon_py.metastores.rest.server import COMMENT, RestServer
 from paimon_py.metastores.rest.transport import RestRefusedError
 from paimon_py.metastores.rest.vended import VendedStore
-from paimon_py.metastores.rest.views_and_functions import RestPrograms
+from paimon_py.metastores.rest.views_and_functions import RestViewStore
 from paimon_py.spec.layout import table_path
 from paimon_py.spec.schema import TableSchema
-from paimon_py.storage.locked_store import GuardedStore
+from paimon_py.storage.locked_store import LockedStore
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.open import open_store
-from paimon_py.storage.refreshing_store import RenewedStore
+from paimon_py.storage.refreshing_store import RefreshingStore
 
 KINDS = ("table", "materialized-table")
 """The types of tables that are Paimon tables."""
 
 DATA_TOKENS = "data-token.enabled"
 QUERY_AUTH = "query-auth.enabled"
-"""Servers may set this for a table whose own schema files do not."""
+"""An option that servers may set for a table although its schema files do not contain it."""
 
 _LOCATION = "location"
 
@@ -76,9 +76,9 @@ class RestMetastore(RestServer):
         return self.client.options()
 
     @property
-    def programs(self) -> RestPrograms:
-        """See `KeepsPrograms.programs`."""
-        return RestPrograms(self.client)
+    def view_store(self) -> RestViewStore:
+        """See `SupportsViews.view_store`."""
+        return RestViewStore(self.client)
 
     def databases(self) -> list[str]:
         """See `Metastore.databases`. Cost: a request per page."""
@@ -171,12 +171,12 @@ class RestMetastore(RestServer):
         table = RestTable(self.client, name, found.id)
         options = self.options
         store, path = (
-            RenewedStore.open(VendedStore(table, found.path))
+            RefreshingStore.open(VendedStore(table, found.path))
             if flag(options, DATA_TOKENS, default=False) and not found.isExternal
             else open_store(found.path, options)
         )
         registration = RestRegistration(table, found.isExternal)
-        guarded = store if found.isExternal else GuardedStore(store)
+        guarded = store if found.isExternal else LockedStore(store)
         return TableRoot(guarded, path, self.client.env, options, registration=registration)
 
     def create_table(self, name: TableName, schema: TableSchema, before: BeforeCreation) -> TableRoot | None:
@@ -185,13 +185,13 @@ class RestMetastore(RestServer):
         If the answer is lost, an existing table with the same columns, keys and options counts as created.
         """
         flag(self.options, DATA_TOKENS, default=False)
-        nowhere = self._nowhere(name, is_external="path" in schema.options)
+        nowhere = self._unknown_location(name, is_external="path" in schema.options)
         before(nowhere)
-        told = told_schema(schema, self.options)
+        told = server_schema(schema, self.options)
 
         def is_done() -> bool:
             found = self.answer(name)
-            return found is not None and found.schemaId == 0 and is_made(found, told, schema)
+            return found is not None and found.schemaId == 0 and was_created(found, told, schema)
 
         body = {"identifier": _identifier(name), "schema": told}
         try:
@@ -219,7 +219,7 @@ class RestMetastore(RestServer):
         found.warned_of |= nowhere.warned_of
         return found
 
-    def _nowhere(self, name: TableName, *, is_external: bool) -> TableRoot:
+    def _unknown_location(self, name: TableName, *, is_external: bool) -> TableRoot:
         """The location of a table that does not exist yet; the server determines it later."""
         entry = RestRegistration(RestTable(self.client, name, None), is_external)
         return TableRoot(MemoryStore(), table_path("", name.database, name.table), self.client.env, registration=entry)

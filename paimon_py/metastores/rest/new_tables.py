@@ -15,15 +15,15 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import print_field
 
 
-def told_schema(schema: TableSchema, catalog_options: Mapping[str, str]) -> dict[str, Any]:
-    """A schema for the server, including the catalog's options for new tables."""
+def server_schema(schema: TableSchema, catalog_options: Mapping[str, str]) -> dict[str, Any]:
+    """A schema as the server takes it, including the catalog's options for new tables."""
     size = len(TABLE_DEFAULT_PREFIX)
     given = catalog_options.items()
     defaults = {key[size:]: text for key, text in given if key.startswith(TABLE_DEFAULT_PREFIX)}
     return schema_json(schema, {**defaults, **schema.options})
 
 
-def is_made(found: TableAnswer, told: Mapping[str, Any], schema: TableSchema) -> bool:
+def was_created(found: TableAnswer, told: Mapping[str, Any], schema: TableSchema) -> bool:
     """Whether a table has the requested columns, keys, options and comment."""
     there = found.schema
     if there is None:

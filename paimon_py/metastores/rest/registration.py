@@ -1,4 +1,4 @@
-"""The server's part in a table: its latest snapshot, commits, rollbacks, branches, and schema changes.
+"""What a server does for a table: its latest snapshot, commits, rollbacks, branches, and schema changes.
 
 Source: Java `RESTCatalog`, `CatalogSnapshotCommit`, `SnapshotLoaderImpl`, `CatalogBranchManager`, `CatalogUtils`, main
 of August 2026.
@@ -21,7 +21,7 @@ from paimon_py.errors import (
     TagNotFoundError,
     UsageError,
 )
-from paimon_py.metadata.catalog_entry import HistoryKeeper
+from paimon_py.metadata.catalog_entry import SnapshotCatalog
 from paimon_py.metadata.committer import Committer, StoreCommitter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metastores.metastore import TableName
@@ -79,9 +79,9 @@ class RestRegistration(msgspec.Struct, frozen=True):
         """See `CountsPartitions.counts_partitions`."""
         return not self.is_external
 
-    def history(self, branch: str) -> HistoryKeeper | None:
+    def history(self, branch: str) -> SnapshotCatalog | None:
         """See `CatalogEntry.history`."""
-        return None if self.is_external else RestHistory(msgspec.structs.replace(self.table, branch=branch))
+        return None if self.is_external else RestSnapshotCatalog(msgspec.structs.replace(self.table, branch=branch))
 
     def committer(self, root: TableRoot) -> Committer:
         """See `CatalogEntry.committer`."""
@@ -118,13 +118,13 @@ class RestRegistration(msgspec.Struct, frozen=True):
         return root.schemas.latest()
 
 
-class RestHistory(msgspec.Struct, frozen=True):
+class RestSnapshotCatalog(msgspec.Struct, frozen=True):
     """A branch whose snapshots the server stores."""
 
     table: RestTable
 
     def newest(self) -> Snapshot | None:
-        """See `HistoryKeeper.newest`. Cost: one request. A branch unknown to the server has no snapshot."""
+        """See `SnapshotCatalog.newest`. Cost: one request. A branch unknown to the server has no snapshot."""
         path = self.table.path("snapshot")
         try:
             found = self.table.client.get(path, LatestAnswer).snapshot
@@ -136,7 +136,7 @@ class RestHistory(msgspec.Struct, frozen=True):
         return None if found is None else snapshot_from_json(bytes(found.snapshot), path)
 
     def roll_back(self, target: Snapshot, tag: str | None) -> None:
-        """See `HistoryKeeper.roll_back`."""
+        """See `SnapshotCatalog.roll_back`."""
         instant: dict[str, Any] = {"type": "snapshot", "snapshotId": target.id}
         if tag is not None:
             instant = {"type": "tag", "tagName": tag}
@@ -148,12 +148,12 @@ class RestHistory(msgspec.Struct, frozen=True):
         self._change(self.table.path("rollback"), {"instant": instant, "fromSnapshot": None}, is_done)
 
     def create_branch(self, name: str, tag: str | None) -> None:
-        """See `HistoryKeeper.create_branch`."""
+        """See `SnapshotCatalog.create_branch`."""
         path = self.table.main_path("branches")
         self._change(path, {"branch": name, "fromTag": tag}, lambda: name in self._branches())
 
     def delete_branch(self, name: str) -> None:
-        """See `HistoryKeeper.delete_branch`."""
+        """See `SnapshotCatalog.delete_branch`."""
         if name not in self._branches():
             table = str(self.table.name)
             raise BranchNotFoundError(f"no branch {name!r} in {table!r}", table=table)
@@ -163,9 +163,9 @@ class RestHistory(msgspec.Struct, frozen=True):
             raise self._error(refused) from refused
 
     def fast_forward(self, name: str) -> None:
-        """See `HistoryKeeper.fast_forward`."""
-        branch = RestHistory(msgspec.structs.replace(self.table, branch=name))
-        main = RestHistory(msgspec.structs.replace(self.table, branch=MAIN_BRANCH))
+        """See `SnapshotCatalog.fast_forward`."""
+        branch = RestSnapshotCatalog(msgspec.structs.replace(self.table, branch=name))
+        main = RestSnapshotCatalog(msgspec.structs.replace(self.table, branch=MAIN_BRANCH))
         self._change(self.table.main_path("branches", name, "forward"), {}, lambda: main.newest() == branch.newest())
 
     def _branches(self) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Repeats a request until a server returns an answer other than "busy".
+"""Repeats a request while a server is busy.
 
 The clients of Paimon's and of Iceberg's REST catalogs use it.
 """
@@ -21,8 +21,8 @@ class Retries(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         attempts: the maximum number of calls.
         repeats_unanswered: whether the request can be repeated although the server may have executed it.
-        wait: waits before the next call; it gets the answer "busy", or None without an answer, and the number of the
-            call, from 1.
+        wait: waits before the next call. Its arguments are the answer of the busy server, or None without one, and
+            the number of the call, from 1.
     """
 
     attempts: int
@@ -31,7 +31,7 @@ class Retries(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def send_until_answered(send: Callable[[], Reply], retries: Retries) -> tuple[Reply, bool]:
-    """Send a request until the server returns an answer other than "busy".
+    """Send a request until the server returns an answer and is not busy.
 
     Returns: the last reply, and whether the server may have executed an earlier call.
     """

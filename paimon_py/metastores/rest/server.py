@@ -1,4 +1,4 @@
-"""Operations that only a server supports: tables by id, partitions as the server counts them, options of databases.
+"""Operations that only a server supports: tables by id, partition statistics, options of databases.
 
 Source: Java `RESTApi.getTableById`, `listPartitions`, `markDonePartitions`, `alterDatabase`, main of August 2026.
 """
@@ -13,7 +13,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.metastores.metastore import Database, TableName
 from paimon_py.metastores.rest.client import RestClient
 from paimon_py.metastores.rest.messages import PartitionPage, TableAnswer
-from paimon_py.metastores.rest.new_tables import is_made, told_schema
+from paimon_py.metastores.rest.new_tables import server_schema, was_created
 from paimon_py.metastores.rest.transport import RestRefusedError
 from paimon_py.metastores.server import KeptPartition
 from paimon_py.spec.schema import TableSchema
@@ -58,11 +58,11 @@ class RestServer(ABC):
         known = self.answer(name)
         if known is None:
             return None
-        told, before = told_schema(schema, self.client.options()), known.schemaId
+        told, before = server_schema(schema, self.client.options()), known.schemaId
 
         def is_done() -> bool:
             found = self.answer(name)
-            return found is not None and found.schemaId > before and is_made(found, told, schema)
+            return found is not None and found.schemaId > before and was_created(found, told, schema)
 
         path = self.client.path("databases", name.database, "tables", name.table, "replace")
         try:
@@ -72,7 +72,8 @@ class RestServer(ABC):
                 raise
             if self.answer(name) is None:
                 return None
-            raise UnsupportedError(f"this server replaces no tables: {refused}", feature="replace_table") from refused
+            text = f"this server does not replace tables: {refused}"
+            raise UnsupportedError(text, feature="replace_table") from refused
         found = self.answer(name)
         return None if found is None else self.root(name, found)
 
@@ -92,21 +93,22 @@ class RestServer(ABC):
             if refused.status == 404 and refused.resource == "DATABASE":
                 raise DatabaseNotFoundError(f"there is no database {name.database!r}") from refused
             if refused.status == 404:
-                raise UnsupportedError(f"this server takes no tables: {refused}", feature="register_table") from refused
+                text = f"this server does not register tables: {refused}"
+                raise UnsupportedError(text, feature="register_table") from refused
             raise
         return True
 
     def new_location(self, name: TableName) -> TableRoot | None:
         """See `Metastore.new_location`."""
         raise UnsupportedError(
-            f"a REST server creates tables itself, and does not take over the files of {str(name)!r}; create the table"
+            f"a REST server creates tables itself and does not adopt the files of {str(name)!r}; create the table"
             " and write the rows",
             feature="clone into a REST catalog",
         )
 
     def adopt_table(self, name: TableName, root: TableRoot, publish: Callable[[], bool]) -> bool:  # noqa: ARG002
         """See `Metastore.adopt_table`."""
-        raise UnsupportedError(f"a REST server does not take over {root.path}", feature="clone into a REST catalog")
+        raise UnsupportedError(f"a REST server does not adopt {root.path}", feature="clone into a REST catalog")
 
     def partitions(self, name: TableName) -> list[KeptPartition] | None:
         """See `ServerMetastore.partitions`."""

@@ -40,7 +40,7 @@ class HttpRequest(msgspec.Struct, frozen=True):
 
 
 class AccessKeys(msgspec.Struct, frozen=True):
-    """An access key, and the token of a temporary one. Never shown."""
+    """An access key, with a token if it is temporary. `repr` hides all of it."""
 
     access_key: str
     secret: str

@@ -1,4 +1,4 @@
-"""Sends requests to one server until there is a usable answer: authentication, retries, and errors by status.
+"""Sends requests to one server, with authentication, retries, and errors by status.
 
 Source: Java `HttpClient`, `ExponentialHttpRequestRetryStrategy`, `DefaultErrorHandler`, main of August 2026.
 """
@@ -135,7 +135,7 @@ class Transport:
             text += "; redirects are not followed: set the option 'uri' to the final address"
         if (status >= 500 and status != 501) or status in BUSY:
             if request.method != "GET":
-                text += "; it is not known whether this was done: check before trying again"
+                text += "; it is not known whether it was executed: check before trying again"
                 return StorageUnknownError(text, operation=operation, transient=True)
             return StorageError(text, operation=operation, transient=True)
         return RestRefusedError(text, operation=operation, status=status, failure=failure, unsure=unsure)
@@ -150,7 +150,7 @@ class Transport:
         operation = f"{request.method} {request.path}"
         text = f"{self.address}: {operation}: {self._redact(reason)}"
         if unknown:
-            text += "; it is not known whether this was done: check before trying again"
+            text += "; it is not known whether it was executed: check before trying again"
             return StorageUnknownError(text, operation=operation, transient=True)
         return StorageError(text, operation=operation, transient=True)
 

@@ -12,7 +12,7 @@ from paimon_py.errors import StorageError
 from paimon_py.metastores.rest.messages import TokenAnswer
 from paimon_py.metastores.rest.transport import RestRefusedError
 from paimon_py.storage.open import open_store
-from paimon_py.storage.refreshing_store import Held
+from paimon_py.storage.refreshing_store import StoreLease
 
 if TYPE_CHECKING:
     from paimon_py.metastores.rest.registration import RestTable
@@ -35,7 +35,7 @@ class VendedStore:
         """See `StoreSource.env`."""
         return self._table.client.env
 
-    def fetch(self) -> tuple[Held, str]:
+    def fetch(self) -> tuple[StoreLease, str]:
         """See `StoreSource.fetch`. Cost: one request.
 
         Raises: as `RestClient.get` and `open_store`
@@ -60,7 +60,7 @@ class VendedStore:
         if given.get(ENDPOINT):
             options[_OSS_ENDPOINT] = given[ENDPOINT]
         store, path = open_store(self._url, options)
-        return Held.since(store, now, end), path
+        return StoreLease.since(store, now, end), path
 
     def at(self, url: str) -> VendedStore:
         """See `StoreSource.at`: as in Java, a table's credentials are for its external paths as well."""

@@ -41,8 +41,8 @@ from paimon_py.spec.views_and_functions import (
 Json = dict[str, Any]
 
 
-class RestPrograms:
-    """The views and functions of a server. See `ProgramKeeper` for the methods. Cost: one request, two for changes."""
+class RestViewStore:
+    """The views and functions of a server. See `ViewStore` for the methods. Cost: one request, two for changes."""
 
     __slots__ = ("_client",)
 
@@ -50,12 +50,12 @@ class RestPrograms:
         self._client = client
 
     def views(self, database: str) -> list[str]:
-        """See `ProgramKeeper.views`. Cost: a request per page."""
+        """See `ViewStore.views`. Cost: a request per page."""
         pages = self._client.pages(self._of("views", database), ViewPage)
         return sorted({name for page in pages for name in page.items()})
 
     def view(self, name: TableName) -> CatalogView | None:
-        """See `ProgramKeeper.view`."""
+        """See `ViewStore.view`."""
         path = self._of("views", name.database, name.table)
         found = self._find(lambda: self._client.get(path, ViewAnswer))
         if found is None or found.schema is None:
@@ -71,7 +71,7 @@ class RestPrograms:
         )
 
     def create_view(self, name: TableName, view: CatalogView) -> bool:
-        """See `ProgramKeeper.create_view`."""
+        """See `ViewStore.create_view`."""
         schema = {
             "fields": [print_field(field) for field in view.fields], "query": view.query,
             "dialects": dict(view.dialects), "comment": view.comment, "options": dict(view.options),
@@ -80,7 +80,7 @@ class RestPrograms:
         return self._create(self._of("views", name.database), body, lambda: self.view(name) == view)
 
     def alter_view(self, name: TableName, changes: Sequence[ViewChange]) -> CatalogView | None:
-        """See `ProgramKeeper.alter_view`."""
+        """See `ViewStore.alter_view`."""
         before = self.view(name)
         if before is None:
             return None
@@ -89,11 +89,11 @@ class RestPrograms:
         return wanted if self._change(path, body, lambda: self.view(name) == wanted) else None
 
     def drop_view(self, name: TableName) -> bool:
-        """See `ProgramKeeper.drop_view`."""
+        """See `ViewStore.drop_view`."""
         return self._drop(self._of("views", name.database, name.table))
 
     def rename_view(self, name: TableName, to: TableName) -> bool:
-        """See `ProgramKeeper.rename_view`."""
+        """See `ViewStore.rename_view`."""
         body = {
             "source": {"database": name.database, "object": name.table},
             "destination": {"database": to.database, "object": to.table},
@@ -107,12 +107,12 @@ class RestPrograms:
             raise
 
     def functions(self, database: str) -> list[str]:
-        """See `ProgramKeeper.functions`. Cost: a request per page."""
+        """See `ViewStore.functions`. Cost: a request per page."""
         pages = self._client.pages(self._of("functions", database), FunctionPage)
         return sorted({name for page in pages for name in page.items()})
 
     def function(self, name: TableName) -> CatalogFunction | None:
-        """See `ProgramKeeper.function`."""
+        """See `ViewStore.function`."""
         path = self._of("functions", name.database, name.table)
         found = self._find(lambda: self._client.get(path, FunctionAnswer))
         if found is None:
@@ -128,7 +128,7 @@ class RestPrograms:
         )
 
     def create_function(self, name: TableName, function: CatalogFunction) -> bool:
-        """See `ProgramKeeper.create_function`."""
+        """See `ViewStore.create_function`."""
         body = {
             "name": name.table, "inputParams": _params(function.parameters), "returnParams": _params(function.returns),
             "definitions": {engine: _definition_json(found) for engine, found in function.definitions.items()},
@@ -137,7 +137,7 @@ class RestPrograms:
         return self._create(self._of("functions", name.database), body, lambda: self.function(name) == function)
 
     def alter_function(self, name: TableName, changes: Sequence[FunctionChange]) -> CatalogFunction | None:
-        """See `ProgramKeeper.alter_function`."""
+        """See `ViewStore.alter_function`."""
         before = self.function(name)
         if before is None:
             return None
@@ -146,7 +146,7 @@ class RestPrograms:
         return wanted if self._change(path, body, lambda: self.function(name) == wanted) else None
 
     def drop_function(self, name: TableName) -> bool:
-        """See `ProgramKeeper.drop_function`."""
+        """See `ViewStore.drop_function`."""
         return self._drop(self._of("functions", name.database, name.table))
 
     # -- parts ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from paimon_py.distributed import StreamBatches, with_options
 from paimon_py.errors import OptionError, UsageError
 from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.source.options import BRANCH, CHANGELOG, ZONE, SourceOptions, place_of
-from paimon_py.types import MadeTable, SystemTable
+from paimon_py.types import MetadataTable, SystemTable
 
 if TYPE_CHECKING:
     from paimon_py import Predicate
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NEW_CHECKPOINT = "start the query with a new checkpointLocation"
 _PRIMARY_KEY, _PARTITION = "primary-key", "partition"
 
-Source = Union[Table, SystemTable, MadeTable]
+Source = Union[Table, SystemTable, MetadataTable]
 
 
 def open_source(asked: SourceOptions) -> Source:

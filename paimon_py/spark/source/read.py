@@ -16,9 +16,9 @@ from paimon_py.spark.source.opening import Source, read_from, where_of
 from paimon_py.spark.source.options import BATCH_READS, COLUMNS, KINDS, TRUNCATE, SourceOptions, asked_of
 from paimon_py.spark.split_groups import shares_of_source
 from paimon_py.spark.types import arrow_schema, spark_schemas
-from paimon_py.types import MadeScan
+from paimon_py.types import MetadataScan
 
-Readable = Union[Scan, MadeScan]
+Readable = Union[Scan, MetadataScan]
 
 
 def columns(options: Mapping[str, str]) -> st.StructType:
@@ -47,14 +47,14 @@ def plan(options: Mapping[str, str], wanted: st.StructType) -> tuple[list[list[b
     source = read_from(asked)
     names = projection(_scan(source, asked, asked.columns).schema, wanted)
     scan = _scan(source, asked, names)
-    if isinstance(scan, MadeScan):
+    if isinstance(scan, MetadataScan):
         tasks = [[bytes(split)] for split in scan.splits()]
     else:
         tasks = list(shares_of_source(scan.iter_splits()))
     return tasks, ReadSplits(scan, wanted, asked.flag(TRUNCATE))
 
 
-def _scan(source: Source, asked: SourceOptions, names: Sequence[str] | None) -> Scan | MadeScan:
+def _scan(source: Source, asked: SourceOptions, names: Sequence[str] | None) -> Scan | MetadataScan:
     where = None if asked.where is None else where_of(asked, source.scan(options=asked.table or None).schema)
     return source.scan(columns=names, where=where, options=asked.table or None)
 

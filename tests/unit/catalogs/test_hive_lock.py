@@ -49,7 +49,7 @@ def others_lock(stub, name="t"):
     return thrift.number(stub._lock({1: request})[1], 1)
 
 
-def test_a_commit_and_a_change_hold_the_lock_and_give_it_back(table, stub):
+def test_commits_and_schema_changes_hold_and_release_the_lock(table, stub):
     table.write_arrow(ROWS)
     assert stub.calls == ["lock", "unlock"]
     stub.calls.clear()
@@ -58,7 +58,7 @@ def test_a_commit_and_a_change_hold_the_lock_and_give_it_back(table, stub):
     assert stub.locks == {}
 
 
-def test_a_branch_has_a_lock_of_its_own_as_in_java(table, stub):
+def test_a_branch_has_its_own_lock_as_in_java(table, stub):
     table.write_arrow(ROWS)
     table.create_branch("b1")
     others_lock(stub)
@@ -68,7 +68,7 @@ def test_a_branch_has_a_lock_of_its_own_as_in_java(table, stub):
         table.branch("b1").write_arrow(ROWS)
 
 
-def test_a_lock_that_others_hold_is_waited_for_and_named(table, stub, clock):
+def test_a_lock_held_by_others_is_awaited_and_its_holder_named(table, stub, clock):
     held = others_lock(stub)
     stub.locks[held]["heard"] = FOREVER
     with pytest.raises(LockTimeoutError, match=f"ann on host-7 holds lock {held}") as caught:
@@ -80,14 +80,14 @@ def test_a_lock_that_others_hold_is_waited_for_and_named(table, stub, clock):
     table.write_arrow(ROWS)
 
 
-def test_the_lock_of_a_holder_who_was_killed_ends(table, stub, clock):
+def test_the_lock_of_a_killed_holder_expires(table, stub, clock):
     others_lock(stub)
     table.write_arrow(ROWS)
     assert 300 < clock.elapsed() < 400
     assert stub.locks == {} and table.scan().count() == 2
 
 
-def test_a_metastore_that_never_forgets_is_helped(table, stub, clock):
+def test_stale_locks_are_released_if_the_metastore_does_not(table, stub, clock):
     stub.forgets = False
     others_lock(stub)
     clock.seconds += 200
@@ -98,7 +98,7 @@ def test_a_metastore_that_never_forgets_is_helped(table, stub, clock):
     assert table.scan().count() == 2
 
 
-def test_a_holder_who_sleeps_past_the_time_out_publishes_nothing(table, stub, clock, monkeypatch):
+def test_a_holder_that_sleeps_past_the_timeout_publishes_nothing(table, stub, clock, monkeypatch):
     asked = stub._lock
 
     def slow(values):
@@ -116,7 +116,7 @@ def test_a_holder_who_sleeps_past_the_time_out_publishes_nothing(table, stub, cl
     assert table.scan().count() == 2
 
 
-def test_a_server_that_forgets_soon_is_believed(table, stub, clock):
+def test_a_short_timeout_of_the_server_is_respected(table, stub, clock):
     stub.lock_timeout = 20.0
     lock = pickle.loads(pickle.dumps(table))._root.registration.lock
     lock._env = table._root.env
@@ -141,7 +141,7 @@ def test_a_request_that_was_lost_does_nothing(table, stub, fault):
 
 
 @pytest.mark.parametrize("fault", ["reset", "lost", "half"])
-def test_a_look_at_the_lock_is_repeated(table, stub, fault):
+def test_a_failed_check_of_the_lock_is_repeated(table, stub, fault):
     others_lock(stub)
     stub.fail("check_lock", fault, fault)
     try:
@@ -151,7 +151,7 @@ def test_a_look_at_the_lock_is_repeated(table, stub, fault):
     assert [snapshot.id for snapshot in table.snapshots()] == [1]
 
 
-def test_a_request_that_was_queued_and_then_failed_is_waited_for(table, stub, monkeypatch):
+def test_a_request_that_was_queued_before_it_failed_is_awaited(table, stub, monkeypatch):
     """Seen of Hive 4 on Derby: the request is in the queue, where it keeps others waiting, and the call fails."""
     asked = stub._lock
 
@@ -168,23 +168,23 @@ def test_a_request_that_was_queued_and_then_failed_is_waited_for(table, stub, mo
     assert [snapshot.id for snapshot in table.snapshots()] == [1]
 
 
-def test_a_lock_that_cannot_be_given_back_is_told(table, stub):
+def test_a_lock_that_cannot_be_released_is_a_warning(table, stub):
     stub.fail("unlock", *["reset"] * 6)
-    with pytest.warns(PaimonWarning, match="others wait until the metastore forgets"):
+    with pytest.warns(PaimonWarning, match="others wait until the metastore releases"):
         table.write_arrow(ROWS)
     assert table.scan().count() == 2
     table.write_arrow(ROWS)
     assert table.scan().count() == 4
 
 
-def test_a_metastore_without_locks_says_so(table, stub):
+def test_a_metastore_without_locks_is_refused_by_name(table, stub):
     stub.fail("lock", "failed")
     with pytest.raises(StorageError, match="Internal error processing lock.*'lock.enabled' = 'false'"):
         table.write_arrow(ROWS)
     assert table.snapshot() is None
 
 
-def test_a_table_that_travels_takes_the_lock_too(table, stub):
+def test_a_pickled_table_uses_the_lock_too(table, stub):
     again = pickle.loads(pickle.dumps(table))
     again.write_arrow(ROWS)
     assert stub.calls.count("lock") == 1 and stub.locks == {}

@@ -69,7 +69,7 @@ def any_version(stub, request):
     return request.param
 
 
-def test_a_table_lives_in_every_version(any_version, opened, stub):
+def test_a_table_works_in_every_version_of_hive(any_version, opened, stub):
     catalog = opened()
     assert catalog.databases() == ["d", "default"]
     table = catalog.create_table("d.t", COLUMNS, **KEYED, options={"bucket": "1"}, comment="ours")
@@ -124,7 +124,7 @@ def test_a_record_is_what_java_writes(catalog, stub, tmp_path):
     assert thrift.items(record, 8) == [], "only partitions that are synchronised are partitions to Hive"
 
 
-def test_without_all_properties_only_those_of_hive_are_told(opened, stub):
+def test_without_sync_all_properties_only_hive_properties_are_stored(opened, stub):
     catalog = opened(sync_all_properties="false")
     options = {"bucket": "1", "hive.note": "x", "partition.expiration-time": "1 d"}
     catalog.create_table("d.t", COLUMNS, **KEYED, options=options)
@@ -133,7 +133,7 @@ def test_without_all_properties_only_those_of_hive_are_told(opened, stub):
     assert "bucket" not in told and "primary-key" not in told
 
 
-def test_partitions_come_and_go_with_commits(catalog, stub, tmp_path):
+def test_commits_add_and_drop_partitions(catalog, stub, tmp_path):
     table = catalog.create_table("d.t", COLUMNS, **KEYED, options=PARTITIONED)
     assert [thrift.text(key, 1) for key in thrift.items(stub.table("d.t"), 8)] == ["p"]
     assert [name for name, _ in stub.columns("d.t")] == ["k", "v"]
@@ -155,7 +155,7 @@ def test_partitions_come_and_go_with_commits(catalog, stub, tmp_path):
     assert sorted(locations) == [f"file:{tmp_path}/w/d.db/u/p=b%2Fc", f"file:{tmp_path}/w/d.db/u/p=z"]
 
 
-def test_tags_are_partitions_where_the_table_says_so(catalog, stub):
+def test_tags_are_partitions_if_the_table_has_the_option(catalog, stub):
     table = catalog.create_table("d.t", COLUMNS, options={"metastore.tag-to-partition": "dt"})
     table.write_arrow(ROWS)
     table.create_tag("2024-05-14")
@@ -165,7 +165,7 @@ def test_tags_are_partitions_where_the_table_says_so(catalog, stub):
     assert [thrift.text(key, 1) for key in thrift.items(stub.table("d.t"), 8)] == ["dt"]
 
 
-def test_a_table_is_told_of_new_schemas_and_keeps_what_nobody_knows(catalog, stub):
+def test_a_record_is_updated_with_new_schemas_and_keeps_unknown_fields(catalog, stub):
     table = catalog.create_table("d.t", COLUMNS, options={"bucket": "-1"})
     table.alter(AddColumn("z", "INT"), SetOption("snapshot.num-retained.max", "20"))
     assert stub.columns("d.t")[-1] == ("z", "int")
@@ -186,7 +186,7 @@ def test_a_change_that_the_metastore_refuses_is_not_made(catalog, stub):
     assert catalog.table("d.t").schema.names == ("p", "k", "v")
 
 
-def test_a_change_that_cannot_be_published_is_taken_back(catalog, stub):
+def test_the_record_is_restored_if_a_change_cannot_be_published(catalog, stub):
     table = catalog.create_table("d.t", COLUMNS)
     with pytest.raises(UsageError):
         table.alter(AddColumn("v", "INT"))
@@ -207,7 +207,7 @@ def test_external_tables_keep_their_data(opened, stub):
     assert catalog.table("d.u").location == table.location, "an external table stays where it lies"
 
 
-def test_a_table_may_lie_elsewhere(catalog, stub, tmp_path):
+def test_a_table_can_have_another_location(catalog, stub, tmp_path):
     table = catalog.create_table("d.t", COLUMNS, options={"path": f"{tmp_path}/elsewhere/x"})
     table.write_arrow(ROWS)
     assert table.location == f"{tmp_path}/elsewhere/x"
@@ -217,7 +217,7 @@ def test_a_table_may_lie_elsewhere(catalog, stub, tmp_path):
     assert (tmp_path / "elsewhere" / "x" / "schema" / "schema-0").exists()
 
 
-def test_locations_stand_in_properties_if_asked(opened, stub, tmp_path):
+def test_locations_are_stored_in_properties_by_option(opened, stub, tmp_path):
     catalog = opened(location_in_properties="true")
     table = catalog.create_table("d.t", COLUMNS, **KEYED, options=PARTITIONED)
     table.write_arrow(ROWS)
@@ -232,7 +232,7 @@ def test_locations_stand_in_properties_if_asked(opened, stub, tmp_path):
     assert not (tmp_path / "w" / "d.db").exists()
 
 
-def test_a_database_may_lie_elsewhere(catalog, stub, tmp_path):
+def test_a_database_can_have_another_location(catalog, stub, tmp_path):
     catalog.create_database("far", location=str(tmp_path / "far away%20"), comment="c", options={"a": "b"})
     assert thrift.text(stub.databases["far"], 3) == f"file:{tmp_path}/far away%20"
     assert thrift.text(stub.databases["far"], 2) == "c"
@@ -243,10 +243,10 @@ def test_a_database_may_lie_elsewhere(catalog, stub, tmp_path):
     assert catalog.table("far.t").scan().count() == 2
 
 
-def test_tables_of_others_are_seen_by_nobody_and_touched_by_nobody(catalog, stub):
+def test_tables_of_other_formats_are_neither_listed_nor_changed(catalog, stub):
     stub.tables["d", "orc"] = {1: thrift.of_text("orc"), 2: thrift.of_text("d"), 7: (thrift.STRUCT, {}), 12: thrift.of_text("VIRTUAL_VIEW")}
     assert catalog.tables("d") == []
-    with pytest.raises(TableNotFoundError, match="not one of Paimon"):
+    with pytest.raises(TableNotFoundError, match="not of Paimon"):
         catalog.table("d.orc")
     with pytest.raises(AlreadyExistsError, match="not of Paimon"):
         catalog.create_table("d.orc", COLUMNS)
@@ -257,7 +257,7 @@ def test_tables_of_others_are_seen_by_nobody_and_touched_by_nobody(catalog, stub
     assert ("d", "orc") in stub.tables
 
 
-def test_repair_registers_what_lies_there(catalog, stub):
+def test_repair_registers_the_tables_in_the_warehouse(catalog, stub):
     table = catalog.create_table("d.t", COLUMNS, **KEYED, options=PARTITIONED)
     table.write_arrow(ROWS)
     stub.tables.clear(), stub.partitions.clear()
@@ -336,7 +336,7 @@ def test_a_failing_server_loses_nothing(catalog, stub, call, fault):
     catalog.create_table("d.t", COLUMNS)
 
 
-def test_a_lost_answer_is_looked_up(catalog, stub):
+def test_after_a_lost_answer_the_current_state_is_read(catalog, stub):
     stub.fail("create_table", "lost")
     assert catalog.create_table("d.t", COLUMNS).scan().count() == 0
     stub.fail("alter_table_with_environment_context", "lost")
@@ -352,7 +352,7 @@ def test_a_lost_answer_is_looked_up(catalog, stub):
     assert catalog.databases() == ["d", "default"]
 
 
-def test_a_request_that_may_still_arrive_is_told(catalog, stub, tmp_path):
+def test_a_request_that_may_still_arrive_is_an_unknown_outcome(catalog, stub, tmp_path):
     stub.fail("create_table", "reset")
     with pytest.raises(StorageUnknownError, match=r"repair\('d.t'\) registers"):
         catalog.create_table("d.t", COLUMNS)
@@ -362,7 +362,7 @@ def test_a_request_that_may_still_arrive_is_told(catalog, stub, tmp_path):
     assert catalog.table("d.t").scan().count() == 0
 
 
-def test_a_table_that_was_refused_leaves_nothing(catalog, stub, tmp_path):
+def test_a_refused_table_leaves_no_files(catalog, stub, tmp_path):
     stub.fail("create_table", "failed")
     with pytest.raises(StorageError, match="database of the metastore is away"):
         catalog.create_table("d.t", COLUMNS)
@@ -370,7 +370,7 @@ def test_a_table_that_was_refused_leaves_nothing(catalog, stub, tmp_path):
     catalog.create_table("d.t", COLUMNS)
 
 
-def test_a_commit_whose_partitions_are_not_told_is_a_commit(catalog, stub):
+def test_a_commit_stands_if_its_partitions_cannot_be_reported(catalog, stub):
     table = catalog.create_table("d.t", COLUMNS, **KEYED, options=PARTITIONED)
     stub.fail("add_partitions_req", "failed")
     with pytest.warns(PaimonWarning, match=r"repair\('d.t'\)"):
@@ -380,7 +380,7 @@ def test_a_commit_whose_partitions_are_not_told_is_a_commit(catalog, stub):
     assert stub.partition_values("d.t") == [["a"], ["b/c"]]
 
 
-def test_a_record_that_lies_does_not_delete_what_is_no_table(catalog, stub, tmp_path):
+def test_dropping_a_table_with_a_wrong_location_deletes_no_foreign_directory(catalog, stub, tmp_path):
     catalog.create_table("d.t", COLUMNS)
     (tmp_path / "victim").mkdir()
     (tmp_path / "victim" / "f").write_text("not yours")
@@ -390,7 +390,7 @@ def test_a_record_that_lies_does_not_delete_what_is_no_table(catalog, stub, tmp_
     assert (tmp_path / "victim" / "f").exists()
 
 
-def test_a_drop_that_died_is_ended_by_another(catalog, stub, tmp_path):
+def test_an_interrupted_drop_is_completed_by_the_next_one(catalog, stub, tmp_path):
     table = catalog.create_table("d.t", COLUMNS)
     table.write_arrow(ROWS)
     (tmp_path / "w" / "d.db" / "t" / "schema" / "schema-0").unlink()
@@ -401,7 +401,7 @@ def test_a_drop_that_died_is_ended_by_another(catalog, stub, tmp_path):
         catalog.drop_table("d.t")
 
 
-def test_other_servers_take_over(tmp_path, stub):
+def test_other_servers_take_over_from_a_failed_one(tmp_path, stub):
     other = StubMetastore()
     other.databases, other.tables = stub.databases, stub.tables
     settings = {"metastore": "hive", "uri": f"thrift://127.0.0.1:1,{stub.uri},{other.uri}"}
@@ -425,7 +425,7 @@ def test_a_restarted_server_is_called_again(catalog, stub):
     assert stub.columns("d.u")[-1] == ("z", "int")
 
 
-def test_what_is_no_metastore_is_told(tmp_path, stub):
+def test_a_server_that_is_not_a_metastore_is_an_error(tmp_path, stub):
     stub.fail("set_ugi", *["garbage"] * 4)
     with pytest.raises(StorageError, match="Hive Metastore"):
         Catalog.open(tmp_path / "w", {"metastore": "hive", "uri": stub.uri}, env=env())
@@ -440,13 +440,13 @@ def test_what_is_no_metastore_is_told(tmp_path, stub):
         ({"hive.metastore.sasl.enabled": "true"}, "SASL"),
         ({"security.kerberos.login.keytab": "/k"}, "Kerberos"),
         ({"hive.metastore.use.SSL": "true"}, "TLS"),
-        ({"metastore.client.class": "com.aws.Glue"}, "class of Java"),
+        ({"metastore.client.class": "com.aws.Glue"}, "only Hive's own protocol"),
         ({"hive.metastore.client.auth.mode": "PLAIN"}, "authentication"),
-        ({"format-table.enabled": "true"}, "other formats"),
+        ({"format-table.enabled": "true"}, "only Paimon tables"),
         ({"client-pool-cache.keys": "ugi"}, "connections"),
     ],
 )
-def test_what_is_not_built_is_refused_by_name(tmp_path, options, match):
+def test_unsupported_options_are_refused_by_name(tmp_path, options, match):
     with pytest.raises(UnsupportedError, match=match):
         Catalog.open(tmp_path / "w", {"metastore": "hive", "uri": "thrift://localhost:1", **options}, env=env())
     assert not (tmp_path / "w").exists()
@@ -463,7 +463,7 @@ def with_properties(**properties):
     return f'<?xml version="1.0"?>\n<?xml-stylesheet href="c.xsl"?><configuration>{"".join(lines)}</configuration>'
 
 
-def test_hive_site_says_what_options_leave_open(tmp_path, stub):
+def test_hive_site_supplies_missing_options(tmp_path, stub):
     host, port = stub.uri.removeprefix("thrift://").split(":")
     told = {
         "hive.metastore.uris": "thrift://${the.host}:${the.port}", "the.host": host, "the.port": port,
@@ -481,7 +481,7 @@ def test_hive_site_says_what_options_leave_open(tmp_path, stub):
         Catalog.open(tmp_path / "w", options, env=env()).databases()
 
 
-def test_a_final_property_of_hive_site_stands(tmp_path, stub):
+def test_a_final_property_of_hive_site_cannot_be_overridden(tmp_path, stub):
     text = (
         f"<configuration><property><name>hive.metastore.uris</name><value>{stub.uri}</value><final>true</final></property>"
         "<property><name>hive.metastore.uris</name><value>thrift://other:1</value></property></configuration>"
@@ -499,18 +499,18 @@ def test_a_final_property_of_hive_site_stands(tmp_path, stub):
         (with_properties(other="x"), "hive.metastore.uris in the hive-site.xml"),
     ],
 )
-def test_a_hive_site_that_says_nothing_is_refused(tmp_path, text, match):
+def test_an_invalid_hive_site_is_refused(tmp_path, text, match):
     with pytest.raises(OptionError, match=match):
         Catalog.open(tmp_path / "w", site_of(tmp_path, text), env=env())
     assert not (tmp_path / "w").exists()
 
 
-def test_a_hive_site_that_is_not_there_is_named(tmp_path):
+def test_a_missing_hive_site_is_named(tmp_path):
     with pytest.raises(OptionError, match=r"hive-conf-dir: .*none/hive-site.xml cannot be read"):
         Catalog.open(tmp_path / "w", {"metastore": "hive", "hive-conf-dir": str(tmp_path / "none")}, env=env())
 
 
-def test_what_hive_site_asks_for_and_is_not_built_is_refused(tmp_path):
+def test_unsupported_settings_of_hive_site_are_refused(tmp_path):
     text = with_properties(**{"hive.metastore.uris": "thrift://h:1", "hive.metastore.sasl.enabled": "true"})
     with pytest.raises(UnsupportedError, match="SASL"):
         Catalog.open(tmp_path / "w", site_of(tmp_path, text), env=env())
@@ -524,7 +524,7 @@ def test_what_hive_site_asks_for_and_is_not_built_is_refused(tmp_path):
         {"hive.metastore.client.socket.timeout": "soon"}, {"lock.type": "zookeeper"},
     ],
 )  # fmt: skip
-def test_values_that_are_none_are_refused(tmp_path, options):
+def test_invalid_values_of_options_are_refused(tmp_path, options):
     with pytest.raises(OptionError) as caught:
         Catalog.open(tmp_path / "w", {"metastore": "hive", "uri": "thrift://localhost:1", **options}, env=env())
     assert "sesame" not in str(caught.value)
@@ -569,7 +569,7 @@ def test_a_file_url_with_a_host_is_refused():
         Places(MemoryStore(), "/w", "/w", {}).open("file://host/w/t")
 
 
-def test_a_clone_is_registered_when_its_files_are_there(catalog, stub, opened):
+def test_a_clone_is_registered_after_its_files_are_copied(catalog, stub, opened):
     catalog.create_table("d.t", COLUMNS, **KEYED, options=PARTITIONED).write_arrow(ROWS)
     stub.fail("create_table", "failed")
     with pytest.raises(StorageError):

@@ -43,7 +43,7 @@ def test_a_message_is_read_as_it_was_written():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_damaged_messages_are_errors_of_ours(seed):
+def test_damaged_messages_are_paimon_errors(seed):
     dice = random.Random(seed)
     whole = thrift.message(thrift.REPLY, "get_table", 7, RECORD)
     for _ in range(300):
@@ -73,6 +73,6 @@ def test_sizes_and_depths_are_bounded(body):
         read(head + body)
 
 
-def test_what_is_no_thrift_is_told():
+def test_an_answer_that_is_not_thrift_is_an_error():
     with pytest.raises(MalformedError, match="strict binary"):
         read(b"HTTP/1.1 400 Bad Request\r\n\r\n")

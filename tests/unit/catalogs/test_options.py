@@ -43,7 +43,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("kind", WRITTEN)
-def test_what_people_write_is_refused_with_the_right_name(kind):
+def test_common_spellings_of_other_libraries_are_refused_with_the_right_name(kind):
     pairs = [pair.split("=") for pair in WRITTEN[kind].split()]
     assert len(pairs) >= 20
     for name, meant in pairs:
@@ -54,13 +54,13 @@ def test_what_people_write_is_refused_with_the_right_name(kind):
 
 
 @pytest.mark.parametrize("name", ["dlf.access-key", "dlf.secret", "dlf.region-id", "dlf.token-ecs-role"])
-def test_what_signs_requests_and_is_not_known_is_refused_with_what_there_is(name):
-    with pytest.raises(OptionError, match=r"there are dlf\.access-key-id, dlf\.access-key-secret, "):
+def test_an_unknown_dlf_option_is_refused_with_the_known_ones(name):
+    with pytest.raises(OptionError, match=r"the options of DLF are dlf\.access-key-id, dlf\.access-key-secret, "):
         check_catalog_options("rest", {name: "x"})
     check_catalog_options("filesystem", {name: "x"})
 
 
-def test_options_of_stores_engines_and_new_tables_pass(tmp_path):
+def test_options_of_stores_engines_and_new_tables_are_accepted(tmp_path):
     Catalog.open(tmp_path / "w", {"fs.s3a.endpoint": "x", "hive.metastor": "y", "table-default.bucket": "1", "my-own": "z"})
 
 
@@ -75,7 +75,7 @@ def test_an_unknown_metastore_is_refused_by_name(tmp_path):
         Catalog.open(tmp_path / "w", {"metastore": "glue"})
 
 
-def test_a_file_system_catalog_keeps_nothing_but_names(tmp_path):
+def test_a_file_system_catalog_stores_only_names(tmp_path):
     catalog = Catalog.open(tmp_path / "w")
     for given in ({"comment": "c"}, {"location": "/x"}, {"options": {"a": "b"}}):
         with pytest.raises(UnsupportedError, match="no location, comment or options"):
@@ -86,21 +86,21 @@ def test_a_file_system_catalog_keeps_nothing_but_names(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"jdbc.user": "a"}, "'jdbc.user' of 'jdbc'. In these options 'metastore' is not given"),
-        ({"jdbc.useSSL": "true", "uri": "jdbc:mysql://h/d"}, "Give 'metastore' = 'jdbc', or leave"),
-        ({"uri": "thrift://h:9083"}, "Give 'metastore' = 'hive' or 'jdbc' or 'rest', or leave"),
-        ({"token": "geheim", "metastore": "filesystem"}, "'token' of 'rest'. In these options 'metastore' is 'filesystem'"),
+        ({"jdbc.user": "a"}, "'metastore' is not set"),
+        ({"jdbc.useSSL": "true", "uri": "jdbc:mysql://h/d"}, "Set 'metastore' = 'jdbc', or remove"),
+        ({"uri": "thrift://h:9083"}, "Set 'metastore' = 'hive' or 'jdbc' or 'rest', or remove"),
+        ({"token": "geheim", "metastore": "filesystem"}, "have no effect: 'token' of 'rest'"),
         ({"dlf.region": "x", "header.a": "b"}, "'dlf.region' of 'rest'; 'header.a' of 'rest'"),
-        ({"hive-conf-dir": "/x"}, "Give 'metastore' = 'hive', or leave"),
+        ({"hive-conf-dir": "/x"}, "Set 'metastore' = 'hive', or remove"),
     ],
 )
-def test_options_of_another_kind_of_catalog_are_told(tmp_path, options, words):
+def test_options_of_another_kind_of_catalog_are_a_warning(tmp_path, options, words):
     with pytest.warns(PaimonWarning) as caught:
         assert Catalog.open(tmp_path / "w", options=options).databases() == []
     assert len(caught) == 1 and words in str(caught[0].message) and "geheim" not in str(caught[0].message)
     assert caught[0].filename == __file__
 
 
-def test_options_of_stores_and_of_every_catalog_are_not_told(tmp_path):
+def test_options_of_stores_and_of_every_catalog_are_no_warning(tmp_path):
     told = {"hadoop-conf-dir": str(tmp_path), "cache-enabled": "false", "table-default.bucket": "1", "client-pool-size": "3"}
     assert Catalog.open(tmp_path / "w", options=told).databases() == []

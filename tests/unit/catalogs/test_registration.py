@@ -60,7 +60,7 @@ def locked():
     return table, metastore.lock
 
 
-def test_a_commit_publishes_under_the_lock_and_writes_its_manifests_before(locked):
+def test_a_commit_writes_its_manifests_before_it_takes_the_lock(locked):
     table, lock = locked
     table.write_arrow(ROWS)
     assert [[path.rsplit("/", 1)[-1] for path in held] for held in lock.held_for] == [["LATEST", "snapshot-1"]]
@@ -73,7 +73,7 @@ def test_a_schema_is_published_under_the_lock(locked):
     assert [[path.rsplit("/", 1)[-1] for path in held] for held in lock.held_for] == [["schema-1"]]
 
 
-def test_nothing_is_done_and_nothing_left_where_others_hold_the_lock(locked):
+def test_without_the_lock_nothing_is_done_and_no_file_is_left(locked):
     table, lock = locked
     table.write_arrow(ROWS)
     lock.free, before = False, paths(lock.store)
@@ -84,7 +84,7 @@ def test_nothing_is_done_and_nothing_left_where_others_hold_the_lock(locked):
     assert paths(lock.store) == before
 
 
-def test_who_got_a_lock_that_others_may_have_by_now_does_not_publish(locked):
+def test_a_writer_whose_lock_may_have_expired_does_not_publish(locked):
     table, lock = locked
     table.alter(SetOption("commit.max-retries", "1"))
     lock.lasts = -1.0

@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 from unit.catalogs.rest_stub import StubServer, catalog_of
-from unit.catalogs.test_rest_programs import with_function, with_view
+from unit.catalogs.test_rest_views_and_functions import with_function, with_view
 
 from paimon_py import AddColumn, CommitUnknownError, PaimonError, Schema
 from paimon_py.metastores.rest.http import Answer
@@ -73,7 +73,7 @@ def answers_of(act):
 
 
 @pytest.mark.parametrize("name", sorted(VERBS))
-def test_a_wrong_answer_is_an_error_of_ours(name):
+def test_an_invalid_answer_is_a_paimon_error(name):
     act, server = VERBS[name], None
     for number, answer in enumerate(answers_of(act)):
         changing = name in ("alter", "branches")
@@ -91,7 +91,7 @@ def test_a_wrong_answer_is_an_error_of_ours(name):
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_a_commit_with_a_wrong_answer_is_made_or_not_known(body):
+def test_a_commit_with_an_invalid_answer_succeeded_or_is_unknown(body):
     server, catalog = prepared()
     table, plain = catalog.table("d.t"), server.sent
 

@@ -70,7 +70,7 @@ def keys(table, **options):
 # -- databases and tables -----------------------------------------------------------------------------------------------
 
 
-def test_databases_are_the_servers(server, catalog):
+def test_databases_are_managed_by_the_server(server, catalog):
     catalog.create_database("e", comment="c", options={"a": "b"})
     assert catalog.databases() == ["d", "e"] and server.databases["e"] == {"a": "b", "comment": "c"}
     catalog.create_database("e", exist_ok=True)
@@ -95,7 +95,7 @@ def test_lists_have_pages(server, catalog):
     assert len([call for call in server.calls[before:] if call.endswith("/tables")]) == 4
 
 
-def test_a_table_is_made_by_the_server(server, table, catalog):
+def test_tables_are_created_by_the_server(server, table, catalog):
     assert (table.schema.primary_keys, table.comment, table.options) == (("k", "p"), "hi", {"bucket": "1"})
     assert table.location == f"{server.root}/d.db/t"
     again = catalog.create_table("d.t", Schema([("other", "INT")]), exist_ok=True)
@@ -110,7 +110,7 @@ def test_a_table_is_made_by_the_server(server, table, catalog):
         catalog.table("x.u")
 
 
-def test_what_the_server_says_of_new_tables_is_told_to_new_tables(server):
+def test_table_defaults_of_the_server_apply_to_new_tables(server):
     server.config["defaults"]["table-default.bucket"] = "3"
     catalog = catalog_of(server)
     catalog.create_database("d")
@@ -118,7 +118,7 @@ def test_what_the_server_says_of_new_tables_is_told_to_new_tables(server):
     assert catalog.create_table("d.u", COLUMNS, primary_key=["k"], options={"bucket": "1"}).options["bucket"] == "1"
 
 
-def test_names_are_encoded_on_the_way(server, catalog):
+def test_names_are_encoded_in_paths(server, catalog):
     catalog.create_database("a b~c")
     catalog.create_table("a b~c.tä ble", COLUMNS).write_arrow(rows(1))
     assert keys(catalog.table("a b~c.tä ble")) == [1]
@@ -139,7 +139,7 @@ def test_names_are_encoded_on_the_way(server, catalog):
         assert len(server.calls) == asked
 
 
-def test_a_prefix_is_one_part_of_the_way(server):
+def test_a_prefix_is_one_part_of_the_path(server):
     server.config["defaults"]["prefix"] = "lake/ä %"
     made = metastore_of(server).client
     assert made.path("databases", "d/e") == "/v1/lake%2F%C3%A4+%25/databases/d%2Fe"
@@ -166,7 +166,7 @@ def test_tables_are_renamed_and_dropped_by_the_server(server, catalog, table):
     assert server.tables == {} and server.databases == {}
 
 
-def test_who_is_not_permitted_is_told_so(server, catalog, table):
+def test_missing_permissions_are_named(server, catalog, table):
     server.forbidden.add("d.t")
     with pytest.raises(StorageError, match="do not permit this"):
         catalog.table("d.t")
@@ -178,7 +178,7 @@ def test_who_is_not_permitted_is_told_so(server, catalog, table):
 
 
 @pytest.mark.parametrize("kind", ["format-table", "object-table", "iceberg-table", "lance-table"])
-def test_what_is_no_paimon_table_is_refused_by_name(catalog, server, kind):
+def test_tables_of_other_kinds_are_refused_by_name(catalog, server, kind):
     catalog.create_table("d.t", COLUMNS)
     server.on_table = lambda *_: {"name": "t", "path": "memory://x/y", "schema": {"options": {"type": kind}}}
     with pytest.raises(UnsupportedError, match=kind):
@@ -186,7 +186,7 @@ def test_what_is_no_paimon_table_is_refused_by_name(catalog, server, kind):
 
 
 @pytest.mark.parametrize("by_id", [False, True])
-def test_rows_that_the_server_hides_are_not_read(catalog, server, table, by_id):
+def test_tables_with_restricted_rows_are_refused(catalog, server, table, by_id):
     table.write_arrow(rows(1))
     asked = server.on_table("GET", "d.t", None)
     asked["schema"]["options"]["query-auth.enabled"] = "TRUE"
@@ -198,7 +198,7 @@ def test_rows_that_the_server_hides_are_not_read(catalog, server, table, by_id):
             catalog.table(name)
 
 
-def test_options_are_looked_at_before_the_server_is_asked(catalog, server):
+def test_options_are_checked_before_any_request(catalog, server):
     with pytest.raises(OptionError, match="there is no branch 'b'"):
         catalog.create_table("d.u", COLUMNS, options={"scan.fallback-branch": "b"})
     assert "d.u" not in server.tables
@@ -264,18 +264,18 @@ def test_a_table_is_replaced_by_the_server(server, catalog, table, fault):
     with pytest.raises(UsageError, match="branches"):
         catalog.replace_table("d.t$branch_b", wide)
     server.replaces_nothing = True
-    with pytest.raises(UnsupportedError, match="this server replaces no tables"):
+    with pytest.raises(UnsupportedError, match="this server does not replace tables"):
         catalog.replace_table("d.t", wide)
 
 
-def test_a_replacement_of_which_nobody_can_tell_is_not_taken_for_one(server, catalog, table):
+def test_a_replacement_that_cannot_be_verified_is_an_unknown_outcome(server, catalog, table):
     server.faults = [None, "before"]
     with pytest.raises(StorageUnknownError, match="it is not known whether"):
         catalog.replace_table("d.t", COLUMNS, primary_key=["k", "p"], partition_by=["p"], options={"bucket": "1"}, comment="hi")
 
 
 @pytest.mark.parametrize("fault", [None, "after"])
-def test_a_table_that_lies_somewhere_gets_a_name(server, catalog, table, fault):
+def test_an_existing_table_can_be_registered(server, catalog, table, fault):
     table.write_arrow(rows(1))
     server.faults = [fault]
     found = catalog.register_table("d.again", table.location)
@@ -308,7 +308,7 @@ def test_partitions_are_counted_by_the_server(server, catalog):
             catalog.mark_partitions_done("d.u", wrong)
 
 
-def test_a_server_that_counts_no_partitions_says_so(catalog, table):
+def test_a_server_without_partition_statistics_is_refused_by_name(catalog, table):
     with pytest.raises(UnsupportedError, match=r"call Table\.partitions"):
         catalog.partitions("d.t")
     with pytest.raises(UnsupportedError, match="501"):
@@ -328,7 +328,7 @@ def test_options_of_a_database_change(server, catalog):
         catalog.alter_database("e")
 
 
-def test_catalogs_without_a_server_say_so(tmp_path):
+def test_catalogs_without_a_server_are_refused_by_name(tmp_path):
     from paimon_py import Catalog
 
     plain = Catalog.open(tmp_path / "w")
@@ -358,7 +358,7 @@ def test_every_change_reaches_the_server(table, server):
     assert keys(table) == [1] and "snapshot.num-retained.max" not in table.options
 
 
-def test_a_change_that_breaks_a_rule_is_not_sent(table, server):
+def test_an_invalid_change_is_not_sent(table, server):
     before = [call for call in server.calls if call.startswith("POST")]
     with pytest.raises(UsageError):
         table.alter(DropColumn("k"))
@@ -368,7 +368,7 @@ def test_a_change_that_breaks_a_rule_is_not_sent(table, server):
 # -- snapshots ----------------------------------------------------------------------------------------------------------
 
 
-def test_commits_are_the_servers(table, server, catalog):
+def test_commits_are_published_by_the_server(table, server, catalog):
     table.write_arrow(rows(1, 2))
     table.write_arrow(rows(2, 3, part=2))
     table.write_arrow(rows(9), overwrite={"p": 1})
@@ -380,7 +380,7 @@ def test_commits_are_the_servers(table, server, catalog):
     assert first["totalBuckets"] == 1 and first["fileSizeInBytes"] > 0 and first["lastFileCreationTime"] == server.clock.millis()
 
 
-def test_statistics_name_partitions_as_directories_do(server, catalog):
+def test_statistics_use_the_partition_values_of_directory_names(server, catalog):
     table = catalog.create_table("d.u", Schema([("s", "STRING"), ("d", "DATE"), ("n", "INT")]), partition_by=["s", "d"])
     table.write_arrow(pa.table({"s": ["a=/b", None, " "], "d": pa.array([1, None, 2], pa.date32()), "n": pa.array([1, 2, 3], pa.int32())}))
     specs = [json.loads(text) for text in server.partitions["d.u"]]
@@ -388,7 +388,7 @@ def test_statistics_name_partitions_as_directories_do(server, catalog):
     assert sorted(specs, key=str) == sorted([{"s": "a=/b", "d": "1"}, {"s": nobody, "d": nobody}, {"s": nobody, "d": "2"}], key=str)
 
 
-def test_two_writers_take_turns(table, catalog, server):
+def test_two_writers_alternate(table, catalog, server):
     other = catalog.table("d.t")
     for number in range(3):
         table.write_arrow(rows(number))
@@ -396,7 +396,7 @@ def test_two_writers_take_turns(table, catalog, server):
     assert keys(table) == [0, 1, 2, 10, 11, 12]
 
 
-def test_the_newest_snapshot_is_the_one_that_the_server_names(table, server):
+def test_the_latest_snapshot_is_the_servers(table, server):
     table.write_arrow(rows(1))
     first = server.latest["d.t"]
     table.write_arrow(rows(2))
@@ -404,7 +404,7 @@ def test_the_newest_snapshot_is_the_one_that_the_server_names(table, server):
     assert table.snapshot().id == 1 and keys(table) == [1]
 
 
-def test_a_table_that_was_made_anew_is_another_one(table, catalog):
+def test_a_recreated_table_is_another_table(table, catalog):
     changes = None
     with table.writer() as writer:
         writer.write_arrow(rows(1))
@@ -416,7 +416,7 @@ def test_a_table_that_was_made_anew_is_another_one(table, catalog):
     assert catalog.table("d.t").snapshot() is None
 
 
-def test_rollback_is_the_servers(table, server):
+def test_rollbacks_are_executed_by_the_server(table, server):
     for key in (1, 2, 3):
         table.write_arrow(rows(key))
         table.create_tag(f"t{key}")
@@ -428,7 +428,7 @@ def test_rollback_is_the_servers(table, server):
     assert keys(table) == [1, 4]
 
 
-def test_branches_are_the_servers(table, server, catalog):
+def test_branches_are_managed_by_the_server(table, server, catalog):
     table.write_arrow(rows(1))
     table.create_tag("t1")
     branch = table.create_branch("b", "t1")
@@ -456,7 +456,7 @@ def test_branches_are_the_servers(table, server, catalog):
         table.delete_branch("b")
 
 
-def test_remains_of_a_branch_that_the_server_forgot_are_no_harm(table, server):
+def test_remains_of_a_branch_unknown_to_the_server_are_harmless(table, server):
     table.write_arrow(rows(1))
     table.create_branch("b")
     table.branch("b").write_arrow(rows(2))
@@ -470,7 +470,7 @@ def test_remains_of_a_branch_that_the_server_forgot_are_no_harm(table, server):
     assert keys(table) == [1]
 
 
-def test_a_catalog_travels_without_its_token(server, table):
+def test_a_pickled_catalog_contains_no_token(server, table):
     catalog = catalog_of(server)
     data = pickle.dumps([catalog, catalog.table("d.t"), catalog.table("d.t").scan()])
     assert b"sesame" not in data

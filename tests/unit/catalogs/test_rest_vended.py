@@ -111,12 +111,12 @@ def table(catalog):
     return catalog.create_table("d.t", COLUMNS, options={"bucket": "-1", "file.format": "avro"})
 
 
-def test_a_token_comes_before_the_options_and_our_endpoint_before_all(table, server):
+def test_a_token_overrides_options_and_a_given_endpoint_overrides_both(table, server):
     assert server.opened[0]["fs.oss.endpoint"] == "ours" and server.opened[0]["fs.oss.securityToken"].startswith("sesame-")
     assert len(server.given) == 1
 
 
-def test_reading_and_writing_go_on_for_minutes_with_tokens_of_a_minute(table, server, monkeypatch):
+def test_reads_and_writes_outlast_their_tokens(table, server, monkeypatch):
     monkeypatch.setattr("paimon_py.files.prefetch.SMALL_BYTES", 0)  # small files would all be fetched with one token
     for number in range(8):
         table.write_arrow(rows(*range(100 * number, 100 * number + 100)))
@@ -154,7 +154,7 @@ class SigningServer(StubServer):
 
 
 @pytest.mark.parametrize("server", [SigningServer], indirect=True)
-def test_keys_that_sign_and_data_tokens_of_a_minute_outlive_a_scan_of_minutes(server, monkeypatch):
+def test_a_long_scan_outlasts_its_keys_and_data_tokens(server, monkeypatch):
     monkeypatch.setattr("paimon_py.files.prefetch.SMALL_BYTES", 0)
     server.keys = []
     role = {
@@ -176,7 +176,7 @@ def test_keys_that_sign_and_data_tokens_of_a_minute_outlive_a_scan_of_minutes(se
     assert len(server.given) >= 7 and len(set(server.keys)) >= 12
 
 
-def test_files_elsewhere_are_written_and_read_with_the_tokens_of_their_table(table, server, catalog):
+def test_external_files_use_the_tokens_of_their_table(table, server, catalog):
     options = {
         "bucket": "-1", "file.format": "avro", "data-file.external-paths": "oss://elsewhere/x",
         "data-file.external-paths.strategy": "round-robin",
@@ -190,10 +190,10 @@ def test_files_elsewhere_are_written_and_read_with_the_tokens_of_their_table(tab
     assert sorted(catalog.table("d.u").scan().to_arrow()["k"].to_pylist()) == [0, 1, 2]
     travelled = pickle.loads(pickle.dumps(outside._root.files))
     with pytest.raises(UsageError, match="pickles contain no tokens"):
-        travelled.place("oss://elsewhere/x/f")
+        travelled.resolve("oss://elsewhere/x/f")
 
 
-def test_an_open_file_is_read_on_with_new_credentials(table, server):
+def test_reading_an_open_file_continues_with_new_credentials(table, server):
     store = table._root.store
     path = f"{table.location}/data"
     with store.open_write(path) as sink:
@@ -213,7 +213,7 @@ def test_an_open_file_is_read_on_with_new_credentials(table, server):
     assert store.get(path) == b"0123456789" * 3 + b"abc"
 
 
-def test_a_new_file_that_was_given_up_is_nowhere(table, server):
+def test_an_abandoned_new_file_is_not_written(table, server):
     store, path = table._root.store, f"{table.location}/data"
     with pytest.raises(KeyError), store.open_write(path) as sink:
         sink.write(b"x")
@@ -229,7 +229,7 @@ def test_a_new_file_that_was_given_up_is_nowhere(table, server):
     gc.collect()
 
 
-def test_long_tokens_are_renewed_an_hour_before_they_end_and_files_go_straight(table, server):
+def test_long_tokens_are_refreshed_an_hour_before_expiry_and_files_are_written_directly(table, server):
     server.life = 3 * 3_600_000
     server.clock.seconds += 61
     store = table._root.store
@@ -246,7 +246,7 @@ def test_long_tokens_are_renewed_an_hour_before_they_end_and_files_go_straight(t
     assert len(server.given) == count + 1
 
 
-def test_a_server_that_is_away_is_no_harm_while_credentials_last(table, server):
+def test_an_unavailable_server_does_no_harm_while_credentials_are_valid(table, server):
     store, path = table._root.store, f"{table.location}/schema/schema-0"
     server.clock.seconds += 35
     server.faults = ["unsent"]
@@ -261,14 +261,14 @@ def test_a_server_that_is_away_is_no_harm_while_credentials_last(table, server):
     assert store.get(path)
 
 
-def test_permissions_that_were_taken_away_are_an_error_at_once(table, server):
+def test_revoked_permissions_are_an_error_immediately(table, server):
     server.clock.seconds += 35
     server.forbidden.add("d.t")
     with pytest.raises(StorageError, match="do not permit this"):
         table._root.store.get(f"{table.location}/schema/schema-0")
 
 
-def test_a_wrong_switch_is_refused(server):
+def test_an_invalid_boolean_option_is_refused(server):
     catalog = catalog_of(server, **{"data-token.enabled": "yes"})
     catalog.create_database("d")
     with pytest.raises(OptionError, match="data-token.enabled"):
@@ -276,7 +276,7 @@ def test_a_wrong_switch_is_refused(server):
     assert server.tables == {}
 
 
-def test_credentials_neither_show_nor_travel(table):
+def test_credentials_are_neither_shown_nor_pickled(table):
     for value in (table, table._root.store, table.scan()):
         data = pickle.dumps(value)
         assert b"sesame" not in data and "sesame" not in repr(value)

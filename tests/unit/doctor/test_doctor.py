@@ -110,7 +110,7 @@ def test_healthy_tables_have_no_findings(catalog, deep):
         assert sorted(Path(one.location).rglob("*")) == before
 
 
-def test_the_doctor_says_how_far_the_search_has_come(catalog):
+def test_the_doctor_reports_progress(catalog):
     told = []
     table = keyed(catalog)
     for _ in range(2):
@@ -121,7 +121,7 @@ def test_the_doctor_says_how_far_the_search_has_come(catalog):
     assert all(done == total > 0 for done, total in last.values())
 
 
-def test_findings_are_values_and_the_worst_come_first(catalog):
+def test_findings_are_values_sorted_by_severity(catalog):
     table = keyed(catalog, **LAZY)
     for number in range(9):
         table.write_arrow(rows([1, 2], str(number)))
@@ -144,7 +144,7 @@ def test_missing_files_are_found(catalog):
     assert codes(table, deep=True) == ["missing-files"]
 
 
-def test_a_snapshot_that_expires_meanwhile_is_no_missing_file(catalog, monkeypatch):
+def test_a_snapshot_that_expires_meanwhile_is_not_a_missing_file(catalog, monkeypatch):
     table = keyed(catalog)
     table.write_arrow(rows(range(10)))
 
@@ -157,7 +157,7 @@ def test_a_snapshot_that_expires_meanwhile_is_no_missing_file(catalog, monkeypat
         table.doctor()
 
 
-def test_files_of_another_size_are_found(catalog):
+def test_files_of_the_wrong_size_are_found(catalog):
     table = keyed(catalog)
     table.write_arrow(rows(range(10)))
     cut = data_files(table)[0]
@@ -166,7 +166,7 @@ def test_files_of_another_size_are_found(catalog):
     assert (found.severity, found.figure) == ("problem", 1) and str(cut) in found.places[0]
 
 
-def test_damage_inside_files_is_found_by_a_deep_look(catalog):
+def test_damage_inside_files_is_found_by_a_deep_check(catalog):
     table = keyed(catalog)
     table.write_arrow(rows(range(10)))
     (path,) = data_files(table)
@@ -235,7 +235,7 @@ def test_level_0_piles_up_and_readers_merge_too_many_runs(catalog):
     assert codes(table) == []
 
 
-def test_a_key_that_is_written_alone_again_and_again_is_found(catalog):
+def test_a_key_that_is_overwritten_again_and_again_is_found(catalog):
     table = keyed(catalog, **LAZY)
     for number in range(9):
         table.write_arrow(rows([number % 2 * number], str(number)))
@@ -271,7 +271,7 @@ def test_manifests_that_grew_are_found_and_mended(catalog):
     assert "many-manifests" not in codes(table)
 
 
-def test_snapshots_that_may_expire_are_found(catalog, clock):
+def test_snapshots_that_are_due_to_expire_are_found(catalog, clock):
     table = keyed(catalog, **{"snapshot.expire.limit": "1", "snapshot.num-retained.min": "2", **LAZY})
     for number in range(5):
         table.write_arrow(rows([1, 2], str(number)))
@@ -284,7 +284,7 @@ def test_snapshots_that_may_expire_are_found(catalog, clock):
     assert codes(table) == []
 
 
-def test_snapshots_and_tags_that_hold_much_are_found(catalog):
+def test_snapshots_and_tags_that_retain_many_bytes_are_found(catalog):
     table = keyed(catalog, **{"target-file-size": "1 kb"})
     table.write_arrow(rows(range(3000), "a long text to fill a file"))
     table.create_tag("t")
@@ -298,7 +298,7 @@ def test_snapshots_and_tags_that_hold_much_are_found(catalog):
     assert codes(table) == []
 
 
-def test_consumers_that_hold_snapshots_are_found(catalog, clock):
+def test_consumers_that_retain_snapshots_are_found(catalog, clock):
     table = keyed(catalog, **{"snapshot.num-retained.min": "2", "consumer.expiration-time": "1 d", **LAZY})
     for number in range(5):
         table.write_arrow(rows([1, 2], str(number)))
@@ -323,7 +323,7 @@ def test_orphans_are_found_and_mended(catalog):
     assert found.severity == "note"
 
 
-def test_a_hash_index_that_does_not_go_with_its_bucket_is_found(catalog):
+def test_a_hash_index_that_does_not_match_its_bucket_is_found(catalog):
     table = catalog.create_table("d.dynamic", COLUMNS, primary_key=["k"], options={"bucket": "-1"})
     table.write_arrow(rows(range(100)))
     facts = gather(OpenTable(table._root, table.schema), deep=False)
@@ -368,7 +368,7 @@ def test_clocks_that_disagree_are_found(facts, commits, off):
     assert [(one.code, one.figure) for one in found] == [("clocks-disagree", figure) for figure in off]
 
 
-def test_entries_of_files_that_are_gone_are_found(facts):
+def test_entries_of_deleted_files_are_found(facts):
     grown = ManifestFacts(count=3, small=0, size_bytes=17 << 20, entries=1000)
     assert [one.code for one in examine(changed(facts, manifests=grown, live_files=100))] == ["dead-entries"]
     assert examine(changed(facts, manifests=grown, live_files=600)) == []
@@ -376,7 +376,7 @@ def test_entries_of_files_that_are_gone_are_found(facts):
     assert examine(changed(facts, manifests=small, live_files=100)) == []
 
 
-def test_holders_below_one_file_or_the_live_bytes_are_healthy(facts):
+def test_snapshots_that_retain_less_than_a_file_or_the_live_bytes_are_healthy(facts):
     held = (Holder("snapshot", "1", 100 << 20), Holder("tag", "a", 300 << 20), Holder("tag", "b", 400 << 20))
     found = examine(changed(facts, holders=held))
     assert [(one.code, one.figure, len(one.places)) for one in found] == [("tags-hold-much", 400 << 20, 2)]
@@ -412,7 +412,7 @@ def test_options_that_contradict_each_other_are_found(facts, options, named):
      {"num-sorted-run.compaction-trigger": "0"},
      {"snapshot.num-retained.min": "5", "snapshot.num-retained.max": "4"}],
 )  # fmt: skip
-def test_options_that_others_stored_without_sense_are_findings_and_not_errors(catalog, options):
+def test_invalid_options_stored_by_others_are_findings_and_not_errors(catalog, options):
     table = keyed(catalog)
     table.write_arrow(rows(range(3)))
     schema = changed(table.schema, options={**table.options, **options})
@@ -427,7 +427,7 @@ def test_consumers_that_never_expire_are_named(facts):
     assert examine(changed(followed, options={"consumer.expiration-time": "7 d"})) == []
 
 
-def test_a_contradiction_that_a_finding_names_is_mended_by_its_call(catalog):
+def test_the_call_of_a_finding_resolves_contradicting_options(catalog):
     table = keyed(catalog, **{"changelog.time-retained": "30 min"})
     mend = only(table, "options").mend
     assert mend == "table.alter(RemoveOption('changelog.time-retained'))"

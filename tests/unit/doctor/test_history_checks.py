@@ -42,7 +42,7 @@ def test_a_gap_is_found_and_mended(gone, latest):
 
 
 @pytest.mark.parametrize("gone", [["snapshot-4"], ["snapshot-3", "snapshot-4"]])
-def test_missing_newest_snapshots_are_found_logged_and_mended(gone, caplog):
+def test_missing_latest_snapshots_are_found_logged_and_mended(gone, caplog):
     world = lived()
     for name in gone:
         world.store.delete(f"{PATH}/snapshot/{name}")
@@ -69,7 +69,7 @@ def test_a_seam_is_found_and_mended():
     assert history_codes(world) == []
 
 
-def test_a_cut_that_was_left_is_found_and_mended():
+def test_an_interrupted_rollback_is_found_and_mended():
     world = lived()
     target = world.table._root.snapshots.get(2)
     world.table._root.cuts.begin(Cut(owner="me", verb=ROLLBACK, snapshots=(target,)), takes_over=False)
@@ -80,7 +80,7 @@ def test_a_cut_that_was_left_is_found_and_mended():
     assert history_codes(world) == []
 
 
-def test_a_branch_that_is_half_made_is_found_and_mended():
+def test_an_incomplete_branch_is_found_and_mended():
     world = lived()
     world.table.create_branch("b")
     world.store.delete(f"{PATH}/branch/branch-b/schema/schema-0")
@@ -91,7 +91,7 @@ def test_a_branch_that_is_half_made_is_found_and_mended():
 
 
 @pytest.mark.parametrize("more", [0, 1, 2, 3])
-def test_a_consumer_of_what_was_rolled_back_is_found_and_mended(more):
+def test_a_consumer_of_a_rolled_back_snapshot_is_found_and_mended(more):
     world = lived()
     consumers, last = world.table._root.consumers, world.table._root.snapshots.latest()
     consumers.put(Consumer("job", 5), Base.of(last))

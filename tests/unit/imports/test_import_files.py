@@ -49,7 +49,7 @@ def ids(table):
 ALL = sorted([*range(6), *range(10, 16), *range(20, 26)])
 
 
-def test_files_stay_where_they_are(catalog, lake):
+def test_imported_files_stay_at_their_source(catalog, lake):
     before = state(lake)
     result = catalog.import_files("d.t", lake)
     assert (result.files, result.rows, result.partitions, result.known_files) == (6, 18, 3, 0)
@@ -73,7 +73,7 @@ def table_files(table):
     return [path.as_posix() for path in Path(table.location).rglob("*")]
 
 
-def test_a_dry_run_says_everything_and_does_nothing(catalog, lake):
+def test_a_dry_run_reports_everything_and_changes_nothing(catalog, lake):
     write_parquet(lake / "dt=2024-01-03" / "odd.parquet", pa.table({"id": ["x"]}))
     (lake / "dt=2024-01-03" / "broken.parquet").write_bytes(b"PAR1 no file")
     (lake / "dt=2024-01-03" / "readme.txt").write_text("no rows")
@@ -89,7 +89,7 @@ def test_a_dry_run_says_everything_and_does_nothing(catalog, lake):
 
 
 @pytest.mark.parametrize("copy", [False, True])
-def test_a_second_call_brings_what_came_since(catalog, lake, copy):
+def test_a_second_call_imports_the_files_added_since(catalog, lake, copy):
     bring = partial(catalog.import_files, "d.t", lake, copy=copy)
     assert bring().files == 6
     again = bring()
@@ -164,7 +164,7 @@ def test_orc_and_avro(catalog, tmp_path):
     assert catalog.table("d.c").to_arrow().sort_by("id") == table.to_arrow().sort_by("id").cast(catalog.table("d.c").to_arrow().schema)
 
 
-def test_files_without_names_that_say_what_they_are(catalog, tmp_path):
+def test_files_without_an_extension(catalog, tmp_path):
     write_parquet(tmp_path / "hive" / "000000_0", rows(0))
     with pytest.raises(SchemaError, match="give format="):
         catalog.import_files("d.t", tmp_path / "hive")
@@ -234,7 +234,7 @@ def test_partition_keys(catalog, tmp_path):
         catalog.import_files("d.t", tmp_path / "l")
 
 
-def test_types_that_paimon_or_java_lack(catalog, tmp_path):
+def test_types_that_paimon_or_java_do_not_have(catalog, tmp_path):
     write_parquet(tmp_path / "l" / "a.parquet", pa.table({"id": pa.array([1], pa.uint64())}))
     assert "uint64" in catalog.import_files("d.t", tmp_path / "l", dry_run=True).misfits[0].reason
     write_parquet(tmp_path / "n" / "a.parquet", pa.table({"t": pa.array([1], pa.timestamp("ns"))}))
@@ -283,7 +283,7 @@ def test_imports_into_one_table_at_once(catalog, lake, monkeypatch):
 
 
 @pytest.mark.parametrize("copy", [False, True])
-def test_an_import_that_was_taken_for_dead_loses(catalog, lake, monkeypatch, copy):
+def test_an_import_that_another_one_believed_dead_imports_nothing_twice(catalog, lake, monkeypatch, copy):
     catalog.import_files("d.t", lake, copy=copy)
     write_parquet(lake / "dt=2024-01-01" / "late.parquet", rows(100))
     commit, other = verb.commit, Catalog.open(catalog.warehouse)
@@ -301,7 +301,7 @@ def test_an_import_that_was_taken_for_dead_loses(catalog, lake, monkeypatch, cop
 
 
 @pytest.mark.parametrize("copy", [False, True])
-def test_an_import_that_took_another_for_dead_loses(catalog, lake, monkeypatch, copy):
+def test_an_import_that_believed_another_one_dead_imports_nothing_twice(catalog, lake, monkeypatch, copy):
     catalog.import_files("d.t", lake, copy=copy)
     write_parquet(lake / "dt=2024-01-01" / "late.parquet", rows(100))
     settle, other = Ledger.settle, Catalog.open(catalog.warehouse)
@@ -392,7 +392,7 @@ def _hidden(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["text", "dictionary"])
-def test_values_that_cannot_be_read_are_found_if_asked_for(catalog, tmp_path, name):
+def test_values_that_cannot_be_read_are_found_with_verify(catalog, tmp_path, name):
     lake = _hidden(tmp_path, name)
     assert [each.reason[:20] for each in catalog.import_files("d.t", lake, verify=True, dry_run=True).misfits] == ["damaged: column 'c':"]
     with pytest.raises(SchemaError, match=r"1 files do not fit\n.*bad.parquet: damaged: column 'c': Invalid UTF8"):

@@ -74,7 +74,7 @@ def write_delta(place, table, **how):
     deltalake.write_deltalake(str(place), table, mode="append", **how)
 
 
-def test_delta_files_stay_where_they_are(catalog, delta):
+def test_imported_delta_files_stay_at_their_source(catalog, delta):
     import deltalake
 
     before = state(delta)
@@ -109,7 +109,7 @@ def test_rows_deleted_in_delta_do_not_appear(catalog, delta):
         catalog.import_delta("d.first", delta)
 
 
-def test_rewritten_delta_files_are_no_new_ones(catalog, delta):
+def test_rewritten_delta_files_are_not_imported_again(catalog, delta):
     import deltalake
 
     catalog.import_delta("d.t", delta)
@@ -120,7 +120,7 @@ def test_rewritten_delta_files_are_no_new_ones(catalog, delta):
     assert rows(catalog.table("d.u")) == EXPECTED[1:]
 
 
-def test_delta_into_tables_of_keys_and_tables_that_are_there(catalog, delta):
+def test_delta_into_keyed_and_existing_tables(catalog, delta):
     result = catalog.import_delta("d.k", delta, primary_key=["id", "day"], table_options={"bucket": "1"})
     assert "primary key" in result.copied_because and rows(catalog.table("d.k")) == EXPECTED
     catalog.create_table("d.t", Schema({"id": "BIGINT", "s": "STRING", "day": "DATE", "at": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}))
@@ -159,7 +159,7 @@ def iceberg(tmp_path):
 
 
 @pytest.mark.parametrize("keys", [(), ("day",), ("s",)])
-def test_iceberg_files_stay_where_they_are(catalog, iceberg, tmp_path, keys):
+def test_imported_iceberg_files_stay_at_their_source(catalog, iceberg, tmp_path, keys):
     source = iceberg("t", *keys)
     before = state(tmp_path / "ice")
     plan = catalog.import_iceberg("d.t", source, dry_run=True)
@@ -209,7 +209,7 @@ def test_older_snapshots_of_iceberg(catalog, iceberg):
         catalog.import_iceberg("d.v", source.metadata_location + "x")
 
 
-def test_without_pyiceberg_it_is_said_what_to_install(catalog, monkeypatch):
+def test_without_pyiceberg_the_error_names_the_package(catalog, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyiceberg.table", None)
     with pytest.raises(UnsupportedError, match=r"paimon-py\[iceberg\]"):
         catalog.import_iceberg("d.t", "x")

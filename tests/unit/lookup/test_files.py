@@ -28,7 +28,7 @@ def small_files_have_pages(monkeypatch):
 
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize("engine", ["deduplicate", "partial-update"])
-def test_few_keys_are_found_on_pages_and_then_in_what_is_held(kind, engine):
+def test_few_keys_are_found_by_pages_and_then_in_the_cache(kind, engine):
     draw = random.Random(kind + engine)
     fields, key_of = KEYS[kind]
     shape = pa.schema([*(pa.field(name, type_, False) for name, type_ in fields), ("v", TEXT), ("n", NUMBER)])

@@ -20,7 +20,7 @@ def index(count):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_memory_is_what_the_held_rows_and_indexes_take(seed):
+def test_memory_counts_the_cached_rows_and_indexes(seed):
     chance = random.Random(seed)
     frames = Frames(4_000)
     files = [FrameId(f"f{number}", 0) for number in range(12)]
@@ -52,7 +52,7 @@ def numbers(frames, files):
     return [[n for part in frames.get(file) for n in part.rows["n"].to_pylist()] for file in files]
 
 
-def test_files_lie_in_a_block_as_they_lay_alone_and_take_no_more_memory():
+def test_files_in_a_block_equal_the_files_alone_and_take_no_more_memory():
     frames, files = held(3)
     before, nbytes = numbers(frames, files), frames.nbytes
     frames.join(BLOCK, files, lambda: LIVING)
@@ -61,7 +61,7 @@ def test_files_lie_in_a_block_as_they_lay_alone_and_take_no_more_memory():
     assert frames.nbytes == nbytes
 
 
-def test_a_block_is_made_anew_once_enough_files_lie_beside_it_and_forgets_the_dead():
+def test_a_block_is_rebuilt_with_enough_new_files_and_without_files_that_are_gone():
     frames, files = held(8)
     names, before = list(files), numbers(frames, files)
     frames.join(BLOCK, dict.fromkeys(names[:3], 20), lambda: LIVING)
@@ -74,7 +74,7 @@ def test_a_block_is_made_anew_once_enough_files_lie_beside_it_and_forgets_the_de
     assert frames.nbytes == 7 * 160
 
 
-def test_files_that_are_not_held_whole_or_in_one_piece_stay_out_of_a_block():
+def test_files_cached_in_part_or_in_several_ranges_are_not_part_of_a_block():
     frames, files = held(2)
     more = [FrameId(f"t/b/{name}", 0) for name in LIVING[2:4]]
     frames.add(more[0], [stretch(0, 10)])
@@ -84,7 +84,7 @@ def test_files_that_are_not_held_whole_or_in_one_piece_stay_out_of_a_block():
     assert [len(frames.get(file)) for file in more] == [1, 2]
 
 
-def test_a_block_goes_as_a_whole():
+def test_a_block_is_evicted_as_a_whole():
     frames, files = held(3, max_bytes=1_000)
     frames.join(BLOCK, files, lambda: LIVING)
     assert frames.block(BLOCK) is not None
@@ -94,7 +94,7 @@ def test_a_block_goes_as_a_whole():
     assert frames.nbytes == 640
 
 
-def test_without_room_for_a_copy_there_is_no_block():
+def test_without_memory_for_a_copy_there_is_no_block():
     frames, files = held(3, max_bytes=900)
     before = numbers(frames, files)
     frames.join(BLOCK, files, lambda: LIVING)

@@ -44,7 +44,7 @@ def words_of(keys, fields):
 
 @pytest.mark.parametrize("kinds", [*SURE, *HASHED])
 @pytest.mark.parametrize("has_cells", [False, True])
-def test_an_index_that_files_come_to_and_go_from_finds_every_row_of_every_key(kinds, has_cells, monkeypatch):
+def test_an_index_finds_every_row_while_files_are_added_and_removed(kinds, has_cells, monkeypatch):
     monkeypatch.setattr(key_index, "_MANY", 1 if has_cells else 1 << 30)
     draw = random.Random(str(kinds))
     fields = fields_of(kinds)
@@ -73,7 +73,7 @@ def test_an_index_that_files_come_to_and_go_from_finds_every_row_of_every_key(ki
 
 
 @pytest.mark.parametrize("spread", [1, 3, 2**10, 2**20, 2**32 - 1])
-def test_cells_say_where_words_are_however_they_lie(spread, monkeypatch):
+def test_cells_locate_words_of_any_distribution(spread, monkeypatch):
     monkeypatch.setattr(key_index, "_MANY", 1)
     draw = np.random.default_rng(spread)
     fields = fields_of(["BIGINT"])
@@ -89,7 +89,7 @@ def test_cells_say_where_words_are_however_they_lie(spread, monkeypatch):
         assert list(zip(found[name].positions.tolist(), found[name].keys.tolist(), strict=True)) == expected
 
 
-def test_words_of_keys_grow_with_them_from_the_smallest_to_the_largest():
+def test_words_of_keys_preserve_their_order():
     for kind in ("TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "DOUBLE"):
         fields = fields_of([kind])
         words = words_of([(value,) for value in VALUES[kind]], fields)
@@ -104,7 +104,7 @@ def test_words_of_keys_grow_with_them_from_the_smallest_to_the_largest():
     assert index.locate(words_of(far, fields_of(["BIGINT"])))["a"].keys.tolist() == [2]
 
 
-def test_nans_beside_other_columns_are_not_indexed():
+def test_composite_keys_with_nan_are_not_indexed():
     assert not can_index(fields_of(["DOUBLE", "INT"]))
     assert not can_index(fields_of(["STRING", "FLOAT"]))
     assert can_index(fields_of(["STRING", "INT"]))
@@ -120,7 +120,7 @@ def twins():
     return texts[order[at]], texts[order[at + 1]]
 
 
-def test_a_key_that_shares_its_hash_with_another_is_not_taken_for_it():
+def test_keys_with_the_same_hash_are_not_confused():
     one, other = twins()
     store = table(
         [("k", "STRING NOT NULL"), ("v", "INT")], primary_key=("k",), options={"bucket": "1", "write-only": "true"}

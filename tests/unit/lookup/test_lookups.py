@@ -128,7 +128,7 @@ ENGINES = {
 
 
 @pytest.mark.parametrize("name", ENGINES)
-def test_every_engine_and_layout_answers_as_its_scan_does_from_snapshot_to_snapshot(name):
+def test_lookups_equal_scans_for_every_engine_layout_and_snapshot(name):
     draw = random.Random(f"lookup {name}")
     store = keyed(ENGINES[name])
     deletes = name not in ("first-row",)
@@ -143,7 +143,7 @@ def test_every_engine_and_layout_answers_as_its_scan_does_from_snapshot_to_snaps
         check(store, [{"k": draw.randrange(60)}], columns=["n"])
 
 
-def test_old_files_answer_in_the_columns_that_the_table_has_now():
+def test_rows_of_old_files_have_the_current_columns():
     store = keyed()
     write(store, [{"k": key, "v": f"v{key}", "n": key} for key in range(20)])
     store.lookup([3])
@@ -163,7 +163,7 @@ def test_a_key_without_its_partition_is_looked_up_in_all_partitions():
     check(across, [{"k": key} for key in (13, 5, 0, 11, 5)])
 
 
-def test_keys_come_in_many_shapes():
+def test_keys_can_be_given_in_many_forms():
     store = keyed()
     write(store, [{"k": key, "v": f"v{key}", "n": key} for key in range(5)])
     expected = store.lookup([{"k": 3}, {"k": 1}])
@@ -197,13 +197,13 @@ def test_an_empty_table_has_no_keys():
         (7, UsageError, "lookup takes keys as"),
     ],
 )
-def test_what_is_no_key_is_refused_by_name(keys, error, words):
+def test_input_that_is_not_a_key_is_refused_by_name(keys, error, words):
     store = keyed(fields=[("k", "INT NOT NULL"), ("p", "STRING NOT NULL"), ("v", "STRING")], primary_key=("k", "p"))
     with pytest.raises(error, match=words):
         store.lookup(keys)
 
 
-def test_what_a_lookup_cannot_return_is_refused_by_name():
+def test_columns_that_a_lookup_cannot_return_are_refused_by_name():
     store = keyed()
     with pytest.raises(UsageError, match="no column 'w'"):
         store.lookup([1], columns=["w"])
@@ -227,7 +227,7 @@ def test_a_repeated_lookup_opens_no_file_and_a_new_snapshot_only_its_own():
     assert len(set(opened(store))) == 1
 
 
-def test_only_files_that_may_hold_the_key_are_opened():
+def test_only_files_that_may_contain_the_key_are_opened():
     store = keyed({"bucket": "1"})
     for start in range(0, 100, 10):
         write(store, [{"k": key, "v": "a", "n": key} for key in range(start, start + 10)])
@@ -239,7 +239,7 @@ def test_only_files_that_may_hold_the_key_are_opened():
     assert opened(store) == []
 
 
-def test_values_are_read_of_the_newest_run_alone_where_it_wins():
+def test_values_are_read_only_of_the_newest_run_if_it_wins():
     store = keyed({"bucket": "1"})
     for version in range(5):
         write(store, [{"k": key, "v": f"{version}", "n": key} for key in range(50)])
@@ -249,7 +249,7 @@ def test_values_are_read_of_the_newest_run_alone_where_it_wins():
 
 
 @pytest.mark.parametrize("limit", ["0 b", "3 kb", "20 kb", "1 mb"])
-def test_the_cache_keeps_within_its_bytes_whatever_is_asked(limit):
+def test_the_cache_stays_within_its_limit_for_any_lookup(limit):
     store = keyed({"lookup.cache-max-memory-size": limit, "merge-engine": "partial-update"})
     draw = random.Random(limit)
     for step in range(6):
@@ -259,7 +259,7 @@ def test_the_cache_keeps_within_its_bytes_whatever_is_asked(limit):
         assert store._lookups.nbytes <= int(limit.split()[0]) * {"b": 1, "kb": 1024, "mb": 1 << 20}[limit.split()[1]]
 
 
-def test_a_table_that_is_sent_elsewhere_leaves_its_cache_behind():
+def test_a_pickled_table_contains_no_cache():
     store = keyed()
     write(store, [{"k": 1, "v": "a", "n": 1}])
     store.lookup([1])
@@ -268,7 +268,7 @@ def test_a_table_that_is_sent_elsewhere_leaves_its_cache_behind():
 
 
 @pytest.mark.parametrize("options", [{}, {"deletion-vectors.enabled": "true", "write-only": "false"}])
-def test_a_number_that_another_snapshot_has_after_a_rollback_brings_nothing_back(options):
+def test_a_snapshot_id_reused_after_a_rollback_returns_no_old_rows(options):
     store = keyed({"bucket": "1", **options})
     write(store, [{"k": key, "v": "old", "n": key} for key in range(20)])
     kept = store.snapshot().id
@@ -287,7 +287,7 @@ def test_a_number_that_another_snapshot_has_after_a_rollback_brings_nothing_back
         assert store.lookup(list(range(20))).column("v").to_pylist() == ["old"] * 15 + ["new"] * 5
 
 
-def test_an_index_of_a_bucket_follows_its_files_and_leaves_when_rows_need_its_room():
+def test_the_index_of_a_bucket_follows_its_files_and_is_evicted_before_rows():
     store = keyed({"bucket": "1", "lookup.cache-max-memory-size": "12 kb"})
     for version in range(3):
         write(store, [{"k": key, "v": f"{version}", "n": key} for key in range(0, 60, version + 1)])
@@ -307,7 +307,7 @@ def test_an_index_of_a_bucket_follows_its_files_and_leaves_when_rows_need_its_ro
         assert store._lookups.nbytes <= 12 << 10
 
 
-def test_a_missing_file_is_damage_while_its_snapshot_is_there_and_expiry_later(monkeypatch):
+def test_a_missing_file_is_corruption_while_its_snapshot_exists_and_expiry_afterwards(monkeypatch):
     store = keyed({"bucket": "1"})
     write(store, [{"k": 1, "v": "a", "n": 1}])
     files = store._root.store

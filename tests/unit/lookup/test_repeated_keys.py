@@ -106,7 +106,7 @@ def test_no_verb_makes_the_table_unreadable(tmp_path, life, first, second):
     assert len(set(table.to_arrow()["k"].to_pylist())) == table.count()
 
 
-def test_the_doctor_finds_it_when_it_reads_the_files(table):
+def test_the_doctor_finds_repeated_keys_when_it_reads_the_files(table):
     assert table.doctor() == []
     (found,) = table.doctor(deep=True)
     assert (found.code, found.severity, found.figure) == ("repeated-keys", "problem", 1)

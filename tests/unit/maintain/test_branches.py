@@ -95,7 +95,7 @@ def test_names_reach_branches_and_what_is_seen_of_them():
     assert (copy._root.branch, copy.name) == ("b", "d.t$branch_b")
     make, move = (lambda name: catalog.create_table(name, [])), (lambda name: catalog.rename_table(name, "d.x"))
     for verb in (catalog.drop_table, make, move):
-        with pytest.raises(UsageError, match="not for branches"):
+        with pytest.raises(UsageError, match="does not take a branch"):
             verb("d.t$branch_b")
     with pytest.raises(BranchNotFoundError, match="no branch 'c'"):
         catalog.table("d.t$branch_c")

@@ -114,7 +114,7 @@ def test_a_metered_store_passes_everything_on():
     assert metered.stat("memory://m/a/x").size_bytes == 3 and metered.get("memory://m/a/y") == b"12345"
     metered.delete("memory://m/a/x")
     metered.delete_tree("memory://m/a")
-    assert metered.list("memory://m/a") == [] and metered.beside("s3://x") is None
+    assert metered.list("memory://m/a") == [] and metered.open_other("s3://x") is None
     assert metered == MeteredStore(store, watched) and hash(metered) == hash(MeteredStore(store, watched))
     assert metrics.value("paimon_store_bytes_total", operation="put") == 5
     assert metrics.value("paimon_store_calls_total", operation="put_new") == 2

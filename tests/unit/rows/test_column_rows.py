@@ -214,7 +214,7 @@ def test_nothing_to_set_is_nothing_done(tmp_path):
     assert made(tmp_path / "empty").update("true", {"v": 1}).snapshot_id is None
 
 
-def test_what_is_not_built_is_refused_by_name(tmp_path):
+def test_unsupported_options_are_refused_by_name(tmp_path):
     table = made(tmp_path / "one", **{"deletion-vectors.enabled": "false"})
     table.write_arrow(rows(4))
     with pytest.raises(UnsupportedError, match="deletion vectors alone"):

@@ -107,7 +107,7 @@ def test_files_without_a_match_are_left_out_and_rows_are_exact(life, where, reas
     assert planned.skipped.files + sum(len(split.files) for split in planned.splits) == planned.skipped.all_files
 
 
-def test_append_tables_have_additions_only(tmp_path):
+def test_append_tables_have_only_additions(tmp_path):
     table = catalog_of(tmp_path).create_table("db.t", pa.schema([("a", pa.int64())]))
     table.write_arrow(pa.table({"a": [3, 1, 2]}))
     planned = plan_step(table._root, request(table), table._root.snapshots.get(1), ChangeSource.DELTA)

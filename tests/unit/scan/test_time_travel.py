@@ -98,7 +98,7 @@ def test_bad_option_values_name_the_option():
 
 
 @pytest.mark.parametrize("options", [{"scan.fallback-delta-branch": "b"}, {"scan.fallback-snapshot-branch": "b"}])
-def test_what_is_not_built_is_refused_by_name(options):
+def test_unsupported_options_are_refused_by_name(options):
     with pytest.raises(UnsupportedError) as caught:
         travel_of(options=options)
     assert next(iter(options)) in caught.value.feature

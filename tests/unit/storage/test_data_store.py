@@ -100,7 +100,7 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-def test_nothing_outside_of_the_table_and_its_external_roots_is_touched(path):
+def test_nothing_outside_the_table_and_its_external_roots_is_accessed(path):
     files = DataStore(Untouched(), "/w/t", opener=never, roots=roots("file:/else", "s3://b/x", "s3://bb"))
     for verb in (files.open_read, files.open_write, files.stat, files.delete):
         with pytest.raises(CorruptionError) as caught:
@@ -108,7 +108,7 @@ def test_nothing_outside_of_the_table_and_its_external_roots_is_touched(path):
         assert caught.value.path == shown_url(path) and repr(shown_url(path)) in str(caught.value)
 
 
-def test_the_roots_of_a_table_are_read_when_a_path_asks_for_them_and_those_that_were_met_are_known():
+def test_external_roots_are_read_on_first_use_and_then_cached():
     asked = []
 
     def declared():
@@ -123,14 +123,14 @@ def test_the_roots_of_a_table_are_read_when_a_path_asks_for_them_and_those_that_
     assert asked == ["file:/new", "file:/old"]
 
 
-def test_who_opens_a_table_may_name_more_roots():
+def test_external_roots_may_also_come_from_the_options_of_an_opened_table():
     files = DataStore(MemoryStore(), "/w/t", {"data-file.external-paths": "file:///a, file:/b/"}, opener=never)
     assert files.stat("file:/a/f") is files.stat("file:/b/f") is None
     again = pickle.loads(pickle.dumps(DataStore(LocalStore(), "/w/t", {"data-file.external-paths": "file:///a"})))
     assert list(again.external_roots()) == ["file:/a"]
 
 
-def test_secrets_stay_out_of_pickles_and_texts():
+def test_secrets_appear_in_neither_pickles_nor_messages():
     options = {"s3.endpoint": "http://e", "s3.access-key": "AK", "s3.secret-key": "SK", "fs.azure.sas.fixed.token": "T"}
     files = DataStore(LocalStore(), "/w/t", options)
     data = pickle.dumps(files)

@@ -56,7 +56,7 @@ def store_over(fake, *, known=True, bucket="b"):
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504])
-def test_an_answer_that_leaves_open_what_happened_is_unknown(status, bucket):
+def test_an_ambiguous_answer_is_an_unknown_outcome(status, bucket):
     store = store_over(FakeS3([Refusal(status)]), bucket=bucket)
     with pytest.raises(StorageUnknownError):
         store.put_new(f"{bucket}/x", b"1")
@@ -70,7 +70,7 @@ def test_a_refused_request_is_a_plain_error(status, bucket):
     assert not isinstance(caught.value, StorageUnknownError)
 
 
-def test_no_answer_at_all_is_unknown(bucket):
+def test_no_answer_at_all_is_an_unknown_outcome(bucket):
     for error in (TimeoutError(), ConnectionResetError(), RuntimeError("connection closed")):
         store = store_over(FakeS3([error]), bucket=bucket)
         with pytest.raises(StorageUnknownError):
@@ -85,7 +85,7 @@ def test_the_status_decides_whatever_class_the_error_has(bucket):
     assert store_over(FakeS3([wrapped]), bucket=bucket).put_new(f"{bucket}/x", b"1") is False
 
 
-def test_a_name_taken_by_our_very_bytes_is_not_called_lost(bucket):
+def test_a_name_taken_by_identical_bytes_is_not_a_lost_race(bucket):
     fake = FakeS3()
     store = store_over(fake, bucket=bucket)
     fake.files[f"{bucket}/x"] = b"mine"
@@ -94,7 +94,7 @@ def test_a_name_taken_by_our_very_bytes_is_not_called_lost(bucket):
     assert store.put_new(f"{bucket}/x", b"other") is False
 
 
-def test_each_bucket_is_asked_once_whether_it_keeps_the_promise(bucket):
+def test_each_bucket_is_probed_once(bucket):
     fake = FakeS3()
     store = store_over(fake, known=False)
     assert store.put_new(f"{bucket}/t/snapshot-1", b"1")
@@ -111,7 +111,7 @@ def test_a_server_that_ignores_the_condition_is_refused(bucket):
     assert fake.files == {}
 
 
-def test_secrets_are_in_no_text_and_no_pickle(bucket):
+def test_secrets_are_in_no_message_and_no_pickle(bucket):
     store = store_over(FakeS3([Refusal(500)]), bucket=bucket)
     with pytest.raises(StorageError) as caught:
         store.put_new(f"{bucket}/x", b"1")
@@ -130,7 +130,7 @@ def test_secrets_are_in_no_text_and_no_pickle(bucket):
     {"fs.azure.sas.fixed.token.acc.dfs.core.windows.net": "sesame"}, {"azure.sas.fixed.token": "sesame"},
     {"fs.azure.account.oauth2.client.id": "i", "fs.azure.account.oauth2.client.secret": "sesame"},
 ], ids=lambda options: list(options)[-1])  # fmt: skip
-def test_every_secret_that_an_option_can_give_stays_out(options):
+def test_every_secret_option_is_redacted(options):
     for scheme in ("s3", "gs", "abfs", "abfss", "az"):
         store = FsspecStore(scheme, fsspec_arguments(scheme, options))
         text = store._failures.redact("denied: sesame?")
@@ -139,7 +139,7 @@ def test_every_secret_that_an_option_can_give_stays_out(options):
     assert any(fsspec_arguments(scheme, options) for scheme in ("s3", "gs", "abfs"))
 
 
-def test_stores_without_conditional_writes_read_but_do_not_publish():
+def test_stores_without_conditional_writes_can_be_read_but_not_committed_to():
     store, root = FsspecStore("memory", {}), f"memory://{uuid.uuid4()}"
     with pytest.raises(UnsupportedError, match="no request that fails when the file exists"):
         store.put_new(f"{root}/x", b"1")
@@ -166,7 +166,7 @@ def test_stores_without_conditional_writes_read_but_do_not_publish():
         store.get(f"{root}/d/f")
 
 
-def test_a_missing_package_is_named_with_its_remedy(monkeypatch):
+def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):
     def missing(scheme):
         raise ImportError("Install s3fs to access S3")
 

@@ -50,7 +50,7 @@ class TestHdfsStore(StoreSuite):
         return request.param
 
 
-def test_a_table_lives_on_hdfs(node):
+def test_a_table_can_be_stored_on_hdfs(node):
     catalog = Catalog.open(ROOT, {})
     catalog.create_database("d")
     table = catalog.create_table("d.t", Schema([("k", "INT"), ("v", "STRING")]), primary_key=["k"], options={"bucket": "1"})
@@ -65,7 +65,7 @@ def test_a_table_lives_on_hdfs(node):
     assert [path for path in node.tree if path.startswith("/warehouse/d.db/")] == []
 
 
-def test_the_url_and_the_options_say_which_hdfs(node):
+def test_the_url_and_the_options_select_the_hdfs(node):
     options = {
         "hadoop.dfs.nameservices": "lake", "hadoop-conf-dir": "/etc/hadoop", "s3.access-key": "sesame",
         "hadoop.fs.oss.secret": "sesame", "security.kerberos.login.principal": "me@HERE",
@@ -91,11 +91,11 @@ def test_other_urls_are_refused(node, url):
 
 
 def test_half_a_login_is_refused(node):
-    with pytest.raises(OptionError, match="belong together"):
+    with pytest.raises(OptionError, match="must be set together"):
         open_store(ROOT, {"security.kerberos.login.principal": "me"})
 
 
-def test_an_answer_that_was_lost_is_unknown_and_nothing_stays_behind(node, store):
+def test_a_lost_answer_is_unknown_and_leaves_no_temporary_file(node, store):
     store.make_directory(ROOT)
     node.errors["rename"] = [OSError("Connection reset by peer")]
     with pytest.raises(StorageUnknownError, match="reset"):
@@ -115,7 +115,7 @@ def test_a_rename_that_the_client_repeats_is_not_taken_for_a_lost_race(node, sto
     assert store.put_new(f"{ROOT}/snapshot-1", b"2") is False
 
 
-def test_what_the_name_node_refuses_certainly_did_not_happen(node, store):
+def test_a_refusal_of_the_name_node_is_a_certain_failure(node, store):
     for error in (refused("org.apache.hadoop.hdfs.server.namenode.SafeModeException", "in safe mode"), PermissionError("x")):
         node.errors["rename"] = [error]
         with pytest.raises(StorageError) as caught:
@@ -125,7 +125,7 @@ def test_what_the_name_node_refuses_certainly_did_not_happen(node, store):
     assert store.list(ROOT) == []
 
 
-def test_a_directory_that_went_before_the_rename_is_named(node, store):
+def test_a_directory_deleted_before_the_rename_is_named(node, store):
     store.make_directory(f"{ROOT}/t")
     node.errors["rename"] = [FileNotFoundError("rename destination parent not found")]
     with pytest.raises(FileMissingError) as caught:
@@ -133,7 +133,7 @@ def test_a_directory_that_went_before_the_rename_is_named(node, store):
     assert caught.value.path == f"{ROOT}/t"
 
 
-def test_a_lost_connection_may_pass_and_a_refusal_does_not(node, store):
+def test_a_lost_connection_is_transient_and_a_refusal_is_not(node, store):
     node.errors["get_file_info"] = [OSError("Connection refused"), refused("java.io.IOException", "no")]
     for transient in (True, False):
         with pytest.raises(StorageError) as caught:
@@ -149,7 +149,7 @@ def _in_child(store, pipe):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_child_is_told_to_be_spawned(node, store):
+def test_a_forked_child_is_refused_and_advised_to_spawn(node, store):
     store.put(f"{ROOT}/f", b"1")
     here, there = multiprocessing.Pipe()
     child = multiprocessing.get_context("fork").Process(target=_in_child, args=(store, there))

@@ -36,7 +36,7 @@ def _race(arguments):
     return [store.put_new(f"{root}/snapshot-{turn}", b"%d" % writer) for turn in range(rounds)]
 
 
-def test_processes_that_race_for_a_name_have_exactly_one_winner(tmp_path):
+def test_exactly_one_of_several_racing_processes_creates_a_file(tmp_path):
     rounds = 200
     context = multiprocessing.get_context("spawn")
     with context.Pool(4) as pool:
@@ -48,7 +48,7 @@ def test_processes_that_race_for_a_name_have_exactly_one_winner(tmp_path):
     assert len(os.listdir(tmp_path)) == rounds
 
 
-def test_a_link_whose_answer_was_an_error_counts_as_made(tmp_path, monkeypatch):
+def test_a_link_that_was_made_despite_an_error_counts(tmp_path, monkeypatch):
     real = os.link
 
     def lying(source, target):
@@ -70,7 +70,7 @@ def test_a_file_system_without_hard_links_is_refused_by_name(tmp_path, monkeypat
     assert os.listdir(tmp_path) == []
 
 
-def test_a_failed_write_leaves_nothing_and_says_so(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_no_file_and_raises(tmp_path, monkeypatch):
     def full(descriptor, data):
         raise OSError(errno.ENOSPC, "no space left")
 
@@ -120,14 +120,14 @@ def test_errors_while_closing_a_stream_are_storage_errors(tmp_path, monkeypatch)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts open files in /proc")
-def test_a_directory_is_no_file_and_leaves_none_open(tmp_path):
+def test_opening_a_directory_fails_without_leaking_a_descriptor(tmp_path):
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(StorageError):
         LocalStore().get(str(tmp_path))
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_tree_is_deleted_although_others_put_files_into_it_and_take_some_away(tmp_path, monkeypatch):
+def test_a_tree_is_deleted_while_others_add_and_remove_files(tmp_path, monkeypatch):
     directory = tmp_path / "t"
     (directory / "a" / "b").mkdir(parents=True)
     remove, happened = shutil.rmtree, []
@@ -147,17 +147,17 @@ def test_a_tree_is_deleted_although_others_put_files_into_it_and_take_some_away(
     assert len(happened) == 2
 
 
-def test_a_tree_that_never_gets_empty_is_an_error(tmp_path, monkeypatch):
+def test_a_tree_that_never_becomes_empty_is_an_error(tmp_path, monkeypatch):
     def busy(path):
         raise OSError(errno.ENOTEMPTY, "directory not empty", path)
 
     monkeypatch.setattr(shutil, "rmtree", busy)
-    with pytest.raises(StorageError, match="others keep changing"):
+    with pytest.raises(StorageError, match="other processes keep changing"):
         LocalStore().delete_tree(str(tmp_path))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on Windows")
-def test_a_forked_child_adds_nothing_to_a_file_of_its_parent(tmp_path):
+def test_a_forked_child_writes_nothing_to_a_file_of_its_parent(tmp_path):
     script = (
         "import gc, os, sys\n"
         "from paimon_py.errors import StorageError\n"
@@ -188,7 +188,7 @@ def test_a_forked_child_adds_nothing_to_a_file_of_its_parent(tmp_path):
     assert (tmp_path / "f").read_bytes() == b"abcdef"
 
 
-def test_nothing_lies_at_the_new_name_of_a_directory_before_it_is_renamed(tmp_path, monkeypatch):
+def test_the_new_name_of_a_directory_does_not_exist_before_the_rename(tmp_path, monkeypatch):
     rename, seen = os.rename, []
 
     def watched(source, target):
@@ -202,7 +202,7 @@ def test_nothing_lies_at_the_new_name_of_a_directory_before_it_is_renamed(tmp_pa
     assert sorted(os.listdir(tmp_path)) == ["new"]
 
 
-def test_a_directory_that_appears_at_the_new_name_meanwhile_stays(tmp_path, monkeypatch):
+def test_a_directory_that_appears_at_the_new_name_is_kept(tmp_path, monkeypatch):
     rename = os.rename
 
     def late(source, target):

@@ -17,7 +17,7 @@ class TestMemoryStore(StoreSuite):
         return request.param
 
 
-def test_a_pickled_store_is_found_only_while_it_lives():
+def test_a_pickled_memory_store_can_be_loaded_only_while_it_exists():
     store = MemoryStore()
     pickled = pickle.dumps(store)
     assert pickle.loads(pickled) is store
@@ -26,7 +26,7 @@ def test_a_pickled_store_is_found_only_while_it_lives():
         pickle.loads(pickled)
 
 
-def test_files_and_directories_are_not_mistaken_for_each_other():
+def test_files_and_directories_are_not_confused():
     store = MemoryStore()
     store.put_new("/d/f", b"1")
     with pytest.raises(StorageError):
@@ -35,7 +35,7 @@ def test_files_and_directories_are_not_mistaken_for_each_other():
         store.delete("/d")
 
 
-def test_a_copy_has_the_same_files_and_goes_its_own_way():
+def test_a_copy_has_the_same_files_and_is_independent():
     store = MemoryStore()
     store.put_new("/d/f", b"1")
     copy = store.copy()

@@ -40,7 +40,7 @@ def test_hostile_and_empty_urls_are_refused():
         open_store("file://server/x", {})
 
 
-def test_a_drive_letter_is_no_scheme():
+def test_a_drive_letter_is_not_a_scheme():
     store, _ = open_store("C:/x", {})
     assert isinstance(store, LocalStore)
 

@@ -48,7 +48,7 @@ class TestOssStore(StoreSuite):
         return f"oss://bucket/{uuid.uuid4()}"
 
 
-def test_a_table_lives_on_oss(server, bucket):
+def test_a_table_can_be_stored_on_oss(server, bucket):
     catalog = Catalog.open(f"oss://{bucket}/w", options_of(server))
     catalog.create_database("d")
     table = catalog.create_table("d.t", Schema([("k", "INT"), ("v", "STRING")]), primary_key=["k"], options={"bucket": "1"})
@@ -76,7 +76,7 @@ def test_a_bucket_that_ignores_the_header_is_refused(bucket):
         assert careless.objects == {}
 
 
-def test_no_answer_leaves_the_outcome_open(server, bucket, monkeypatch):
+def test_a_missing_answer_leaves_the_outcome_unknown(server, bucket, monkeypatch):
     store, root = open_store(f"oss://{bucket}/w", options_of(server))
     store.require_new(root)
     monkeypatch.setattr(store, "_settings", OssSettings.of({"fs.oss.endpoint": "http://127.0.0.1:9", **KEYS}))
@@ -90,7 +90,7 @@ def test_no_answer_leaves_the_outcome_open(server, bucket, monkeypatch):
     assert caught.value.transient
 
 
-def test_a_wrong_key_is_refused_without_a_secret_in_any_text(bucket, caplog):
+def test_a_wrong_key_is_refused_without_a_secret_in_any_message(bucket, caplog):
     with ObjectServer() as server, caplog.at_level(logging.DEBUG):
         server.allowed = ["another"]
         options = {**options_of(server), "fs.oss.securityToken": "sesame-token"}
@@ -104,7 +104,7 @@ def test_a_wrong_key_is_refused_without_a_secret_in_any_text(bucket, caplog):
         assert b"sesame" not in pickle.dumps(store)
 
 
-def test_without_keys_the_environment_says_who_asks_else_nobody(server, bucket, monkeypatch):
+def test_without_keys_credentials_come_from_the_environment_or_requests_are_anonymous(server, bucket, monkeypatch):
     store, root = open_store(f"oss://{bucket}/w", {"fs.oss.endpoint": server.url})
     for name, value in (("OSS_ACCESS_KEY_ID", ""), ("OSS_ACCESS_KEY_SECRET", "")):
         monkeypatch.setenv(name, value)

@@ -38,7 +38,7 @@ class TestRetryStore(StoreSuite):
         assert pickle.loads(pickle.dumps(RetryStore(memory))).get(f"{root}/f") == b"1"
 
 
-def test_transient_errors_are_waited_for_with_growing_bounded_waits():
+def test_transient_errors_are_retried_with_growing_bounded_waits():
     clock = StillClock()
     memory = MemoryStore()
     memory.put_new("/f", b"1")
@@ -50,7 +50,7 @@ def test_transient_errors_are_waited_for_with_growing_bounded_waits():
     assert clock.slept == [0.5, 1.0, 1.5, 1.5]
 
 
-def test_the_last_error_is_raised_when_it_does_not_pass():
+def test_the_last_error_is_raised_after_all_attempts():
     clock = StillClock()
     faulty = FaultStore(MemoryStore(), fail_at=1, repeat=100)
     with pytest.raises(StorageError):
@@ -58,13 +58,13 @@ def test_the_last_error_is_raised_when_it_does_not_pass():
     assert faulty.count == 3
 
 
-def test_lasting_errors_are_raised_at_once():
+def test_permanent_errors_are_raised_immediately():
     store = RetryStore(MemoryStore(), clock=StillClock())
     with pytest.raises(StorageError, match="does not exist"):
         store.get("/absent")
 
 
-def test_creation_is_never_repeated():
+def test_exclusive_creation_is_never_retried():
     for mode in ("before", "after", "lost"):
         faulty = FaultStore(MemoryStore(), fail_at=1, mode=mode)
         with pytest.raises(StorageError):

@@ -72,7 +72,7 @@ CHECKED = {
 
 
 @pytest.mark.parametrize("kind", CHECKED)
-def test_what_people_write_is_refused_with_the_right_name(kind):
+def test_common_spellings_of_other_libraries_are_refused_with_the_right_name(kind):
     pairs = [pair.split("=") for pair in CHECKED[kind].split()]
     assert len(pairs) >= 20
     for name, meant in pairs:
@@ -82,19 +82,19 @@ def test_what_people_write_is_refused_with_the_right_name(kind):
         check_store_options({meant: "x"})
 
 
-def test_a_ticket_cache_that_is_not_wanted_needs_a_keytab():
+def test_without_a_ticket_cache_a_keytab_is_needed():
     with pytest.raises(OptionError, match="without security.kerberos.login.keytab the ticket cache is used"):
         hdfs_arguments({"security.kerberos.login.use-ticket-cache": "false"})
     assert hdfs_arguments({"security.kerberos.login.use-ticket-cache": "true"}) == {}
 
 
 @pytest.mark.parametrize("name", ["s3.foo", "fs.s3a.bucket.mine.endpoint", "fs.s3a.proxy.host", "fs.oss.credentials.provider", "fs.gs.encryption.key", "fs.azure.client.correlationid"])  # fmt: skip
-def test_an_option_that_nobody_reads_is_refused_with_those_there_are(name):
-    with pytest.raises(OptionError, match="there are .*, "):
+def test_an_option_that_is_unknown_is_refused_with_the_known_ones(name):
+    with pytest.raises(OptionError, match="the options for .* are .*, "):
         open_store("/w", {name: "x"})
 
 
-def test_what_is_used_passes_in_every_spelling_and_tuning_passes_too():
+def test_options_in_use_pass_in_every_spelling_and_so_does_tuning():
     for family in FAMILIES:
         for prefix in family.prefixes:
             for name in family.used:

@@ -50,7 +50,7 @@ def written(server, options):
     return [{name.lower(): value for name, value in headers.items()} for _, _, headers in server.requests]
 
 
-def test_no_write_waits_until_it_is_asked_for(server):
+def test_no_write_waits_for_permission(server):
     """`Expect: 100-continue` costs a round trip for every file."""
     seen = written(server, options_of(server, **KEYS))
     assert sum("if-none-match" in each for each in seen) >= 2
@@ -63,7 +63,7 @@ def test_keys_and_a_token(server):
     assert {each["x-amz-security-token"] for each in seen} == {"sesame-token"}
 
 
-def test_nobody(server):
+def test_requests_without_credentials_are_anonymous(server):
     provider = {"fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"}
     assert all("authorization" not in each for each in written(server, options_of(server, **provider)))
 
@@ -98,7 +98,7 @@ def test_a_role(server):
     assert len(stored) == len(seen) - len(server.roles)
 
 
-def test_a_role_is_taken_on_again_before_its_keys_end(server):
+def test_a_role_is_assumed_again_before_its_keys_expire(server):
     store, root = open_store(f"s3://bucket-{uuid.uuid4()}/w", options_of(server, **role_of(server)))
     store.put(f"{root}/a", b"1")
     taken = len(server.roles)
@@ -112,7 +112,7 @@ def test_a_role_is_taken_on_again_before_its_keys_end(server):
     assert len(server.roles) == 3
 
 
-def test_who_may_not_take_a_role_on_is_told_so_without_a_secret(server):
+def test_a_role_that_may_not_be_assumed_is_an_error_without_a_secret(server):
     server.allowed = ["nobody"]
     store, root = open_store(f"s3://bucket-{uuid.uuid4()}/w", options_of(server, **role_of(server)))
     with pytest.raises(StorageError, match="AccessDenied|Forbidden|403") as caught:
@@ -120,7 +120,7 @@ def test_who_may_not_take_a_role_on_is_told_so_without_a_secret(server):
     assert "sesame" not in str(caught.value) + repr(caught.value.__cause__)
 
 
-def test_encryption_and_who_pays_go_with_the_requests(server):
+def test_encryption_and_requester_pays_are_sent_with_the_requests(server):
     more = {"fs.s3a.encryption.algorithm": "SSE-KMS", "fs.s3a.encryption.key": "key-id", "s3.requester.pays.enabled": "true"}
     written(server, options_of(server, **KEYS, **more))
     puts = [{name.lower(): text for name, text in headers.items()} for verb, _, headers in server.requests if verb == "PUT"]
@@ -137,13 +137,13 @@ def test_encryption_and_who_pays_go_with_the_requests(server):
     {"s3.aws.credentials.provider": "org.apache.hadoop.fs.s3a.auth.AssumedRoleCredentialProvider"},
     {"s3.session.token": "sesame", "s3.access-key": "k"},
 ], ids=lambda options: list(options)[0])  # fmt: skip
-def test_what_cannot_be_done_is_refused_before_anything_is_asked(options):
+def test_unsupported_options_are_refused_before_any_request(options):
     with pytest.raises(OptionError) as caught:
         open_store("s3://bucket/w", options)
     assert "sesame" not in str(caught.value)
 
 
-def test_another_process_takes_the_role_on_by_itself():
+def test_another_process_assumes_the_role_itself():
     kept = harmless_arguments(fsspec_arguments("s3", {**KEYS, "s3.assumed.role.arn": ARN, "s3.assumed.role.external.id": "sesame",
                                                       "s3.auth.profile.name": "lake", "s3.encryption.algorithm": "AES256"}))
     assert kept == {"role": {"arn": ARN}, "profile": "lake", "s3_additional_kwargs": {"ServerSideEncryption": "AES256"}}

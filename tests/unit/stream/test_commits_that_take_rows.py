@@ -39,7 +39,7 @@ def steps(stream):
 
 @pytest.mark.parametrize("name", TAKING)
 @pytest.mark.parametrize("vectors", ["false", "true"])
-def test_a_commit_that_takes_rows_away_is_refused_by_name(name, vectors):
+def test_a_commit_that_removes_rows_is_refused_by_name(name, vectors):
     table = made(**{"deletion-vectors.enabled": vectors})
     table.write_arrow([row(1, "a"), row(2, "a")])
     done = TAKING[name](table)
@@ -59,7 +59,7 @@ def test_a_commit_that_takes_rows_away_is_refused_by_name(name, vectors):
     assert steps(passing) == [[(3, "c", "+I")]]
 
 
-def test_the_option_says_what_becomes_of_it():
+def test_an_option_decides_what_happens_to_commits_that_remove_rows():
     table = made()
     table.write_arrow([row(1, "a"), row(2, "a")])
     table.update(col("k") == 1, {"v": "b"})
@@ -69,7 +69,7 @@ def test_the_option_says_what_becomes_of_it():
     assert (steps(table.stream(from_=2)), table.changes(1).count()) == ([], 0)
 
 
-def test_what_takes_nothing_is_read_whatever_its_kind_is():
+def test_commits_that_remove_nothing_are_read_whatever_their_kind():
     table = made(**{"write-only": "true"})
     table.write_arrow([row(1, "a")], overwrite={})
     assert table.snapshots()[0].commit_kind == "OVERWRITE"
@@ -80,7 +80,7 @@ def test_what_takes_nothing_is_read_whatever_its_kind_is():
 
 
 @pytest.mark.parametrize("vectors", ["false", "true"])
-def test_compactions_of_vectors_are_read_over(vectors):
+def test_compactions_that_apply_deletion_vectors_are_skipped(vectors):
     table = made(**{"deletion-vectors.enabled": vectors, "write-only": "true"})
     for number in range(6):
         table.write_arrow([row(number, "a")])
@@ -91,7 +91,7 @@ def test_compactions_of_vectors_are_read_over(vectors):
     assert steps(table.stream(from_=last + 1)) == [[(9, "z", "+I")]]
 
 
-def test_rows_written_before_a_producer_was_set_are_told():
+def test_rows_written_before_a_producer_was_set_are_reported():
     table = made(keyed=True, **{"write-only": "true"})
     table.write_arrow([row(1, "a")])
     table.alter(SetOption("changelog-producer", "input"))
@@ -99,7 +99,7 @@ def test_rows_written_before_a_producer_was_set_are_told():
     assert steps(table.stream(from_=1)) == [[(1, "a", "+I")], [(2, "b", "+I")]]
 
 
-def test_changelogs_written_before_a_producer_was_removed_are_told():
+def test_changelogs_written_before_a_producer_was_removed_are_reported():
     table = made(keyed=True, **{"changelog-producer": "lookup"})
     table.write_arrow([row(1, "a")])
     table.write_arrow([row(1, "b")])
@@ -109,7 +109,7 @@ def test_changelogs_written_before_a_producer_was_removed_are_told():
 
 
 @pytest.mark.parametrize("name", ["delete", "update"])
-def test_dead_rows_are_noticed_though_the_snapshot_before_has_expired(name):
+def test_deleted_rows_are_noticed_after_the_previous_snapshot_expired(name):
     table = made(**{"deletion-vectors.enabled": "true"})
     table.write_arrow([row(1, "a"), row(2, "a")])
     stream = table.stream(from_=1)
@@ -122,7 +122,7 @@ def test_dead_rows_are_noticed_though_the_snapshot_before_has_expired(name):
         table.stream(from_=position).poll()
 
 
-def test_plain_rows_are_read_though_the_snapshot_before_has_expired():
+def test_plain_rows_are_read_after_the_previous_snapshot_expired():
     table = made(**{"deletion-vectors.enabled": "true"})
     table.write_arrow([row(1, "a"), row(2, "a")])
     TAKING["delete"](table)
@@ -141,7 +141,7 @@ def bucketed(**options):
 
 
 @pytest.mark.parametrize("passing", [None, "true", "false"])
-def test_streams_and_changes_go_on_after_a_rescale(passing):
+def test_streams_and_changes_continue_after_a_rescale(passing):
     table = bucketed(**({} if passing is None else {PASSING: passing}))
     table.write_arrow([row(number, "a") for number in range(9)])
     stream = table.stream(from_=1)
@@ -155,7 +155,7 @@ def test_streams_and_changes_go_on_after_a_rescale(passing):
     assert (table.scan().count(), table.snapshots()[-1].properties) == (10, {})
 
 
-def test_a_rescale_that_another_writer_made_is_refused_like_any_overwrite():
+def test_a_rescale_by_another_writer_is_refused_like_any_overwrite():
     table = bucketed()
     table.write_arrow([row(1, "a")])
     table.rescale(3)
@@ -169,7 +169,7 @@ def test_a_rescale_that_another_writer_made_is_refused_like_any_overwrite():
             read()
 
 
-def test_a_rescale_tells_nothing_where_overwrites_are_compared():
+def test_a_rescale_has_no_changes_if_overwrites_are_compared():
     table = made(keyed=True, **{"streaming-read-overwrite": "true"})
     table.write_arrow([row(1, "a")])
     table.rescale(2)
@@ -181,7 +181,7 @@ def test_a_rescale_tells_nothing_where_overwrites_are_compared():
     assert table.changes(0, 2).count() == 1
 
 
-def test_auto_reads_of_each_snapshot_what_a_stream_would_give():
+def test_auto_reads_of_each_snapshot_what_a_stream_would_return():
     table = made(keyed=True)
     table.write_arrow([row(1, "a"), row(2, "a")])
     table.write_arrow([row(1, "b")])
@@ -209,7 +209,7 @@ def _evolving():
     return table
 
 
-def test_several_snapshots_give_each_row_once_with_the_newest_of_its_columns():
+def test_changes_of_several_snapshots_contain_each_row_once_with_its_newest_columns():
     table = _evolving()
     table.write_arrow([row(3, "c")])
     assert steps(table.stream(from_=2)) == [[(None, "x", "+I"), (None, "b", "+I")], [(3, "c", "+I")]]
@@ -218,7 +218,7 @@ def test_several_snapshots_give_each_row_once_with_the_newest_of_its_columns():
     assert table.changes(0, mode="delta", where="v = 'a'").count() == 0
 
 
-def test_rows_whose_columns_one_commit_brings_in_several_files_are_told_once():
+def test_rows_with_columns_in_several_files_of_one_commit_are_reported_once():
     table = _evolving()
     root, lists = table._root, []
     for snapshot in (root.snapshots.get(1), root.snapshots.get(2)):

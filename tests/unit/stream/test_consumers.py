@@ -41,7 +41,7 @@ def steps(table, **more):
     return list(iter(stream.poll, None))
 
 
-def test_a_consumer_goes_on_where_it_was_acknowledged(table):
+def test_a_consumer_continues_after_its_last_acknowledged_step(table):
     full, = steps(table)
     assert table.consumers() == []  # a whole snapshot cannot be gone on with
     full.acknowledge()
@@ -58,7 +58,7 @@ def test_a_consumer_goes_on_where_it_was_acknowledged(table):
     assert steps(again(table)) == []
 
 
-def test_a_consumer_that_does_not_begin_with_a_whole_snapshot_is_there_at_once(table):
+def test_a_consumer_that_does_not_begin_with_a_whole_snapshot_exists_immediately(table):
     stream = table.stream(from_=3, consumer_id="c")
     assert stream.poll().snapshot_id == 3
     assert table.consumers() == [Consumer("c", 3)]
@@ -79,7 +79,7 @@ def test_the_files_of_java_are_read(table):
     assert [step.snapshot_id for step in steps(table)] == [4]
 
 
-def test_progress_may_be_ignored(table):
+def test_the_stored_progress_can_be_ignored(table):
     put(table, b'{"nextSnapshot":4}')
     assert [step.snapshot_id for step in steps(table, from_=2, options={"consumer.ignore-progress": "true"})] == [2, 3, 4]
     assert [step.snapshot_id for step in list(iter(table.stream(options={"consumer-id": "c"}).poll, None))] == [2, 3, 4]
@@ -93,7 +93,7 @@ def test_acknowledging_a_step_acknowledges_all_before_it(table):
     assert table.consumers() == [Consumer("c", 4)]
 
 
-def test_at_least_once_the_slowest_step_counts(table):
+def test_with_at_least_once_the_slowest_step_counts(table):
     first, second, third, fourth = steps(table, from_=1, options={"consumer.mode": "at-least-once"})
     third.acknowledge()
     assert table.consumers() == [Consumer("c", 1)]
@@ -116,7 +116,7 @@ def test_without_a_consumer_nothing_is_acknowledged(table):
         table.stream().poll().acknowledge()
 
 
-def test_reset_moves_a_consumer_either_way(table):
+def test_reset_moves_a_consumer_forward_and_backward(table):
     put(table, b'{"nextSnapshot":4}')
     for number in (2, 5, 1):
         assert table.reset_consumer("c", number) == Consumer("c", number)
@@ -185,7 +185,7 @@ def test_consumers_that_do_not_move_expire():
         table.expire_consumers(60)
 
 
-def test_a_consumer_that_was_written_at_the_limit_stays_and_a_later_limit_takes_its_marks_with_it():
+def test_a_consumer_written_at_the_limit_stays_and_a_later_limit_also_deletes_its_marks():
     clock = Waiting()
     table = table_of(clock=clock, store_clock=clock)
     for number in (1, 2):
@@ -197,7 +197,7 @@ def test_a_consumer_that_was_written_at_the_limit_stays_and_a_later_limit_takes_
     assert consumers.expire(["a"], written + 1, print) == ["a"] and table._root.store.stat(marks) is None
 
 
-def test_the_option_says_when_consumers_expire():
+def test_an_option_decides_when_consumers_expire():
     clock = Waiting()
     table = table_of(clock=clock, store_clock=clock, **{"consumer.expiration-time": "1 min"})
     put(table, b'{"nextSnapshot":1}')
@@ -207,7 +207,7 @@ def test_the_option_says_when_consumers_expire():
     assert table.expire_consumers() == ["c"]
 
 
-def test_a_consumer_whose_snapshot_expired_is_told_so(table):
+def test_a_consumer_whose_snapshot_expired_is_an_error(table):
     put(table, b'{"nextSnapshot":2}')
     expire(table, 1, 2)
     with pytest.raises(SnapshotExpiredError, match="num-retained"):
@@ -219,7 +219,7 @@ def test_two_names_of_one_consumer_are_refused(table):
         table.stream(consumer_id="a", options={"consumer-id": "b"})
 
 
-def test_a_consumer_beyond_a_rollback_is_told_its_name_and_how_to_move_it(table):
+def test_the_error_of_a_consumer_beyond_a_rollback_explains_how_to_reset_it(table):
     put(table, b'{"nextSnapshot":5}')
     with pytest.warns(PaimonWarning, match=r"from 3 are deleted.* read them: 'c'\..*reset_consumer\('c', 3\)"):
         assert table.rollback_to(2).consumers == ("c",)
@@ -231,14 +231,14 @@ def test_a_consumer_beyond_a_rollback_is_told_its_name_and_how_to_move_it(table)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_a_consumer_that_has_read_no_snapshot_beyond_a_rollback_goes_on_without_a_warning(table, number):
+def test_a_consumer_that_read_no_rolled_back_snapshot_continues_without_a_warning(table, number):
     put(table, b'{"nextSnapshot":%d}' % number)
     assert table.rollback_to(2).consumers == ()
     write(table, (9, "b"))
     assert [step.snapshot_id for step in steps(table)] == list(range(number, 4))
 
 
-def test_a_consumer_of_java_notices_a_rollback_when_others_have_the_numbers(table):
+def test_a_consumer_of_java_notices_a_rollback_when_the_ids_are_reused(table):
     put(table, b'{"nextSnapshot":5}')
     table.create_branch("b", from_=2)
     for cut, read in ((lambda: table.rollback_to(2), 4), (lambda: table.fast_forward("b", discard=True), 7)):

@@ -29,7 +29,7 @@ def steps(table, **start):
     return list(table.stream(until="now", **(start or {"from_": "earliest"})))
 
 
-def test_a_step_has_its_number_wherever_the_stream_begins(catalog):
+def test_a_step_has_the_same_identifier_wherever_the_stream_begins(catalog):
     table = made(catalog)
     for number in range(5):
         table.write_arrow([{"k": number, "v": 0}])
@@ -43,7 +43,7 @@ def test_a_step_has_its_number_wherever_the_stream_begins(catalog):
     assert full.is_full and full.identifier == first[-1]
 
 
-def test_no_number_comes_back_after_a_rollback_or_in_another_table(catalog):
+def test_no_identifier_is_reused_after_a_rollback_or_in_another_table(catalog):
     table = made(catalog)
     seen = []
     for round_ in range(3):
@@ -69,7 +69,7 @@ def follow(source, target, user="copy", consumer="copy"):
     return taken
 
 
-def test_new_rows_reach_a_table_that_follows_one_which_was_rolled_back(catalog):
+def test_new_rows_reach_a_copy_of_a_table_that_was_rolled_back(catalog):
     source, target = made(catalog), made(catalog, "d.copy")
     for number in range(4):
         source.write_arrow([{"k": number, "v": 1}])
@@ -84,7 +84,7 @@ def test_new_rows_reach_a_table_that_follows_one_which_was_rolled_back(catalog):
     assert sorted(target.to_arrow()["k"].to_pylist()) == [0, 1, 2, 3, 7]
 
 
-def test_a_step_that_was_committed_and_not_acknowledged_is_taken_once(catalog):
+def test_a_step_that_was_committed_but_not_acknowledged_is_applied_once(catalog):
     source, target = made(catalog), catalog.create_table("d.log", COLUMNS)
     source.write_arrow([{"k": 1, "v": 1}])
     (step,) = steps(source)
@@ -97,7 +97,7 @@ def test_a_step_that_was_committed_and_not_acknowledged_is_taken_once(catalog):
     assert target.scan(where="k = 1").count() == 1
 
 
-def test_the_number_of_another_step_is_a_conflict(catalog):
+def test_the_identifier_of_another_step_is_a_conflict(catalog):
     source, target = made(catalog), made(catalog, "d.copy")
     source.write_arrow([{"k": 1, "v": 1}])
     (step,) = steps(source)
@@ -129,7 +129,7 @@ def test_steps_of_a_table_that_was_created_again_are_not_filtered_out_as_committ
 
 
 @pytest.mark.parametrize("number", ["snapshot_id", "next_snapshot_id"])
-def test_ids_of_snapshots_as_numbers_are_not_taken_for_those_of_a_history_that_was_rolled_back(catalog, number):
+def test_snapshot_ids_as_identifiers_are_not_confused_with_those_before_a_rollback(catalog, number):
     source, target = made(catalog), made(catalog, "d.copy")
 
     def follow():

@@ -63,7 +63,7 @@ def at(seconds):
     ({"options": {"scan.timestamp-millis": str(MILLIS + 10_000)}}, [SECOND, THIRD]),
     ({"options": {"scan.mode": "from-timestamp", "scan.timestamp": str(at(20).astimezone().replace(tzinfo=None))}}, [THIRD]),
 ], ids=lambda value: None if isinstance(value, list) else repr(value))  # fmt: skip
-def test_a_stream_begins_where_it_is_told_to(life, given, steps):
+def test_a_stream_begins_at_its_from(life, given, steps):
     stream = life.stream(**given)
     assert all_rows(stream) == steps
     write(life, (9, "z"))
@@ -79,7 +79,7 @@ def test_a_stream_begins_where_it_is_told_to(life, given, steps):
     ({"from_": 1, "options": {"scan.bounded.watermark": "19"}}, [FIRST]),
     ({"options": {"scan.bounded.watermark": "19"}}, [[*WHOLE, (9, "z", "+I")]]),
 ], ids=lambda value: None if isinstance(value, list) else repr(value))  # fmt: skip
-def test_a_stream_ends_where_it_is_told_to_and_holds_the_table_as_it_was_then(life, given, steps):
+def test_a_stream_ends_at_its_until_and_contains_the_table_as_of_then(life, given, steps):
     stream = life.stream(**given)
     write(life, (9, "z"), watermark=40)
     assert [sorted(rows(step)) for step in stream] == steps
@@ -88,7 +88,7 @@ def test_a_stream_ends_where_it_is_told_to_and_holds_the_table_as_it_was_then(li
     assert list(stream) == []
 
 
-def test_a_stream_that_ends_later_waits_until_then(life):
+def test_a_stream_that_ends_later_waits_for_its_end(life):
     clock = Waiting(lambda: write(life, (9, "z")), lambda: None)
     life._root.env.clock = clock
     assert [step.snapshot_id for step in life.stream(from_=2, until=4)] == [2, 3, 4]
@@ -98,7 +98,7 @@ def test_a_stream_that_ends_later_waits_until_then(life):
     assert clock.waits == [10.0] * 4
 
 
-def test_a_step_says_what_it_is(life):
+def test_a_step_has_a_useful_repr(life):
     full, = list(life.stream(until="now"))
     assert (full.is_full, full.snapshot_id, full.next_snapshot_id, full.watermark) == (True, 3, 4, 30)
     second = life.stream(from_=2).poll()
@@ -120,7 +120,7 @@ def test_columns_and_conditions(life):
         life.stream(where="k = 'a'")
 
 
-def test_splits_are_read_by_other_processes(life):
+def test_splits_can_be_read_by_other_processes(life):
     step = life.stream(from_=3).poll()
     parts = [bytes(split) for split in step.splits()]
     copy = pickle.loads(pickle.dumps(step))
@@ -142,7 +142,7 @@ def test_a_position_is_valid_in_any_process(life):
     assert all_rows(stream) == [[(9, "z", "+I")]]
 
 
-def test_snapshots_without_changes_are_passed_over_and_counted(life):
+def test_snapshots_without_changes_are_skipped_and_counted(life):
     stream = life.stream(from_="latest")
     assert life.compact(full=True).snapshot_id == 4
     assert stream.poll() is None
@@ -153,7 +153,7 @@ def test_snapshots_without_changes_are_passed_over_and_counted(life):
     assert (rows(step), step.snapshot_id, step.next_snapshot_id) == ([(9, "z", "+I")], 6, 7)
 
 
-def test_overwrites_of_append_tables_are_read_if_asked_for():
+def test_overwrites_of_append_tables_are_read_by_option():
     table = table_of(keyed=False)
     write(table, (1, "a"))
     write(table, (2, "b"), overwrite={})
@@ -180,7 +180,7 @@ def test_rows_that_wait_for_their_bucket_are_read_when_they_are_written():
     assert [rows(step) for step in table.stream(from_=1, where="v = 'd'", until="now") if rows(step)] == [[(4, "d", "+I")]]
 
 
-def test_an_empty_table_is_waited_for():
+def test_a_stream_waits_for_the_first_snapshot_of_an_empty_table():
     for given in ({}, {"from_": "latest"}, {"from_": "earliest"}, {"from_": 1}, {"from_": at(0)}):
         table = table_of()
         stream = table.stream(**given)
@@ -193,7 +193,7 @@ def test_an_empty_table_is_waited_for():
     assert list(table_of().stream(until="now")) == []
 
 
-def test_a_delay_leaves_new_snapshots_alone(life):
+def test_a_delay_ignores_new_snapshots(life):
     clock = life._root.env.clock
     stream = life.stream(from_=2, options={"streaming.read.snapshot.delay": "15 s"})
     assert stream.poll() is None
@@ -203,7 +203,7 @@ def test_a_delay_leaves_new_snapshots_alone(life):
     assert all_rows(stream) == [THIRD]
 
 
-def test_waiting_comes_through_the_clock_and_async_does_not_block(life):
+def test_waiting_uses_the_clock_and_async_does_not_block(life):
     clock = Waiting(lambda: None, lambda: write(life, (9, "z")), lambda: write(life, (10, "z")))
     life._root.env.clock = clock
 
@@ -215,7 +215,7 @@ def test_waiting_comes_through_the_clock_and_async_does_not_block(life):
     assert clock.waits == [3.0] * 3
 
 
-def test_whoever_stops_waiting_for_a_step_loses_nothing(life):
+def test_cancelling_the_wait_for_a_step_loses_nothing(life):
     class Slow(SerialPool):
         async def aside(self, function):
             step = function()
@@ -240,7 +240,7 @@ def test_whoever_stops_waiting_for_a_step_loses_nothing(life):
     assert asyncio.run(follow()) == [1, 2, 3]
 
 
-def test_an_async_stream_goes_on_after_an_error(life):
+def test_an_async_stream_continues_after_an_error(life):
     stream = life.stream(from_=1, until="now")
     store = life._root.store
 
@@ -260,7 +260,7 @@ def test_an_async_stream_goes_on_after_an_error(life):
 # -- what befalls the snapshots -------------------------------------------------------------------------------------------
 
 
-def test_a_snapshot_that_expired_is_missed_by_name(life):
+def test_an_expired_snapshot_is_refused_by_name(life):
     position = life.stream(from_=1).poll().position
     running = life.stream(from_=1)
     assert rows(running.poll()) == FIRST
@@ -277,7 +277,7 @@ def test_a_snapshot_that_expired_is_missed_by_name(life):
     assert all_rows(life.stream(from_=3)) == [THIRD]
 
 
-def test_a_stream_goes_on_when_only_what_it_has_read_expired(life):
+def test_a_stream_continues_if_only_snapshots_that_it_has_read_expired(life):
     stream = life.stream(from_=1)
     for _ in range(2):
         position = stream.poll().position
@@ -296,7 +296,7 @@ def test_changelogs_are_read_after_their_snapshots_expired(life, start):
     assert all_rows(stream) == [[(9, "z", "+I")]]
 
 
-def test_changelogs_that_expire_under_way(life):
+def test_changelogs_that_expire_while_a_stream_reads_them(life):
     stream = life.stream(from_=1)
     assert rows(stream.poll()) == FIRST
     expire(life, 1, 2, changelogs=True)
@@ -335,7 +335,7 @@ def test_a_position_of_another_table_is_refused_by_name(life):
     ({"from_": 1.5}, UsageError, "snapshot id"), ({"from_": "paimon-stream-1:x"}, UsageError, "not a position"),
     ({"from_": "paimon-stream-2:1:-:"}, UsageError, "version 2"), ({"from_": "paimon-stream-1:99999999999999999999:-:"}, UsageError, "not a position"),
     ({"until": "later"}, UsageError, "until"), ({"until": -1}, UsageError, "until"), ({"until": True}, UsageError, "until"),
-    ({"from_": 1, "options": {"scan.mode": "latest"}}, UsageError, "begins once"),
+    ({"from_": 1, "options": {"scan.mode": "latest"}}, UsageError, "not both"),
     ({"options": {"scan.mode": "from-snapshot"}}, OptionError, "scan.snapshot-id"),
     ({"options": {"scan.mode": "from-timestamp"}}, OptionError, "scan.timestamp"),
     ({"options": {"scan.snapshot-id": "0"}}, OptionError, "from 1"), ({"options": {"scan.mode": "fast"}}, OptionError, "scan.mode"),
@@ -371,7 +371,7 @@ def calls_of_poll(table, stream):
     return step, calls(table)
 
 
-def test_a_step_costs_four_calls_and_no_listing_however_long_the_table_lives():
+def test_a_step_costs_four_calls_and_no_listing_whatever_the_age_of_the_table():
     table = table_of()
     for number in range(40):
         write(table, (number, "a"))
@@ -388,7 +388,7 @@ def test_a_step_costs_four_calls_and_no_listing_however_long_the_table_lives():
         assert calls_of_poll(table, stream) == (None, 2)
 
 
-def test_a_reader_far_behind_reads_ahead():
+def test_a_reader_that_is_far_behind_fetches_several_snapshots():
     clock = Waiting()
     table = table_of(clock=clock)
     for number in range(100):
@@ -400,7 +400,7 @@ def test_a_reader_far_behind_reads_ahead():
     assert (sum(table._root.store.calls.values()) - calls_before) <= 3.3 * 100 + 20
 
 
-def test_a_rollback_within_what_was_read_ahead_is_noticed_as_any_other():
+def test_a_rollback_of_fetched_snapshots_is_noticed():
     clock = Waiting()
     table = table_of(clock=clock)
     for number in range(10):
@@ -416,7 +416,7 @@ def test_a_rollback_within_what_was_read_ahead_is_noticed_as_any_other():
             stream.poll()
 
 
-def test_the_stream_of_a_table_that_was_opened_anew(tmp_path):
+def test_the_stream_of_a_table_that_was_opened_again(tmp_path):
     from unit.public import keyed_table, new_catalog, reopened
 
     table = keyed_table(new_catalog(str(tmp_path)))
@@ -426,7 +426,7 @@ def test_the_stream_of_a_table_that_was_opened_anew(tmp_path):
 
 
 
-def test_overwrites_of_keyed_tables_are_read_if_asked_for(life):
+def test_overwrites_of_keyed_tables_are_read_by_option(life):
     write(life, (1, "b"), (3, "d"), (4, "d"), overwrite={})
     write(life, (9, "z"))
     assert all_rows(life.stream(from_=4)) == [[(9, "z", "+I")]]
@@ -437,7 +437,7 @@ def test_overwrites_of_keyed_tables_are_read_if_asked_for(life):
 
 
 @pytest.mark.parametrize("options", [{"deletion_vectors.enabled": "true"}, {"deletion_vectors.enabled": "true", "changelog_producer": "input"}])
-def test_rows_that_scans_hide_until_a_compaction_are_in_the_first_step_or_the_replaced_rows(options):
+def test_rows_hidden_until_a_compaction_are_in_the_first_step_or_among_the_replaced_rows(options):
     table = table_of(streaming_read_overwrite="true", **options)
     write(table, (1, "a"), (2, "a"))
     table.compact(full=True)
@@ -452,7 +452,7 @@ def test_rows_that_scans_hide_until_a_compaction_are_in_the_first_step_or_the_re
     assert rows(stream.poll()) == [(4, "c", "+I")] and stream.poll() is None
 
 
-def test_the_first_step_of_a_first_row_table_has_rows_that_no_compaction_has_seen():
+def test_the_first_step_of_a_first_row_table_has_rows_that_are_not_compacted():
     table = table_of(merge_engine="first-row")
     write(table, (1, "a"))
     table.compact(full=True)
@@ -467,7 +467,7 @@ def test_the_first_step_of_a_first_row_table_has_rows_that_no_compaction_has_see
 
 
 @pytest.mark.parametrize("number, found", [(None, 2), (8, 2), (6, 3)])
-def test_streams_and_scans_take_the_same_compaction_for_the_last_full_one(number, found):
+def test_streams_and_scans_agree_on_the_last_full_compaction(number, found):
     """Of a schedule, numbers that its interval divides are full ones; a batch job has none, and compacts all."""
     table = table_of(**{"full-compaction.delta-commits": "4"})
     write(table, (1, "a"))
@@ -491,7 +491,7 @@ def stripped(table):
         store.put(path, json.dumps({**text, "properties": {}}).encode())
 
 
-def test_snapshots_that_name_no_parent_are_looked_at_twice(monkeypatch):
+def test_snapshots_that_name_no_parent_are_read_twice(monkeypatch):
     clock = Waiting()
     table = table_of(clock=clock)
     for number in (1, 2, 3):

@@ -25,7 +25,7 @@ def test_a_user_that_never_committed():
     assert table.filter_committed(user="job", identifiers=[]) == []
 
 
-def test_what_was_committed_need_not_be_committed_again():
+def test_committed_identifiers_need_not_be_committed_again():
     table = table_of()
     pending = {number: changes_of(table, number) for number in (41, 42, 43)}
     for number in (41, 42):
@@ -44,7 +44,7 @@ def test_what_was_committed_need_not_be_committed_again():
     assert sorted(back.scan().to_arrow()["k"].to_pylist()) == [1, 5, 41, 42, 43]
 
 
-def test_committing_again_what_was_committed_doubles_nothing():
+def test_committing_the_same_identifier_again_duplicates_no_rows():
     """The official SDK commits a second time: rows of an append table come twice, then three times."""
     table = table_of(keyed=False)
     changes = changes_of(table, 1)
@@ -71,7 +71,7 @@ def test_a_compaction_after_the_rows_has_the_same_identifier():
     assert table.committed(user="job") == 6
 
 
-def test_what_expired_is_known():
+def test_identifiers_of_expired_snapshots_are_known():
     table = table_of()
     changes = changes_of(table, 1)
     table.commit(changes, user="job", identifier=5)

@@ -65,7 +65,7 @@ def test_audit_log_shows_the_newest_row_of_every_key_with_its_kind(table, catalo
         ("rowkind LIKE '+%' AND v = 'u'", [("+U", 1, "u")]),
     ],
 )
-def test_filters_may_ask_for_kinds_and_columns(table, where, wanted):
+def test_filters_can_use_kinds_and_columns(table, where, wanted):
     log = table.system("audit_log")
     assert rows(log.scan(where=where)) == wanted
     assert rows(log.scan(where=where, columns=["v", "rowkind"])) == sorted(((v, kind) for kind, _, v in wanted), key=str)
@@ -85,7 +85,7 @@ def test_audit_log_of_changes(table):
     assert pickle.loads(pickle.dumps(log)).schema == log.schema
 
 
-def test_ro_shows_the_top_level_alone(catalog):
+def test_ro_shows_only_the_top_level(catalog):
     columns = Schema([("k", "BIGINT NOT NULL"), ("v", "STRING")])
     made = catalog.create_table("d.t", columns, primary_key=["k"], options={"bucket": "1"})
     write(made, [(1, "a"), (2, "a")])
@@ -96,9 +96,9 @@ def test_ro_shows_the_top_level_alone(catalog):
     assert rows(made.system("ro").scan(where=col("k") == 2)) == [(2, "a")]
     assert all(split.raw for split in made.system("ro").scan().splits())
     assert made.system("ro").scan().explain().skipped.choice == 1
-    with pytest.raises(UsageError, match=r"d\.t\$ro only shows states"):
+    with pytest.raises(UsageError, match=r"d\.t\$ro has no changes, only states"):
         made.system("ro").changes(1)
-    with pytest.raises(UsageError, match="only shows states"):
+    with pytest.raises(UsageError, match="has no changes, only states"):
         made.system("ro").scan(options={"incremental-between": "1,2"})
 
 
@@ -127,7 +127,7 @@ def schema_of(keys):
     return new_table_schema(Schema([("k", "BIGINT NOT NULL"), ("v", "STRING")]), TableSpec(primary_keys=keys), time_millis=0)
 
 
-def test_binlog_puts_the_old_and_the_new_row_of_an_update_into_one():
+def test_binlog_combines_the_old_and_the_new_row_of_an_update():
     changes = [(1, "a", "+I"), (2, "a", "-U"), (2, "b", "+U"), (3, "x", "-D"), (4, "p", "-U"), (4, "q", "+U")]
     wanted = [
         ("+I", [1], ["a"]), ("+U", [2, 2], ["a", "b"]), ("-D", [3], ["x"]), ("+U", [4, 4], ["p", "q"]),
@@ -151,7 +151,7 @@ def test_binlog_of_a_table(table, catalog):
     assert rows(log.scan(where=col("rowkind") == "+I", columns=["k"])) == [([3],)]
 
 
-def test_append_tables_have_additions_only(catalog):
+def test_append_tables_have_only_additions(catalog):
     made = catalog.create_table("d.t", Schema([("k", "BIGINT"), ("v", "STRING")]))
     write(made, [(1, "a"), (1, "a")])
     assert rows(made.system("audit_log").scan()) == [("+I", 1, "a")] * 2
@@ -165,7 +165,7 @@ def test_what_is_not_there_is_refused_by_name(table, catalog):
         catalog.table("d.t$row_tracking")
     with pytest.raises(UnsupportedError, match="cannot be created or changed"):
         catalog.drop_table("d.t$audit_log")
-    with pytest.raises(UsageError, match="called by its name"):
+    with pytest.raises(UsageError, match="the name of a system table"):
         table.system(3)
     assert not isinstance(table.system("ro"), Table)
     odd = msgspec.structs.replace(table.schema, fields=(KINDS["audit_log"].view.field,))

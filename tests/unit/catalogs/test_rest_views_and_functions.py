@@ -64,7 +64,7 @@ def with_function(catalog, name="d.f"):
     )  # fmt: skip
 
 
-def test_a_view_comes_back_as_it_was_given(catalog):
+def test_a_view_is_returned_as_it_was_created(catalog):
     with_view(catalog)
     catalog.create_view("d.plain", pa.schema([("a", pa.int32())]), "SELECT 3")
     assert catalog.views("d") == ["plain", "v"] and catalog.tables("d") == []
@@ -77,7 +77,7 @@ def test_a_view_comes_back_as_it_was_given(catalog):
     assert catalog.view("d.v") == view
 
 
-def test_a_view_is_changed_renamed_and_dropped(catalog):
+def test_a_view_can_be_changed_renamed_and_dropped(catalog):
     with_view(catalog)
     catalog.create_database("e")
     view = catalog.alter_view("d.v", AddDialect("flink", "F"), UpdateDialect("spark", "S"), SetOption("x", "y"), RemoveOption("a"), UpdateComment(None))
@@ -98,7 +98,7 @@ def test_a_view_is_changed_renamed_and_dropped(catalog):
     catalog.drop_view("e.w", missing_ok=True)
 
 
-def test_a_function_comes_back_as_it_was_given(catalog):
+def test_a_function_is_returned_as_it_was_created(catalog):
     with_function(catalog)
     catalog.create_function("d.bare", {"sql": SqlDefinition("1")})
     assert catalog.functions("d") == ["bare", "f"]
@@ -114,7 +114,7 @@ def test_a_function_comes_back_as_it_was_given(catalog):
         catalog.function("d.a b")
 
 
-def test_a_function_is_changed_and_dropped(catalog):
+def test_a_function_can_be_changed_and_dropped(catalog):
     with_function(catalog)
     function = catalog.alter_function("d.f", AddDefinition("sql", SqlDefinition("n + 1")), UpdateDefinition("flink", FILE), DropDefinition("spark"), UpdateComment("new"))
     assert (function.definitions, function.comment) == ({"flink": FILE, "sql": SqlDefinition("n + 1")}, "new")
@@ -143,13 +143,13 @@ def test_bad_input_is_refused(catalog, tmp_path):
         Catalog.open(tmp_path / "w").views("d")
 
 
-def test_texts_hide_options(catalog):
+def test_the_repr_of_views_and_functions_hides_options(catalog):
     catalog.create_view("d.v", COLUMNS, "SELECT 1", options={"password": "sesame"})
     catalog.create_function("d.f", {}, options={"password": "sesame"})
     assert "sesame" not in repr(catalog.view("d.v")) + repr(catalog.function("d.f"))
 
 
-def test_what_a_server_says_wrong_is_an_error_of_ours(catalog, server):
+def test_an_invalid_answer_about_views_is_a_paimon_error(catalog, server):
     with_function(catalog)
     server.functions["d.f"]["definitions"]["spark"] = {"type": "wasm"}
     with pytest.raises(CorruptionError, match="wasm"):
@@ -171,7 +171,7 @@ VERBS = {
 
 
 @pytest.mark.parametrize("name", sorted(VERBS))
-def test_a_lost_answer_is_looked_for(name):
+def test_after_a_lost_answer_the_state_is_checked(name):
     act, is_done = VERBS[name]
     for number in range(6):
         for fault in ("before", "after", "500 before", "500 after", "503 before", "503 after"):

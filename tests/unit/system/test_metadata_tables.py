@@ -14,7 +14,7 @@ from paimon_py import AddColumn, Catalog, RenameColumn, Schema, SetOption, Table
 from paimon_py.env import Env
 from paimon_py.metadata.root import TableRoot
 from paimon_py.system.kinds import MADE
-from paimon_py.system.metadata_scan import MadeSplit
+from paimon_py.system.metadata_scan import MetadataSplit
 from paimon_py.testing.counting_store import CountingStore
 
 
@@ -58,7 +58,7 @@ def test_snapshots_have_javas_columns_and_are_scanned_like_rows(table, catalog):
     assert connection.execute("select max(snapshot_id) from s").fetchall() == [(4,)]
 
 
-def test_a_filter_on_the_key_spares_reading_the_others(table):
+def test_a_filter_on_the_key_skips_reading_other_rows(table):
     for name, where, gets in (("snapshots", "snapshot_id IN (2, 3)", 2), ("snapshots", "snapshot_id >= 4", 1)):
         store = CountingStore(table._root.store)
         counted = type(table)(TableRoot(store, table.location, Env()), table.schema, "t")
@@ -88,7 +88,7 @@ def test_schemas_options_and_aggregates(table, catalog):
         (timedelta(0), "PT0S"), (timedelta(minutes=1, seconds=2), "PT1M2S"),
     ],
 )  # fmt: skip
-def test_tags_tell_their_retention_as_java_does(retain, text):
+def test_tags_show_their_retention_as_in_java(retain, text):
     from paimon_py.system.metadata_tables import _duration
 
     assert _duration(retain.total_seconds()) == text
@@ -112,14 +112,14 @@ def test_statistics_are_those_of_the_state(table):
     assert dicts(table.system("statistics").scan(snapshot_id=1)) == []
 
 
-def test_a_scan_and_its_split_travel(table):
+def test_a_scan_and_its_split_can_be_sent_to_another_process(table):
     scan = table.system("snapshots").scan(columns=["snapshot_id"], where="snapshot_id < 3")
     again = pickle.loads(pickle.dumps(scan))
     assert again.to_arrow() == scan.to_arrow()
     assert repr(again) == repr(scan)
     (split,) = scan.splits()
     assert again.read(bytes(split)).read_all() == scan.to_arrow()
-    assert MadeSplit.from_bytes(bytes(split)) == split
+    assert MetadataSplit.from_bytes(bytes(split)) == split
     with pytest.raises(UsageError, match="split belongs to"):
         table.system("schemas").scan().read(split)
     with pytest.raises(UsageError, match="not the bytes of a split"):
@@ -131,14 +131,14 @@ def test_a_scan_and_its_split_travel(table):
 def test_a_scan_explains_itself(table):
     told = table.system("snapshots").scan(where="snapshot_id > 2", limit=1).explain(analyze=True)
     assert (told.rows_made, told.rows_returned, told.limit) == (2, 1, 1)
-    assert "predicate" in str(told) and "2 made, 1 returned" in str(told)
+    assert "predicate" in str(told) and "2 produced, 1 returned" in str(told)
     assert table.system("statistics").scan().explain().snapshot_id == 4
 
 
-def test_what_does_not_go_is_refused(table):
+def test_unsupported_requests_to_metadata_tables_are_refused(table):
     with pytest.raises(UsageError, match="no earlier states"):
         table.system("snapshots").scan(snapshot_id=2)
-    with pytest.raises(UsageError, match="only shows states"):
+    with pytest.raises(UsageError, match="has no changes, only states"):
         table.system("statistics").scan(options={"incremental-between": "1,2"})
     with pytest.raises(UsageError, match="commit_knd"):
         table.system("snapshots").scan(where=col("commit_knd") == "APPEND")
@@ -150,7 +150,7 @@ def test_what_does_not_go_is_refused(table):
         table.system("row_tracking")
 
 
-def test_files_tell_of_every_live_file(table):
+def test_files_lists_every_live_file(table):
     files = dicts(table.system("files").scan())
     assert len(files) == 8 and {row["partition"] for row in files} == {"{x}", "{y}"}
     first = next(row for row in files if row["partition"] == "{x}" and row["min_key"] == "[0]")
@@ -163,7 +163,7 @@ def test_files_tell_of_every_live_file(table):
     assert table.system("files").scan(snapshot_id=1).count() == 2
 
 
-def test_buckets_and_partitions_count_what_is_live(table):
+def test_buckets_and_partitions_count_live_files(table):
     table.drop_partitions([{"p": "y"}])
     counts = [row["file_count"] for row in dicts(table.system("buckets").scan(where="partition = '{x}'"))]
     assert counts == [2, 2]
@@ -176,7 +176,7 @@ def test_buckets_and_partitions_count_what_is_live(table):
     ]  # fmt: skip
 
 
-def test_files_that_wait_are_told_of_by_buckets_alone(catalog):
+def test_waiting_files_are_listed_by_buckets_only(catalog):
     options = {"bucket": "-2", "postpone.default-bucket-num": "1"}
     made = catalog.create_table("d.w", Schema([("k", "INT NOT NULL")]), primary_key=["k"], options=options)
     made.write_arrow(pa.table({"k": pa.array([1, 2], pa.int32())}))
@@ -186,7 +186,7 @@ def test_files_that_wait_are_told_of_by_buckets_alone(catalog):
     assert [made.system(name).scan().count() for name in ("files", "file_key_ranges", "partitions")] == [1, 1, 1]
 
 
-def test_manifests_tell_what_they_hold(table):
+def test_manifests_are_listed_with_their_counts(table):
     found = dicts(table.system("manifests").scan(columns=["num_added_files", "min_partition_stats", "max_partition_stats"]))
     assert found == [{"num_added_files": 2, "min_partition_stats": "{x}", "max_partition_stats": "{y}"}] * 4
 
@@ -235,7 +235,7 @@ FILTERS = (
 
 
 @pytest.mark.parametrize("name", ["files", "file_key_ranges", "buckets"])
-def test_a_pushed_filter_finds_what_a_late_one_finds(table, name):
+def test_a_pushed_filter_returns_the_same_rows_as_a_late_one(table, name):
     table.compact(partitions=[{"p": "x"}], full=True)
     whole = pl.from_arrow(table.system(name).scan().to_arrow())
     level = ("level = 5", "level > 0 AND partition LIKE '{y%'") if name != "buckets" else ()
@@ -244,7 +244,7 @@ def test_a_pushed_filter_finds_what_a_late_one_finds(table, name):
         assert found.equals(whole.filter(pl.sql_expr(where))), where
 
 
-def test_filters_of_files_spare_manifests(catalog):
+def test_filters_on_files_skip_manifests(catalog):
     columns = Schema([("k", "INT"), ("p", "STRING")])
     made = catalog.create_table("d.a", columns, partition_by=["p"])
     for part in "abc":
@@ -282,7 +282,7 @@ def test_catalog_options_hide_secrets(tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(MADE))
-def test_every_column_can_be_asked_for_alone_and_every_table_of_an_empty_table(catalog, table, name):
+def test_every_column_can_be_read_alone_and_every_table_of_an_empty_table(catalog, table, name):
     whole = table.system(name).scan().to_arrow()
     assert whole.schema.names == list(table.system(name).schema.names)
     for column in whole.schema.names:

@@ -11,7 +11,7 @@ from paimon_py.errors import StorageUnknownError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage import exclusive_create as promise
 from paimon_py.storage.fsspec_store import FsspecStore
-from paimon_py.storage.locked_store import GuardedStore
+from paimon_py.storage.locked_store import LockedStore
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.open import open_store
 from paimon_py.testing.store_suite import StoreSuite
@@ -58,7 +58,7 @@ def table_made_elsewhere(server, bucket):
 
 
 @careless
-def test_a_server_that_ignores_the_condition_is_refused_before_a_file_of_the_table_is_touched(server, bucket):
+def test_a_server_that_ignores_the_condition_is_refused_before_any_file_is_written(server, bucket):
     table = table_made_elsewhere(server, bucket)
     before = dict(server.objects)
     rows = pa.table({"k": pa.array([2], pa.int32())})
@@ -76,7 +76,7 @@ def test_a_server_that_ignores_the_condition_is_refused_before_a_file_of_the_tab
 
 
 @careless
-def test_no_table_is_made_there_either(server, bucket):
+def test_no_table_is_created_on_a_server_that_ignores_the_condition(server, bucket):
     catalog = Catalog.open(f"s3://{bucket}/w", options_of(server))
     with pytest.raises(UnsupportedError, match="could be lost"):
         catalog.create_database("d")
@@ -84,7 +84,7 @@ def test_no_table_is_made_there_either(server, bucket):
 
 
 @honest
-def test_a_server_that_honours_the_condition_is_tried_once(server, bucket):
+def test_a_server_that_honours_the_condition_is_probed_once(server, bucket):
     table = table_made_elsewhere(server, bucket)
     for value in (2, 3):
         table.write_arrow(pa.table({"k": pa.array([value], pa.int32())}))
@@ -96,13 +96,13 @@ def test_a_server_that_honours_the_condition_is_tried_once(server, bucket):
 
 
 @honest
-def test_who_may_not_delete_may_publish(server, bucket, monkeypatch):
+def test_credentials_that_may_not_delete_can_publish(server, bucket, monkeypatch):
     store, root = open_store(f"s3://{bucket}/w", options_of(server))
     monkeypatch.setattr(FsspecStore, "delete", lambda self, path: (_ for _ in ()).throw(StorageError("denied", path=path, operation="delete")))
     assert store.put_new(f"{root}/snapshot-1", b"1")
 
 
-def test_the_clouds_themselves_are_not_tried():
+def test_the_clouds_themselves_are_not_probed():
     assert promise.is_known("s3fs", "https://s3.eu-west-1.amazonaws.com")
     assert promise.is_known("s3fs", "https://s3.cn-north-1.amazonaws.com.cn")
     assert promise.is_known("gcsfs", "https://storage.googleapis.com")
@@ -115,7 +115,7 @@ def test_the_clouds_themselves_are_not_tried():
         assert not promise.is_known(package, endpoint)
 
 
-def test_an_endpoint_of_the_environment_counts_as_much_as_one_of_an_option(monkeypatch):
+def test_an_endpoint_of_the_environment_is_probed_like_one_of_an_option(monkeypatch):
     for endpoint, expected in ((None, promise.KNOWN), ("http://127.0.0.1:9", "http://127.0.0.1:9")):
         monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
         if endpoint:
@@ -130,7 +130,7 @@ def test_an_endpoint_of_the_environment_counts_as_much_as_one_of_an_option(monke
 
 
 @pytest.mark.parametrize("version", ["2024.10.0", "0+unknown"])
-def test_an_old_library_is_tried_even_on_the_cloud(monkeypatch, version):
+def test_an_old_client_library_is_probed_even_on_the_cloud(monkeypatch, version):
     monkeypatch.setattr(promise, "version", lambda package: version)
     assert not promise.is_known("s3fs", "https://s3.eu-west-1.amazonaws.com")
 
@@ -138,7 +138,7 @@ def test_an_old_library_is_tried_even_on_the_cloud(monkeypatch, version):
 class TestGuardedStore(StoreSuite):
     @pytest.fixture
     def store(self):
-        return GuardedStore(MemoryStore())
+        return LockedStore(MemoryStore())
 
     @pytest.fixture
     def root(self):
@@ -146,17 +146,17 @@ class TestGuardedStore(StoreSuite):
 
 
 @careless
-def test_under_a_guard_a_careless_store_is_looked_at_first(server, bucket):
+def test_a_locked_store_checks_for_the_file_before_it_writes(server, bucket):
     table = table_made_elsewhere(server, bucket)
     root = table._root
-    guarded = Table(TableRoot(GuardedStore(root.store), root.path, root.env, root.files.options), table.schema, "d.t")
+    guarded = Table(TableRoot(LockedStore(root.store), root.path, root.env, root.files.options), table.schema, "d.t")
     guarded.write_arrow(pa.table({"k": pa.array([2], pa.int32())}))
     assert guarded.scan().to_arrow().num_rows == 2
     assert guarded._root.store.put_new(f"{root.path}/snapshot/snapshot-2", b"x") is False
 
 
 @careless
-def test_the_lock_of_a_catalog_lets_tables_lie_on_a_careless_store(server, bucket, tmp_path):
+def test_a_catalog_lock_allows_tables_on_a_store_without_exclusive_creation(server, bucket, tmp_path):
     pytest.importorskip("sqlalchemy", reason='pip install "paimon-py[jdbc]"')
     options = {**options_of(server), "metastore": "jdbc", "uri": f"sqlite:///{tmp_path}/names.db"}
     catalog = Catalog.open(f"s3://{bucket}/w", options)
@@ -170,7 +170,7 @@ def test_the_lock_of_a_catalog_lets_tables_lie_on_a_careless_store(server, bucke
         unlocked.table("d.t").write_arrow(pa.table({"k": pa.array([3], pa.int32())}))
 
 
-def test_a_write_under_a_guard_whose_answer_is_lost_is_unknown():
+def test_a_locked_write_with_a_lost_answer_has_an_unknown_outcome():
     class Losing(MemoryStore):
         def put_new(self, path, data, *, within=None):
             raise UnsupportedError("no condition", feature="x")
@@ -179,4 +179,4 @@ def test_a_write_under_a_guard_whose_answer_is_lost_is_unknown():
             raise StorageError("reset", path=path, operation="put", transient=True)
 
     with pytest.raises(StorageUnknownError, match="reset"):
-        GuardedStore(Losing()).put_new("/a/f", b"1")
+        LockedStore(Losing()).put_new("/a/f", b"1")

@@ -13,7 +13,7 @@ from unit.storage.object_server import ObjectServer
 from paimon_py import Catalog, Schema, StorageError, Table, UsageError
 from paimon_py.env import Env, SystemClock
 from paimon_py.spec.credentials import Credentials
-from paimon_py.storage.refreshing_store import RenewedStore, open_renewed
+from paimon_py.storage.refreshing_store import RefreshingStore, open_refreshing
 from paimon_py.storage.store import page_lister
 
 MINUTE = 60_000
@@ -70,7 +70,7 @@ def rows(*keys):
     return pa.table({"k": pa.array(keys, pa.int32())})
 
 
-def test_tables_are_read_and_written_for_longer_than_a_token_lives(giver, place):
+def test_tables_can_be_used_for_longer_than_a_token_is_valid(giver, place):
     env = Env(giver.clock, credentials=giver)
     url, options = place
     catalog = Catalog.open(url, options, env=env)
@@ -92,8 +92,8 @@ def test_tables_are_read_and_written_for_longer_than_a_token_lives(giver, place)
     assert "sesame" not in repr(table) + repr(table._root.store) + repr(giver())
 
 
-def test_an_open_file_goes_on_with_new_credentials(giver, place):
-    store, root = open_renewed(*place, Env(giver.clock, credentials=giver))
+def test_an_open_file_continues_with_new_credentials(giver, place):
+    store, root = open_refreshing(*place, Env(giver.clock, credentials=giver))
     with store.open_write(f"{root}/f") as sink:
         sink.write(b"01234")
         giver.clock.now += 2 * MINUTE
@@ -104,8 +104,8 @@ def test_an_open_file_goes_on_with_new_credentials(giver, place):
         assert source.read(3) == b"234" and source.tell() == 5 and source.read() == b"56789"
 
 
-def test_pages_of_a_listing_are_asked_for_with_new_credentials(giver, place):
-    store, root = open_renewed(*place, Env(giver.clock, credentials=giver))
+def test_later_pages_of_a_listing_use_new_credentials(giver, place):
+    store, root = open_refreshing(*place, Env(giver.clock, credentials=giver))
     for number in range(3):
         store.put(f"{root}/d/{number}", b"1")
     lists = page_lister(store)
@@ -113,8 +113,8 @@ def test_pages_of_a_listing_are_asked_for_with_new_credentials(giver, place):
     assert [one.name for one in lists(root, f"{root}/d/1")] == ["1", "2"]
 
 
-def test_credentials_that_cannot_be_renewed_yet_are_used_to_their_end(giver, place):
-    store, root = open_renewed(*place, Env(giver.clock, credentials=giver))
+def test_credentials_that_cannot_be_refreshed_are_used_until_they_expire(giver, place):
+    store, root = open_refreshing(*place, Env(giver.clock, credentials=giver))
     store.put(f"{root}/f", b"1")
     giver.broken = True
     giver.clock.now += MINUTE * 3 // 4
@@ -124,29 +124,29 @@ def test_credentials_that_cannot_be_renewed_yet_are_used_to_their_end(giver, pla
         store.get(f"{root}/f")
 
 
-def test_what_gives_no_credentials_is_refused(giver, place):
+def test_a_function_that_returns_no_credentials_is_refused(giver, place):
     with pytest.raises(UsageError, match="must return Credentials"):
-        open_renewed(*place, Env(credentials=lambda: {"fs.oss.accessKeyId": "k"}))
+        open_refreshing(*place, Env(credentials=lambda: {"fs.oss.accessKeyId": "k"}))
     giver.life = -5_000
     with pytest.raises(StorageError, match="expired 5 s ago"):
-        open_renewed(*place, Env(giver.clock, credentials=giver))
+        open_refreshing(*place, Env(giver.clock, credentials=giver))
 
 
 def given_anywhere():
     return Credentials({"fs.oss.accessKeyId": "k", "fs.oss.accessKeySecret": "sesame"})
 
 
-def test_another_process_asks_by_itself(place):
+def test_another_process_fetches_its_own_credentials(place):
     url, options = place
-    store, root = open_renewed(url, {**options, "fs.oss.securityToken": "sesame-own"}, Env(credentials=given_anywhere))
+    store, root = open_refreshing(url, {**options, "fs.oss.securityToken": "sesame-own"}, Env(credentials=given_anywhere))
     store.put(f"{root}/f", b"1")
     pickled = pickle.dumps(store)
     assert b"sesame" not in pickled
     assert pickle.loads(pickled).get(f"{root}/f") == b"1"
 
 
-def test_local_places_ask_for_no_credentials(tmp_path, giver):
+def test_local_paths_need_no_credentials(tmp_path, giver):
     for url in (str(tmp_path), f"file://{tmp_path}", "memory://w/x", "plain"):
-        store, _ = open_renewed(url, {}, Env(giver.clock, credentials=giver))
-        assert not isinstance(store, RenewedStore)
+        store, _ = open_refreshing(url, {}, Env(giver.clock, credentials=giver))
+        assert not isinstance(store, RefreshingStore)
     assert giver.given == []
