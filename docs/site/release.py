@@ -74,8 +74,7 @@ def wheel_problems(wheel: Path) -> Iterator[str]:
         names = archive.namelist()
     if "paimon_py/py.typed" not in names:
         yield "the wheel lacks paimon_py/py.typed"
-    known = {"paimon_py", "paimon_py_command", "pyspark_paimon", "pyspark_paimon_py"}
-    strange = {name.split("/")[0] for name in names} - known
+    strange = {name.split("/")[0] for name in names} - {"paimon_py", "pyspark_paimon", "pyspark_paimon_py"}
     yield from (f"the wheel contains {name}" for name in sorted(strange) if not name.endswith(".dist-info"))
 
 
