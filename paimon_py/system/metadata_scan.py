@@ -197,8 +197,8 @@ class MetadataScan(SplitRows[MetadataSplit]):
         self, state: Snapshot | None, columns: Sequence[str], made: list[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The rows that match, with these columns."""
-        needed = frozenset(columns) | (frozenset() if self._predicate is None else columns_of(self._predicate))
-        needed = Needed(fields=self._made.fields, columns=needed, predicate=self._predicate)
+        wanted = frozenset(columns) | (frozenset() if self._predicate is None else columns_of(self._predicate))
+        needed = Needed(fields=self._made.fields, columns=wanted, predicate=self._predicate)
         mask = None if self._predicate is None else prepare(self._predicate)
         with decoding_metadata(self._place):
             for batch in self._made.make(needed, self._source.at(state)):
