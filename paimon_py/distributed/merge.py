@@ -11,7 +11,7 @@ import pyarrow as pa
 from paimon_py.distributed.commits import discard_changes
 from paimon_py.distributed.routing import writers_of
 from paimon_py.rows import verbs
-from paimon_py.rows.clauses import MergeClauses, as_clauses, join_keys
+from paimon_py.rows.clauses import MergeClauses, as_clauses, join_keys, keeps_keys
 from paimon_py.rows.evaluation import RowOutput
 from paimon_py.rows.result import RowsResult
 from paimon_py.rows.row_tasks import RowTaskResult, evaluation_of, groups_of
@@ -59,7 +59,7 @@ class DistributedMerge:
         merges all.
         """
         schema = self._table.schema
-        is_routed = bucket_mode(schema) is BucketMode.FIXED and set(self.keys.values()) == set(schema.primary_keys)
+        is_routed = bucket_mode(schema) is BucketMode.FIXED and self._is_by_key
         return writers_of(schema, wanted) if is_routed or self.takes_two_steps(wanted) else 1
 
     @property
@@ -73,12 +73,11 @@ class DistributedMerge:
         """
         schema = self._table.schema
         mode = bucket_mode(schema)
-        by_key = set(self.keys.values()) == set(schema.primary_keys)
-        if mode is BucketMode.CROSS_PARTITION or (mode is BucketMode.FIXED and schema.primary_keys and by_key):
+        if mode is BucketMode.CROSS_PARTITION or (mode is BucketMode.FIXED and schema.primary_keys and self._is_by_key):
             return False
         if not self.inserts or mode is BucketMode.NONE or self.writes_apart:
             return True
-        return mode is BucketMode.DYNAMIC and by_key and not waits_for_writers(schema)
+        return mode is BucketMode.DYNAMIC and self._is_by_key and not waits_for_writers(schema)
 
     @property
     def writes_apart(self) -> bool:
@@ -94,13 +93,20 @@ class DistributedMerge:
         That is for inserts on the primary key of dynamic buckets whose readers wait for the compaction of writers.
         """
         schema = self._table.schema
-        is_by_key = bucket_mode(schema) is BucketMode.DYNAMIC and set(self.keys.values()) == set(schema.primary_keys)
+        is_by_key = bucket_mode(schema) is BucketMode.DYNAMIC and self._is_by_key
         return is_by_key and self.inserts and waits_for_writers(schema) and writers_of(schema, wanted) > 1
 
     @property
     def inserts(self) -> bool:
         """Whether source rows may be inserted: then a merge that is spread has a second step."""
         return bool(as_clauses(self._clauses.insert, "when_not_matched_insert"))
+
+    @property
+    def _is_by_key(self) -> bool:
+        """Whether source rows change, and become, only rows with their own primary key."""
+        primary = set(self._table.schema.primary_keys)
+        own = {key: source for source, key in self.keys.items()}
+        return set(own) == primary and keeps_keys(self._clauses, own)
 
     def divide(self, splits: Sequence[Split], tasks: int | None, most: int) -> list[list[Split]]:
         """The splits of each process, where each has all rows of the source.

@@ -14,7 +14,8 @@ import pyarrow as pa
 from paimon_py.arguments import as_list
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.bind import any_of, near_hint
-from paimon_py.expr.predicate import Constant, Predicate
+from paimon_py.expr.predicate import Column, Constant, Predicate
+from paimon_py.expr.sql import parse_column
 from paimon_py.rows.rules import check_assigned
 from paimon_py.rows.values import SOURCE, Assignment, Condition, Scope, assignments
 from paimon_py.spec.layout import check_text
@@ -174,6 +175,33 @@ def as_clauses(asked: object, name: str) -> Sequence[object]:
     if not asked or any(each is None or each is False or isinstance(each, list) for each in asked):
         raise UsageError(f"{name}: a list holds clauses that are tried in order, not {asked!r}")
     return asked
+
+
+def keeps_keys(asked: MergeClauses, keys: Mapping[str, str]) -> bool:
+    """Whether all inserted rows get the key of their source row, as the values of the clauses show.
+
+    Args:
+        keys: the column of the source for each key column of the table.
+    """
+    for each in as_clauses(asked.insert, "when_not_matched_insert"):
+        values = each[1] if isinstance(each, tuple) and len(each) == 2 else each
+        if values is True:
+            continue
+        if not isinstance(values, Mapping) or not all(_is_source(values.get(key), keys[key]) for key in keys):
+            return False
+    return True
+
+
+def _is_source(value: object, name: str) -> bool:
+    """Whether a value is a column of the source, and nothing else."""
+    if isinstance(value, Column):
+        return ".".join(value.is_null().column.path) == f"{SOURCE}.{name}"
+    if not isinstance(value, str) or value == f"{SOURCE}.{name}":
+        return isinstance(value, str)
+    try:
+        return parse_column(value).path == (SOURCE, name)
+    except UsageError:
+        return False
 
 
 def _in_order(name: str, *groups: Sequence[Clause]) -> tuple[Clause, ...]:

@@ -188,7 +188,8 @@ class Table(
         Args:
             overwrite: the changes will replace the existing rows, so that existing files need not be read.
             share: `(2, 4)` creates the third of four writers that fill dynamic buckets at the same time; each must be
-                given the rows that `writer_numbers` assigns to it.
+                given the rows that `writer_numbers` assigns to it. A share is refused, when it is given rows, if others
+                would write the same bucket and readers of the table wait for its compaction; see "dynamic buckets".
 
         Raises:
             UsageError: a share of a table without dynamic buckets, or a number that is not below the number of writers.

@@ -48,11 +48,6 @@ class BucketIndexes:
         self._is_old = False
         self._made: list[IndexEntry] = []
 
-    @property
-    def base(self) -> Base:
-        """The snapshot of the indexes that were loaded last."""
-        return Base.of(self._live.snapshot)
-
     def load(self, partition: bytes, only: int | None = None) -> list[tuple[int, Int32s]]:
         """The hashes of each bucket of a partition, or of one bucket. If the snapshot has expired, those of the latest
         snapshot; the commit then compares all of them, since the older one is unavailable to it too.

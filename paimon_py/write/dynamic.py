@@ -21,7 +21,6 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Base
 from paimon_py.spec.visibility import waits_for_writers
 from paimon_py.write.align import Alignment
 from paimon_py.write.bucket_assigner import (
@@ -125,11 +124,6 @@ class DynamicBuckets(Routing):
         self._partitions: dict[bytes, PartitionBuckets] = {}
         self._indexes = BucketIndexes(table, live)
         self.route = Router(table.schema, assign=self.assign).route
-
-    @property
-    def base(self) -> Base:
-        """The snapshot of the partitions that were loaded last."""
-        return self._indexes.base
 
     def assign(self, partition: bytes, hashes: Int32s) -> Ints:
         """The bucket of each key of a partition, by hash.

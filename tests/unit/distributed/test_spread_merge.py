@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from paimon_py import Catalog, CommitConflictError, Schema, StorageError, UsageError
+from paimon_py import Catalog, CommitConflictError, Schema, StorageError, UsageError, col, sql
 from paimon_py.distributed import (
     BucketsPart,
     ChangePart,
@@ -278,6 +278,15 @@ def test_new_rows_come_after_changed_ones_of_the_same_key(catalog, seed):
     assert [found[k] for k in (1, 6, 19, 20)] == ["new1", "new6", "new19", "v20"] and 56 not in found
 
 
+def test_new_rows_with_other_keys_than_their_source_rows_are_written_by_the_process_of_their_bucket(catalog):
+    here, there = here_and_there(catalog, "fixed", 1)
+    data, text = rows(*range(40, 90)), {"p": "source.p", "k": sql("source.k - 30"), "v": "source.v", "d": 0.5}
+    clauses = MergeClauses(matched_update={"v": "m"}, insert=text)
+    expected = outcome(lambda: here.merge(data, ["p", "k"], **asked(clauses)))
+    assert outcome(lambda: spread(there, data, ["p", "k"], clauses)) == expected and expected[2] > 20
+    assert content(there) == content(here)
+
+
 def test_what_is_sent_later_goes_to_local_disk_beyond_a_limit():
     place = TemporarySpill()
     messages = [Sent(number, b"rows", bytes([number]) * number * 10) for number in range(40)]
@@ -376,6 +385,9 @@ def test_where_a_writer_must_know_its_rows_one_process_merges(catalog):
     assert spreads("fixed", ["v"], matched_delete=True) and spreads("fixed", ["v"], insert=True)
     assert spreads("dynamic", ["p", "k"], insert=True) and not spreads("dynamic", ["v"], insert=True)
     assert spreads("dynamic, vectors", ["p", "k"], matched_update=True) and not spreads("dynamic, vectors", ["p", "k"], insert=True)
+    moved = {"p": "source.p", "k": "source.k + 1", "v": "source.v"}
+    assert spreads("fixed", ["p", "k"], insert=moved) and not spreads("dynamic", ["p", "k"], insert=moved)
+    assert not spreads("fixed", ["p", "k"], insert=[("source.k > 1", {**moved, "k": "source.k"}), {**moved, "k": col("source.k")}])
     assert spreads("append", ["v"], insert=True) and not spreads("in buckets", ["v"], insert=True)
 
 
