@@ -294,3 +294,24 @@ def test_expiry_records_from_which_tag_the_oldest_snapshot_descends():
     write_tag_ancestor(place.store, PATH, TagAncestor("another", tags[1]))
     place.table.expire_snapshots(**EVERYTHING)
     assert [place.keys(tag=f"t{number}") for number in (1, 3, 5)] == [[1], [1, 2, 3], [1, 2, 3, 4, 5]]
+
+
+@pytest.mark.filterwarnings("ignore:.*consumers have read them")
+@pytest.mark.parametrize("held", ["position", "consumer"])
+def test_a_stream_that_ends_where_it_begins_refuses_a_history_that_was_rolled_back(held):
+    """It was told that there is nothing new, since another snapshot has the number."""
+    place = Place()
+    for key in range(5):
+        place.write(key)
+    steps = list(place.table.stream(from_="earliest", consumer_id="c", until="now"))
+    steps[-1].acknowledge()
+    begin = {"consumer_id": "c"} if held == "consumer" else {"from_": steps[-1].position}
+    assert list(place.table.stream(until="now", **begin)) == []
+    place.table.rollback_to(3)
+    for key in range(3):
+        with pytest.raises(UsageError if held == "consumer" and key < 2 else SnapshotExpiredError, match="rolled back"):
+            list(place.table.stream(until="now", **begin))
+        place.write(key)
+    place.table.expire_snapshots(**EVERYTHING)
+    with pytest.raises(SnapshotExpiredError):
+        list(place.table.stream(until="now", **begin))
