@@ -61,7 +61,8 @@ class CatalogClones(CatalogVerbs):
             OptionError: an option refers to a branch.
             UnsupportedError: the source has external paths or features that paimon_py does not read, or the target is
                 a REST catalog.
-            CommitConflictError: another call with the same arguments took over the clone.
+            CommitConflictError: the table was rolled back in the meantime, or another call with the same arguments took
+                over the clone.
             StorageError: the outcome is uncertain; the same call finishes the clone.
         """
         from paimon_py.clones.clone import clone_table

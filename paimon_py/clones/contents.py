@@ -13,7 +13,8 @@ from collections.abc import Iterable
 import msgspec
 
 from paimon_py.codec.snapshot_json import snapshot_to_json, tag_to_json
-from paimon_py.errors import CorruptionError, UnsupportedError, UsageError
+from paimon_py.errors import CommitConflictError, CorruptionError, UnsupportedError, UsageError
+from paimon_py.metadata.ancestry import is_built_on
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.user_files import UserFile
@@ -93,6 +94,7 @@ def choose_contents(root: TableRoot, choice: CloneChoice) -> Contents:
     Cost: the manifests of all chosen snapshots and tags, and a get for each schema.
     Raises:
         SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: a chosen state does not exist (any more).
+        CommitConflictError: the table was rolled back in the meantime.
         UsageError: a chosen tag is newer than the chosen snapshot.
         UnsupportedError: data files in external paths.
         CorruptionError: a file that the snapshots reference is missing or broken.
@@ -127,7 +129,12 @@ def _newest(root: TableRoot, choice: CloneChoice) -> tuple[Snapshot | None, bool
 
 
 def _history(root: TableRoot, newest: Snapshot | None, choice: CloneChoice) -> tuple[Snapshot, ...]:
-    """The snapshots of a clone, which has no hints: behind a gap it would end at an earlier snapshot."""
+    """The snapshots of a clone, which has no hints: behind a gap it would end at an earlier snapshot.
+
+    They are those from which the newest one descends, as far back as there is no seam.
+
+    Raises: CommitConflictError if the source was rolled back in the meantime.
+    """
     if newest is None:
         return ()
     if not choice.history:
@@ -142,7 +149,19 @@ def _history(root: TableRoot, newest: Snapshot | None, choice: CloneChoice) -> t
             kept.clear()
         else:
             kept.append(found)
-    return (*kept, newest)
+    if not Base.of(newest).is_of(root.snapshots.find(newest.id)):
+        raise CommitConflictError(
+            f"nothing was cloned: {root.path} was rolled back meanwhile, or snapshot {newest.id} expired; call again",
+            table=root.path,
+            snapshot_id=newest.id,
+        )
+    chain = [newest]
+    for before in reversed(kept):
+        with root.reading(Base.of(before)):
+            if not is_built_on(root.manifests, chain[-1], before):
+                break
+        chain.append(before)
+    return tuple(reversed(chain))
 
 
 def _tags(root: TableRoot, newest: Snapshot | None, choice: CloneChoice) -> tuple[Tag, ...]:

@@ -15,6 +15,7 @@ Source: docs/decisions/0033-clones.md.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 
 import msgspec
 
@@ -29,9 +30,10 @@ from paimon_py.errors import (
     UnsupportedError,
 )
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.user_files import user_file_data
 from paimon_py.progress import Progress, ProgressCounter
-from paimon_py.spec.layout import CLONE_DIRECTORY, join, schema_directory, schema_path
-from paimon_py.spec.snapshot import Base
+from paimon_py.spec.layout import CLONE_DIRECTORY, join, manifest_path, schema_directory, schema_path
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError, FileStatus, FileTakenError, new_file
 
 _CHUNK_BYTES = 8 << 20
@@ -70,8 +72,12 @@ class UnfinishedClone:
     def copy(self, progress: Progress | None) -> None:
         """Copy all files, except schemas. Files that an interrupted call copied are kept.
 
+        Names of data files and manifests are unique, those of users, tags and snapshots are not: the plan is read
+        again before each of these.
+
         Raises:
             AlreadyExistsError: another table was created at the location.
+            CommitConflictError: another call took over the clone, or it was dropped.
             SnapshotExpiredError, CorruptionError: a file of the source is missing (any more).
             StorageError
         """
@@ -82,29 +88,43 @@ class UnfinishedClone:
             tally.add(1)
         if self._is_taken():
             raise self._taken_error()
-        for user in self._contents.users:
-            target.users.put(user)
-        for path, data in self._contents.states(target.path):
-            if not target.store.put_new(path, data, within=target.path) and target.store.get(path) != data:
+        for path, data, snapshot in self._states():
+            self._require_own()
+            is_new = target.store.put_new(path, data, within=target.path)
+            if not is_new and target.store.get(path) != data:
                 raise self._taken_error()
+            if not self._is_own():
+                if is_new:
+                    self._withdraw_state(path, data, snapshot)
+                self._require_own()
 
     def publish(self) -> bool:
         """Publish the schemas, unless they are published; the table exists then. False if another table was created.
 
         Raises: CommitConflictError if another call took over the clone; StorageError.
         """
-        store, path = self._target.store, self._target.path
-        if not self._is_own() or store.stat(_discarded_path(self._target)) is not None:
-            raise CommitConflictError(f"another call has taken over the clone at {path}", path=path)
+        store = self._target.store
         schemas = self._contents.schemas
-        if all(map(self._has_schema, schemas)):
+        is_published = all(map(self._has_schema, schemas))
+        self._require_own()
+        if store.stat(_discarded_path(self._target)) is not None:
+            raise self._lost_error()
+        if is_published:
             return True
         if self._is_taken():
             return False
-        if len(schemas) > 1 and not self._has_schema(schemas[-1]) and self._publish_at_once():
-            return all(map(self._has_schema, schemas))
-        for number, data in reversed(schemas):
-            if not store.put_new(schema_path(path, number), data) and not self._has_schema((number, data)):
+        at_once = self._publish_at_once() if len(schemas) > 1 and not self._has_schema(schemas[-1]) else None
+        is_done = self._publish_one_by_one() if at_once is None else at_once and all(map(self._has_schema, schemas))
+        if is_done:
+            self._require_own()  # else the schemas are those of another clone
+        return is_done
+
+    def _publish_one_by_one(self) -> bool:
+        """Publish the schemas, the newest first. False if another table is there now."""
+        self._require_own()
+        for number, data in reversed(self._contents.schemas):
+            is_new = self._target.store.put_new(schema_path(self._target.path, number), data)
+            if not is_new and not self._has_schema((number, data)):
                 self._withdraw()
                 return False
         return True
@@ -181,16 +201,40 @@ class UnfinishedClone:
         listed = self._target.env.io.map(self._target.store.list, directories)
         return {status.path: status for found in listed for status in found if not status.is_directory}
 
-    def _publish_at_once(self) -> bool:
-        """Publish several schemas in one step. False if the store cannot do that, or another table is there now."""
+    def _publish_at_once(self) -> bool | None:
+        """Publish several schemas in one step. False if another table is there now; None if the store cannot do it."""
         store, path = self._target.store, self._target.path
         for number, data in self._contents.schemas:
             store.put(join(self._staged, f"schema-{number}"), data, within=path)
+        self._require_own()
         try:
             store.rename_directory(self._staged, schema_directory(path))
-        except (AlreadyExistsError, UnsupportedError):
-            return False
+        except AlreadyExistsError:
+            return self._has_schema(self._contents.schemas[-1])
+        except UnsupportedError:
+            return None
         return True
+
+    def _states(self) -> Iterator[tuple[str, bytes, Snapshot]]:
+        """The files of users, tags and snapshots: path, content, and a snapshot that they need."""
+        contents, target = self._contents, self._target
+        if contents.newest is None:
+            return
+        for user in contents.users:
+            yield target.users.path_of(user.user), user_file_data(user), contents.newest
+        needed = (*(tag.snapshot for tag in contents.tags), *contents.snapshots)
+        for (path, data), snapshot in zip(contents.states(target.path), needed, strict=True):
+            yield path, data, snapshot
+
+    def _withdraw_state(self, path: str, data: bytes, snapshot: Snapshot) -> None:
+        """Delete a file that was written while another table came to the directory, unless it is one of that.
+
+        A clone of the same source has the same files: then it has the manifests of the snapshot, too.
+        """
+        store, manifests = self._target.store, manifest_path(self._target.path, snapshot.delta_manifest_list)
+        with contextlib.suppress(FileMissingError):
+            if store.stat(manifests) is None and store.get(path) == data:
+                store.delete(path)
 
     def _withdraw(self) -> None:
         """Delete the schemas of the clone, since another table has others."""
@@ -213,6 +257,20 @@ class UnfinishedClone:
     def _is_own(self) -> bool:
         return find_plan(self._target) == self._plan
 
+    def _require_own(self) -> None:
+        """Check that this call still fills the directory. Cost: a get.
+
+        Raises: AlreadyExistsError: another table is there; CommitConflictError
+        """
+        if not self._is_own():
+            if self._is_taken():
+                raise self._taken_error()
+            raise self._lost_error()
+
+    def _lost_error(self) -> CommitConflictError:
+        path = self._target.path
+        return CommitConflictError(f"another call has taken over the clone at {path}", path=path)
+
     def _taken_error(self) -> AlreadyExistsError:
         path = self._target.path
         return AlreadyExistsError(f"another table was created at {path} while the clone was copied", path=path)
@@ -231,7 +289,7 @@ class UnfinishedClone:
 def begin_clone(source: TableRoot, target: TableRoot, contents: Contents) -> UnfinishedClone:
     """Reserve the directory of a new table, or take over a clone that was interrupted.
 
-    Cost: a get, two lists and a conditional put.
+    Cost: a get, three lists and a conditional put.
     Raises: AlreadyExistsError if a table, its remains or another clone is there.
     """
     newest = 0 if contents.newest is None else contents.newest.id
@@ -247,7 +305,11 @@ def begin_clone(source: TableRoot, target: TableRoot, contents: Contents) -> Unf
             message = f"{target.path} contains the remains of an interrupted drop; drop_table removes them"
             raise AlreadyExistsError(message, path=target.path)
         if target.store.put_new(path, data):
-            return UnfinishedClone(source, target, contents, plan, is_resumed=False)
+            work = UnfinishedClone(source, target, contents, plan, is_resumed=False)
+            if target.schemas.ids():  # of a table that was created in the meantime
+                work.finish()
+                raise AlreadyExistsError(f"there is a table at {target.path}", path=target.path)
+            return work
         there = find_plan(target)
     if there is None or there.digest != plan.digest or target.store.stat(_discarded_path(target)) is not None:
         raise AlreadyExistsError(

@@ -77,13 +77,7 @@ class UserFiles:
 
         Raises: FileMissingError if the table was renamed or dropped.
         """
-        commit = value.commit
-        data: dict[str, object] = {
-            "user": value.user, "identifier": commit.identifier, "snapshotId": commit.snapshot_id, "mark": value.mark
-        }  # fmt: skip
-        if commit.source is not None:
-            data["source"] = commit.source
-        self._store.put(self.path_of(value.user), pretty(data), within=self._path)
+        self._store.put(self.path_of(value.user), user_file_data(value), within=self._path)
 
     def files(self) -> list[FileStatus]:
         """The files of all users. Cost: one list."""
@@ -122,6 +116,17 @@ class UserFiles:
 def user_file_name(user: str) -> str:
     """The name of a user's file: a digest, since names of users are arbitrary strings."""
     return USER_PREFIX + hashlib.blake2b(user.encode(), digest_size=16).hexdigest()
+
+
+def user_file_data(value: UserFile) -> bytes:
+    """The content of a user's file."""
+    commit = value.commit
+    data: dict[str, object] = {
+        "user": value.user, "identifier": commit.identifier, "snapshotId": commit.snapshot_id, "mark": value.mark
+    }  # fmt: skip
+    if commit.source is not None:
+        data["source"] = commit.source
+    return pretty(data)
 
 
 def _decode(data: Mapping[str, object], path: str) -> UserFile:

@@ -59,6 +59,19 @@ class SnapshotFollower:
             self._ahead.extend(self._fetch())
         return self._ahead[0] if self._ahead else None
 
+    def require_base(self) -> None:
+        """Check that the last passed snapshot was not rolled back, for a stream that ends with it.
+
+        Cost: a get or two.
+        Raises: SnapshotExpiredError
+        """
+        ids: Sequence[int] = ()
+        if self.base.id and self._root.snapshots.find(self.base.id) is None:
+            ids = self._root.snapshots.ids()
+        if ids and self.base.id > ids[-1]:
+            raise self._rolled_back(ids)
+        self._check_base(follows=False)
+
     def pass_it(self) -> None:
         """Advance past the snapshot that `peek` returned."""
         self.base = Base.of(self._ahead.popleft())

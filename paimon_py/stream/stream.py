@@ -179,10 +179,12 @@ class Stream(ApiHints):
         self._root.require_same(self._schema)
         if not isinstance(start, (Full, Compacted)):
             base = follows(self._root, start)
-            self._go_on_after(base)
+            line = self._go_on_after(base)
             if self._progress is not None:
                 self._progress.begin(base, self._table)
             self._ended = self._end.is_at(base.id)
+            if self._ended and (isinstance(start, Position) or (isinstance(start, FromSnapshot) and start.after)):
+                line.require_base()
             return None
         snapshot = whole(self._root, start, self._end)
         if snapshot is None:
@@ -196,9 +198,10 @@ class Stream(ApiHints):
         self._ended = self._end.is_at(snapshot.id) or self._end.is_before(snapshot)
         return self._make_step(snapshot, planned, after=None)
 
-    def _go_on_after(self, base: Base) -> None:
+    def _go_on_after(self, base: Base) -> SnapshotFollower:
         self._table = table_of(self._root)
         self._line = SnapshotFollower(self._root, base, self._table, self._consumer_id)
+        return self._line
 
     def _next(self, line: SnapshotFollower) -> Snapshot | None:
         """The snapshot to read next; None if there is none yet, or no more."""

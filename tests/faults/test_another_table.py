@@ -34,7 +34,7 @@ pytestmark = [
 ]
 OPENING = 3
 """The calls that open a table and look whether it is the one that was opened."""
-EVERY = 17
+EVERY = 31
 NAMED_BY_UUIDS = ("/manifest/", "/bucket-", "/statistics/", "/index/")
 AT_MOST = {"delete_tree": 1000, "rename_directory": 1000}
 """The files that one call may take."""

@@ -326,3 +326,24 @@ def test_the_file_of_a_user_counts_for_that_user_and_beside_snapshots_alone():
     for snapshot in place.table.snapshots():
         place.store.delete(snapshot_path(PATH, snapshot.id))
     assert place.table.committed("u") is None
+
+
+@pytest.mark.filterwarnings("ignore:.*consumers have read them")
+@pytest.mark.parametrize("held", ["position", "consumer"])
+def test_a_stream_that_ends_where_it_begins_refuses_a_history_that_was_rolled_back(held):
+    """It was told that there is nothing new, since another snapshot has the number."""
+    place = Place()
+    for key in range(5):
+        place.write(key)
+    steps = list(place.table.stream(from_="earliest", consumer_id="c", until="now"))
+    steps[-1].acknowledge()
+    begin = {"consumer_id": "c"} if held == "consumer" else {"from_": steps[-1].position}
+    assert list(place.table.stream(until="now", **begin)) == []
+    place.table.rollback_to(3)
+    for key in range(3):
+        with pytest.raises(UsageError if held == "consumer" and key < 2 else SnapshotExpiredError, match="rolled back"):
+            list(place.table.stream(until="now", **begin))
+        place.write(key)
+    place.table.expire_snapshots(**EVERYTHING)
+    with pytest.raises(SnapshotExpiredError):
+        list(place.table.stream(until="now", **begin))

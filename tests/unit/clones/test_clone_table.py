@@ -307,9 +307,9 @@ def test_remains_of_a_clone_can_be_dropped(keyed):
 
 def test_a_call_that_was_taken_over_neither_publishes_nor_deletes(keyed):
     first, second = begun(keyed), begun(keyed, "second")
-    first.copy(None)
-    with pytest.raises(CommitConflictError, match="taken over"):
-        first.publish()
+    for act in (lambda: first.copy(None), first.publish):
+        with pytest.raises(CommitConflictError, match="taken over"):
+            act()
     first.discard()
     second.copy(None)
     assert second.publish()
