@@ -49,7 +49,10 @@ _TO_DICTIONARY = _COLUMN_DICTIONARY - _COLUMN_DATA << 4 | I64
 _NUMBER = rb"[\x80-\xff]*[\x00-\x7f]"
 _DATA_PAGE = re.compile(rb"\x15\x00\x15N\x15(N)(?:\x15(N)\x1c|\x2c)\x15(N)".replace(b"N", _NUMBER))
 """The header of a page of the first version: its size, its checksum, if any, and the number of its values."""
-_DICTIONARY_PAGE = re.compile(rb"\x15\x04\x15N\x15(N)(?:\x15N\x3c|\x4c)\x15N\x15N[\x11\x12]?\x00\x00".replace(b"N", _NUMBER))
+_DICTIONARY_PAGE = re.compile(
+    rb"\x15\x04\x15N\x15(N)(?:\x15N\x3c|\x4c)\x15N\x15N[\x11\x12]?\x00\x00".replace(b"N", _NUMBER)
+)
+"""The whole header of a dictionary: its size."""
 
 
 class Leaf(NamedTuple):
@@ -271,7 +274,7 @@ class _Walk:
         self._require(_COLUMN_INDEX not in found)
         return _Chunk(_COLUMN_DICTIONARY in found, leaf.is_wanted, len(leaf.path) > 1)
 
-    def _require(self, is_usual: bool) -> None:  # noqa: FBT001
+    def _require(self, is_usual: bool) -> None:
         if not is_usual:
             raise ValueError("unusual metadata of a column")
 
