@@ -5,6 +5,7 @@ Whatever fails here is left to readers of single files, which tell what is wrong
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -29,8 +30,15 @@ TOGETHER_FILES = 256
 
 _SMALL_BYTES = 64 << 10
 _SMALL_ROWS = 8_192
-_DECOMPRESSED_BYTES = 512 << 10
-"""The bytes of the pages of a small file, once decompressed."""
+_DECOMPRESSED_BYTES = 8 << 20
+"""The most bytes of pages that are decoded together, once decompressed."""
+
+
+class Decoded(NamedTuple):
+    """The rows of some files, one after the other, and where those of each are: the first of them and their number."""
+
+    rows: pa.RecordBatch
+    places: dict[str, tuple[int, int]]
 
 
 class SmallFile(NamedTuple):
@@ -53,10 +61,10 @@ def is_small(file: DataFile) -> bool:
 
 def read_small(
     store: Get, files: Sequence[SmallFile], schema: TableSchema, fields: Sequence[Field]
-) -> dict[str, pa.RecordBatch]:
-    """The rows of small files by path; files that cannot be read together with the others are missing.
+) -> Decoded | None:
+    """The rows of small files, by path; files that cannot be read together with the others are missing.
 
-    Shapes: out — batches with the Arrow schema of `fields`, each with all rows of its file in order.
+    Shapes: out — all rows of the files in order, with the Arrow schema of `fields`; None if there are no such files.
     Args:
         schema: the table schema that the files were written with.
         fields: as in `FileReader`.
@@ -68,20 +76,23 @@ def read_small(
     try:
         columns = file_columns(schema, None, tuple(fields), ids)
         if columns.evolves or columns.asks_ids or not columns.evolution.sources:
-            return {}
+            return None
         found = _present(store, files) if isinstance(file_format, JoinsFiles) else []
         if len(found) < 2 or not isinstance(file_format, JoinsFiles):
-            return {}
-        joined = file_format.join([data for _, data in found], _DECOMPRESSED_BYTES)
+            return None
+        joined = file_format.join([data for _, data in found], columns.evolution.columns, _DECOMPRESSED_BYTES)
         if joined is None:
-            return {}
+            return None
         chosen = [found[place][0] for place in joined.places]
         if joined.row_counts != [one.file.row_count for one in chosen]:
-            return {}
+            return None
         rows = _decode(file_format, joined, chosen, schema, columns)
     except PaimonError:
-        return {}  # a reader of one file says what is wrong
-    return {} if rows is None else _by_path(chosen, rows)
+        return None  # a reader of one file says what is wrong
+    if rows is None:
+        return None
+    starts = itertools.accumulate(joined.row_counts, initial=0)
+    return Decoded(rows, {one.path: (start, one.file.row_count) for one, start in zip(chosen, starts, strict=False)})
 
 
 def _present(store: Get, files: Sequence[SmallFile]) -> list[tuple[SmallFile, bytes]]:
@@ -132,10 +143,3 @@ def _known(files: Sequence[SmallFile], row_counts: Sequence[int], schema: TableS
     rows = values.take(from_numpy(np.repeat(numbers, row_counts), pa.int64())).combine_chunks().to_batches()[0]
     return {schema.field(name).id: rows.column(name) for name in rows.schema.names}
 
-
-def _by_path(files: Sequence[SmallFile], rows: pa.RecordBatch) -> dict[str, pa.RecordBatch]:
-    found, start = {}, 0
-    for one in files:
-        found[one.path] = rows.slice(start, one.file.row_count)
-        start += one.file.row_count
-    return found

@@ -300,13 +300,14 @@ class FileFormat(Protocol):
 class JoinsFiles(FileFormat, Protocol):
     """A format whose small files can be made one, which is decoded faster than each of them."""
 
-    def join(self, files: Sequence[bytes], most_bytes: int) -> Joined | None:
+    def join(self, files: Sequence[bytes], columns: Sequence[str], most_bytes: int) -> Joined | None:
         """One file with the rows of those that are like the first one, in order; None if there are fewer than two.
 
         Damaged files are left out, and may be found to be damaged when the rows are decoded.
 
         Args:
-            most_bytes: files that have more bytes, once decompressed, are left out.
+            columns: the top-level columns that will be read.
+            most_bytes: files are left out if all would have more bytes, once decompressed.
         """
         ...
 

@@ -1,6 +1,6 @@
 """`Table.lookup`: rows by primary key, from files.
 
-Source: Java `LocalTableQuery`; the row of a key is determined as in `scan.read`.
+Source: Java `LocalTableQuery`; the row of a key is determined as in `scan.split_reader`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter, ProgressShare, count_batches
 from paimon_py.scan.plan_snapshot import deletions_of
 from paimon_py.scan.projection import projection_of
-from paimon_py.scan.read import merge_fields
+from paimon_py.scan.split_reader import merge_fields
 from paimon_py.spec.blobs import blob_place
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options

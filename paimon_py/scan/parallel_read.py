@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -28,10 +27,12 @@ _WORKING_ROWS = 131_072
 _DECODED_FACTOR = 3
 _PIECE_BYTES = 16 << 20
 _ALONE = 16
-"""The number of first splits that are not put into parcels, so that few splits keep all threads busy."""
+"""The number of first splits that are not put into parcels unless they are tiny, so that few splits keep all threads
+busy."""
 
+_TINY_BYTES = 32 << 10
 _PARCEL_SPLITS = 64
-_PARCEL_BYTES = 1 << 20
+_PARCEL_BYTES = 512 << 10
 
 
 def read_together(
@@ -117,15 +118,17 @@ def in_parcels(root: TableRoot, splits: Iterable[Split]) -> Iterator[tuple[Split
 
 def parcels_of(splits: Iterable[Split]) -> Iterator[tuple[Split, ...]]:
     """The same splits, in order, neighbouring small ones together: to begin one costs more than to read it."""
-    source = iter(splits)
-    yield from alone(islice(source, _ALONE))
     parcel: list[Split] = []
     size = 0
-    for split in source:
+    for number, split in enumerate(splits):
         split_bytes = split.size_bytes
-        if parcel and (len(parcel) == _PARCEL_SPLITS or size + split_bytes > _PARCEL_BYTES):
+        is_alone = number < _ALONE and split_bytes > _TINY_BYTES
+        if parcel and (is_alone or len(parcel) == _PARCEL_SPLITS or size + split_bytes > _PARCEL_BYTES):
             yield tuple(parcel)
             parcel, size = [], 0
+        if is_alone:
+            yield (split,)
+            continue
         parcel.append(split)
         size += split_bytes
     if parcel:
@@ -138,8 +141,9 @@ def _budget(schema: TableSchema, cost: Callable[[Any], int], size: Callable[[pa.
 
 
 def _cost_of_parcel(splits: Sequence[Split]) -> int:
-    """The memory for reading a parcel, whose splits are read one after the other."""
-    return max(map(_cost, splits))
+    """The memory for reading a parcel: that of its largest split, or of all if they are small and read together."""
+    together = sum(split.size_bytes for split in splits) if len(splits) > 1 else 0
+    return max(*map(_cost, splits), _DECODED_FACTOR * together)
 
 
 def _cost(split: Split) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -11,8 +11,8 @@ from paimon_py.files.small_files import (
     TOGETHER_BYTES,
     TOGETHER_FILES,
     TOGETHER_ROWS,
+    Decoded,
     SmallFile,
-    is_small,
     read_small,
 )
 from paimon_py.metadata.open_table import BucketFiles
@@ -25,51 +25,85 @@ _Key = tuple[int, tuple[int, ...]]
 class SmallFiles:
     """Files that will be read, in the order in which they were announced.
 
-    Memory: the rows of at most `TOGETHER_ROWS` rows for each list of columns.
+    Memory: at most `TOGETHER_ROWS` rows at once, and those that their readers still hold.
     """
 
     def __init__(self) -> None:
         self._open: dict[_Key, _Group] = {}
         self._groups: dict[str, _Group] = {}
+        self._fields: Sequence[Field] = ()
+        self._ids: tuple[int, ...] = ()
 
-    def expect(self, bucket: BucketFiles, files: Sequence[DataFile], fields: Sequence[Field]) -> None:
-        """Announce files that will be read with these columns."""
-        ids = tuple(field.id for field in fields)
-        for file in files:
-            if not is_small(file):
-                continue
-            one = bucket.small_file(file)
-            if is_distant(one.path):
-                continue
-            key = file.schema_id, ids
-            group = self._open.get(key)
-            if group is None or not group.has_room(file):
-                group = self._open[key] = _Group(bucket, fields)
-            group.add(one)
-            self._groups[one.path] = group
+    def expect(self, bucket: BucketFiles, file: DataFile, fields: Sequence[Field]) -> bool:
+        """Announce a small file that will be read with these columns; whether it is read together with others."""
+        one = bucket.small_file(file)
+        if is_distant(one.path):
+            return False
+        if fields is not self._fields:
+            self._fields, self._ids = fields, tuple(field.id for field in fields)
+        key = file.schema_id, self._ids
+        group = self._open.get(key)
+        if group is None or not group.has_room(file):
+            group = self._open[key] = _Group(bucket, fields)
+        group.add(one)
+        self._groups[one.path] = group
+        return True
 
     def take(self, path: str) -> pa.RecordBatch | None:
         """All rows of a file, once; None if it was not announced, or has to be read by itself."""
-        group = self._groups.pop(path, None)
-        return None if group is None else group.take(path)
+        decoded, place = self._find(self._groups.pop(path, None), path)
+        return None if decoded is None or place is None else decoded.rows.slice(*place)
+
+    def has_all(self, paths: Iterable[str]) -> bool:
+        """Whether `take` returns the rows of all these files."""
+        return all(self._find(self._groups.get(path), path)[1] is not None for path in paths)
+
+    def runs(self, paths: Iterable[str]) -> Iterator[tuple[int, pa.RecordBatch | None]]:
+        """The rows of announced files, in order: of as many together as lie one after the other, with their number.
+
+        None in place of the rows of a file that has to be read by itself.
+        """
+        count = start = end = 0
+        last: Decoded | None = None
+        for path in paths:
+            decoded, place = self._find(self._groups.pop(path, None), path)
+            if count and (decoded is not last or place is None or place[0] != end):
+                assert last is not None
+                yield count, last.rows.slice(start, end - start)
+                count = 0
+            if decoded is None or place is None:
+                yield 1, None
+                continue
+            if not count:
+                last, start = decoded, place[0]
+            count, end = count + 1, place[0] + place[1]
+        if count:
+            assert last is not None
+            yield count, last.rows.slice(start, end - start)
+
+    def _find(self, group: _Group | None, path: str) -> tuple[Decoded | None, tuple[int, int] | None]:
+        """The decoded rows of a group, and the place of a file in them."""
+        self._open.clear()
+        decoded = None if group is None else group.decoded()
+        return decoded, None if decoded is None else decoded.places.get(path)
 
 
 class _Group:
     """Files that are decoded together, when the first of them is asked for."""
 
-    __slots__ = ("_bucket", "_bytes", "_fields", "_files", "_found", "_rows")
+    __slots__ = ("_bucket", "_bytes", "_decoded", "_fields", "_files", "_is_read", "_rows")
 
     def __init__(self, bucket: BucketFiles, fields: Sequence[Field]) -> None:
         self._bucket = bucket
         self._fields = fields
         self._files: list[SmallFile] = []
         self._rows = self._bytes = 0
-        self._found: dict[str, pa.RecordBatch] | None = None
+        self._is_read = False
+        self._decoded: Decoded | None = None
 
     def has_room(self, file: DataFile) -> bool:
         return (
-            self._found is None
-            and len(self._files) < TOGETHER_FILES
+            len(self._files) < TOGETHER_FILES
             and self._rows + file.row_count <= TOGETHER_ROWS
             and self._bytes + file.size_bytes <= TOGETHER_BYTES
         )
@@ -79,13 +113,9 @@ class _Group:
         self._rows += one.file.row_count
         self._bytes += one.file.size_bytes
 
-    def take(self, path: str) -> pa.RecordBatch | None:
-        if self._found is None:
-            first = self._files[0].file
-            many = len(self._files) > 1
-            table = self._bucket.table
-            self._found = (
-                read_small(table.root.files, self._files, self._bucket.schema_of(first), self._fields) if many else {}
-            )
-            self._files.clear()
-        return self._found.pop(path, None)
+    def decoded(self) -> Decoded | None:
+        if not self._is_read and len(self._files) > 1:
+            schema = self._bucket.schema_of(self._files[0].file)
+            self._decoded = read_small(self._bucket.table.root.files, self._files, schema, self._fields)
+        self._is_read = True
+        return self._decoded

@@ -22,9 +22,9 @@ from paimon_py.lsm.runs import SortedRun
 from paimon_py.lsm.spill import SpilledRuns, SpillSettings
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.read import PartReader, merge_fields
 from paimon_py.scan.request import Request, keep
 from paimon_py.scan.split import Split
+from paimon_py.scan.split_reader import PartReader, merge_fields
 from paimon_py.scan.windows import read_plan
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import VALUE_KIND

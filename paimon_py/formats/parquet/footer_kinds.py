@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from paimon_py.formats.parquet.footer import MAGIC
 from paimon_py.formats.parquet.thrift import (
     BINARY,
     BYTE,
@@ -35,10 +35,10 @@ from paimon_py.formats.parquet.thrift import (
 # Field numbers of parquet.thrift.
 _GROUP_COLUMNS, _GROUP_BYTES, _GROUP_ROWS = 1, 2, 3
 _CHUNK_OFFSET, _CHUNK_METADATA = 2, 3
-_COLUMN_TYPE, _COLUMN_PATH, _COLUMN_UNCOMPRESSED, _COLUMN_COMPRESSED, _COLUMN_DATA = 1, 3, 6, 7, 9
-_COLUMN_INDEX, _COLUMN_DICTIONARY = 10, 11
-_KEPT = (_COLUMN_UNCOMPRESSED, _COLUMN_COMPRESSED, _COLUMN_DATA, _COLUMN_DICTIONARY)
-_BYTE_ARRAY = 6 << 1
+_COLUMN_TYPE, _COLUMN_PATH, _COLUMN_VALUES, _COLUMN_UNCOMPRESSED, _COLUMN_COMPRESSED = 1, 3, 5, 6, 7
+_COLUMN_DATA, _COLUMN_INDEX, _COLUMN_DICTIONARY = 9, 10, 11
+_KEPT = (_COLUMN_VALUES, _COLUMN_UNCOMPRESSED, _COLUMN_COMPRESSED, _COLUMN_DATA, _COLUMN_DICTIONARY)
+_BYTE_ARRAY = 6
 
 _INTEGERS = frozenset({I16, I32, I64})
 _USUAL = frozenset({2, 3, 4, 5, 6, 7})
@@ -47,6 +47,20 @@ _USUAL = frozenset({2, 3, 4, 5, 6, 7})
 _BEGIN_COLUMN = bytes((_CHUNK_OFFSET << 4 | I64, 0, 1 << 4 | STRUCT))
 _TO_DICTIONARY = _COLUMN_DICTIONARY - _COLUMN_DATA << 4 | I64
 _NUMBER = rb"[\x80-\xff]*[\x00-\x7f]"
+_DATA_PAGE = re.compile(rb"\x15\x00\x15N\x15(N)(?:\x15(N)\x1c|\x2c)\x15(N)".replace(b"N", _NUMBER))
+"""The header of a page of the first version: its size, its checksum, if any, and the number of its values."""
+_DICTIONARY_PAGE = re.compile(
+    rb"\x15\x04\x15N\x15(N)(?:\x15N\x3c|\x4c)\x15N\x15N[\x11\x12]?\x00\x00".replace(b"N", _NUMBER)
+)
+"""The whole header of a dictionary: its size."""
+
+
+class Leaf(NamedTuple):
+    """A leaf column of a schema: its path, its physical type, and whether it will be read."""
+
+    path: tuple[bytes, ...]
+    physical: int
+    is_wanted: bool
 
 
 class FooterKind:
@@ -54,12 +68,14 @@ class FooterKind:
 
     __slots__ = ("_expressions", "groups")
 
-    def __init__(self, footer: bytes, begin: int) -> None:
+    def __init__(self, footer: bytes, begin: int, leaves: Sequence[Leaf]) -> None:
         """Walk through a footer from the field with its number of rows, which begins at byte `begin`.
 
+        Args:
+            leaves: the leaf columns by its schema.
         Raises: ValueError or IndexError for what is damaged or unusual.
         """
-        walk = _Walk(footer, begin)
+        walk = _Walk(footer, begin, leaves)
         walk.file()
         self._expressions = [_compiled(bytes(text)) for text in walk.expressions]
         self.groups = walk.groups
@@ -88,7 +104,7 @@ class FooterNumbers:
     Attributes:
         end: where the row groups end in the footer.
         group_count: the number of row groups; `row_count`: the rows in them.
-        uncompressed: the bytes of the pages of all columns, once decompressed; known after `groups_at`.
+        uncompressed: the bytes of the pages of wanted columns, once decompressed; known after `groups_at`.
     """
 
     __slots__ = ("_groups", "_values", "end", "group_count", "row_count", "uncompressed")
@@ -99,34 +115,48 @@ class FooterNumbers:
         self.row_count = _long(values[0])
         self.uncompressed = 0
 
-    def groups_at(self, start: int, body_bytes: int) -> bytearray:
+    def groups_at(self, start: int, body: bytes) -> bytearray:
         """The row groups for a place `start` bytes later, without statistics.
 
+        Offsets of columns that are not wanted stay as they are.
+
         Args:
-            body_bytes: the number of bytes before the footer.
-        Raises: ValueError for pages outside the file, or row groups that do not have the rows of the file.
+            body: what precedes the footer.
+        Raises: ValueError if a wanted column is not a single page with the values that the footer says, or if the row
+            groups do not have the rows of the file.
         """
         out = bytearray()
         values = iter(self._values)
         next(values)
         uncompressed = rows = 0
-        for header, have_dictionary in self._groups:
-            out += header
-            for has_dictionary in have_dictionary:
-                begin, size, compressed, data = next(values), next(values), next(values), _long(next(values))
+        for group in self._groups:
+            out += group.header
+            counts = []
+            for column in group.columns:
                 out += _BEGIN_COLUMN
+                begin, count, size, compressed, data = (next(values) for _ in range(5))
                 out += begin
-                write_varint(out, data + start << 1)
-                if has_dictionary and (dictionary := _long(next(values))):
+                dictionary = next(values) if column.has_dictionary else b"\0"
+                if not column.is_wanted:
+                    out += data
+                    out += b"\0\0"
+                    continue
+                first, before = _long(data), _long(dictionary)
+                write_varint(out, first + start << 1)
+                if before:
                     out.append(_TO_DICTIONARY)
-                    write_varint(out, dictionary + start << 1)
-                    data = min(data, dictionary)
+                    write_varint(out, before + start << 1)
                 out += b"\0\0"
-                if data < len(MAGIC) or data + _long(compressed) > body_bytes:
-                    raise ValueError("pages outside their file")
+                values_here = _long(count)
+                if not column.is_nested:
+                    counts.append(values_here)
+                _check_pages(body, before, first, (before or first) + _long(compressed), values_here, column)
                 uncompressed += _long(size)
             out += next(values)
-            rows += _long(next(values))
+            rows_here = _long(next(values))
+            if any(count != rows_here for count in counts):
+                raise ValueError("a column without the rows of its row group")
+            rows += rows_here
             out.append(0)
         if rows != self.row_count:
             raise ValueError(f"{rows} rows in row groups, {self.row_count} by the footer")
@@ -134,8 +164,34 @@ class FooterNumbers:
         return out
 
 
-_Group = tuple[bytes, list[bool]]
-"""The header of a row group and of its list of columns, and whether each of these has a dictionary."""
+def _check_pages(body: bytes, dictionary: int, data: int, end: int, values: int, column: _Chunk) -> None:
+    """Require that a column chunk is a dictionary, if any, and one page with these values: the decoder reads on in the
+    chunk of the next file where a page has more.
+    """
+    if dictionary:
+        before = _DICTIONARY_PAGE.match(body, dictionary)
+        if before is None or before.end() + _long(before[1]) != data:
+            raise ValueError("a dictionary that does not end where its data begin")
+    page = _DATA_PAGE.match(body, data)
+    if page is None or _long(page[3]) != values or page.end() + _long(page[1]) > end or end > len(body):
+        raise ValueError("a column chunk of other pages")
+    if column.is_nested and page[2] is None:
+        raise ValueError("nested values without a checksum")
+
+
+class _Chunk(NamedTuple):
+    """What all column chunks of a kind of footers have in common."""
+
+    has_dictionary: bool
+    is_wanted: bool
+    is_nested: bool
+
+
+class _Group(NamedTuple):
+    """A row group: its header with that of its list of columns, and these."""
+
+    header: bytes
+    columns: list[_Chunk]
 
 
 class _Walk:
@@ -146,10 +202,11 @@ class _Walk:
         groups: what is found of the row groups.
     """
 
-    def __init__(self, footer: bytes, begin: int) -> None:
+    def __init__(self, footer: bytes, begin: int, leaves: Sequence[Leaf]) -> None:
         self._data = footer
         self._at = begin
-        self._physical = 0
+        self._leaves = leaves
+        self._physical = -1
         self.expressions = [bytearray()]
         self.groups: list[_Group] = []
 
@@ -165,8 +222,10 @@ class _Walk:
         begin = self._at
         self._header(_GROUP_COLUMNS, LIST)
         count = self._list(STRUCT)
+        if count != len(self._leaves):
+            raise ValueError(f"a row group of {count} columns, a schema of {len(self._leaves)}")
         header = self._data[begin : self._at]
-        self.groups.append((header, [self._chunk() for _ in range(count)]))
+        self.groups.append(_Group(header, [self._chunk(leaf) for leaf in self._leaves]))
         self._write(b"(")
         self._header(_GROUP_BYTES - _GROUP_COLUMNS, I64)
         self._number()
@@ -176,44 +235,57 @@ class _Walk:
         for _, kind in self._fields():
             self._value(kind)
 
-    def _chunk(self) -> bool:
-        """Walk through a column chunk; whether it has a dictionary."""
-        found: list[bool] = []
+    def _chunk(self, leaf: Leaf) -> _Chunk:
+        found: list[_Chunk] = []
         for number, kind in self._fields():
             if number not in _USUAL:
                 raise ValueError(f"a column chunk with field {number}")
             if number == _CHUNK_METADATA and kind == STRUCT:
-                found.append(self._metadata())
+                found.append(self._metadata(leaf))
             else:
                 self._value(kind)
         if len(found) != 1:
             raise ValueError("a column chunk without metadata")
         return found[0]
 
-    def _metadata(self) -> bool:
-        """Walk through the metadata of a column chunk; whether it has a dictionary."""
+    def _metadata(self, leaf: Leaf) -> _Chunk:
+        """Walk through the metadata of a column chunk."""
         found: set[int] = set()
+        self._physical = -1
         self._write(b"(")
         for number, kind in self._fields():
             found.add(number)
             if number in _KEPT:
                 if kind != I64:
                     raise ValueError(f"a number of type {kind}")
-                self._write(b")" if number == _COLUMN_DATA else b"")
+                if number == _COLUMN_DATA:
+                    self._write(b")")
+                    self._physical = leaf.physical
                 self._number(is_kept=True)
             elif number == _COLUMN_TYPE and kind == I32:
-                self._physical = self._data[self._at]
-                self._number()
+                self._require(self._data[self._at] == leaf.physical << 1)
+                self._literal(1)
             elif number == _COLUMN_PATH and kind == LIST:
-                begin = self._at
-                reader = self._reader()
-                reader.skip(kind)
-                self._literal(reader.position - begin)
+                self._require(self._path() == leaf.path)
             else:
                 self._value(kind)
-        if not {*_KEPT, _COLUMN_TYPE} - {_COLUMN_DICTIONARY} <= found or _COLUMN_INDEX in found:
+        self._physical = -1
+        self._require({*_KEPT, _COLUMN_TYPE, _COLUMN_PATH} - {_COLUMN_DICTIONARY} <= found)
+        self._require(_COLUMN_INDEX not in found)
+        return _Chunk(_COLUMN_DICTIONARY in found, leaf.is_wanted, len(leaf.path) > 1)
+
+    def _require(self, is_usual: bool) -> None:
+        if not is_usual:
             raise ValueError("unusual metadata of a column")
-        return _COLUMN_DICTIONARY in found
+
+    def _path(self) -> tuple[bytes, ...]:
+        reader = self._reader()
+        item, count = reader.list_header()
+        if item != BINARY:
+            raise ValueError("a path of something else")
+        path = tuple(reader.take(reader.varint()) for _ in range(count))
+        self._literal(reader.position - self._at)
+        return path
 
     def _fields(self) -> Iterator[tuple[int, int]]:
         """Number and wire type of each field of a struct; the caller walks through each value before the next."""

@@ -11,80 +11,94 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paimon_py.formats.base import Joined
-from paimon_py.formats.parquet.footer import MAGIC, split_tail, tail
-from paimon_py.formats.parquet.footer_kinds import FooterKind, FooterNumbers
-from paimon_py.formats.parquet.thrift import I64, LIST, STRUCT, Reader, write_varint
+from paimon_py.formats.parquet.footer import MAGIC, leaf_elements, split_tail, tail
+from paimon_py.formats.parquet.footer_kinds import FooterKind, FooterNumbers, Leaf
+from paimon_py.formats.parquet.thrift import I64, LIST, STRUCT, Reader, items, number, write_varint
 
-_FILE_ROWS = 3
+_FILE_SCHEMA, _ELEMENT_TYPE = 2, 1
 _NEXT_LONG, _NEXT_LIST = bytes((1 << 4 | I64,)), bytes((1 << 4 | LIST,))
 _KINDS_MAX = 4
 """The maximum number of kinds of footers among the files that are joined."""
 
 
-def join_files(files: Sequence[bytes], most_bytes: int) -> Joined | None:
+def join_files(files: Sequence[bytes], columns: Sequence[str], most_bytes: int) -> Joined | None:
     """One file of those that are like the first one; None if there are fewer than two.
 
     Args:
-        most_bytes: files whose pages have more bytes, once decompressed, are left out.
+        columns: the top-level columns that will be read.
+        most_bytes: files are left out if the pages of all would have more bytes, once decompressed.
     Cost: 4 µs for each column of a file.
     """
-    kinds: list[FooterKind] = []
-    form: tuple[bytes, bytes] | None = None
+    kinds: _Kinds | None = None
     bodies: list[bytes] = []
     places: list[int] = []
     row_counts: list[int] = []
-    groups, start, count = bytearray(), 0, 0
+    groups, start, count, size = bytearray(), 0, 0, 0
     for place, data in enumerate(files):
         try:
             body, footer = split_tail(data)
-            head = _head(footer) if form is None else form[0]
-            if body[:4] != MAGIC or not footer.startswith(head):
+            if kinds is None:
+                kinds = _Kinds(footer, columns)
+            if body[:4] != MAGIC or not footer.startswith(kinds.head):
                 continue
-            found = _find(kinds, footer, len(head))
-            encoded = found.groups_at(start, len(body))
+            found = kinds.find(footer)
+            encoded = found.groups_at(start, body)
         except (ValueError, IndexError):
             continue
-        if form is None:
-            form = head, footer[found.end :]
-        if footer[found.end :] != form[1] or found.uncompressed > most_bytes:
+        if footer[found.end :] != kinds.tail or size + found.uncompressed > most_bytes:
             continue
         bodies.append(body)
         places.append(place)
         row_counts.append(found.row_count)
         groups += encoded
-        start, count = start + len(body), count + found.group_count
-    if form is None or len(places) < 2:
+        start, count, size = start + len(body), count + found.group_count, size + found.uncompressed
+    if kinds is None or len(places) < 2:
         return None
-    footer = bytearray(form[0] + _NEXT_LONG)
-    write_varint(footer, sum(row_counts) << 1)
-    footer += _NEXT_LIST
-    footer.append(0xF0 | STRUCT)
-    write_varint(footer, count)
-    footer += groups + form[1]
-    return Joined(b"".join((*bodies, tail(bytes(footer)))), places, row_counts)
+    about = bytearray(kinds.head + _NEXT_LONG)
+    write_varint(about, sum(row_counts) << 1)
+    about += _NEXT_LIST
+    about.append(0xF0 | STRUCT)
+    write_varint(about, count)
+    about += groups + kinds.tail
+    return Joined(b"".join((*bodies, tail(bytes(about)))), places, row_counts)
 
 
-def _head(footer: bytes) -> bytes:
-    """The bytes of a footer before its number of rows: version and schema."""
-    reader = Reader(footer)
-    reader.find(_FILE_ROWS)
-    return footer[: reader.position - 1]
+class _Kinds:
+    """The kinds of footers that were seen, all with the same fields before and behind their row groups.
 
-
-def _find(kinds: list[FooterKind], footer: bytes, begin: int) -> FooterNumbers:
-    """The numbers in a footer from the field `begin` on, by one of the kinds; a new one is added to them.
-
-    Raises: ValueError or IndexError for a footer that is damaged or unusual, or of one kind too many.
+    Attributes:
+        head: the bytes before the number of rows: version and schema. `tail`: those behind the row groups.
     """
-    for kind in kinds:
+
+    def __init__(self, footer: bytes, columns: Sequence[str]) -> None:
+        """`footer`: the first one. Raises: ValueError or IndexError if it is damaged or unusual."""
+        reader = Reader(footer)
+        kind = reader.find(_FILE_SCHEMA)
+        elements = items({_FILE_SCHEMA: (kind, reader.value(kind))}, _FILE_SCHEMA)
+        self.head = footer[: reader.position]
+        wanted = frozenset(columns)
+        self._leaves = [
+            Leaf(tuple(part.encode() for part in path), number(element, _ELEMENT_TYPE) or 0, path[0] in wanted)
+            for path, element in leaf_elements(elements)
+        ]
+        self._kinds: list[FooterKind] = []
+        self.tail = footer[self.find(footer).end :]
+
+    def find(self, footer: bytes) -> FooterNumbers:
+        """The numbers in a footer that begins with `head`.
+
+        Raises: ValueError or IndexError if it is damaged or unusual, or of one kind too many.
+        """
+        begin = len(self.head)
+        for kind in self._kinds:
+            found = kind.find(footer, begin)
+            if found is not None:
+                return found
+        if len(self._kinds) == _KINDS_MAX:
+            raise ValueError("a footer of yet another kind")
+        kind = FooterKind(footer, begin, self._leaves)
         found = kind.find(footer, begin)
-        if found is not None:
-            return found
-    if len(kinds) == _KINDS_MAX:
-        raise ValueError("a footer of yet another kind")
-    kind = FooterKind(footer, begin)
-    found = kind.find(footer, begin)
-    if found is None:
-        raise ValueError("a footer unlike itself")
-    kinds.append(kind)
-    return found
+        if found is None:
+            raise ValueError("a footer unlike itself")
+        self._kinds.append(kind)
+        return found

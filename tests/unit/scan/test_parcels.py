@@ -76,8 +76,8 @@ def test_parcels_keep_the_order_and_are_small(table):
     splits = table.scan().splits()
     parcels = list(parcels_of(splits))
     assert [split for parcel in parcels for split in parcel] == splits
-    assert [len(parcel) for parcel in parcels[:16]] == [1] * 16
-    assert all(len(parcel) <= 16 for parcel in parcels)
+    assert [len(parcel) for parcel in parcels] == [len(splits)]
+
 
 
 def test_scans_that_read_splits_their_own_way_say_how_they_read_parcels():
