@@ -191,9 +191,9 @@ class RollingWriter:
         if self._beside is not None:
             self._files += self._beside.finish(self._clock.local_millis())
         if self._vectors is not None:
-            vectors, self._vectors = self._vectors, None
-            self._paths += vectors._paths
-            self._files += vectors.close()
+            self._files += self._vectors.close()
+            self._paths += self._vectors._paths
+            self._vectors = None
 
     def _begin_vectors(self, layout: FileLayout) -> RollingWriter:
         """A writer of the vectors beside one file."""
