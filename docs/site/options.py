@@ -62,7 +62,7 @@ OF_REFUSED = {
     "data-evolution.reassign.": "giving row ids anew",
     "global-index.": "global indexes",
     "scalar-index.": "global indexes",
-    "vector": "files and indexes of vectors",
+    "vector-": "indexes of vectors",
     "full-text": "full-text indexes",
     "pk-": "indexes of primary-key tables",
     "format-table.": "format tables",

@@ -15,8 +15,9 @@ import pyarrow as pa
 from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.commit.changes import BucketChanges, Edit
 from paimon_py.errors import StorageError
+from paimon_py.files.layout import FileLayout, changelog_layout, file_layout
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
-from paimon_py.files.writer import FileLayout, RollingWriter, changelog_layout, file_layout
+from paimon_py.files.writer import RollingWriter
 from paimon_py.lsm.writer import abort_all
 from paimon_py.metadata.new_files import NewFiles
 from paimon_py.metadata.open_table import BucketFiles, OpenTable

@@ -120,7 +120,7 @@ def track_rows(part: SnapshotDelta, snapshot_id: int, first_row_id: int, *, grou
 
     def number_rows() -> Iterator[ManifestEntry]:
         nonlocal first_row_id
-        whole, parts = first_row_id, dict[str, int]()
+        whole, parts = first_row_id, dict[tuple[str, ...], int]()
         for entry in adds:
             file = entry.file
             low = file.min_sequence or snapshot_id
@@ -128,9 +128,9 @@ def track_rows(part: SnapshotDelta, snapshot_id: int, first_row_id: int, *, grou
             first = file.first_row_id
             if first is None and file.source is FileSource.APPEND and ROW_ID not in (file.write_columns or ()):
                 if file.is_apart:
-                    (column,) = file.write_columns or ("",)
-                    first = parts.get(column, whole)
-                    parts[column] = first + file.row_count
+                    columns = file.write_columns or ()
+                    first = parts.get(columns, whole)
+                    parts[columns] = first + file.row_count
                 else:
                     whole, parts = first_row_id, {}
                     first, first_row_id = first_row_id, first_row_id + file.row_count

@@ -37,6 +37,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.packed import PackedList
 from paimon_py.spec.schema import ROW_ID, TableSchema
 from paimon_py.spec.types import Atomic, DataType, Field
+from paimon_py.spec.vector_files import vectors_apart
 from paimon_py.storage.store import FileMissingError
 
 SchemaOf = Callable[[int], TableSchema]
@@ -149,15 +150,17 @@ class _Columns(NamedTuple):
 
     evolves: bool
     parts: frozenset[tuple[str, ...]]
-    apart: frozenset[str]
+    apart: frozenset[tuple[str, ...]]
 
     @classmethod
     def of(cls, schema: TableSchema) -> _Columns:
         """The columns of a schema."""
         evolves = evolves_columns(schema)
-        apart = frozenset(field.name for field in fields_apart(schema)) if evolves else frozenset[str]()
-        rest = tuple(name for name in schema.names if name not in apart)
-        return cls(evolves, frozenset([rest, *((name,) for name in apart)]) if apart else frozenset(), apart)
+        apart: set[tuple[str, ...]] = {(field.name,) for field in fields_apart(schema)} if evolves else set()
+        if vectors := tuple(field.name for field in vectors_apart(schema)):
+            apart.add(vectors)
+        rest = tuple(name for name in schema.names if not any(name in names for names in apart))
+        return cls(evolves, frozenset([rest, *apart]) if apart else frozenset(), frozenset(apart))
 
 
 def _check_edit(levels: _Levels, edit: Edit, columns: _Columns) -> list[DataFile]:
@@ -180,20 +183,20 @@ def _check_edit(levels: _Levels, edit: Edit, columns: _Columns) -> list[DataFile
     return made
 
 
-def _check_apart(names: frozenset[str], made: Sequence[DataFile]) -> None:
-    """Check that files of BLOBs follow the file of their rows, and contain the same number of rows."""
-    rows: dict[str, int] | None = None
+def _check_apart(parts: frozenset[tuple[str, ...]], made: Sequence[DataFile]) -> None:
+    """Check that files of BLOBs and vectors follow the file of their rows, and contain the same number of rows."""
+    rows: dict[tuple[str, ...], int] | None = None
     for file in made:
-        if not file.is_apart and names and file.source is FileSource.APPEND:
-            _require(not rows or not any(rows.values()), "files of BLOBs before {} contain too few rows", file.name)
-            rows = dict.fromkeys(names, file.row_count)
+        if not file.is_apart and parts and file.source is FileSource.APPEND:
+            _require(not rows or not any(rows.values()), "files of columns before {} contain too few rows", file.name)
+            rows = dict.fromkeys(parts, file.row_count)
         elif file.is_apart:
-            (column,) = file.write_columns or ("",)
-            left = (rows or {}).get(column, 0) - file.row_count
+            columns = file.write_columns or ()
+            left = (rows or {}).get(columns, 0) - file.row_count
             _require(rows is not None and left >= 0, "file {} does not follow the file of its rows", file.name)
             assert rows is not None
-            rows[column] = left
-    _require(not rows or not any(rows.values()), "the last files of BLOBs contain too few rows")
+            rows[columns] = left
+    _require(not rows or not any(rows.values()), "the last files of separate columns contain too few rows")
 
 
 def _file_after_move(before: DataFile, after: DataFile) -> DataFile:
@@ -240,7 +243,7 @@ def _check_file(file: DataFile, *, ranged: bool, parts: frozenset[tuple[str, ...
     _require(time is None or _FIRST_MILLIS <= time <= _LAST_MILLIS, "file {} was made at {}", name, time)
     is_part = file.write_columns is not None and ROW_ID not in file.write_columns
     fits = (file.first_row_id is not None) is ranged and (not is_part or file.write_columns in parts)
-    _require(file.is_apart <= is_part and not (file.is_apart and ranged), "file {} contains no BLOBs", name)
+    _require(file.is_apart <= is_part and not (file.is_apart and ranged), "file {} contains no separate columns", name)
     _require(fits, "file {} contains a part of its rows' columns", name)
     _require(where is None or where.rpartition("/")[2] == name, "file {} is at {}", name, where)
 

@@ -21,6 +21,7 @@ from paimon_py.spec.blobs import fields_apart
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
+from paimon_py.spec.vector_files import vectors_apart
 
 
 class JoinedColumns:
@@ -30,8 +31,15 @@ class JoinedColumns:
         """`place`: the bucket of the files; `schema`: of the rows."""
         self._place = place
         self._files = files
-        self._fields = tuple(field for field in schema.fields if field not in fields_apart(schema))
         self._ranges = [ColumnFiles(files, place.schema_of) for files in ranges_of(files)]
+        vectors = [field for field in vectors_apart(schema) if not any(one.is_inline(field) for one in self._ranges)]
+        away = (*fields_apart(schema), *vectors)
+        self._fields = tuple(field for field in schema.fields if field not in away)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The columns of the joined file: vectors stay in separate files if no other file contains them."""
+        return frozenset(field.name for field in self._fields)
 
     def write(
         self, writer: RollingWriter, dead: Mapping[str, DeletionVector], tally: ProgressShare

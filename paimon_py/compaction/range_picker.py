@@ -13,12 +13,14 @@ Source: format.md §24; Java `DataEvolutionCompactCoordinator`.
 
 from __future__ import annotations
 
+import itertools
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from paimon_py.compaction.append_picker import AppendSettings, Files
 from paimon_py.errors import CorruptionError
 from paimon_py.files.physical import DATA_EVOLUTION
-from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.data_file import BLOB_SUFFIX, DataFile
 
 
 def ranges_of(files: Iterable[DataFile]) -> list[Files]:
@@ -32,14 +34,44 @@ def ranges_of(files: Iterable[DataFile]) -> list[Files]:
 def range_bins(files: Sequence[DataFile], settings: AppendSettings, *, full: bool) -> list[Files]:
     """Groups of files, each of which becomes one file, in the order of row ids.
 
-    BLOBs stay in their files. A group must have at least `compaction.min.file-num` files; a full compaction joins any
-    group of more than one file.
+    BLOBs and vectors stay in their files. A group must have at least `compaction.min.file-num` files; a full compaction
+    joins any group of more than one file.
+
+    Ranges are joined only if their files with vectors contain the same columns of the same schema: Java 2.0 cannot read
+    joined rows of which only some have such a file. Ranges that have a vector both in such a file and among the other
+    columns stay as they are.
 
     Raises: CorruptionError for ranges of rows that overlap without being the same.
     """
-    files = [file for file in files if not file.is_apart]
+    plain = [file for file in files if not file.is_apart]
+    vectors = sorted((file for file in files if _has_vectors(file)), key=first_of)
     least = 2 if full else max(2, settings.file_count_min)
-    return [group for group in _fill_bins(ranges_of(files), settings) if len(group) >= least]
+    found: list[Files] = []
+    for shape, ranges in itertools.groupby(_with_shapes(ranges_of(plain), vectors), lambda one: one[0]):
+        if shape is not None:
+            found += _fill_bins([files for _, files in ranges], settings)
+    return [group for group in found if len(group) >= least]
+
+
+_Shape = frozenset[tuple[int, tuple[str, ...]]]
+
+
+def _has_vectors(file: DataFile) -> bool:
+    return file.is_apart and not file.name.endswith(BLOB_SUFFIX)
+
+
+def _with_shapes(ranges: Sequence[Files], vectors: Sequence[DataFile]) -> Iterator[tuple[_Shape | None, Files]]:
+    """The ranges in order, each with the schemas and columns of its files with vectors; None if another file has these
+    columns too.
+    """
+    starts = [first_of(file) for file in vectors]
+    for files in ranges:
+        first = first_of(files[0])
+        low, high = bisect_left(starts, first), bisect_left(starts, first + files[0].row_count)
+        shape = frozenset((file.schema_id, file.write_columns or ()) for file in vectors[low:high])
+        names = {name for _, columns in shape for name in columns}
+        twice = names and any(file.write_columns is None or names & set(file.write_columns) for file in files)
+        yield None if twice else shape, files
 
 
 def first_of(file: DataFile) -> int:

@@ -28,10 +28,11 @@ from paimon_py.expr.column import col
 from paimon_py.files.constant_columns import ConstantColumns
 from paimon_py.files.deletion_filter import POSITION_FIELD, alive, with_positions
 from paimon_py.files.expiry import RecordExpiry
+from paimon_py.files.layout import changelog_layout, file_layout, whole_layout
 from paimon_py.files.physical import with_row_ids
 from paimon_py.files.prefetch import FilePrefetcher
 from paimon_py.files.reader import BATCH_ROWS
-from paimon_py.files.writer import RollingWriter, changelog_layout, file_layout, whole_layout
+from paimon_py.files.writer import RollingWriter
 from paimon_py.logs import COMPACTIONS, fields
 from paimon_py.lsm.changelog import ChangeRules
 from paimon_py.lsm.engines import engine_of
@@ -213,14 +214,14 @@ class _Work:
         for count in self._task.joins:
             files, rest = rest[:count], rest[count:]
             joined = JoinedColumns(self._files, files, self._schema)
-            file, dead = joined.write(self._open_columns(), self._dead, self._reading)
+            file, dead = joined.write(self._open_columns(joined.names), self._dead, self._reading)
             after.append(file)
             moved |= {file.name: dead} if len(dead) else {}
         self._found = moved
         return self._task.files, tuple(after)
 
-    def _open_columns(self) -> RollingWriter:
-        layout = whole_layout(self._schema, source=FileSource.COMPACT)
+    def _open_columns(self, names: frozenset[str]) -> RollingWriter:
+        layout = whole_layout(self._schema, source=FileSource.COMPACT, inline=names)
         self._writers.append(self._new_files.begin(layout))
         return self._writers[-1]
 

@@ -7,7 +7,7 @@ import io
 import msgspec
 
 from paimon_py.errors import UnsupportedError
-from paimon_py.files.writer import changelog_layout, file_layout
+from paimon_py.files.layout import changelog_layout, file_layout
 from paimon_py.formats.registry import format_of
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema

@@ -39,14 +39,14 @@ class ColumnFiles:
     Attributes:
         files: oldest first, except for files of separately stored columns.
         anchor: the file that the deletion vector of the rows refers to.
+        schema_of: returns the schema that a file was written with.
     """
 
     def __init__(self, files: Sequence[DataFile], schema_of: Callable[[DataFile], TableSchema]) -> None:
-        """`schema_of`: returns the schema that a file was written with."""
         self.files = tuple(file for file in files if not file.is_apart)
         self._beside = tuple(file for file in files if file.is_apart)
         self.anchor = anchor_of(files)
-        self._schema_of = schema_of
+        self.schema_of = schema_of
 
     @property
     def row_count(self) -> int:
@@ -68,7 +68,7 @@ class ColumnFiles:
     def _ids(self, file: DataFile) -> frozenset[int]:
         names = file.write_columns
         return frozenset(
-            field.id for field in self._schema_of(file).fields if names is None or field.name in names
+            field.id for field in self.schema_of(file).fields if names is None or field.name in names
         )
 
     def choose(self, fields: Sequence[Field]) -> tuple[tuple[DataFile, tuple[Field, ...]], ...]:
@@ -97,6 +97,10 @@ class ColumnFiles:
     def _newest(self, field: Field) -> int | None:
         holding = [place for place, ids in enumerate(self._fields_by_file) if field.id in ids]
         return holding[-1] if holding else None
+
+    def is_inline(self, field: Field) -> bool:
+        """Whether a file contains a column among others of its rows."""
+        return self._newest(field) is not None
 
     def sequence_number(self, fields: Sequence[Field]) -> int:
         """The sequence number of the rows: the largest among the files with one of the columns, or among all files."""

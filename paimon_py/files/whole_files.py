@@ -17,9 +17,9 @@ import pyarrow as pa
 from paimon_py.arrays import Ints
 from paimon_py.codec.binary_row import encode
 from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.files.layout import FileLayout
 from paimon_py.files.physical import key_copy
 from paimon_py.files.stats import StatsMode, needs_bounds, stats_of_slices
-from paimon_py.files.writer import FileLayout
 from paimon_py.formats.base import SlicesEncoder, encoding
 from paimon_py.formats.slice_bounds import SliceBounds, slice_bounds
 from paimon_py.spec.data_file import EMPTY_ROW, EMPTY_STATS, DataFile, Stats

@@ -5,14 +5,12 @@ Source: format.md §8, §9, §12.1; Java `RollingFileWriter`, `KeyValueDataFileW
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
 from typing import BinaryIO
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.binary_row import encode_few
 from paimon_py.codec.columns import numpy_values
 from paimon_py.codec.file_index.container import encode as encode_indexes
@@ -21,18 +19,15 @@ from paimon_py.env import Clock
 from paimon_py.errors import PaimonError
 from paimon_py.files.blob_writer import BlobsBeside
 from paimon_py.files.file_index import FileIndexWriter, Indexes
+from paimon_py.files.layout import FileLayout
 from paimon_py.files.naming import FileNames
-from paimon_py.files.physical import KIND_FIELD, ROW_ID_FIELD, SEQUENCE_FIELD, evolves_columns, key_copy
+from paimon_py.files.physical import key_copy
 from paimon_py.files.places import BucketPlace
-from paimon_py.files.stats import SYSTEM_MODE, StatsMode, changelog_modes, stats_of, value_modes
-from paimon_py.formats.base import ColumnBounds, Encoder, FileWriter, WriteSettings, encoding
-from paimon_py.formats.registry import format_of
-from paimon_py.lazy import lazy_property
-from paimon_py.spec.blobs import fields_apart
-from paimon_py.spec.data_file import EMPTY_ROW, EMPTY_STATS, DataFile, FileSource, Stats
-from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, index_columns
-from paimon_py.spec.options import Options
-from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
+from paimon_py.files.stats import stats_of
+from paimon_py.formats.base import ColumnBounds, FileWriter, encoding
+from paimon_py.spec.data_file import EMPTY_ROW, EMPTY_STATS, DataFile, Stats
+from paimon_py.spec.file_indexes import INDEX_SUFFIX
+from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import Create, FileTakenError, new_file
 
@@ -40,190 +35,6 @@ MIN_STEP_ROWS = 1000
 """The size of a file is checked after at least this number of rows, as in Java."""
 
 _STEPS_PER_FILE = 32
-_APPEND_TARGET_BYTES = 256 << 20
-_KEYED_TARGET_BYTES = 128 << 20
-_ANY_ROWS = (1 << 63) - 1
-
-
-class FileLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """The common properties of all files of one writer.
-
-    Attributes:
-        fields: the table's columns.
-        key_fields: columns of the trimmed primary key; none for append tables.
-        repeats_keys: whether files store `_KEY_*` columns (not in thin mode).
-        target_size_bytes, target_rows: limits at which the next file begins.
-        modes: the statistics for each of `fields`; `key_mode`: for the key.
-        indexes: file indexes to build; stored in the manifest entry up to `index_limit_bytes`, else in a file.
-        is_changelog: whether files contain changes: they have other names, and keys may repeat.
-        is_part: whether files contain only some columns of their rows, and other files the rest.
-        apart: columns that are written to separate `.blob` files, with the target size `apart_target_bytes`.
-    """
-
-    fields: tuple[Field, ...]
-    key_fields: tuple[Field, ...]
-    repeats_keys: bool
-    schema_id: int
-    level: int
-    source: FileSource
-    format_name: str
-    settings: WriteSettings
-    target_size_bytes: int
-    target_rows: int
-    modes: tuple[StatsMode, ...]
-    key_mode: StatsMode = SYSTEM_MODE
-    indexes: tuple[IndexColumn, ...] = ()
-    index_limit_bytes: int = 500
-    is_changelog: bool = False
-    is_part: bool = False
-    apart: tuple[Field, ...] = ()
-    apart_target_bytes: int = 0
-
-    @property
-    def holds_row_ids(self) -> bool:
-        """Whether files store the row ids, because the rows come from other files."""
-        return ROW_ID_FIELD in self.fields
-
-    @lazy_property
-    def file_fields(self) -> tuple[Field, ...]:
-        """The columns in the file, in order."""
-        if not self.key_fields:
-            return self.fields
-        keys = tuple(key_copy(field) for field in self.key_fields) if self.repeats_keys else ()
-        return (*keys, SEQUENCE_FIELD, KIND_FIELD, *self.fields)
-
-    @lazy_property
-    def encoder(self) -> Encoder:
-        """What begins files in a sink; the format's errors about columns and settings come when first asked for."""
-        return format_of(self.format_name).encoder(self.file_fields, self.settings)
-
-    @lazy_property
-    def file_schema(self) -> pa.Schema:
-        """The Arrow schema of the file."""
-        return to_arrow_schema(self.file_fields)
-
-    def physical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The columns of the file, from rows as `RollingWriter.write` takes them."""
-        names = [SEQUENCE_NUMBER, VALUE_KIND] if self.key_fields else []
-        names += [field.name for field in self.fields]
-        if self.key_fields and self.repeats_keys:
-            names = [field.name for field in self.key_fields] + names
-        return pa.RecordBatch.from_arrays([batch.column(name) for name in names], schema=self.file_schema)
-
-
-def file_layout(
-    schema: TableSchema,
-    *,
-    level: int = 0,
-    source: FileSource = FileSource.APPEND,
-    format_name: str | None = None,
-    stats_mode: str | None = None,
-) -> FileLayout:
-    """The layout configured by a table's options, for files at one level.
-
-    Args:
-        format_name, stats_mode: override the options `file.format` and `metadata.stats-mode`.
-
-    Raises:
-        OptionError: an option has an invalid value.
-        UnsupportedError: a format that is not supported.
-    """
-    options = Options(schema.options)
-    apart = fields_apart(schema) if evolves_columns(schema) else ()
-    schema = msgspec.structs.replace(schema, fields=tuple(field for field in schema.fields if field not in apart))
-    key_fields = schema.key_fields if schema.primary_keys else ()
-    thin = options.get_bool("data-file.thin-mode")
-    modes = value_modes(schema.options, schema.fields, level, stats_mode)
-    format_name = options.get_map("file.format.per.level").get(
-        str(level), format_name or options.get_str("file.format")
-    )
-    compressions = options.get_map("file.compression.per.level")
-    default_target = _KEYED_TARGET_BYTES if key_fields else _APPEND_TARGET_BYTES
-    layout = FileLayout(
-        fields=schema.fields,
-        key_fields=key_fields,
-        repeats_keys=not thin,
-        schema_id=schema.id,
-        level=level,
-        source=source,
-        format_name=format_of(format_name).name,
-        settings=WriteSettings(
-            compression=compressions.get(str(level), options.get_str("file.compression")),
-            zstd_level=options.get_int("file.compression.zstd-level"),
-            block_size_bytes=options.find_size("file.block-size"),
-            options=schema.options,
-        ),
-        target_size_bytes=options.find_size("target-file-size") or default_target,
-        target_rows=max(options.get_int("target-file-row-num"), 1),
-        modes=modes,
-        indexes=index_columns(options),
-        index_limit_bytes=options.get_memory("file-index.in-manifest-threshold"),
-        is_part=bool(apart),
-        apart=apart,
-    )
-    blob_target = options.find_size("blob.target-file-size") or layout.target_size_bytes
-    layout = msgspec.structs.replace(layout, apart_target_bytes=blob_target)
-    return _with_modes(layout, schema, modes)
-
-
-def whole_layout(schema: TableSchema, *, source: FileSource, columns: Container[str] | None = None) -> FileLayout:
-    """The layout of files that contain all of some rows, without a size limit, if columns may be stored in several
-    files; BLOBs are not moved.
-
-    Args:
-        columns: write only these columns; None: all.
-
-    Raises: as `file_layout`.
-    """
-    fields = tuple(field for field in schema.fields if columns is None or field.name in columns)
-    layout = file_layout(msgspec.structs.replace(schema, fields=fields), source=source)
-    names = {field.name for field in fields}
-    return msgspec.structs.replace(
-        layout,
-        is_part=columns is not None or layout.is_part,
-        apart=(),
-        target_size_bytes=_ANY_ROWS,
-        target_rows=_ANY_ROWS,
-        indexes=tuple(index for index in layout.indexes if index.column in names),
-    )
-
-
-def changelog_layout(schema: TableSchema, *, level: int = 0) -> FileLayout:
-    """The layout of changelog files: that of data files at the level, except for `changelog-file.*` options.
-
-    `level`: 0 for a flush, the output level for a compaction. Their source is always APPEND; they have no file indexes,
-    and are limited by size only, not by rows.
-
-    Raises: as `file_layout`.
-    Source: Java `KeyValueFileWriterFactory.createRollingChangelogFileWriter`.
-    """
-    layout, options = file_layout(schema, level=level), Options(schema.options)
-    if options.is_set("changelog-file.format"):
-        format_name = format_of(options.get_str("changelog-file.format")).name
-        layout = msgspec.structs.replace(layout, format_name=format_name)
-    if options.is_set("changelog-file.compression"):
-        settings = msgspec.structs.replace(layout.settings, compression=options.get_str("changelog-file.compression"))
-        layout = msgspec.structs.replace(layout, settings=settings)
-    if options.is_set("changelog-file.stats-mode"):
-        layout = _with_modes(layout, schema, changelog_modes(schema.options, schema.fields))
-    return msgspec.structs.replace(layout, target_rows=_ANY_ROWS, indexes=(), is_changelog=True)
-
-
-def _with_modes(layout: FileLayout, schema: TableSchema, modes: tuple[StatsMode, ...]) -> FileLayout:
-    """The layout with these statistics; the format computes none if none are requested."""
-    if not layout.repeats_keys:
-        modes = _thin_modes(schema, layout.key_fields, modes)
-    unwanted = {field.name for field, mode in zip(schema.fields, modes, strict=True) if mode.kind == "none"}
-    without = frozenset({*unwanted, SEQUENCE_NUMBER, VALUE_KIND} if layout.key_fields else unwanted)
-    settings = msgspec.structs.replace(layout.settings, without_stats=without)
-    return msgspec.structs.replace(layout, modes=modes, settings=settings)
-
-
-def _thin_modes(schema: TableSchema, keys: Sequence[Field], modes: Sequence[StatsMode]) -> tuple[StatsMode, ...]:
-    """The modes if files do not repeat their keys: keys use the format's statistics, unless an option names them."""
-    names = {field.name for field in keys if f"fields.{field.name}.stats-mode" not in schema.options}
-    named = zip(schema.fields, modes, strict=True)
-    return tuple(SYSTEM_MODE if field.name in names else mode for field, mode in named)
 
 
 class RollingWriter:
@@ -260,6 +71,7 @@ class RollingWriter:
                 store, self._place, names, layout.apart, schema_id=layout.schema_id,
                 target_bytes=layout.apart_target_bytes,
             )  # fmt: skip
+        self._vectors: RollingWriter | None = None
         self._paths: list[str] = []
         self._files: list[DataFile] = []
 
@@ -287,6 +99,9 @@ class RollingWriter:
             self._open.add(piece, self._layout.physical(piece))
             if self._beside is not None:
                 self._beside.add(piece, self._clock.local_millis())
+            if self._layout.vectors is not None:
+                self._vectors = self._vectors or self._begin_vectors(self._layout.vectors)
+                self._vectors.write(piece)
             start += count
             if self._open.is_full():
                 self._finish()
@@ -330,6 +145,11 @@ class RollingWriter:
             except PaimonError as error:
                 failed = failed or error
             paths += self._beside.paths
+        if self._vectors is not None:
+            try:
+                self._vectors.abort()
+            except PaimonError as error:
+                failed = failed or error
         for path in paths:
             try:
                 self._store.delete(path)
@@ -350,7 +170,8 @@ class RollingWriter:
         """Where the next file is written: its name, its external path if any, and a sink."""
         layout = self._layout
         name_of = self._names.changelog if layout.is_changelog else self._names.data
-        name = name_of(layout.format_name, layout.settings.compression)
+        kind = f"vector.{layout.format_name}" if layout.is_vectors else layout.format_name
+        name = name_of(kind, layout.settings.compression)
         path, external_path = self._place.locate(name)
         self._paths.append(path)
         try:
@@ -369,6 +190,14 @@ class RollingWriter:
         self._files.append(file)
         if self._beside is not None:
             self._files += self._beside.finish(self._clock.local_millis())
+        if self._vectors is not None:
+            self._files += self._vectors.close()
+            self._paths += self._vectors._paths
+            self._vectors = None
+
+    def _begin_vectors(self, layout: FileLayout) -> RollingWriter:
+        """A writer of the vectors beside one file."""
+        return RollingWriter(self._store, self._place, self._names, layout, self._clock)
 
     def _build_indexes(self, file: DataFile, indexes: Indexes) -> DataFile:
         """The file with its indexes, in its entry or in a separate file."""
@@ -453,7 +282,9 @@ class _OpenFile:
             min_key=low,
             max_key=high,
             key_stats=self._key_stats(bounds),
-            value_stats=stats_of(values, [field.type for field in layout.fields], layout.modes),
+            value_stats=EMPTY_STATS
+            if layout.is_vectors
+            else stats_of(values, [field.type for field in layout.fields], layout.modes),
             min_sequence=low_number,
             max_sequence=high_number,
             schema_id=layout.schema_id,
@@ -461,6 +292,7 @@ class _OpenFile:
             creation_time_millis=now_millis,
             delete_row_count=self._deletes,
             source=layout.source,
+            value_stats_columns=() if layout.is_vectors else None,
             external_path=self.external_path,
             write_columns=names if layout.holds_row_ids or layout.is_part else None,
         )

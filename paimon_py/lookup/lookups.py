@@ -33,8 +33,10 @@ from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter, ProgressShare, count_batches
+from paimon_py.scan.blob_values import BlobValues
 from paimon_py.scan.plan_snapshot import deletions_of
 from paimon_py.scan.projection import projection_of
+from paimon_py.scan.request import Request
 from paimon_py.scan.split_reader import merge_fields
 from paimon_py.spec.blobs import blob_place
 from paimon_py.spec.data_file import DataFile
@@ -94,18 +96,14 @@ class Lookups:
         fields = projection.fields
         if any(len(path) > 1 for path in projection.paths):
             raise UsageError("lookup returns whole columns; read nested fields with scan(columns=…)")
-        if any(blob_place(schema, field) for field in fields):
-            raise UnsupportedError(
-                "lookup returns no BLOBs: name other columns with columns=[…], and read BLOBs with scan(where=…)",
-                feature="lookup of BLOBs",
-            )
         snapshot = (at or self._root.latest()) if len(asked) else None
         if snapshot is not None:
             self._root.schemas.require_own(snapshot, schema)
         tally = ProgressCounter(progress, len(asked), "keys", steps=2)
         found = [] if snapshot is None else list(self._of(schema, snapshot).rows(asked, fields, tally))
         tally.end()
-        return _answer(asked, fields, found, with_missing=missing == "null")
+        answer = _answer(asked, fields, found, with_missing=missing == "null")
+        return _with_bytes(self._root, schema, answer) if any(blob_place(schema, field) for field in fields) else answer
 
     def rows_at(self, snapshot: Snapshot, schema: TableSchema, keys: pa.Table) -> pa.Table:
         """The complete rows of a snapshot that have one of the keys, each once.
@@ -244,6 +242,15 @@ def _answer(
     if not fields:
         return pa.table({"rows": pa.nulls(len(places))}).select([])
     return pa.Table.from_arrays(columns, schema=to_arrow_schema(shown))
+
+
+def _with_bytes(root: TableRoot, schema: TableSchema, rows: pa.Table) -> pa.Table:
+    """The rows with the bytes of BLOBs, unless the table's options ask for references."""
+    values = BlobValues.of(root, Request(schema=schema, columns=tuple(rows.schema.names)))
+    if values is None or not rows.num_rows:
+        return rows
+    filled = [part for batch in rows.to_batches() for part in values.fill(batch)]
+    return pa.Table.from_batches(filled, rows.schema)
 
 
 def _rows_of(asked: RequestedKeys, found: list[pa.RecordBatch]) -> Ints:

@@ -11,8 +11,9 @@ from contextlib import closing
 import pyarrow as pa
 
 from paimon_py.errors import StorageError
+from paimon_py.files.layout import FileLayout
 from paimon_py.files.whole_files import is_whole_file, whole_files
-from paimon_py.files.writer import FileLayout, RollingWriter
+from paimon_py.files.writer import RollingWriter
 from paimon_py.lsm.buffer import MergeBuffer
 from paimon_py.spec.data_file import DataFile
 

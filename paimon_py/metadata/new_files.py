@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from paimon_py.files.blob_writer import BlobFileWriter
+from paimon_py.files.layout import FileLayout
 from paimon_py.files.naming import DataFileNames, FileNames, NameRules, NamesAgain
 from paimon_py.files.places import BucketPlace
-from paimon_py.files.writer import FileLayout, RollingWriter
+from paimon_py.files.writer import RollingWriter
 from paimon_py.metadata.open_table import BucketFiles, OpenTable
 from paimon_py.spec.external_paths import ExternalPaths, external_paths
 from paimon_py.spec.layout import relative_bucket_path

@@ -28,6 +28,7 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.files.deletion_filter import Living, living
 from paimon_py.files.physical import with_row_ids
 from paimon_py.formats.base import empty_rows
+from paimon_py.lsm.same_values import same_values
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import ProgressCounter, ProgressShare
@@ -360,7 +361,7 @@ def _replace_rows(batch: pa.RecordBatch, places: Ints, new: pa.RecordBatch, old:
     order[places] = batch.num_rows + np.arange(len(places))
     index = from_numpy(order, pa.int64())
     columns = [
-        column if was.equals(now) else pa.concat_arrays([column, now]).take(index)
+        column if same_values(was, now).all() else pa.concat_arrays([column, now]).take(index)
         for column, was, now in zip(batch.columns, old.columns, new.columns, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=new.schema)

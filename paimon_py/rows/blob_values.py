@@ -14,7 +14,7 @@ import pyarrow as pa
 from paimon_py.codec.columns import Ints
 from paimon_py.errors import StorageError
 from paimon_py.files.column_files import ColumnFiles
-from paimon_py.files.writer import file_layout
+from paimon_py.files.layout import file_layout
 from paimon_py.metadata.new_files import NewFiles
 from paimon_py.metadata.open_table import BucketFiles
 from paimon_py.spec.data_file import DataFile

@@ -26,12 +26,12 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.files.column_files import ColumnFiles, Pieces, behind
 from paimon_py.files.deletion_filter import Living, living
 from paimon_py.files.physical import with_row_ids
-from paimon_py.files.writer import RollingWriter, whole_layout
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.new_files import NewFiles
 from paimon_py.metadata.open_table import BucketFiles, OpenTable
 from paimon_py.progress import ProgressCounter, ProgressShare
 from paimon_py.rows.blob_values import write_blobs
+from paimon_py.rows.columns_writer import ColumnParts, ColumnsWriter, column_parts
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
 from paimon_py.rows.evaluation import RowCounts, RowOutput, undone_by
 from paimon_py.rows.files_read import Files, files_of, with_new_files
@@ -41,7 +41,7 @@ from paimon_py.scan.aligned_rows import AlignedRows
 from paimon_py.scan.request import Request
 from paimon_py.scan.split import Section, Split
 from paimon_py.spec.blobs import fields_apart
-from paimon_py.spec.data_file import DataFile, FileSource
+from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.schema import ROW_ID
 from paimon_py.spec.snapshot import Snapshot
@@ -280,11 +280,13 @@ class ColumnRows:
 
     def _write_through(self, operation: Operation, place: _Range, updated: Ints) -> None:
         """Write the set columns of a range, batch by batch, with new values at some positions."""
+        parts = column_parts(self._schema, self._plain_fields, place.columns)
+        kept = [field.name for field in parts.fields]
         wanted, whole = DeletionVector.of(updated), len(updated) == place.columns.row_count
-        kept = [field.name for field in self._plain_fields]
+        whole = whole and len(kept) == len(self._plain_fields)
         names = operation.names | self._work.needs | frozenset([ROW_ID] if whole else kept)
         fields = tuple(field for field in self._shown.fields if field.name in names)
-        with self._column_file(place) as writer:
+        with self._column_file(place, parts) as writer:
             for start, batch in place.rows(fields):
                 at = wanted.within(start, start + batch.num_rows) - start
                 new = self._new_values(operation, batch, at) if len(at) else None
@@ -307,31 +309,24 @@ class ColumnRows:
             self._columns += [(place, file) for file in made]
 
     def _write_plain(self, place: _Range, positions: Ints, values: pa.Table) -> None:
-        """Write the columns that are not stored separately."""
-        with self._column_file(place) as writer:
-            if len(positions) == place.columns.row_count:
+        """Write the columns that are not BLOBs."""
+        parts = column_parts(self._schema, self._plain_fields, place.columns)
+        with self._column_file(place, parts) as writer:
+            if len(positions) == place.columns.row_count and len(parts.fields) == len(self._plain_fields):
                 for batch in values.to_batches():
                     writer.write(batch)
                 return
-            for start, batch in place.rows(self._plain_fields):
+            for start, batch in place.rows(parts.fields):
                 low, high = np.searchsorted(positions, [start, start + batch.num_rows]).tolist()
                 (new,) = values.slice(low, high - low).combine_chunks().to_batches() or [None]
                 writer.write(_with_values(batch, positions[low:high] - start, new))
 
     @contextlib.contextmanager
-    def _column_file(self, place: _Range) -> Iterator[RollingWriter]:
-        """A new file with the set columns of all rows of a range that are not stored separately."""
-        names = [field.name for field in self._plain_fields]
-        writer = NewFiles(place.files).begin(whole_layout(self._schema, source=FileSource.APPEND, columns=names))
-        try:
+    def _column_file(self, place: _Range, parts: ColumnParts) -> Iterator[ColumnsWriter]:
+        """New files with columns of all rows of a range."""
+        with ColumnsWriter(NewFiles(place.files), self._schema, parts, place.columns) as writer:
             yield writer
-            (file,) = writer.close()
-        except BaseException:
-            writer.abort()
-            raise
-        first = place.columns.first_row_id
-        file = msgspec.structs.replace(file, first_row_id=first, min_sequence=0, max_sequence=0)
-        self._columns.append((place, file))
+        self._columns += [(place, file) for file in writer.files]
 
     def _bucket_changes(self, snapshot: Snapshot | None) -> list[BucketChanges]:
         """The added files and changed index files of every bucket."""
@@ -377,6 +372,8 @@ def _with_values(batch: pa.RecordBatch, places: Ints, values: pa.RecordBatch | N
     index = from_numpy(order, pa.int64())
     columns = [
         pa.chunked_array([old, values.column(name)], old.type).take(index).combine_chunks()
+        if name in values.schema.names
+        else old
         for name, old in zip(batch.schema.names, batch.columns, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)

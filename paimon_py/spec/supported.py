@@ -23,6 +23,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.type_text import children, contains, sql_type
 from paimon_py.spec.types import Atomic, DataType, MapType, MultisetType, Root, RowType, VectorType
+from paimon_py.spec.vector_files import vectors_apart
 
 Detect = Callable[[TableSchema, Options], str | None]
 
@@ -243,6 +244,13 @@ def _vector_files(_schema: TableSchema, options: Options) -> str | None:
     return None if word in ("parquet", "avro") else f"vector.file.format={word}"
 
 
+def _only_vectors(schema: TableSchema, _options: Options) -> str | None:
+    """Detects rows that no ordinary file would contain, because all columns are stored in separate files."""
+    away = {*vectors_apart(schema), *fields_apart(schema)}
+    alone = len(away) == len(schema.fields) and vectors_apart(schema)
+    return "vector.file.format and no other column" if alone else None
+
+
 def _variant_key(schema: TableSchema, _options: Options) -> str | None:
     """Detects variants that Java writes but cannot read."""
 
@@ -322,7 +330,7 @@ _FEATURES = (
     Feature(_sequence_type),
     Feature(_switched_on("data-evolution.enabled"), readable=True, writable=True),
     Feature(_vector_files),
-    Feature(_detect_option("vector.file.format"), readable=True),
+    Feature(_only_vectors, readable=True),
     Feature(_hidden_blob),
     Feature(_lone_blobs),
     Feature(_blob_write, readable=True),

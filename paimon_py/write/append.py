@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import combine
 from paimon_py.codec.row_size import row_bytes
+from paimon_py.files.layout import FileLayout
 from paimon_py.files.whole_files import is_whole_file, whole_files
-from paimon_py.files.writer import FileLayout, RollingWriter
+from paimon_py.files.writer import RollingWriter
 from paimon_py.formats.base import DEFAULT_BLOCK_BYTES, ROW_GROUP_ROWS
 from paimon_py.lsm.writer import abort_all
 from paimon_py.spec.data_file import DataFile

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from paimon_py.files.writer import changelog_layout, file_layout
+from paimon_py.files.layout import changelog_layout, file_layout
 from paimon_py.lsm.buffer import MergeBuffer
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.order import merge_order

@@ -15,9 +15,10 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_field
 from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.errors import UnsupportedError
+from paimon_py.files.layout import FileLayout, file_layout
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
 from paimon_py.files.stats import StatsMode
-from paimon_py.files.writer import FileLayout, RollingWriter, file_layout
+from paimon_py.files.writer import RollingWriter
 from paimon_py.formats.avro.schema import record_schema
 from paimon_py.lsm.buffer import MergeBuffer
 from paimon_py.lsm.engines import engine_of

@@ -170,8 +170,10 @@ def test_references_views_and_packs_of_java(java, tmp_path):
         assert sorted(ours, key=lambda row: row["id"]) == sorted(({key: row[key] for key in row if key != "_kind"} for row in theirs), key=lambda row: row["id"])
     keyed = catalog.table("db.k")
     assert keyed.lookup([{"id": 1}], columns=["id"]).num_rows == 1
-    with pytest.raises(UnsupportedError, match="lookup returns no BLOBs"):
-        keyed.lookup([{"id": 1}])
+    found = keyed.lookup([{"id": 3}, {"id": 9}, {"id": 1}, {"id": 2}], missing="null").to_pylist()
+    assert [(row["a"], row["l"]) for row in found] == [(b"\3", []), (None, None), (b"\x99", [b"\xcc"]), (None, None)]
+    assert keyed.lookup([{"id": 1}], columns=["l"]).to_pylist() == [{"l": [b"\xcc"]}]
+    assert keyed.lookup([{"id": 7}]).num_rows == 0
     with pytest.raises(UnsupportedError, match="under a primary key"):
         keyed.write_arrow([{"id": 9, "a": b"x"}])
     assert [row.read() for row in keyed.scan(where="id = 1").blobs("a")] == [bytes([0x99])]

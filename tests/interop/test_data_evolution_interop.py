@@ -8,6 +8,7 @@ import golden
 import pyarrow as pa
 import pytest
 from filters import predicate
+from followed import check_followed
 from pair import Kind, Pair
 
 from paimon_py import AddColumn, RenameColumn
@@ -160,6 +161,7 @@ def play(java, tmp_path, name: str, seed: int) -> None:
     for _ in range(10):
         life.step()
         life.check()
+    check_followed(life.pair.table())
 
 
 @pytest.mark.parametrize("name", KINDS)

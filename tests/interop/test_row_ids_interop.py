@@ -6,6 +6,7 @@ import random
 
 import pyarrow as pa
 import pytest
+from followed import check_followed
 from pair import Kind, Pair
 
 pytestmark = pytest.mark.java
@@ -105,6 +106,7 @@ def play(java, tmp_path, name: str, seed: int) -> None:
     for _ in range(8):
         life.step()
         life.check()
+    check_followed(life.pair.table())
 
 
 @pytest.mark.parametrize("name", KINDS)

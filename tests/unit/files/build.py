@@ -3,10 +3,11 @@
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.files.layout import file_layout
 from paimon_py.files.naming import DataFileNames, NameRules
 from paimon_py.files.physical import readable_fields
 from paimon_py.files.reader import FileReader
-from paimon_py.files.writer import RollingWriter, file_layout
+from paimon_py.files.writer import RollingWriter
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import parse_type

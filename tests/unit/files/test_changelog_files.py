@@ -2,8 +2,8 @@ import pytest
 from unit.files.build import FixedIds, batch, read, schema, write
 
 from paimon_py.codec.binary_row import decode
+from paimon_py.files.layout import changelog_layout, file_layout
 from paimon_py.files.naming import NamesAgain
-from paimon_py.files.writer import changelog_layout, file_layout
 from paimon_py.spec.data_file import FileSource
 from paimon_py.storage.memory_store import MemoryStore
 

@@ -17,10 +17,11 @@ from paimon_py.codec.manifest.entries import read_manifests
 from paimon_py.codec.manifest.lists import read_manifest_list
 from paimon_py.codec.snapshot_json import snapshot_from_json
 from paimon_py.errors import UnsupportedError
+from paimon_py.files.layout import file_layout
 from paimon_py.files.naming import DataFileNames, NameRules
 from paimon_py.files.physical import readable_fields
 from paimon_py.files.reader import FileReader
-from paimon_py.files.writer import RollingWriter, file_layout
+from paimon_py.files.writer import RollingWriter
 from paimon_py.spec.data_file import FileSource
 from paimon_py.spec.options import Options
 from paimon_py.storage.local_store import LocalStore

@@ -5,7 +5,7 @@ from unit.files.build import DIRECTORY, batch, read, schema, write, writer
 
 from paimon_py.codec.binary_row import decode
 from paimon_py.errors import StorageError, UnsupportedError
-from paimon_py.files.writer import file_layout
+from paimon_py.files.layout import file_layout
 from paimon_py.spec.data_file import EMPTY_ROW, EMPTY_STATS, FileSource
 from paimon_py.spec.schema import KEY_PREFIX
 from paimon_py.storage.memory_store import MemoryStore

@@ -9,7 +9,7 @@ from paimon_py.codec.binary_row import encode
 from paimon_py.errors import CorruptionError, SchemaError, StorageError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.column import col
-from paimon_py.files.writer import file_layout
+from paimon_py.files.layout import file_layout
 from paimon_py.metadata.new_files import NewFiles
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.data_file import EMPTY_ROW, FileKind
