@@ -1,8 +1,9 @@
 """Calculations over Arrow columns.
 
 Integers are calculated as BIGINT, decimals exactly with up to 76 digits, all others as DOUBLE; `/` of integers is a
-DOUBLE, `/` of decimals has the digits of Spark, and `%` has the sign of its left side. The result of NULL is NULL. As in ANSI SQL and Spark, a sum beyond
-BIGINT and a division by zero are errors; the branches of CASE are calculated only for rows that take them.
+DOUBLE, `/` of decimals has the digits of Spark, and `%` has the sign of its left side. The result of NULL is NULL. As
+in ANSI SQL and Spark, a sum beyond BIGINT and a division by zero are errors; the branches of CASE are calculated only
+for rows that take them.
 """
 
 from __future__ import annotations
@@ -234,8 +235,8 @@ def _refuse_zero(arrays: Sequence[pa.Array], sign: Sign) -> None:
     if pc.any(zero).as_py():
         row = pc.index(zero, True).as_py()
         raise SchemaError(
-            f"{arrays[0][row]} {sign} {divisor[row]} (row {row} of a batch) divides by zero; write a {sign} nullif(b, 0) "
-            "for NULL"
+            f"{arrays[0][row]} {sign} {divisor[row]} (row {row} of a batch) divides by zero; write "
+            f"a {sign} nullif(b, 0) for NULL"
         )
 
 

@@ -279,7 +279,7 @@ class Lit(Calculable):
             return super().__ne__(other)
         return not isinstance(other, Lit) or self.value != other.value
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         return hash(self.value)
 
     def __repr__(self) -> str:
