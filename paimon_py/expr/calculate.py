@@ -316,7 +316,7 @@ def _call(what: FunctionCall, around: Surroundings) -> Calculated:
             return kernel(arrays)
         except pa.ArrowInvalid as error:
             row = _first_failing(kernel, arrays, rows)
-            raise SchemaError(f"{name}({_shown(arrays[0], row)}) (row {row} of a batch): {error}") from error
+            raise SchemaError(f"{name}({_show_value(arrays[0], row)}) (row {row} of a batch): {error}") from error
 
     try:
         made = kernel([pa.array([], common) for _ in taken])
@@ -330,7 +330,7 @@ _OF_NUMBERS = frozenset(("abs", "ceil", "floor", "round"))
 _WITH_CONSTANTS = frozenset(("replace", "round", "substring"))
 
 
-def _shown(array: pa.Array, row: int) -> str:
+def _show_value(array: pa.Array, row: int) -> str:
     """A value for a message; strings of foreign files may not be UTF-8."""
     if not pa.types.is_string(array.type) or not array[row].is_valid:
         return str(array[row])
