@@ -19,5 +19,7 @@ except ModuleNotFoundError as error:
         return 1
 
 
+__all__ = ["main"]
+
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,15 +1,16 @@
 """Calculations over Arrow columns.
 
 Integers are calculated as BIGINT, decimals exactly with up to 76 digits, all others as DOUBLE; `/` of integers is a
-DOUBLE, `/` of decimals has the digits of Spark. The result of NULL is NULL. As in ANSI SQL and Spark, a sum beyond
-BIGINT and a division by zero are errors; the branches of CASE are calculated only for rows that take them.
+DOUBLE, `/` of decimals has the digits of Spark, and `%` has the sign of its left side. The result of NULL is NULL. As
+in ANSI SQL and Spark, a sum beyond BIGINT and a division by zero are errors; the branches of CASE are calculated only
+for rows that take them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -170,18 +171,22 @@ def _of_numbers(sign: Sign, sides: Sequence[Calculated]) -> Calculated:
     kind = _common([side.type for side in sides])
     if pa.types.is_null(kind) or (sign == "/" and pa.types.is_integer(kind)):
         kind = pa.float64()
-    name = _CHECKED[sign] if len(sides) == 2 else "negate_checked"
+    if sign == "%" and pa.types.is_decimal(kind):
+        raise SchemaError("% takes integers and floats, not decimals")
+    name = "negate_checked" if len(sides) == 1 else _CHECKED.get(sign, "")
 
     def of(arrays: Sequence[pa.Array]) -> pa.Array:
         given = [_as(array, _exact(array.type, kind)) for array in arrays]
         if sign == "/" and pa.types.is_decimal(kind):  # Arrow's own division errs
             return quotient(given[0], given[1], quotient_type(given[0].type, given[1].type))
+        if sign == "%":
+            return _remainder(given[0], given[1])
         return pc.call_function(name, given)
 
     def value(columns: Columns, rows: int) -> pa.Array:
         arrays = [side.value(columns, rows) for side in sides]
-        if sign == "/":
-            _refuse_zero(arrays)
+        if sign in ("/", "%"):
+            _refuse_zero(arrays, sign)
         try:
             return of(arrays)
         except pa.ArrowInvalid as error:
@@ -205,7 +210,24 @@ def _exact(given: pa.DataType, kind: pa.DataType) -> pa.DataType:
     return given if pa.types.is_decimal(given) else pa.decimal256(_OF_LONG, 0)
 
 
-def _refuse_zero(arrays: Sequence[pa.Array]) -> None:
+def _remainder(left: pa.Array, right: pa.Array) -> pa.Array:
+    """The remainder of a division that rounds towards zero, so with the sign of `left`."""
+    if pa.types.is_floating(left.type):
+        known = pc.and_(left.is_valid(), right.is_valid())
+        with np.errstate(invalid="ignore"):
+            found = np.fmod(_doubles(left), _doubles(right))
+        return pc.if_else(known, pa.array(found), pa.nulls(len(left), pa.float64()))
+    by_one = pc.or_(pc.equal(right, 1), pc.equal(right, -1))  # whose quotient may be beyond BIGINT
+    divisor = pc.if_else(by_one, pa.scalar(2, pa.int64()), right)
+    rest = pc.subtract(left, pc.multiply(pc.divide(left, divisor), divisor))
+    return pc.if_else(by_one, pc.multiply(left, 0), rest)
+
+
+def _doubles(array: pa.Array) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.asarray(pc.fill_null(array, 1.0).to_numpy(zero_copy_only=False), np.float64)
+
+
+def _refuse_zero(arrays: Sequence[pa.Array], sign: Sign) -> None:
     divisor = arrays[1]
     if pa.types.is_null(divisor.type):
         return
@@ -213,7 +235,8 @@ def _refuse_zero(arrays: Sequence[pa.Array]) -> None:
     if pc.any(zero).as_py():
         row = pc.index(zero, True).as_py()
         raise SchemaError(
-            f"{arrays[0][row]} / {divisor[row]} (row {row} of a batch) divides by zero; write a / nullif(b, 0) for NULL"
+            f"{arrays[0][row]} {sign} {divisor[row]} (row {row} of a batch) divides by zero; write "
+            f"a {sign} nullif(b, 0) for NULL"
         )
 
 
@@ -293,7 +316,7 @@ def _call(what: FunctionCall, around: Surroundings) -> Calculated:
             return kernel(arrays)
         except pa.ArrowInvalid as error:
             row = _first_failing(kernel, arrays, rows)
-            raise SchemaError(f"{name}({_shown(arrays[0], row)}) (row {row} of a batch): {error}") from error
+            raise SchemaError(f"{name}({_show_value(arrays[0], row)}) (row {row} of a batch): {error}") from error
 
     try:
         made = kernel([pa.array([], common) for _ in taken])
@@ -307,7 +330,7 @@ _OF_NUMBERS = frozenset(("abs", "ceil", "floor", "round"))
 _WITH_CONSTANTS = frozenset(("replace", "round", "substring"))
 
 
-def _shown(array: pa.Array, row: int) -> str:
+def _show_value(array: pa.Array, row: int) -> str:
     """A value for a message; strings of foreign files may not be UTF-8."""
     if not pa.types.is_string(array.type) or not array[row].is_valid:
         return str(array[row])

@@ -40,7 +40,7 @@ from paimon_py.spec.variant_paths import part_of
 
 
 class Calculable(ApiHints):
-    """A column, a calculation or a literal: the operands of + - * / and of comparisons."""
+    """A column, a calculation or a literal: the operands of + - * / % and of comparisons."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
@@ -74,6 +74,12 @@ class Calculable(ApiHints):
 
     def __rtruediv__(self, other: object) -> Calculation:
         return _calculate(other, "/", self)
+
+    def __mod__(self, other: object) -> Calculation:
+        return _calculate(self, "%", other)
+
+    def __rmod__(self, other: object) -> Calculation:
+        return _calculate(other, "%", self)
 
     def __neg__(self) -> Calculation:
         return Calculation(Negative(self._tree))
@@ -273,7 +279,7 @@ class Lit(Calculable):
             return super().__ne__(other)
         return not isinstance(other, Lit) or self.value != other.value
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         return hash(self.value)
 
     def __repr__(self) -> str:

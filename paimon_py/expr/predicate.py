@@ -26,7 +26,7 @@ from paimon_py.expr.literal import (
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import DataType, VariantPart
 
-Sign = Literal["+", "-", "*", "/"]
+Sign = Literal["+", "-", "*", "/", "%"]
 Operator = Literal["==", "!=", "<", "<=", ">", ">="]
 TextTest = Literal["starts_with", "ends_with", "contains", "like", "ilike"]
 

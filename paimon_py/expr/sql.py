@@ -88,7 +88,7 @@ def parse_column(text: str) -> Ref:
 def sql(text: str) -> Calculable:
     """The value of a SQL text, for `update`, `merge` and conditions: `sql("price * 2")`, `sql("lower(name)") == "x"`.
 
-    A text may contain columns, literals, `+ - * /`, `||`, CASE, and the functions abs, ceil, coalesce, concat, floor,
+    A text may contain columns, literals, `+ - * / %`, `||`, CASE, and the functions abs, ceil, coalesce, concat, floor,
     greatest, least, length, lower, ltrim, nullif, replace, round, rtrim, substring, trim and upper. The result of NULL
     is NULL.
 

@@ -18,10 +18,15 @@ _TOKEN = re.compile(
     | (?P<text>   '[^']*(?:''[^']*)*' )
     | (?P<quoted> "[^"]*(?:""[^"]*)*" | `[^`]*(?:``[^`]*)*` )
     | (?P<word>   [^\W\d][\w$]* )
-    | (?P<sign>   <= | >= | <> | != | == | \|\| | [=<>(),.+\-*/] )
+    | (?P<sign>   <= | >= | <> | != | == | \|\| | [=<>(),.+\-*/%] )
     """,
     re.VERBOSE,
 )
+_MEANT = {
+    "&": "; write AND", "|": "; write OR, or || between strings", "!": "; write NOT", ";": "; leave it out",
+    "~": "; write LIKE 'a%'", ":": "; values keep their types", "[": "; names are quoted as `a b`",
+}  # fmt: skip
+"""What to write for signs of other languages."""
 _BLANK = re.compile(r"\s*")
 _CONTEXT = 60
 
@@ -85,4 +90,4 @@ def _refuse(text: str, position: int) -> NoReturn:
         raise point_at(text, position, f"the quote {sign} is never closed")
     if sign.isdigit():
         raise point_at(text, position, "neither a number nor a name; a name that begins with a digit needs quotes")
-    raise point_at(text, position, f"unexpected {sign!r}")
+    raise point_at(text, position, f"unexpected {sign!r}{_MEANT.get(sign, '')}")

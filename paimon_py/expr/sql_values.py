@@ -3,7 +3,7 @@
 Grammar in addition to that of columns and literals, keywords in any case:
 
     value   = product { ( + | - | "||" ) product }
-    product = factor { ( * | / ) factor }
+    product = factor { ( * | / | % ) factor }
     factor  = ( + | - ) factor | "(" value ")" | call | case | column | literal
     call    = name "(" [ value { "," value } ] ")"
     case    = CASE { WHEN condition THEN value } [ ELSE value ] END
@@ -42,11 +42,12 @@ _MEANT = {
     "cast": _CASTS, "try_cast": _CASTS, "to_char": _CASTS, "to_date": _CASTS, "if": _CHOOSES, "iff": _CHOOSES,
     "iif": _CHOOSES, "decode": _CHOOSES, "ifnull": "coalesce", "nvl": "coalesce", "isnull": "coalesce",
     "len": "length", "char_length": "length", "ceiling": "ceil", "substr": "substring", "ucase": "upper",
-    "lcase": "lower",
+    "lcase": "lower", "mod": "write a % b",
 }  # fmt: skip
 """Equivalents of functions of other dialects: a supported function, or advice."""
+_OTHERS = 'catalog.sql("SELECT … WHERE …") has the functions of DuckDB'
 _SUMS: dict[str, Sign] = {"+": "+", "-": "-"}
-_PRODUCTS: dict[str, Sign] = {"*": "*", "/": "/"}
+_PRODUCTS: dict[str, Sign] = {"*": "*", "/": "/", "%": "%"}
 _CLAUSES = frozenset(("WHEN", "THEN", "ELSE", "END"))
 
 
@@ -163,5 +164,5 @@ def _meant(name: str) -> str:
     """What an unknown function may have meant."""
     near = [_MEANT[name]] if name in _MEANT else difflib.get_close_matches(name, FUNCTIONS, 1)
     if not near:
-        return f"there are {', '.join(FUNCTIONS)}"
-    return f"did you mean {near[0]}?" if near[0] in FUNCTIONS else near[0]
+        return f"there are {', '.join(FUNCTIONS)}; {_OTHERS}"
+    return f"did you mean {near[0]}?" if near[0] in FUNCTIONS else f"{near[0]}; {_OTHERS}"

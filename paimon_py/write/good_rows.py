@@ -99,7 +99,7 @@ class GoodRows:
 
     def _texts(self, types: dict[str, pa.DataType]) -> pa.csv.CSVStreamingReader:
         def misshapen(row: pa.csv.InvalidRow) -> str:
-            self._misshapen.append(row.text if self._is_utf8 else _shown(row.text.encode(_BYTES)))
+            self._misshapen.append(row.text if self._is_utf8 else _show_bytes(row.text.encode(_BYTES)))
             return "skip"
 
         source, nulls = self._reopen(), self._nulls
@@ -125,9 +125,9 @@ class GoodRows:
             if self._is_utf8:
                 texts, (values, wrong) = given, _parse(given, field.type)
             elif pa.types.is_binary(field.type):
-                texts = values = _encoded(given)
+                texts = values = _encode(given)
             else:
-                texts, broken = _decoded(given)
+                texts, broken = _decode(given)
                 values, wrong = _parse(texts, field.type)
             problems = {row: f"{texts[row].as_py()!r} is not of type {self._types[field.name]}" for row in wrong}
             problems |= {row: f"'{text}' is not UTF-8" for row, text in broken.items()}
@@ -172,7 +172,7 @@ def _is_utf8(source: BinaryIO) -> bool:
     return True
 
 
-def _shown(data: bytes) -> str:
+def _show_bytes(data: bytes) -> str:
     """Bytes as text, those that are not UTF-8 as `\\xe4`."""
     return data.decode("utf-8", "backslashreplace")
 
@@ -182,12 +182,12 @@ def _as_bytes(text: str) -> str:
     return text.encode().decode(_BYTES)
 
 
-def _encoded(texts: pa.Array) -> pa.Array:
+def _encode(texts: pa.Array) -> pa.Array:
     """Texts read as Latin-1 as their bytes."""
     return pa.array([None if text is None else text.encode(_BYTES) for text in texts.to_pylist()], pa.binary())
 
 
-def _decoded(texts: pa.Array) -> tuple[pa.Array, dict[int, str]]:
+def _decode(texts: pa.Array) -> tuple[pa.Array, dict[int, str]]:
     """Texts read as Latin-1 as those that they are in UTF-8, NULL where they are none, and what these rows contain."""
     if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
         return texts, {}
@@ -198,7 +198,7 @@ def _decoded(texts: pa.Array) -> tuple[pa.Array, dict[int, str]]:
             try:
                 found[row] = data.decode()
             except UnicodeDecodeError:
-                found[row], broken[row] = None, _shown(data)
+                found[row], broken[row] = None, _show_bytes(data)
     return pa.array(found, pa.string()), broken
 
 
@@ -238,7 +238,7 @@ def _records(source: BinaryIO) -> Iterator[tuple[int, str]]:
     """The unparsed rows of a CSV file, each with the line number at which it begins."""
     began, held = 1, ""
     for line, data in enumerate(_lines(source), 1):
-        text = _shown(data).removesuffix("\r")
+        text = _show_bytes(data).removesuffix("\r")
         began, held = (began, f"{held}\n{text}") if held else (line, text)
         if held.count('"') % 2 == 0:
             yield began, held.removeprefix("\ufeff")

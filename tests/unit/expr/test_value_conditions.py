@@ -48,7 +48,7 @@ class Texts:
         whole = self.draw.choice(["n", "i", "k", "(n + i)", "(i - 1)", "(k * 2)"])
         return self.draw.choice([
             *leaf[:4], f"({a} + {b})", f"({a} - {b})", f"({whole} * {self.draw.choice(['i', '2', '-1'])})", f"(-{a})", f"abs({a})",
-            f"({whole} / nullif({self.draw.choice(['n', 'i', '4'])}, 0))", f"coalesce({a}, {b})", f"greatest({whole}, i)", f"least(n, {whole}, 3)",
+            f"({whole} / nullif({self.draw.choice(['n', 'i', '4'])}, 0))", f"coalesce({a}, {b})", f"({whole} % nullif(i, 0))", "(f % 2)", f"greatest({whole}, i)", f"least(n, {whole}, 3)",
             f"length({self.text(depth - 1)})", f"floor({a})", f"ceil({a})", f"nullif({whole}, 1)", "round(d, 1)", "round(f)",
             f"CASE WHEN {self.condition(depth - 1)} THEN {whole} ELSE 1 END", f"CASE i WHEN 2 THEN {a} WHEN 0 THEN {a} END",
         ])  # fmt: skip

@@ -31,7 +31,7 @@ def table(tmp_path_factory):
         ("f = NaN", [2]), ("f <> NaN", [1, 3]), ("f = 'nan'", [2]), ("f < Infinity", [1, 3]), ("f > '-Infinity'", [1, 2, 3]),
         ("isnan(f)", [2]), ("NOT isnan(f)", [1, 3]), ("f IS NAN", [2]), ("f IS NOT NAN", [1, 3, 4]),
         ("1 = 1 AND id < 3", [1, 2]), ("1 = 2 OR 'a' || 'b' = 'ab'", [1, 2, 3, 4]), ("5 IN (1, NULL)", []), ("NOT 2 > 3", [1, 2, 3, 4]),
-        ("isnan(f * 2)", [2]), ("f * 2 < Infinity", [1, 3]), ("f + 1 = NaN", [2]), ("round(f - 0.6) = 0", [1]), ("f * 0 = 0", [1, 3]),
+        ("isnan(f * 2)", [2]), ("f * 2 < Infinity", [1, 3]), ("f + 1 = NaN", [2]), ("round(f - 0.6) = 0", [1]), ("id % 2 = 1", [1, 3]), ("(-id) % 3 = -1", [1, 4]), ("f % 2 = 1", [1]), ("id % -1 = 0", [1, 2, 3, 4]), ("f * 0 = 0", [1, 3]),
         ("starts_with(name, 'A')", [1]), ("contains(name, 'n')", [1]), ("NOT ends_with(name, 'b')", [1, 4]),
     ],
 )  # fmt: skip
@@ -53,7 +53,9 @@ def test_no_file_is_skipped_by_the_case_of_its_bounds(table):
         ("name + 1 = 2", r"\+ takes numbers, not string; .*\|\|"), ("lower(name) = 5", r'lower\(col\("name"\)\) is VARCHAR and cannot be compared with 5'),
         ("length(name)", "is not BOOLEAN"), ("id / 0 = 1", r"1 / 0 .* divides by zero; write a / nullif\(b, 0\)"),
         ("coalesce(name, id) = 'x'", "no type in common"), ("coalesce(NULL, NULL) = 1", "is always NULL"), ("uper(name) = 'x'", "did you mean upper"),
-        ("id % 2 = 1", "'%'"), ("name RLIKE 'a'", "LIKE 'a%' or ILIKE"),
+        ("id % 0 = 1", r"1 % 0 .* divides by zero; write a % nullif"), ("name::INT = 1", "unexpected ':'"), ("b && id = 1", "unexpected '&'; write AND"), ("!b", "write NOT"), ("[id] = 1", "quoted as `a b`"), ("year(name) = 1", r"there are abs.*catalog\.sql"),
+        ("cast(id AS STRING) = '1'", r"catalog\.sql\(.SELECT … WHERE ….\) has the functions of DuckDB"), ("mod(id, 2) = 1", "write a % b"),
+        ("name RLIKE 'a'", "LIKE 'a%' or ILIKE"),
         ("id ILIKE '1%'", "text columns only"), ("contains(name, 5)", "expected 'text'"), ("starts_with(name)", "expected ,"),
     ],
 )  # fmt: skip
