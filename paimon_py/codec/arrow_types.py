@@ -102,7 +102,7 @@ def to_arrow_type(data_type: DataType) -> pa.DataType:
 
 @functools.lru_cache(maxsize=4096)
 def to_arrow_field(field: Field) -> pa.Field:
-    """A column as an Arrow field; NOT NULL becomes `nullable=False`. Each file of a table asks for the same ones."""
+    """A column as an Arrow field; NOT NULL becomes `nullable=False`. Results are cached."""
     return _child(field.name, field.type)
 
 
@@ -201,7 +201,7 @@ def _atomic(data_type: Atomic) -> pa.DataType:
         assert data_type.precision is not None
         return pa.timestamp(_UNITS[data_type.precision], "UTC" if data_type.root is Root.TIMESTAMP_LTZ else None)
     raise UnsupportedError(
-        f"type {sql_type(data_type)} has no Arrow form here yet", feature=f"{data_type.root.value} type"
+        f"type {sql_type(data_type)} has no Arrow type in paimon_py yet", feature=f"{data_type.root.value} type"
     )
 
 

@@ -26,7 +26,7 @@ SPARE_BYTES = 8
 """The number of bytes after the last meaningful one, so that any position can be read as an 8-byte word."""
 
 _FEW = 64
-"""Below so many values a loop is faster than the fixed costs of numpy."""
+"""Below this number of values, a loop is faster than the fixed costs of numpy."""
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -328,4 +328,4 @@ _DTYPES = {
         pa.float32(), pa.float64(), pa.date32(), pa.time32("ms"), pa.timestamp("us"),
     )
 }  # fmt: skip
-"""Types by the number of the Arrow type: asking a type for its kind costs more than what small arrays are used for."""
+"""Types by the id of the Arrow type: comparing types costs more than converting a small array."""

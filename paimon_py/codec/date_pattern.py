@@ -151,9 +151,10 @@ def _with_widths(parts: list[_Part]) -> tuple[_Part, ...]:
 
 def _unsupported_error(pattern: str, part: str) -> UnsupportedError:
     return UnsupportedError(
-        f"the pattern {pattern!r} has {part!r}, which paimon_py does not read; it reads numbers of years, months, "
+        f"the pattern {pattern!r} has {part!r}, which paimon_py does not support; it supports numbers of years,"
+        " months, "
         "days, hours, minutes and seconds, such as yyyyMMdd, yyyy-MM-dd HH:mm:ss.SSS or yyyy-M-d'T'H:m",
-        feature="names, weeks, half days, zones and optional parts in patterns of dates",
+        feature="names, weeks, half days, zones and optional parts in date patterns",
     )
 
 

@@ -1,7 +1,7 @@
 """FLOAT and DOUBLE as strings, digit for digit as Java prints them before JDK 19.
 
 These versions generate digits from an exact fraction until the remainder is smaller than half the distance to the next
-number, but four peculiarities make some strings longer than needed (2E23 is 1.9999999999999998E23): in exponent form
+number, but four peculiarities make some strings longer than necessary (2E23 is 1.9999999999999998E23): in exponent form
 the test is skipped once; integers are printed whole, with digits dropped by a table; the distance is the same on both
 sides, except halved at powers of two; and whether "exactly at the limit" stops depends on whether the fraction fits in
 a machine word. Partition directories are named by these strings, so they must agree. JDK 19 and later print the

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from paimon_py.arguments import decoding_metadata
-from paimon_py.codec.flipped import check_names
+from paimon_py.codec.damaged_names import check_names
 from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
 from paimon_py.spec.json_values import whole_number
 from paimon_py.spec.schema import KEY_PREFIX, LEVEL, SEQUENCE_NUMBER, VALUE_KIND, TableSchema

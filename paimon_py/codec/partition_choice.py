@@ -132,7 +132,7 @@ def choice_of(
     if others:
         keys = ", ".join(schema.partition_keys) or "none"
         raise UsageError(
-            f"{verb}(where=…) chooses partitions, so it can only ask for partition keys ({keys}), not for "
+            f"{verb}(where=…) chooses partitions, so it can only use partition keys ({keys}), not "
             f"{', '.join(others)}"
         )
     bound = bind(predicate, schema.partition_fields)

@@ -117,7 +117,7 @@ def _floating(value: object, kind: pa.DataType) -> object:
     if pa.types.is_float32(kind) and _FLOAT_MAX < abs(number) < math.inf:
         raise ValueError(f"{value} is out of range")
     if isinstance(value, Integral) and int(np.float32(number) if pa.types.is_float32(kind) else number) != value:
-        raise ValueError(f"{value} has more digits than the column keeps")
+        raise ValueError(f"{value} has more digits than the column stores")
     if isinstance(value, Decimal) and value.is_finite():
         _require_digits(value, number, kind)
     return number
@@ -128,7 +128,7 @@ def _require_digits(value: Decimal, number: float, kind: pa.DataType) -> None:
     shown = str(np.float32(number)) if pa.types.is_float32(kind) else repr(number)
     exact = float(np.float32(number)) if pa.types.is_float32(kind) else number
     if value not in (Decimal(shown), Decimal(exact)):
-        raise ValueError(f"{value} has more digits than the column keeps: it would become {shown}")
+        raise ValueError(f"{value} has more digits than the column stores: it would become {shown}")
 
 
 def _decimal(value: object, _: pa.DataType) -> object:

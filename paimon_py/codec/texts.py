@@ -1,4 +1,4 @@
-"""Checks that strings are UTF-8 before other libraries, which take that for granted, get them."""
+"""Checks that strings are UTF-8 before they are passed to other libraries, which rely on it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ D = TypeVar("D", pa.Table, pa.RecordBatch)
 
 
 def with_valid_text(data: D) -> D:
-    """The data, whose strings are UTF-8.
+    """Returns the data unchanged, after checking that all strings are UTF-8.
 
-    Files of other writers, and damaged ones, may have other bytes; polars would read memory that is not its own.
+    Files of other writers, and damaged ones, may contain other bytes, for which polars would read memory outside its
+    buffers.
 
     Cost: 1-2 ns a string.
     Raises: CorruptionError with the name of the first column that has other bytes.

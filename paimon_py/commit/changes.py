@@ -258,7 +258,7 @@ class Changes(Serializable, frozen=True, kw_only=True):
 
 
 def _buckets_of(parts: Iterable[object], heads: list[Changes]) -> Iterator[BucketChanges]:
-    """The buckets of all changes; adds to `heads` what they say beside them."""
+    """The buckets of all changes; adds their other attributes to `heads`."""
     for part in parts:
         if not isinstance(part, Changes):
             raise UsageError(f"concat takes a list of changes, as writer.changes() returns them, not {part!r:.200}")
@@ -272,8 +272,8 @@ def _join_bases(bases: list[KeyBase], buckets: Iterable[BucketChanges]) -> KeyBa
         return None
     if any(base.writer != bases[0].writer for base in bases):
         raise UsageError(
-            "changes of several writers cannot be committed together where keys move between partitions: none of them "
-            "knew where the others put their keys; write all rows with one writer, or commit one after the other"
+            "changes of several writers cannot be committed together where keys move between partitions: no writer"
+            " knows where the others put their keys; write all rows with one writer, or commit one after the other"
         )
     own = {file.name for bucket in buckets for file in bucket.written.added}
     files = {name for base in bases for name in base.files} - own

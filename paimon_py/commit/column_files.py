@@ -2,7 +2,7 @@
 
 Files of the same rows must have the same range of ids. A range that others have compacted no longer exists: a file with
 columns of its rows would make the table unreadable. Writers check concurrent changes to the same rows and columns
-themselves (`rows.evaluation`); the rules here are those without which no reader could read the table.
+themselves (`rows.evaluation`); the rules here keep the table readable.
 
 Source: format.md §24; Java `ConflictDetection.checkRowIdExistence`, `checkRowIdRangeConflicts`.
 """

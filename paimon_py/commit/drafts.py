@@ -15,7 +15,7 @@ from paimon_py.commit.next_snapshot import ManifestLists
 from paimon_py.commit.snapshot_delta import SnapshotDelta
 from paimon_py.env import is_distant
 from paimon_py.metadata.manifest_merge import ManifestSettings
-from paimon_py.metadata.manifests import Held
+from paimon_py.metadata.manifests import PendingFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.manifest import ManifestFile
@@ -53,7 +53,8 @@ class Drafts:
         self._changelog: _Kept | None = None
         self._merged: _Merged | None = None
         self._attempt: list[str] = []
-        self._held: Held | None = [] if is_distant(root.path) else None  # files of an attempt, to be written at once
+        # the files of an attempt, on a distant store written in parallel
+        self._pending: PendingFiles | None = [] if is_distant(root.path) else None
 
     def write(self, latest: Snapshot | None, part: SnapshotDelta) -> ManifestLists:
         """Write the files that an attempt needs and that do not exist yet.
@@ -72,9 +73,9 @@ class Drafts:
         lists = ManifestLists(
             base=base, delta=self._delta.list, changelog=changelog, index_manifest=self._index(latest, part)
         )
-        if self._held:
+        if self._pending:
             try:
-                self._root.manifests.put_all(self._held)
+                self._root.manifests.put_all(self._pending)
             except BaseException:
                 self.discard()
                 raise
@@ -89,8 +90,8 @@ class Drafts:
     def forget_attempt(self) -> None:
         """Delete the files that only the last attempt, which is known to have failed, could use."""
         names, self._attempt = self._attempt, []
-        if self._held:
-            self._held.clear()
+        if self._pending:
+            self._pending.clear()
         self._root.manifests.delete(names)
 
     def discard(self) -> None:
@@ -103,7 +104,7 @@ class Drafts:
 
     def _base(self, latest: Snapshot | None) -> tuple[str, int]:
         files = self._root.manifests.base_and_delta(latest) if latest else []
-        written = self._root.manifests.write_list(self._merge(files), self._settings, self._held)
+        written = self._root.manifests.write_list(self._merge(files), self._settings, self._pending)
         self._attempt.append(written[0])
         return written
 
@@ -112,7 +113,7 @@ class Drafts:
             return latest.index_manifest if latest else None
         if not part.index:
             return None
-        name, _ = self._root.manifests.write_index(part.index, self._settings, self._held)
+        name, _ = self._root.manifests.write_index(part.index, self._settings, self._pending)
         self._attempt.append(name)
         return name
 
@@ -139,9 +140,9 @@ class Drafts:
             files = []
             left = iter(entries)
             while block := tuple(itertools.islice(left, _ENTRIES_PER_MANIFEST)):
-                files.append(self._root.manifests.write_manifest(block, self._types, self._settings, self._held))
+                files.append(self._root.manifests.write_manifest(block, self._types, self._settings, self._pending))
                 names.append(files[-1].name)
-            written = self._root.manifests.write_list(files, self._settings, self._held)
+            written = self._root.manifests.write_list(files, self._settings, self._pending)
         except BaseException:
             self._root.manifests.delete(names)
             raise

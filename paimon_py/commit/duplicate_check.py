@@ -22,7 +22,7 @@ from paimon_py.errors import PaimonError, UsageError
 from paimon_py.files.naming import earlier_names
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.history import History, Lost, SnapshotLog
-from paimon_py.metadata.users import Rolled, UserHistory
+from paimon_py.metadata.users import RolledBack, UserHistory
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot
 from paimon_py.spec.users import UserCommit
 
@@ -69,7 +69,7 @@ class DuplicateCheck:
     def are_foreign(self) -> bool:
         """Whether no snapshot ever referenced a file that was made for the changes; False if this cannot be determined.
 
-        Changes come as bytes: regardless of when they claim to be made, they may not delete a file that the table has.
+        Changes are untrusted bytes: whatever time they claim to be made, they may not delete a file of the table.
         """
         names = self.names_since(self._made_after)
         return names is not None and self._names_made.isdisjoint(_with_earlier(names)) and self._has_none_left()
@@ -111,15 +111,15 @@ class DuplicateCheck:
     def _is_numbered(self) -> bool:
         return self._author.identifier != BATCH_COMMIT_IDENTIFIER
 
-    def _by_number(self, state: State, last: UserCommit | Rolled | None) -> Refusal | None:
+    def _by_number(self, state: State, last: UserCommit | RolledBack | None) -> Refusal | None:
         """The decision by the last number of the user; None for a larger one.
 
         Raises: UsageError for a smaller number that was not committed, as far as can be determined.
         """
         number = self._author.identifier
-        if last is None or last.identifier < number or (isinstance(last, Rolled) and last.identifier == number):
+        if last is None or last.identifier < number or (isinstance(last, RolledBack) and last.identifier == number):
             return None
-        if isinstance(last, Rolled):
+        if isinstance(last, RolledBack):
             return _UNTOLD
         if last.identifier == number:
             return self._same(state, last)

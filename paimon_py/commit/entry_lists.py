@@ -1,6 +1,6 @@
-"""The manifest entries of a commit as lists: tuples, or made from packed changes each time they are read.
+"""The manifest entries of a commit as lists: tuples, or decoded from packed changes each time they are read.
 
-What a commit asks about all entries is counted once, when the lists are made.
+Totals over all entries are computed once, when the lists are made.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Counts(NamedTuple):
 
 
 class MadeEntries(Sequence[ManifestEntry]):
-    """Entries that are made from packed changes whenever they are read, so that few exist at a time."""
+    """Entries that are decoded from packed changes whenever they are read, so that few exist at a time."""
 
     def __init__(self, buckets: PackedList[BucketChanges], maker: EntryMaker, counts: _Counts) -> None:
         self._buckets = buckets

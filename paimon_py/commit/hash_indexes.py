@@ -96,7 +96,8 @@ class HashIndexes:
             for other, known in now.items():
                 if other != bucket and len(np.intersect1d(added, known)):
                     return Conflict(
-                        f"others assigned a key of {place} bucket {other} in the meantime, we assigned it {bucket}; "
+                        f"another writer assigned bucket {other} to a key of {place} in the meantime, and this one"
+                        f" bucket {bucket}; "
                         "write the rows again with a new writer"
                     )
             if len(added):

@@ -29,8 +29,8 @@ def check_origin(table: OpenTable, changes: Changes) -> None:
     twice = _named_twice(changes)
     if twice is not None:
         raise UsageError(
-            f"nothing was committed: the same changes are given twice (file {twice}); their rows would count twice, "
-            "so leave one of them out"
+            f"nothing was committed: the same changes are given twice (file {twice}); their rows would be added"
+            " twice, so remove one of them"
         )
     if changes.branch != table.root.branch:
         raise UsageError(

@@ -92,7 +92,7 @@ class Requirements:
             if changed:
                 return Conflict(
                     f"the options {', '.join(changed)} of {self._root.path} changed after schema {number}, under which"
-                    " this was made: call refresh(), or open the table again, and write again"
+                    " these changes were made: call refresh(), or open the table again, and write again"
                 )
         return None
 
@@ -107,7 +107,7 @@ class Requirements:
         schemas, now = self._root.schemas, state.newest_schema
         if max(written) > now.id:
             return Conflict(
-                f"schema {max(written)} of {self._root.path}, under which this was written, no longer exists: a"
+                f"schema {max(written)} of {self._root.path}, under which the changes were written, no longer exists: a"
                 " fast_forward removed it. Call refresh(), or open the table again, and write again"
             )
         conflicts = (schema_conflict(schemas.get(number), now) for number in sorted(written))

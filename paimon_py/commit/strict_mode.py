@@ -47,7 +47,7 @@ class StrictMode:
             return planned
         found = list(itertools.takewhile(lambda one: one.id >= safe, state.chronicle.newest_first(latest)))
         if found[-1].id > safe + 1:
-            return self._refusal(f"snapshot {found[-1].id - 1}, which is after it, no longer exists")
+            return self._refusal(f"snapshot {found[-1].id - 1}, a later one, no longer exists")
         chosen = PartitionChoice.of_rows(partitions)
         for snapshot, before in zip(found, [*found[1:], None], strict=True):
             if snapshot.id > safe and snapshot.commit_user != self._user:

@@ -1,4 +1,4 @@
-"""The live files that a writer starts from."""
+"""The live files with which a writer begins."""
 
 from __future__ import annotations
 

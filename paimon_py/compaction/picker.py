@@ -4,7 +4,7 @@ The module uses neither files nor clocks: time and hour are arguments, the choic
 
 Source: format.md §13.2; Java 2.0 `UniversalCompaction`, `EarlyFullCompaction`, `ForceUpLevel0Compaction`,
 `OffPeakHours`, `CompactStrategy`, `MergeTreeCompactManager`, `MergeTreeCompactManagerFactory`. (Java's branch after 2.0
-also goes on over a run of level 1 that is too large; release 2.0.0 and we do not.)
+also continues past a run of level 1 that is too large, unlike release 2.0.0 and this module.)
 """
 
 from __future__ import annotations

@@ -91,8 +91,7 @@ def plan_compaction(
         return []
     if clustering is not None and evolves_columns(table.schema):
         raise UnsupportedError(
-            f"rows of a table with {DATA_EVOLUTION} stay in the order of their ids: compact() without an order joins"
-            " files",
+            f"rows of a table with {DATA_EVOLUTION} stay in the order of their ids: call compact() without an order",
             feature=f"sorting of tables with {DATA_EVOLUTION}",
         )
     entries = table.root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen)).entries()

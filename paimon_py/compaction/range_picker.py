@@ -92,7 +92,7 @@ def _fill_bins(ranges: Sequence[Files], settings: AppendSettings) -> Iterator[Fi
         weight = sum(max(file.size_bytes, settings.open_file_bytes) for file in files)
         first = first_of(files[0])
         if bin_files and first < end:
-            raise CorruptionError(f"file {files[0].name} holds columns of some rows of {bin_files[-1].name} only")
+            raise CorruptionError(f"file {files[0].name} contains columns of only some rows of {bin_files[-1].name}")
         if bin_files and (first != end or size + weight > settings.target_bytes):
             yield tuple(bin_files)
             bin_files, size = [], 0

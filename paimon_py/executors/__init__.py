@@ -1,8 +1,8 @@
-"""Executors: where the tasks of long verbs run. Threads of this process, other processes, Spark, or an engine of yours.
+"""Executors: run the tasks of long verbs in threads of this process, other processes, Spark, or your own engine.
 
-A long verb cuts its work into tasks: values that travel as bytes. An executor runs the tasks and gives their results;
-the verb plans before and commits after, and knows no executor from another. What a task does stands beside the verb
-whose task it is, never here.
+A long verb divides its work into tasks: values that can be sent as bytes. An executor runs the tasks and returns their
+results; the verb plans the tasks, commits the results, and treats all executors alike. Out of scope: what a task does,
+which is defined next to its verb.
 """
 
 from __future__ import annotations

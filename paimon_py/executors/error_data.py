@@ -1,6 +1,6 @@
-"""Errors of paimon_py on their way from an executor to the driver: the name of a class, the message and plain fields.
+"""Encodes errors of paimon_py to send them from an executor to the driver: class name, message and plain attributes.
 
-Nothing that comes back is run: a text of the data may stand in the message, or look like an error of ours.
+Decoding runs no code that the data name, since a message can contain strings of the user's data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CLASSES: dict[str, type[PaimonError]] = {
 
 
 class _ErrorData(msgspec.Struct, frozen=True):
-    """An error. `fields`: its attributes that are plain values: numbers, texts, bytes and lists of texts."""
+    """An error. `fields`: those attributes that are numbers, strings, bytes or lists of strings."""
 
     name: str
     message: str
@@ -29,22 +29,22 @@ class _ErrorData(msgspec.Struct, frozen=True):
 
 
 def error_bytes(error: PaimonError) -> bytes:
-    """An error as bytes. One of a class that only paimon_py knows becomes the class that callers can catch."""
+    """Encode an error. An internal class is replaced by its nearest public base class, which callers can catch."""
     name = next(cls.__name__ for cls in type(error).__mro__ if _CLASSES.get(cls.__name__) is cls)
     fields = {key: _plain(value) for key, value in vars(error).items() if _is_plain(value)}
     return msgspec.msgpack.encode(_ErrorData(name, _text(str(error)), fields))
 
 
 def error_from(data: bytes) -> PaimonError:
-    """The error that `error_bytes` made bytes of.
+    """Decode an error that `error_bytes` encoded.
 
     Raises: msgspec.ValidationError, KeyError for other bytes.
     """
-    told = msgspec.msgpack.decode(data, type=_ErrorData)
-    cls = _CLASSES[told.name]
+    decoded = msgspec.msgpack.decode(data, type=_ErrorData)
+    cls = _CLASSES[decoded.name]
     error = cls.__new__(cls)
-    Exception.__init__(error, told.message)
-    for key, value in told.fields.items():
+    Exception.__init__(error, decoded.message)
+    for key, value in decoded.fields.items():
         error.__dict__[key] = tuple(value) if isinstance(value, list) and key != "__notes__" else value
     return error
 
@@ -64,5 +64,5 @@ def _plain(value: object) -> object:
 
 
 def _text(text: str) -> str:
-    """A text without what UTF-8 has no bytes for, as names of files may hold it."""
+    """The text with escapes for characters that UTF-8 cannot encode; file names may contain such characters."""
     return text.encode("utf-8", "backslashreplace").decode()

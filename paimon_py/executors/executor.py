@@ -17,30 +17,30 @@ R = TypeVar("R", bound=Serializable)
 class Executor(Protocol):
     """Runs the tasks of a job, here or elsewhere.
 
-    Tasks do not depend on each other. A task may be run again, and twice at the same time: only one result of each
-    counts, and what the others wrote is deleted.
+    Tasks do not depend on each other. An executor may run a task several times, even concurrently: one result of each
+    task is used, and the files of the others are deleted.
     """
 
     def run(self, job: Job[Any, Any], tasks: Iterable[NumberedTask[Any]]) -> Iterator[TaskResult[Any]]:
-        """Give `job(task)` for each task, in any order, as soon as it is there.
+        """Yield `job(task)` for each task, in any order, as soon as it is available.
 
-        `job` and `tasks` can be pickled; `bytes(task)`, `job.run_bytes` and `TaskResult.from_bytes` are the same as
-        bytes. Take tasks as there is room for them: they end early when one has failed. Then, and whatever happens,
-        no task may still run when this ends.
+        `job` and `tasks` can be pickled. `bytes(task)`, `job.run_bytes` and `TaskResult.from_bytes` do the same with
+        bytes. Take a task from `tasks` only when it can run: the iterator ends early after a task has failed. However
+        the method ends, no task may still be running.
 
-        Raises: TaskFailed to hand over results beside an error of the executor's own. Whatever else it raises ends the
-            call, and results that were not given leave orphans.
+        Raises: TaskFailed, which carries an error together with results that were not yielded yet. Any other exception
+            ends the call, and results that were not yielded leave orphan files.
         """
         ...
 
 
 def run_tasks(executor: Executor | None, job: Job[T, R], tasks: Sequence[T]) -> list[R]:
-    """What came of each task, in the order of the tasks: all of it, or an error and no file left behind.
+    """Run tasks and return their results, in the order of the tasks. If one fails, no file is left behind.
 
     Args:
-        executor: who runs the tasks; None: this process.
+        executor: runs the tasks; None: this process.
 
-    Raises: the error of the task that failed, and whatever the executor raises.
+    Raises: the error of the first task that failed, and any error of the executor.
     """
     if not tasks:
         return []
@@ -55,26 +55,26 @@ def run_tasks(executor: Executor | None, job: Job[T, R], tasks: Sequence[T]) -> 
     except BaseException:
         run.discard()
         raise
-    if error is not None:  # raised outside of the block above, so that it tells of its own cause alone
+    if error is not None:  # raised outside the block above, so that only its own cause is chained
         run.discard()
         raise error
     return run.results()
 
 
 def require_executor(executor: object) -> None:
-    """Refuse what runs no tasks.
+    """Refuse an object that is not an executor.
 
     Raises: UsageError
     """
     if executor is not None and not callable(getattr(executor, "run", None)):
         raise UsageError(
-            "executor is one of paimon_py.executors (LocalExecutor, ProcessExecutor, SparkExecutor), or has their"
-            f" method run(job, tasks), not {executor!r}"
+            "executor must be a LocalExecutor, ProcessExecutor or SparkExecutor of paimon_py.executors, or an object"
+            f" with a method run(job, tasks), not {executor!r}"
         )
 
 
 class _Run:
-    """The tasks of one job while they run. After a failure no more of them begin."""
+    """The tasks of one job while they run. After a failure no further task starts."""
 
     def __init__(self, job: Job[Any, Any], tasks: Sequence[Any]) -> None:
         self._job = job
@@ -83,14 +83,14 @@ class _Run:
         self._errors: dict[int, BaseException] = {}
 
     def tasks_left(self) -> Iterator[NumberedTask[Any]]:
-        """The tasks, as long as none has failed."""
+        """The tasks that have not started yet; none after a task has failed."""
         for number, task in enumerate(self._tasks):
             if self._errors:
                 return
             yield NumberedTask(number, task)
 
     def take(self, result: TaskResult[Any]) -> None:
-        """Note what came of a task. Of a task that was run twice the first result counts."""
+        """Record the result of a task. If a task ran twice, the first result is used, and another one is deleted."""
         number = result.number
         if result.error is not None:
             self._errors.setdefault(number, result.error)
@@ -101,33 +101,33 @@ class _Run:
             self._job.kind.discard(self._job, result.value)
 
     def _count(self, number: int, result: TaskResult[Any]) -> None:
-        """Count the steps of a task that ran elsewhere; a caller who raises ends the run as a failed task does."""
+        """Count the steps of a task that ran elsewhere. If the caller's progress function raises, the run fails."""
         if self._job.tally is None or result.is_counted:
             return
         try:
             self._job.tally.add(self._job.kind.steps(self._tasks[number]))
-        except BaseException as error:  # noqa: BLE001 - raised by `results`, when nothing runs any more
+        except BaseException as error:  # noqa: BLE001 - raised by `results`, after all tasks have ended
             self._errors.setdefault(number, error)
 
     def results(self) -> list[Any]:
         """All values, in the order of the tasks.
 
-        Raises: the error of the first task that failed; nothing is left of the others.
+        Raises: the error of the first task that failed; the files of the others are deleted.
         """
         if self._errors:
             self.discard()
             raise self._errors[min(self._errors)]
-        lacking = [number for number in range(len(self._tasks)) if number not in self._values]
-        if lacking:
+        missing = [number for number in range(len(self._tasks)) if number not in self._values]
+        if missing:
             self.discard()
             raise CorruptionError(
-                f"the executor gave no result of {len(lacking)} of {len(self._tasks)} tasks, and no error; what the"
-                " others did was undone"
+                f"the executor returned neither a result nor an error for {len(missing)} of {len(self._tasks)} tasks;"
+                " the files of the other tasks were deleted"
             )
         return [self._values[number] for number in range(len(self._tasks))]
 
     def discard(self) -> None:
-        """Delete what the tasks wrote."""
+        """Delete the files that the tasks wrote."""
         values, self._values = self._values, {}
         for value in values.values():
             self._job.kind.discard(self._job, value)

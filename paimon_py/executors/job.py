@@ -1,8 +1,8 @@
-"""What an executor is given and what it gives back: a job, its tasks, and their results.
+"""The input and output of an executor: a job, its tasks, and their results.
 
-A task is a value of its own, and travels as checked bytes to the process that runs it. A job is what all tasks of one
-call have in common: the table, and which kind of tasks they are. A process that receives a job finds the function that
-runs its tasks by the tag of the kind (`HOMES`), so no code travels but what a user's own functions are.
+A task is a value, sent as bytes with a checksum to the process that runs it. A job contains what all tasks of one call
+share: the table and the kind of the tasks. The receiving process finds the function that runs the tasks by the tag of
+the kind (`HOMES`), so that no code is sent, except for functions of the user.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ HOMES = {
     "rewriting": "paimon_py.maintain.rescale:REWRITE",
     "rows": "paimon_py.rows.row_tasks:CHANGE_ROWS",
 }
-"""Where each kind of tasks is, by its tag: a process imports only what it runs."""
+"""Module and name of each task kind, by its tag: a process imports only the kinds that it runs."""
 
 _NUMBER = struct.Struct(">Q")
 
 
 def _nothing(_job: object, _result: object) -> None:
-    """The result names no new file."""
+    """Do nothing: the result references no new file."""
 
 
 class TaskKind(msgspec.Struct, Generic[T, R], frozen=True, kw_only=True):
     """A kind of tasks.
 
     Attributes:
-        task, result: the classes of its values. The word that the bytes of a task begin with is the tag of the kind.
-        run: does one task.
-        discard: deletes the files that a result names and that nobody will commit.
-        steps: how many steps a task counts of the progress that a caller is told.
-        counts: whether `run` counts these steps itself where the job has a tally; else they count when it has ended.
-        budget: how much memory tasks take that run at the same time in one process; None: they run one after the
-            other, and each does its calls to the store at once.
+        task, result: the classes of the tasks and their results. The bytes of a task begin with the tag of the kind.
+        run: runs one task.
+        discard: deletes the files of a result that will not be committed.
+        steps: the number of progress steps of a task.
+        counts: `run` counts these steps itself if the job has a tally; otherwise they are counted after the task.
+        budget: limits the memory of tasks that run concurrently in one process; None: tasks run one after the other,
+            each with concurrent calls to the store.
     """
 
     task: type[T]
@@ -72,7 +72,7 @@ class TaskKind(msgspec.Struct, Generic[T, R], frozen=True, kw_only=True):
 
 
 class NumberedTask(msgspec.Struct, Generic[T], frozen=True):
-    """A task, and its place among the tasks of its job. `bytes` of it travel, and so does its pickle."""
+    """A task and its index in its job. Can be sent as bytes or as a pickle."""
 
     number: int
     task: T
@@ -82,15 +82,13 @@ class NumberedTask(msgspec.Struct, Generic[T], frozen=True):
 
 
 class TaskResult(Generic[R]):
-    """What came of a task: a value, or an error of paimon_py that another attempt would meet as well, or may cure.
-
-    `bytes` of it travel, and so does its pickle.
+    """The result of a task: a value, or an error of paimon_py. Can be sent as bytes or as a pickle.
 
     Attributes:
-        number: the place of the task.
-        value: what the task gives; None if it failed.
-        error: why it failed.
-        is_counted: the steps of the task were counted while it ran.
+        number: the index of the task in its job.
+        value: None if the task failed.
+        error: None if the task succeeded.
+        is_counted: the progress steps of the task were counted while it ran.
     """
 
     __slots__ = ("error", "is_counted", "number", "tag", "value")
@@ -106,7 +104,7 @@ class TaskResult(Generic[R]):
 
     @property
     def may_be_cured(self) -> bool:
-        """Whether the task failed by what another attempt, or another machine, may not meet: a store, or memory."""
+        """Whether another attempt, or another machine, may succeed: the store failed, or memory was too small."""
         return isinstance(self.error, (StorageError, ResourceError))
 
     def __bytes__(self) -> bytes:
@@ -116,14 +114,14 @@ class TaskResult(Generic[R]):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TaskResult[Any]:
-        """The result that `bytes` made.
+        """Decode the result of `bytes(result)`.
 
-        Raises: CorruptionError for anything else.
+        Raises: CorruptionError for other bytes.
         """
         try:
             tag, number, value, error = msgspec.msgpack.decode(data, type=tuple[str, int, bytes | None, bytes | None])
         except msgspec.MsgspecError as wrong:
-            raise CorruptionError(f"these bytes are not the result of a task: {wrong}") from wrong
+            raise CorruptionError(f"not the bytes of a task result: {wrong}") from wrong
         found = None if value is None else kind_of(tag).result.from_bytes(value)
         return TaskResult(tag, number, found, None if error is None else error_from(error))
 
@@ -132,17 +130,17 @@ class TaskResult(Generic[R]):
 
 
 class Job(Generic[T, R]):
-    """What the tasks of one call have in common. Calling it runs one of them, in any process.
+    """What all tasks of one call share. Calling a job runs one task, in any process.
 
-    Pickles hold the tag, the table without secrets, and what is shared: a few kB, however many tasks there are.
+    Pickles contain the tag, the table without secrets, and `shared`: a few kB, whatever the number of tasks.
 
     Attributes:
         kind: the kind of the tasks.
-        table: the table, under the schema of the call. A job of several tables has None instead, and the tables in
-            `shared`; its kind never asks, and has no budget.
-        shared: what else is the same for all tasks; it travels as a pickle.
-        tally: counts steps as they are done; not in other processes.
-        has_travelled: the job came from another process, and so do its tasks.
+        table: the table, with the schema of the call; None for a job of several tables, which are in `shared`: its
+            kind has no budget and does not use this attribute.
+        shared: other values that all tasks need; pickled with the job.
+        tally: counts progress steps; None in other processes.
+        has_travelled: the job and its tasks were received from another process.
     """
 
     __slots__ = ("has_travelled", "kind", "shared", "table", "tally")
@@ -158,9 +156,9 @@ class Job(Generic[T, R]):
         self.has_travelled = has_travelled
 
     def __call__(self, task: NumberedTask[T]) -> TaskResult[R]:
-        """Run a task. An error of paimon_py is its result; other errors, of a user's own functions say, are raised.
+        """Run a task. Errors of paimon_py are part of the result; others, such as those of user functions, are raised.
 
-        Steps are counted when the result arrives: a caller's `progress` never fails in the middle of a task.
+        Steps are counted when the caller receives the result, so that `progress` cannot fail in the middle of a task.
         """
         alone = Job(self.kind, self.table, self.shared, has_travelled=self.has_travelled)
         try:
@@ -169,21 +167,21 @@ class Job(Generic[T, R]):
             return TaskResult(self.kind.tag, task.number, None, error)
 
     def carry_out(self, task: NumberedTask[T]) -> TaskResult[R]:
-        """Run a task in the process that waits for it. Raises: whatever its function raises."""
+        """Run a task in the process of the caller. Raises: all errors of the task"""
         value = self.kind.run(self, task.task)
         return TaskResult(self.kind.tag, task.number, value, is_counted=self.tally is not None and self.kind.counts)
 
     def run_bytes(self, data: bytes) -> bytes:
-        """Run a task that came as bytes; gives the bytes of its result.
+        """Run a task given as bytes; returns its result as bytes.
 
         Raises: CorruptionError: the bytes are damaged.
         """
         return bytes(self(self.task_from(data)))
 
     def task_from(self, data: bytes) -> NumberedTask[T]:
-        """The task that bytes hold. Raises: CorruptionError"""
+        """Decode a task. Raises: CorruptionError"""
         if len(data) < _NUMBER.size:
-            raise CorruptionError("these bytes are not a task: they were cut off")
+            raise CorruptionError("not the bytes of a task: too short")
         (number,) = _NUMBER.unpack_from(data)
         return NumberedTask(number, self.kind.task.from_bytes(data[_NUMBER.size :]))
 
@@ -192,18 +190,18 @@ class Job(Generic[T, R]):
 
 
 def kind_of(tag: str) -> TaskKind[Any, Any]:
-    """The kind with a tag.
+    """The task kind with a tag.
 
     Raises: CorruptionError if there is none.
     """
     if tag not in HOMES:
-        raise CorruptionError(f"there are no tasks called {tag!r}; there are {', '.join(HOMES)}")
+        raise CorruptionError(f"unknown kind of tasks {tag!r}; known kinds: {', '.join(HOMES)}")
     module, name = HOMES[tag].split(":")
     return cast(TaskKind[Any, Any], getattr(importlib.import_module(module), name))
 
 
 def restore_options(table: OpenTable) -> OpenTable:
-    """A table that came from another process, with the values of options that its pickle left out."""
+    """A table received from another process, with the option values that its pickle omits."""
     if HIDDEN not in table.schema.options.values():
         return table
     stored = table.root.schemas.get(table.schema.id).options

@@ -1,4 +1,4 @@
-"""The executor of one process: tasks run on the threads of the table's environment, as many as their memory allows."""
+"""Runs tasks in this process: on the threads of the table's environment, as many as memory allows."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class TaskFailed(Exception):
     """A run of tasks ended early.
 
     Attributes:
-        error: why.
-        done: what came of tasks and was not given before; their files are deleted.
+        error: the reason.
+        done: results of tasks that were not yielded before; their files are deleted.
     """
 
     def __init__(self, error: BaseException, done: Sequence[TaskResult[Any]] = ()) -> None:
@@ -25,10 +25,10 @@ class TaskFailed(Exception):
 
 
 class LocalExecutor:
-    """Runs tasks in this process; what every long verb does if nothing else is asked for.
+    """Runs tasks in this process: the default of every long verb.
 
     Args:
-        threads: how many tasks run at the same time; None: as many as the table's environment has threads.
+        threads: the number of tasks that run concurrently; None: the number of threads of the table's environment.
     """
 
     def __init__(self, threads: int | None = None) -> None:

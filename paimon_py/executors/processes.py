@@ -1,4 +1,4 @@
-"""The executor of one machine: tasks run in processes of their own, each with a Python of its own."""
+"""Runs tasks in other processes of this machine."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
 
 
 class ProcessExecutor:
-    """Runs tasks in a few processes, which are started with the first task and stay until `close` or the end of a
-    `with` block.
+    """Runs tasks in a pool of processes, which start with the first task and end with `close` or a `with` block.
 
-    Processes are spawned: a script that uses them needs `if __name__ == "__main__":`. They get the table without
-    secrets, as Spark's executors do, and take credentials from their own surroundings.
+    Processes are spawned, so a script that uses them needs `if __name__ == "__main__":`. As on Spark's executors, they
+    receive the table without secrets and use the credentials of their own environment.
 
     Args:
-        processes: how many; None: one for each core that this process may use.
+        processes: the number of processes; None: one for each core that this process may use.
     """
 
     def __init__(self, processes: int | None = None) -> None:
@@ -36,9 +35,11 @@ class ProcessExecutor:
         self._pool: ProcessPoolExecutor | None = None
 
     def run(self, job: Job[Any, Any], tasks: Iterable[NumberedTask[Any]]) -> Iterator[TaskResult[Any]]:
-        """See `Executor.run`; one task waits for each that runs.
+        """See `Executor.run`. For each running task, another one is queued.
 
-        Raises: TaskFailed: a process died. UsageError: a function of the caller's cannot travel.
+        Raises:
+            TaskFailed: a process died.
+            UsageError: a function of the caller cannot be pickled.
         """
         from concurrent.futures import FIRST_COMPLETED, wait
         from concurrent.futures.process import BrokenProcessPool
@@ -67,15 +68,15 @@ class ProcessExecutor:
             done = _results_of(running)
             self.close()
             error = ResourceError(
-                "a process that ran a task died, perhaps for lack of memory: run fewer at once (ProcessExecutor(2));"
-                " remove_orphans deletes what it left"
+                "a process died while it ran a task, perhaps for lack of memory: use fewer processes, such as"
+                " ProcessExecutor(2); remove_orphans deletes the files that it left"
             )
             raise TaskFailed(error, done) from broken
         except BaseException as error:
             raise TaskFailed(error, _results_of(running)) from error
 
     def close(self) -> None:
-        """End the processes. The next run starts new ones."""
+        """Stop the processes. The next run starts new ones."""
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -99,7 +100,7 @@ class ProcessExecutor:
 
 
 def _results_of(running: dict[Future[TaskResult[Any]], int]) -> list[TaskResult[Any]]:
-    """What came of tasks that still run, when all of them have ended; those that have not begun never do."""
+    """Cancel tasks that have not started, wait for the others, and return their results."""
     begun = [future for future in running if not future.cancel()]
     return [future.result() for future in begun if future.exception() is None]
 
@@ -117,6 +118,6 @@ def _require_pickle(job: Job[Any, Any]) -> None:
         if not isinstance(error, (AttributeError, TypeError)) and type(error).__name__ != "PicklingError":
             raise
         raise UsageError(
-            f"the work cannot travel to another process: {error}; functions have to be those of a module, no lambdas,"
-            " or give LocalExecutor()"
+            f"the work cannot be sent to another process: {error}; use functions of a module instead of lambdas and"
+            " nested functions, or LocalExecutor()"
         ) from error

@@ -28,7 +28,7 @@ _SEQUENCE = pa.field(SEQUENCE_NUMBER, pa.int64(), nullable=False)
 _KIND = pa.field(VALUE_KIND, pa.int8(), nullable=False)
 
 _OWNER = Field(0, "\0owner", Atomic(Root.BIGINT, nullable=False))
-"""Never stored: the buffer among several that a row belongs to; a name that no column has."""
+"""Never stored: the number of the buffer that a row belongs to. No column can have this name."""
 
 TakeRows = Callable[[pa.RecordBatch], None]
 

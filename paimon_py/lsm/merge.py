@@ -358,4 +358,4 @@ def _in_rounds(order: Ints, group: Ints, same: Mask) -> tuple[Ints, Mask]:
 
 
 def _backwards(name: str) -> CorruptionError:
-    return CorruptionError(f"keys do not grow from row to row in the sorted run that begins with {name}", path=name)
+    return CorruptionError(f"keys are not in ascending order in the sorted run that begins with {name}", path=name)

@@ -79,7 +79,7 @@ def repeats_rows(rows: Sequence[pa.Array]) -> bool:
 def _without_nulls(
     rows: Sequence[pa.Array], keys: Sequence[pa.Array]
 ) -> tuple[Sequence[pa.Array], Sequence[pa.Array]]:
-    """The columns of both sides without nulls: before a column with NULL is one that tells which values there are."""
+    """The columns of both sides without nulls: a column with NULL is preceded by one that marks its values."""
     if not any(column.null_count for column in (*rows, *keys)):
         return rows, keys
     sides: tuple[list[pa.Array], list[pa.Array]] = ([], [])

@@ -97,7 +97,7 @@ def invert(parts: list[KeyPart]) -> list[KeyPart]:
     reverse: list[KeyPart] = []
     for part in parts:
         if isinstance(part, Text):
-            raise AssertionError("texts have no opposite; rank them first")
+            raise AssertionError("parts of text cannot be inverted; rank them first")
         reverse.append(Fixed(np.uint64((1 << part.bits) - 1) - part.values, part.bits))
     return reverse
 

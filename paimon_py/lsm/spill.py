@@ -64,7 +64,7 @@ class SpillSettings(msgspec.Struct, frozen=True, kw_only=True):
         name = options.get_str("spill-compression").lower()
         if name not in _CODECS:
             known = ", ".join(_CODECS)
-            message = f"'spill-compression' is {name!r}; it can be {known}"
+            message = f"'spill-compression' is {name!r}; allowed: {known}"
             raise OptionError(message, option="spill-compression", value=name)
         return cls(
             compression=_CODECS[name],
@@ -128,7 +128,7 @@ class SpilledRuns:
         run = self._write_run(batches)
         self._runs.append(run)
         SPILLS.info(
-            "%d rows went to disk, %d bytes in %s", run.row_count, run.size_bytes, run.file.path,
+            "spilled %d rows, %d bytes, to %s", run.row_count, run.size_bytes, run.file.path,
             extra=fields(None, rows=run.row_count, size_bytes=run.size_bytes),
         )  # fmt: skip
 

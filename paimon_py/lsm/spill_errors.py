@@ -18,7 +18,7 @@ def spilling(what: str, path: str, *kinds: type[Exception], otherwise: str = "")
         yield
     except kinds as error:
         raise StorageError(
-            f"{what} could not be spilled to {path}: {error}. Point TMPDIR at a directory with more room{otherwise}",
+            f"{what} could not be spilled to {path}: {error}. Point TMPDIR at a directory with more space{otherwise}",
             path=path,
             operation="spill",
             transient=False,

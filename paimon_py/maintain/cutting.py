@@ -15,14 +15,14 @@ from contextlib import contextmanager, suppress
 from paimon_py.codec.snapshot_json import snapshot_to_json
 from paimon_py.errors import CommitConflictError, CorruptionError, PaimonError
 from paimon_py.metadata.ancestry import is_built_on
-from paimon_py.metadata.catalog_entry import keeper_of
+from paimon_py.metadata.catalog_entry import partition_catalog
 from paimon_py.metadata.cuts import Cut
 from paimon_py.metadata.hints import read_hint
 from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.id_runs import shown_ids
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.user_files import UserFile
-from paimon_py.metadata.users import Rolled, UserHistory
+from paimon_py.metadata.users import RolledBack, UserHistory
 from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, snapshot_path, tag_path
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.users import UserCommit
@@ -50,7 +50,7 @@ class Cutting:
         self._root = root
         self._cut = Cut(owner=root.env.ids.uuid(), verb=verb, branch=branch, snapshots=tuple(snapshots))
         self.over: Cut | None = None
-        self._takes_over = root.cuts.is_there()
+        self._takes_over = root.cuts.exists()
         self.gone: set[int] = set()
         self._known: frozenset[int] | None = None
         self._has_written = False
@@ -263,7 +263,7 @@ class Cutting:
             self.check()
             if known is None:
                 root.users.delete(value.user)
-            elif isinstance(known, Rolled):
+            elif isinstance(known, RolledBack):
                 root.users.put(value.rolled_back())
             else:
                 root.users.put(UserFile(value.user, known, "" if there is None else there.mark))
@@ -288,7 +288,7 @@ def delete_tags_beyond(
     Cost: a get and a delete for each; a list, and a get per kept tag.
     Returns: the names of all deleted tags.
     """
-    keeper, gone, leaving = keeper_of(root), list[str](), list(names)
+    keeper, gone, leaving = partition_catalog(root), list[str](), list(names)
     while True:
         for name in reversed(leaving):
             cutting.check()

@@ -25,7 +25,7 @@ from paimon_py.maintain.cutting import (
 from paimon_py.maintain.rollback import consumers_beyond, warn_of_consumers
 from paimon_py.metadata.ancestry import is_built_on
 from paimon_py.metadata.branches import check_new_branch, require_branch
-from paimon_py.metadata.catalog_entry import keeper_of
+from paimon_py.metadata.catalog_entry import partition_catalog
 from paimon_py.metadata.cuts import FAST_FORWARD
 from paimon_py.metadata.id_runs import current_run, shown_ids
 from paimon_py.metadata.origins import BranchOrigin, origin_of
@@ -334,7 +334,7 @@ class _Move:
         snapshots were to be deleted.
         """
         coming, last, marks = self._all(), self.parting.last_shared, self._coming_marks()
-        is_resumed = self._root.history is None and self._root.cuts.is_there()
+        is_resumed = self._root.history is None and self._root.cuts.exists()
         taken = set(coming) if is_resumed else set()
         leaving = [tag for tag in tags if tag.snapshot.id > last or tag.snapshot.id in taken]
         return [tag.name for tag in leaving if tag.snapshot.mark not in marks]
@@ -345,7 +345,7 @@ class _Move:
 
     def _move_tags(self, cutting: Cutting) -> None:
         """Delete tags of main, and copy those of the branch; an existing name on main is kept."""
-        root, keeper = self._root, keeper_of(self._root)
+        root, keeper = self._root, partition_catalog(self._root)
         gone = delete_tags_beyond(cutting, root, self.tags, self.parting.last_shared, self._coming_marks())
         self.tags = [*self.tags, *sorted(set(gone) - set(self.tags))]
         names = set(root.tags.names())

@@ -13,7 +13,7 @@ from paimon_py.errors import CommitConflictError, SnapshotExpiredError, TableNot
 from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, other_references
 from paimon_py.maintain.observers import report, tell_tags
-from paimon_py.metadata.catalog_entry import keeper_of
+from paimon_py.metadata.catalog_entry import partition_catalog
 from paimon_py.metadata.id_runs import runs_of_ids
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
@@ -142,7 +142,7 @@ def _tell_made(table: OpenTable, name: str, event: Callable[[], TagEvent]) -> No
     table.root.upkeep.tags_look = None
     if table.options.get_bool("tag.create-success-file"):
         mark_success(table.root, tag_success_path(table.root.branch_path, name))
-    keeper = keeper_of(table.root)
+    keeper = partition_catalog(table.root)
     if keeper is not None:
         keeper.tag_created(table.root, name)
     tell_tags(table, lambda: (event(),))
@@ -152,7 +152,7 @@ def _tell_gone(table: OpenTable, name: str) -> None:
     """Run the actions that follow the deletion of a tag."""
     if table.options.get_bool("tag.create-success-file"):
         table.root.store.delete(tag_success_path(table.root.branch_path, name))
-    keeper = keeper_of(table.root)
+    keeper = partition_catalog(table.root)
     if keeper is not None:
         keeper.tag_deleted(table.root, name)
 

@@ -91,7 +91,8 @@ class BlobAccess:
         except CorruptionError as error:
             shown = shown_url(ref.uri)
             raise UnsupportedError(
-                f"a reference leads to {shown!r}, which is in no permitted place: open the table or catalog with "
+                f"a reference leads to {shown!r}, which is not in a permitted directory: open the table or catalog"
+                " with "
                 f"options={{{BLOB_PATHS!r}: 'URL of the directory'}} to permit it, or read references with "
                 "to_arrow(blobs='refs')",
                 feature="references to other places",

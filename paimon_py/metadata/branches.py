@@ -29,7 +29,7 @@ def check_branch_options(root: TableRoot, options: Mapping[str, str]) -> None:
         raise OptionError(f"give {FALLBACK} or {PRIMARY}, not both", option=PRIMARY)
     for option in named:
         if not root.on_branch(options[option]).schemas.ids():
-            message = f"option {option}: there is no branch {options[option]!r}; create_branch makes one"
+            message = f"option {option}: there is no branch {options[option]!r}; create_branch creates it"
             raise OptionError(message, option=option, value=options[option])
 
 
@@ -72,7 +72,7 @@ def require_branch(root: TableRoot, name: str) -> TableRoot:
     Raises: BranchNotFoundError, UsageError
     """
     if not isinstance(name, str):
-        raise UsageError(f"a branch name is a string, not {name!r}")
+        raise UsageError(f"a branch name must be a string, not {name!r}")
     branch = root.on_branch(name)
     if not is_complete(root, branch):
         raise BranchNotFoundError(f"no branch {name!r} in {root.path}", path=branch.branch_path)
@@ -86,7 +86,7 @@ def check_new_branch(name: str) -> str:
     """
     check_name("branch", name)
     if name == MAIN_BRANCH:
-        raise UsageError(f"a branch cannot be named {name!r}, which is the table itself")
+        raise UsageError(f"a branch cannot be named {name!r}, the name of the table's own history")
     if name.isdigit():
         raise UsageError(f"a branch cannot be named {name!r}, a number alone")
     return name

@@ -85,7 +85,7 @@ class CatalogEntry(Protocol):
 
 
 @runtime_checkable
-class KeepsPartitions(Protocol):
+class SupportsPartitions(Protocol):
     """A `CatalogEntry` in a catalog that also stores partitions, and can store tags as partitions (`metastore.…`).
 
     The committer reports partitions. A failed report is a `PaimonWarning`: the table itself is correct.
@@ -102,7 +102,7 @@ class KeepsPartitions(Protocol):
 
 @runtime_checkable
 class CountsPartitions(Protocol):
-    """A `CatalogEntry` whose catalog counts partitions from what commits report (`metastore.partitioned-table`)."""
+    """A `CatalogEntry` whose catalog collects partition statistics from commits (`metastore.partitioned-table`)."""
 
     @property
     def counts_partitions(self) -> bool:
@@ -110,10 +110,10 @@ class CountsPartitions(Protocol):
         ...
 
 
-def keeper_of(root: TableRoot) -> KeepsPartitions | None:
+def partition_catalog(root: TableRoot) -> SupportsPartitions | None:
     """The catalog that also stores partitions and tags of a table; None for those of a branch."""
     entry = root.registration
-    return entry if isinstance(entry, KeepsPartitions) and root.branch == MAIN_BRANCH else None
+    return entry if isinstance(entry, SupportsPartitions) and root.branch == MAIN_BRANCH else None
 
 
 class Lock(Protocol):
@@ -133,8 +133,7 @@ class Lock(Protocol):
 
 
 class LockedCommitter:
-    """Publishes snapshots as the store does, under a lock that excludes writers that cannot create files
-    exclusively."""
+    """Publishes snapshots like the store, under a lock that excludes writers which cannot create files exclusively."""
 
     __slots__ = ("_branch", "_lock", "_store")
 

@@ -107,7 +107,7 @@ class StoreCommitter:
         if self._root.env.clock.elapsed() > deadline:
             return LostRace("planning took so long that the snapshot it was based on may have expired")
         if parent is not None and self._root.snapshots.find(parent.id) != parent:
-            return LostRace("the snapshot it was based on is gone")
+            return LostRace("the snapshot it was based on no longer exists")
         home = self._root.branch_path
         created, seen = self._create(snapshot, parent, snapshot_directory(home) if parent else home)
         if not isinstance(created, bool):
@@ -120,7 +120,7 @@ class StoreCommitter:
         if isinstance(found, Committed):
             self._root.snapshots.ahead.seen = snapshot.id
             cuts = self._root.cuts
-            may_begin = None if parent is None else lambda: not cuts.is_there()
+            may_begin = None if parent is None else lambda: not cuts.exists()
             hint = partial(
                 raise_hint, self._root.store, latest_hint_path(home), snapshot.id, seen.hint, may_begin=may_begin
             )
@@ -202,7 +202,7 @@ class StoreCommitter:
     def _check_place(
         self, snapshot: Snapshot, parent: Snapshot | None, seen: _Seen, *, certain: bool
     ) -> Publication:
-        """Check that a newly created snapshot stands on its parent, and that no others stand in its place.
+        """Check that the parent of a newly created snapshot exists, and that no later snapshots took its place.
 
         A missing parent has expired, because this writer was suspended or others were fast, or was rolled back. Expiry
         removes snapshots in ascending order, a rollback keeps older ones. `certain`: the file was created just now.
@@ -263,7 +263,7 @@ class StoreCommitter:
 
 
 def keep_number(root: TableRoot, snapshot: Snapshot) -> None:
-    """Store the number of a commit beside its snapshot, which others may expire. Cost: a put, if it has a number.
+    """Store the number of a commit in the user's file, since its snapshot may expire. Cost: a put, if it has a number.
 
     Raises: PaimonWarning where warnings are errors, if the store fails.
     """

@@ -182,7 +182,7 @@ class Consumers:
                 gone.append(name)
         return gone
 
-    def left_marks(self) -> list[FileStatus]:
+    def orphan_marks(self) -> list[FileStatus]:
         """Files with marks of deleted consumers: Java deletes consumers and leaves these. Cost: one list."""
         found = self._store.list(consumer_directory(self._path))
         names = {one.name[len(CONSUMER_PREFIX) :] for one in found if one.name.startswith(CONSUMER_PREFIX)}

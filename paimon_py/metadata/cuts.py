@@ -67,7 +67,7 @@ class Cuts:
         self._store = store
         self._path = path
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Whether a cut is in progress, or was interrupted. Cost: one stat."""
         return self._store.stat(cut_path(self._path)) is not None
 
@@ -97,7 +97,7 @@ class Cuts:
         """The error for a verb that finds a cut."""
         return CommitConflictError(
             f"nothing was done: {cut.verb} is in progress on {self._path}, or its process ended before it was done. If"
-            f" no process works on it any more, {cut.call} completes it",
+            f" no process is working on it, {cut.call} completes it",
             path=cut_path(self._path),
             table=self._path,
         )
@@ -128,8 +128,8 @@ class Cuts:
         found = self.find()
         if found is None or found.owner != cut.owner:
             raise CommitConflictError(
-                f"another call of {cut.verb} took over on {self._path}: this one stops, and the other one does its"
-                " remaining work",
+                f"another call of {cut.verb} took over on {self._path}: this call stops, and the other one completes"
+                " the work",
                 path=cut_path(self._path),
                 table=self._path,
             )

@@ -39,7 +39,8 @@ def read_deletions(store: OpenRead, places: Mapping[str, DeletionPlace]) -> dict
             version = source.read(1)
             if version != bytes((VERSION,)):
                 raise CorruptionError(
-                    f"{path} begins with {version.hex() or 'nothing'}, an index file of deletion vectors with 01",
+                    f"{path} begins with {version.hex() or 'nothing'}, but an index file of deletion vectors begins"
+                    " with 01",
                     path=path,
                     offset=0,
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paimon_py.logs import warn
-from paimon_py.metadata.catalog_entry import CountsPartitions, KeepsPartitions
+from paimon_py.metadata.catalog_entry import CountsPartitions, SupportsPartitions
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, is_cross_partition
@@ -20,7 +20,7 @@ def warn_of_idle_options(root: TableRoot, options: Mapping[str, str]) -> None:
     Raises: PaimonWarning where warnings are errors.
     """
     entry = root.registration
-    kept = OF_METASTORES if isinstance(entry, KeepsPartitions) else ()
+    kept = OF_METASTORES if isinstance(entry, SupportsPartitions) else ()
     if isinstance(entry, CountsPartitions) and entry.counts_partitions:
         kept = (PARTITIONED,)
     found = {
@@ -32,7 +32,7 @@ def warn_of_idle_options(root: TableRoot, options: Mapping[str, str]) -> None:
         return
     root.warned_of.update((name, options[name]) for name in found)
     shown = "; ".join(f"{name} = {options[name]!r}: {why}" for name, why in found.items())
-    warn(f"{root.path}: paimon_py does nothing yet for these options: {shown}")
+    warn(f"{root.path}: these options have no effect in paimon_py yet: {shown}")
 
 
 def warn_of_iceberg(table: OpenTable, before: TableSchema | None = None) -> None:

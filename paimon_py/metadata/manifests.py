@@ -50,7 +50,7 @@ _LISTS_MAX = 64
 _INDEXES_MAX = 2
 _DEFAULT = ManifestSettings()
 
-Held = list[tuple[str, bytes]]
+PendingFiles = list[tuple[str, bytes]]
 """Names and bytes of files to write together."""
 
 T = TypeVar("T")
@@ -145,34 +145,34 @@ class Manifests:
         entries: Sequence[ManifestEntry],
         partition_types: Sequence[DataType],
         settings: ManifestSettings = _DEFAULT,
-        held: Held | None = None,
+        pending: PendingFiles | None = None,
     ) -> ManifestFile:
         """Write a new manifest with `entries` (at least one), in order.
 
         Args:
-            held: collects the file for `put_all` instead of writing it to the store.
+            pending: collects the file for `put_all` instead of writing it to the store.
         Cost: one file; 15 µs per entry.
         """
         data = write_manifest(entries, settings.avro_compression)
-        return self._write(read_manifests([("new manifest", data)]), data, partition_types, settings, held)
+        return self._write(read_manifests([("new manifest", data)]), data, partition_types, settings, pending)
 
     def write_list(
-        self, files: Sequence[ManifestFile], settings: ManifestSettings = _DEFAULT, held: Held | None = None
+        self, files: Sequence[ManifestFile], settings: ManifestSettings = _DEFAULT, pending: PendingFiles | None = None
     ) -> tuple[str, int]:
-        """Write a new manifest list; returns its name and size in bytes. `held`: as for `write_manifest`."""
+        """Write a new manifest list; returns its name and size in bytes. `pending`: as for `write_manifest`."""
         name = f"manifest-list-{self._env.ids.uuid()}-0"
         data = write_manifest_list(files, settings.avro_compression)
-        size_bytes = self._put(name, _to_stored(data, MANIFEST_LIST, settings), held)
+        size_bytes = self._put(name, _to_stored(data, MANIFEST_LIST, settings), pending)
         _keep(self._lists, name, tuple(read_manifest_list(data, name)), _LISTS_MAX)
         return name, size_bytes
 
-    def put_all(self, held: Held) -> None:
-        """Write the held files, in parallel on distant stores.
+    def put_all(self, pending: PendingFiles) -> None:
+        """Write the pending files, in parallel on distant stores.
 
         Raises: as the store; then some of the files may have been written.
         """
-        self._env.at_once(self._path, [partial(self._put, name, data) for name, data in held])
-        held.clear()
+        self._env.at_once(self._path, [partial(self._put, name, data) for name, data in pending])
+        pending.clear()
 
     def read_index(self, name: str) -> list[IndexEntry]:
         """The index files named by an index manifest, in order."""
@@ -184,12 +184,12 @@ class Manifests:
         return list(entries)
 
     def write_index(
-        self, entries: Sequence[IndexEntry], settings: ManifestSettings = _DEFAULT, held: Held | None = None
+        self, entries: Sequence[IndexEntry], settings: ManifestSettings = _DEFAULT, pending: PendingFiles | None = None
     ) -> tuple[str, int]:
-        """Write a new index manifest; returns its name and size in bytes. `held`: as for `write_manifest`."""
+        """Write a new index manifest; returns its name and size in bytes. `pending`: as for `write_manifest`."""
         name = f"index-manifest-{self._env.ids.uuid()}-0"
         data = write_index_manifest(entries, settings.avro_compression)
-        return name, self._put(name, _to_stored(data, INDEX_MANIFEST, settings), held)
+        return name, self._put(name, _to_stored(data, INDEX_MANIFEST, settings), pending)
 
     def merge(
         self,
@@ -245,20 +245,20 @@ class Manifests:
         data: bytes,
         partition_types: Sequence[DataType],
         settings: ManifestSettings,
-        held: Held | None = None,
+        pending: PendingFiles | None = None,
     ) -> ManifestFile:
         name = f"manifest-{self._env.ids.uuid()}-0"
-        size_bytes = self._put(name, _to_stored(data, MANIFEST, settings), held)
+        size_bytes = self._put(name, _to_stored(data, MANIFEST, settings), pending)
         self._cache.hold(name, columns)
         return describe(columns, name, size_bytes, partition_types)
 
-    def _put(self, name: str, data: bytes, held: Held | None = None) -> int:
+    def _put(self, name: str, data: bytes, pending: PendingFiles | None = None) -> int:
         """Write a new file, durable on return, or hold it; returns its size.
 
         Raises: FileMissingError if the directory of the table is gone.
         """
-        if held is not None:
-            held.append((name, data))
+        if pending is not None:
+            pending.append((name, data))
             return len(data)
         with new_file(self._store, manifest_path(self._path, name), within=self._path) as sink:
             sink.write(data)

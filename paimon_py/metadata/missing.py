@@ -37,7 +37,7 @@ def missing_error(
         left = [one for one in left if one is not None and name in names_of(one)]
     if left:
         return _damage(base.id, error)
-    what = "expired" if found is None else "was rolled back, and another one took its number,"
+    what = "expired" if found is None else "was rolled back, and another one has its id now,"
     return SnapshotExpiredError(
         f"snapshot {base.id} of {table} {what} while it was read: {error.path} is gone{PINNING}",
         path=error.path,

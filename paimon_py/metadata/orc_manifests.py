@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.avro.data_files import DataFileEncoder, DataFileReader, plain_schema
-from paimon_py.codec.flipped import check_names
+from paimon_py.codec.damaged_names import check_names
 from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.formats.base import WriteSettings, decoding
 from paimon_py.formats.orc.footer import STRUCT, OrcType, read_tail

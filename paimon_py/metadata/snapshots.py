@@ -303,7 +303,7 @@ def check_mark(path: str, number: int, found: Snapshot) -> None:
     if not SnapshotId.of(found).is_same(number):
         raise SnapshotNotFoundError(
             f"snapshot {number} of {path} is a different one now: the original was rolled back, and a later commit has"
-            " its number; or it belongs to another table or branch",
+            " its id; or it belongs to another table or branch",
             path=path, snapshot_id=int(number),
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Files that record that something is complete, and since when.
+"""Success files: record that something is complete, and since when.
 
 Source: Java `SuccessFile`.
 """

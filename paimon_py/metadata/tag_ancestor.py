@@ -1,7 +1,7 @@
 """The newest tag that the oldest snapshot of a table is known to descend from.
 
-Expiry records it while the snapshots in between still exist: afterwards nothing else could tell. Without the record, a
-tag may belong to any history.
+Expiry records it while the snapshots in between still exist, since it cannot be determined afterwards. Without the
+record, a tag may belong to any history.
 
 Source: docs/format.md §4.3; docs/reliability.md §3 (o).
 """
@@ -17,7 +17,7 @@ from paimon_py.storage.store import FileMissingError, Get, Put
 
 
 class TagAncestorStore(Get, Put, Protocol):
-    """What this module asks of a store."""
+    """The store operations that this module uses."""
 
 
 class TagAncestor(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class TagAncestor(msgspec.Struct, frozen=True):
 
 
 def read_tag_ancestor(store: TagAncestorStore, table: str) -> TagAncestor | None:
-    """The record of the last expiry; None if there is none, or the file is damaged: nothing is known then.
+    """The record of the last expiry; None if there is none, or if the file is damaged.
 
     `table`: the directory of a table or branch. Cost: a get.
     """
@@ -40,5 +40,5 @@ def read_tag_ancestor(store: TagAncestorStore, table: str) -> TagAncestor | None
 
 
 def write_tag_ancestor(store: TagAncestorStore, table: str, value: TagAncestor) -> None:
-    """Record it. Cost: a put."""
+    """Write the record. Cost: a put."""
     store.put(tag_ancestor_path(table), f"{value.snapshot} {value.tag}".encode(), within=table)

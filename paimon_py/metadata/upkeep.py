@@ -27,7 +27,7 @@ class TagEnd(msgspec.Struct, frozen=True):
 
 
 class NextTag(msgspec.Struct, frozen=True):
-    """Where commits go on making tags by a rule: at which snapshot, and for which period; None: no tag was made yet.
+    """Where automatic tagging continues: the snapshot, and the period of the next tag; None: no tag was created yet.
 
     `mark`: the mark of the snapshot before; None if unknown.
     """
@@ -39,19 +39,19 @@ class NextTag(msgspec.Struct, frozen=True):
 
 
 class Upkeep(msgspec.Struct):
-    """The state that commits remember.
+    """The cached state of automatic maintenance.
 
     Attributes:
         snapshot: the oldest snapshot.
         changelog: the oldest changelog that is retained longer than its snapshot; the latest snapshot if there was
             none that may ever be deleted: others may retain some from then on.
         consumers_due: no consumer expires before this time, in epoch milliseconds.
-        tag_ends: when the time of each tag is over.
-        tags_look: when to look at the tags again, in epoch milliseconds.
-        next_tag: where commits go on making tags.
-        partitions_checked: when commits last looked for partitions that have expired, in epoch milliseconds.
-        at_work: whether care that was begun in the background still goes on.
-        events: commits that observers are not told of yet.
+        tag_ends: when each tag expires.
+        tags_look: when to list the tags again, in epoch milliseconds.
+        next_tag: where automatic tagging continues.
+        partitions_checked: when commits last checked for expired partitions, in epoch milliseconds.
+        at_work: whether maintenance is still running in the background.
+        events: commits that were not reported to observers yet.
         committed: the snapshot that was committed last.
         published: the Iceberg version that was published last.
         clients: connections to other catalogs to which commits are published, by their settings.

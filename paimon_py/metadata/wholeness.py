@@ -33,7 +33,7 @@ def require_whole(root: TableRoot) -> None:
     newest, following = root.snapshots.find(history[-1]), root.snapshots.find(history[-1] + 1)
     if newest is not None and following is not None and following.follows(newest) is False:
         raise _stray(root, following, newest)
-    _tell_missing(root, ids[-1])
+    _log_missing(root, ids[-1])
     if len(history) < len(ids):
         raise _gap(root, ids, history)
 
@@ -54,7 +54,7 @@ def _check_never_any(root: TableRoot) -> None:
         )  # fmt: skip
 
 
-def _tell_missing(root: TableRoot, newest: int) -> None:
+def _log_missing(root: TableRoot, newest: int) -> None:
     """Log that the LATEST hint refers to a snapshot later than all that exist. Cost: a get."""
     hint = read_hint(root.store, latest_hint_path(root.branch_path))
     if hint is not None and hint > newest:

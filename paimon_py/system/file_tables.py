@@ -31,7 +31,7 @@ from paimon_py.system.metadata_table_def import (
     CHUNK_ROWS,
     Columns,
     MetadataTableDef,
-    Needed,
+    RowRequest,
     TableState,
     exactly,
     fields_of,
@@ -197,48 +197,48 @@ _FILES: Columns[FilePart] = {
 }
 
 
-def _files(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+def _files(request: RowRequest, state: TableState) -> Iterator[pa.RecordBatch]:
     """The live files that may match."""
-    for part in file_parts(needed, state):
-        yield needed.batch(len(part.entries), part, _FILES)
+    for part in file_parts(request, state):
+        yield request.batch(len(part.entries), part, _FILES)
 
 
-def _file_key_ranges(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+def _file_key_ranges(request: RowRequest, state: TableState) -> Iterator[pa.RecordBatch]:
     """The live files that may match, without statistics."""
-    for part in file_parts(needed, state):
-        yield needed.batch(len(part.entries), part, _KEY_RANGES)
+    for part in file_parts(request, state):
+        yield request.batch(len(part.entries), part, _KEY_RANGES)
 
 
-def file_parts(needed: Needed, state: TableState) -> Iterator[FilePart]:
+def file_parts(request: RowRequest, state: TableState) -> Iterator[FilePart]:
     """The live files of a state that may match by partition, bucket, level and schema.
 
     Cost: the manifests that may contain such files.
     """
     if state.snapshot is None:
         return
-    entries = state.root.manifests.live_entries(state.snapshot, _wanted_entries(needed, state))
+    entries = state.root.manifests.live_entries(state.snapshot, _wanted_entries(request, state))
     if bucket_mode(state.schema) is BucketMode.POSTPONED:
         entries = entries.take(entries.bucket >= 0)
     for at in range(0, len(entries), CHUNK_ROWS):
         yield FilePart(state, entries.take(slice(at, at + CHUNK_ROWS)))
 
 
-def _wanted_entries(needed: Needed, state: TableState) -> EntryFilter | None:
-    if needed.predicate is None:
+def _wanted_entries(request: RowRequest, state: TableState) -> EntryFilter | None:
+    if request.predicate is None:
         return None
 
     def of_manifests(files: Sequence[ManifestFile]) -> Mask:
-        return needed.may_match(len(files), _manifest_bounds(files, state.schema))
+        return request.may_match(len(files), _manifest_bounds(files, state.schema))
 
     def of_partitions(partitions: pa.Array) -> Mask:
         texts = partition_row_texts(partitions, state.schema)
-        return needed.may_match(len(texts), {"partition": exactly(texts)})
+        return request.may_match(len(texts), {"partition": exactly(texts)})
 
     def of_entries(entries: EntryColumns) -> Mask:
         part = FilePart(state, entries)
         known = {"partition": part.partition(), "schema_id": part.number("schema_id")}
         known |= {name: part.number(name).cast(pa.int32()) for name in ("bucket", "level")}
-        return needed.may_match(len(entries), {name: exactly(values) for name, values in known.items()})
+        return request.may_match(len(entries), {name: exactly(values) for name, values in known.items()})
 
     return EntryFilter(manifests=of_manifests, partitions=of_partitions, keep=of_entries)
 
@@ -291,31 +291,31 @@ _PARTITIONS: Columns[tuple[TableState, pa.Table]] = {
 }
 
 
-def _buckets(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+def _buckets(request: RowRequest, state: TableState) -> Iterator[pa.RecordBatch]:
     """The non-empty buckets, by partition and number."""
     if state.snapshot is not None:
-        found = counted_files(state.root, state.snapshot, _wanted_entries(needed, state), by=("partition", "bucket"))
+        found = counted_files(state.root, state.snapshot, _wanted_entries(request, state), by=("partition", "bucket"))
         texts = partition_row_texts(found["partition"].combine_chunks(), state.schema)
-        yield from _count(needed, state, found, texts, _BUCKETS, "bucket")
+        yield from _count(request, state, found, texts, _BUCKETS, "bucket")
 
 
-def _partitions(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+def _partitions(request: RowRequest, state: TableState) -> Iterator[pa.RecordBatch]:
     """The non-empty partitions, by their texts."""
     if state.snapshot is not None:
         found = counted_files(state.root, state.snapshot, None, by=("partition",), waiting=False)
         texts = partition_names(found["partition"].combine_chunks(), state.schema, directory=False)
-        yield from _count(needed, state, found, texts, _PARTITIONS)
+        yield from _count(request, state, found, texts, _PARTITIONS)
 
 
 def _count(
-    needed: Needed, state: TableState, found: pa.Table, texts: pa.Array,
+    request: RowRequest, state: TableState, found: pa.Table, texts: pa.Array,
     columns: Columns[tuple[TableState, pa.Table]], *keys: str,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     found = found.append_column("text", texts)
     found = found.sort_by([("text", "ascending"), *((key, "ascending") for key in keys)])
     for at in range(0, found.num_rows, CHUNK_ROWS):
         part = found.slice(at, CHUNK_ROWS)
-        yield needed.batch(part.num_rows, (state, part), columns)
+        yield request.batch(part.num_rows, (state, part), columns)
 
 
 def _times(found: pa.Table) -> pa.Array:

@@ -19,7 +19,7 @@ from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.snapshot import Base
 from paimon_py.storage.store import FileMissingError
 from paimon_py.system.file_tables import FilePart, file_parts
-from paimon_py.system.metadata_table_def import Columns, MetadataTableDef, Needed, TableState, fields_of
+from paimon_py.system.metadata_table_def import Columns, MetadataTableDef, RowRequest, TableState, fields_of
 
 
 class _Indexed(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,14 +54,14 @@ _FILE_INDEXES: Columns[_Indexed] = {
 }
 
 
-def _file_indexes(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+def _file_indexes(request: RowRequest, state: TableState) -> Iterator[pa.RecordBatch]:
     """The indexes of live files that may match. Cost: a stat and the head of each index file"""
-    for part in file_parts(needed, state):
+    for part in file_parts(request, state):
         extra_codes, extra = part.entries.lists("extra_files")
         beside = np.array([bool(names) for names in extra], np.bool_)[extra_codes]
         rows = np.flatnonzero((part.entries.slices("embedded_index").lengths >= 0) | beside)
         if len(rows):
-            yield needed.rows(list(_indexes(FilePart(state, part.entries.take(rows)))), _FILE_INDEXES)
+            yield request.rows(list(_indexes(FilePart(state, part.entries.take(rows)))), _FILE_INDEXES)
 
 
 def _indexes(part: FilePart) -> Iterator[_Indexed]:

@@ -15,7 +15,7 @@ from paimon_py.spec.manifest import GlobalIndex, IndexEntry, ManifestFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
-from paimon_py.system.metadata_table_def import Columns, MetadataTableDef, Needed, TableState, chunks, fields_of
+from paimon_py.system.metadata_table_def import Columns, MetadataTableDef, RowRequest, TableState, chunks, fields_of
 from paimon_py.system.texts import partition_row_texts
 
 _RANGES = "ARRAY<ROW<f0 STRING NOT NULL, f1 INT NOT NULL, f2 INT NOT NULL, _CARDINALITY BIGINT>>"
@@ -59,11 +59,11 @@ _INDEXES: Columns[tuple[TableSchema, Sequence[IndexEntry]]] = {
 }
 
 
-def _manifests(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+def _manifests(request: RowRequest, state: TableState) -> Iterator[pa.RecordBatch]:
     """The manifests in the manifest lists of the snapshot: base, delta, changelog. Cost: a get for each list."""
     if state.snapshot is not None:
         for part in chunks(_manifests_of(state.root, state.snapshot)):
-            yield needed.batch(len(part), (state.schema, part), _MANIFESTS)
+            yield request.batch(len(part), (state.schema, part), _MANIFESTS)
 
 
 def _manifests_of(root: TableRoot, snapshot: Snapshot) -> list[ManifestFile]:
@@ -77,7 +77,7 @@ def _manifests_of(root: TableRoot, snapshot: Snapshot) -> list[ManifestFile]:
     return found + lists
 
 
-def _table_indexes(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+def _table_indexes(request: RowRequest, state: TableState) -> Iterator[pa.RecordBatch]:
     """The index files of the snapshot. Cost: a get"""
     snapshot = state.snapshot
     if snapshot is None or snapshot.index_manifest is None:
@@ -87,7 +87,7 @@ def _table_indexes(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch
     except FileMissingError as error:
         raise state.root.missing(Base.of(snapshot), error) from error
     for part in chunks(entries):
-        yield needed.batch(len(part), (state.schema, part), _INDEXES)
+        yield request.batch(len(part), (state.schema, part), _INDEXES)
 
 
 def _ranges(entry: IndexEntry) -> list[dict[str, object]] | None:

@@ -21,7 +21,7 @@ from paimon_py.scan.request import keep
 from paimon_py.scan.rows import row_count
 from paimon_py.scan.split_rows import SplitRows
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.system.metadata_table_def import MetadataTableDef, Needed, Origin
+from paimon_py.system.metadata_table_def import MetadataTableDef, Origin, RowRequest
 
 _DERIVED = frozenset(("_projection",))
 
@@ -197,11 +197,11 @@ class MetadataScan(SplitRows[MetadataSplit]):
         self, state: Snapshot | None, columns: Sequence[str], made: list[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The rows that match, with these columns."""
-        wanted = frozenset(columns) | (frozenset() if self._predicate is None else columns_of(self._predicate))
-        needed = Needed(fields=self._made.fields, columns=wanted, predicate=self._predicate)
+        needed = frozenset(columns) | (frozenset() if self._predicate is None else columns_of(self._predicate))
+        request = RowRequest(fields=self._made.fields, columns=needed, predicate=self._predicate)
         mask = None if self._predicate is None else prepare(self._predicate)
         with decoding_metadata(self._place):
-            for batch in self._made.make(needed, self._source.at(state)):
+            for batch in self._made.make(request, self._source.at(state)):
                 if made is not None:
                     made.append(batch.num_rows)
                 kept = keep(batch, mask)

@@ -37,7 +37,7 @@ Columns: TypeAlias = Mapping[str, Callable[[T], Any]]
 _ARROW = (pa.Array, pa.ChunkedArray)
 
 
-class Needed(msgspec.Struct, frozen=True, kw_only=True):
+class RowRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The columns and rows that a scan needs from a metadata table.
 
     Attributes:
@@ -104,7 +104,7 @@ class MetadataTableDef(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     fields: tuple[Field, ...]
     keys: tuple[str, ...] = ()
-    make: Callable[[Needed, Any], Iterator[pa.RecordBatch]]
+    make: Callable[[RowRequest, Any], Iterator[pa.RecordBatch]]
     has_states: bool = False
 
     @property

@@ -23,7 +23,7 @@ from paimon_py.storage.store import FileStatus
 from paimon_py.system.metadata_table_def import (
     Columns,
     MetadataTableDef,
-    Needed,
+    RowRequest,
     TableState,
     chunks,
     fields_of,
@@ -96,27 +96,27 @@ _AGGREGATES: Columns[tuple[Field, dict[str, str]]] = {
 }
 
 
-def _snapshots(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+def _snapshots(request: RowRequest, state: TableState) -> Iterator[pa.RecordBatch]:
     """The snapshots. Cost: a get for each whose id may match; snapshots that expire in the meantime are omitted."""
     root = state.root
-    for ids in chunks(needed.matching("snapshot_id", root.check_listed(root.snapshots.ids()))):
+    for ids in chunks(request.matching("snapshot_id", root.check_listed(root.snapshots.ids()))):
         found = [one for one in root.env.pool.map(root.snapshots.find, ids) if one is not None]
-        yield needed.rows(found, _SNAPSHOTS)
+        yield request.rows(found, _SNAPSHOTS)
 
 
-def _schemas(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+def _schemas(request: RowRequest, state: TableState) -> Iterator[pa.RecordBatch]:
     """The schemas. Cost: a get for each whose id may match."""
     schemas = state.root.schemas
-    for ids in chunks(needed.matching("schema_id", schemas.ids())):
-        yield needed.rows([schemas.get(number) for number in ids], _SCHEMAS)
+    for ids in chunks(request.matching("schema_id", schemas.ids())):
+        yield request.rows([schemas.get(number) for number in ids], _SCHEMAS)
 
 
-def _options(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+def _options(request: RowRequest, state: TableState) -> Iterator[pa.RecordBatch]:
     """The options of the latest schema."""
-    yield needed.rows(list(state.root.schemas.latest().options.items()), _OPTIONS)
+    yield request.rows(list(state.root.schemas.latest().options.items()), _OPTIONS)
 
 
-def _aggregation_fields(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+def _aggregation_fields(request: RowRequest, state: TableState) -> Iterator[pa.RecordBatch]:
     """The columns of the latest schema, each with its options `fields.<name>.…`."""
     schema = state.root.schemas.latest()
     options: dict[str, dict[str, str]] = {}
@@ -124,36 +124,36 @@ def _aggregation_fields(needed: Needed, state: TableState) -> Iterator[pa.Record
         parts = key.split(".")
         if len(parts) >= _FIELD_OPTION_PARTS and parts[0] == "fields":
             options.setdefault(parts[1], {})[key] = value
-    yield needed.rows([(field, options.get(field.name, {})) for field in schema.fields], _AGGREGATES)
+    yield request.rows([(field, options.get(field.name, {})) for field in schema.fields], _AGGREGATES)
 
 
-def _tags(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+def _tags(request: RowRequest, state: TableState) -> Iterator[pa.RecordBatch]:
     """The tags. Cost: a get for each whose name may match; tags that are deleted in the meantime are omitted."""
     tags = state.root.tags
-    for names in chunks(needed.matching("tag_name", tags.names())):
-        yield needed.rows(tags.those(names), _TAGS)
+    for names in chunks(request.matching("tag_name", tags.names())):
+        yield request.rows(tags.those(names), _TAGS)
 
 
-def _branches(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+def _branches(request: RowRequest, state: TableState) -> Iterator[pa.RecordBatch]:
     """Cost: one list. The time is that of the branch's directory: it changes when a file is added to the directory."""
     statuses = state.root.store.list(branch_directory(state.root.path))
     found = [one for one in statuses if one.is_directory and one.name.startswith(BRANCH_PREFIX)]
-    yield needed.rows(sorted(found, key=lambda one: one.name), _BRANCHES)
+    yield request.rows(sorted(found, key=lambda one: one.name), _BRANCHES)
 
 
-def _consumers(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+def _consumers(request: RowRequest, state: TableState) -> Iterator[pa.RecordBatch]:
     """The consumers. Cost: a get for each whose name may match."""
     consumers = state.root.consumers
-    for names in chunks(needed.matching("consumer_id", consumers.names())):
-        yield needed.rows(consumers.those(names), _CONSUMERS)
+    for names in chunks(request.matching("consumer_id", consumers.names())):
+        yield request.rows(consumers.those(names), _CONSUMERS)
 
 
-def _statistics(needed: Needed, state: TableState) -> Iterator[pa.RecordBatch]:
+def _statistics(request: RowRequest, state: TableState) -> Iterator[pa.RecordBatch]:
     """The statistics that the snapshot references, if any."""
     snapshot = state.snapshot
     if snapshot is not None and snapshot.statistics is not None:
         path = statistics_path(state.root.path, snapshot.statistics)
-        yield needed.rows([decode_object(statistics_bytes(state.root, snapshot), path)], _STATISTICS)
+        yield request.rows([decode_object(statistics_bytes(state.root, snapshot), path)], _STATISTICS)
 
 
 def _moment(parts: tuple[int, ...] | None) -> int | None:

@@ -23,7 +23,7 @@ from paimon_py.spec.redact import shown_options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.system.metadata_table import MetadataTable
-from paimon_py.system.metadata_table_def import Columns, MetadataTableDef, Needed, chunks, exactly, fields_of
+from paimon_py.system.metadata_table_def import Columns, MetadataTableDef, RowRequest, chunks, exactly, fields_of
 from paimon_py.system.texts import partition_names
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the wall clock of the writer of the file
@@ -115,26 +115,26 @@ _OPTIONS: Columns[tuple[str, str]] = {
 }
 
 
-def _tables(needed: Needed, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
+def _tables(request: RowRequest, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
     """One row for each table. Cost: a list and a get for each that may match"""
-    for part in chunks(_names(needed, warehouse)):
-        yield needed.rows(list(_open(warehouse, part)), _TABLES)
+    for part in chunks(_names(request, warehouse)):
+        yield request.rows(list(_open(warehouse, part)), _TABLES)
 
 
-def _table_options(needed: Needed, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
+def _table_options(request: RowRequest, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
     """One row for each option of each table, and for its path."""
-    for part in chunks(_names(needed, warehouse)):
+    for part in chunks(_names(request, warehouse)):
         found = [
             (one, key, value)
             for one in _open(warehouse, part)
             for key, value in {**one.schema.options, "path": one.root.path}.items()
         ]
-        yield needed.rows(found, _TABLE_OPTIONS)
+        yield request.rows(found, _TABLE_OPTIONS)
 
 
-def _partitions(needed: Needed, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
+def _partitions(request: RowRequest, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
     """One row for each partition of each table that has partitions. Cost: the manifests of tables that may match"""
-    for part in chunks(_names(needed, warehouse)):
+    for part in chunks(_names(request, warehouse)):
         for one in _open(warehouse, part):
             snapshot = one.root.snapshots.latest() if one.schema.partition_keys else None
             if snapshot is not None:
@@ -143,26 +143,26 @@ def _partitions(needed: Needed, warehouse: Warehouse) -> Iterator[pa.RecordBatch
                 except UnsupportedError as error:
                     _skip_unreadable(one.database, one.table, error)
                     continue
-                yield needed.batch(found.num_rows, (one, found), _PARTITIONS)
+                yield request.batch(found.num_rows, (one, found), _PARTITIONS)
 
 
-def _catalog_options(needed: Needed, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
+def _catalog_options(request: RowRequest, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
     """The options of the catalog; `***` for values that may be secrets."""
     options = {**shown_options(warehouse.options()), "warehouse": warehouse.warehouse}
-    yield needed.rows(list(options.items()), _OPTIONS)
+    yield request.rows(list(options.items()), _OPTIONS)
 
 
-def _names(needed: Needed, warehouse: Warehouse) -> list[tuple[str, str]]:
+def _names(request: RowRequest, warehouse: Warehouse) -> list[tuple[str, str]]:
     """Databases and tables that may match."""
     found = []
-    for database in needed.matching("database_name", warehouse.databases()):
+    for database in request.matching("database_name", warehouse.databases()):
         try:
             tables = warehouse.tables(database)
         except NotFoundError:  # dropped meanwhile
             continue
         known = {"database_name": exactly(pa.array([database] * len(tables), pa.string()))}
         known["table_name"] = exactly(pa.array(tables, pa.string()))
-        wanted = needed.may_match(len(tables), known).tolist()
+        wanted = request.may_match(len(tables), known).tolist()
         found += [(database, table) for table, keep in zip(tables, wanted, strict=True) if keep]
     return found
 

@@ -66,7 +66,7 @@ def guard(table: Any, verb: Callable[..., Any]) -> None:
     root: TableRoot = table._root
     if rule.same_table:
         root.require_same(table._schema)
-    if rule.whole_history and root.history is None and root.cuts.is_there():
+    if rule.whole_history and root.history is None and root.cuts.exists():
         root.cuts.refuse()
 
 

@@ -178,7 +178,7 @@ class ExecutorSuite:
         try:
             table.compact(full=True, executor=_Losing(executor))
         except PaimonError as error:
-            assert "no result of 1 of 3 tasks" in str(error)
+            assert "neither a result nor an error for 1 of 3 tasks" in str(error)
         else:
             raise AssertionError("a result was lost")
         lost = _files(table) - before

@@ -90,7 +90,7 @@ def test_a_commit_to_main_meanwhile_is_never_lost(altered):
         seen.add((lost is None, refused is None))
         assert (9 in found) == (refused is None), f"call {at}: {found}, {lost!r}, {refused!r}"
         assert [key for key in found if key != 9] == (NEW if lost is None else OLD), f"call {at}: {found}"
-        assert not opened(world, store)._root.cuts.is_there(), f"call {at}"
+        assert not opened(world, store)._root.cuts.exists(), f"call {at}"
         opened(world, store).write_arrow(rows(10).append_column("x", [[0]]) if altered and lost is None else rows(10))
         assert 10 in keys(opened(world, store))
         assert opened(world, store)._root.schemas.ids() == ([0, 1] if altered and lost is None else [0])
@@ -114,6 +114,6 @@ def test_a_branch_that_goes_meanwhile_leaves_main_as_it_was_or_moves_it(what, al
         assert keys(table) == (NEW if lost is None else OLD), f"call {at}: {lost!r}"
         for snapshot in table.snapshots():
             table.scan(snapshot_id=snapshot.id).to_arrow()
-        assert not table._root.cuts.is_there()
+        assert not table._root.cuts.exists()
         ends.add(lost is None)
     assert True in ends

@@ -127,7 +127,7 @@ def test_decimals_with_more_digits_than_a_float_shows_are_refused(catalog, kind,
     table = catalog.create_table("db.t", Schema([("c", kind)]))
     value = Decimal(text)
     for door in (table.write_arrow, lambda rows: table.write_arrow(rows, overwrite={})):
-        with pytest.raises(SchemaError, match=r"column c: .*more digits than the column keeps"):
+        with pytest.raises(SchemaError, match=r"column c: .*more digits than the column stores"):
             door([{"c": [value] if "ARRAY" in kind else value}])
     assert table.refresh().snapshot() is None
 

@@ -117,7 +117,7 @@ def test_rows_that_go_to_disk_are_told(logged):
     runs.add(ROWS.to_batches())
     runs.clear()
     ((_, line),) = logged("spills")
-    assert line.startswith("10 rows went to disk, ")
+    assert line.startswith("spilled 10 rows, ")
 
 
 def test_nothing_is_shown_until_a_program_asks_and_no_values_ever(table, caplog):

@@ -135,7 +135,7 @@ WRONG = {
     "schema of a table": (lambda s: s.c.create_table("d.x", s.t.schema), UsageError, "Schema(schema.fields)"),
     "tag of digits": (lambda s: s.t.scan(tag="12").count(), TagNotFoundError, "a snapshot is named by a number, 12"),
     "tag of a day": (lambda s: s.t.rollback_to("2024-01-31"), TagNotFoundError, "a time is a datetime or a date"),
-    "branch": (lambda s: s.t.branch(3), UsageError, "a branch name is a string"),
+    "branch": (lambda s: s.t.branch(3), UsageError, "a branch name must be a string"),
     "no branch": (lambda s: s.t.branch("x"), BranchNotFoundError, "no branch 'x'"),
     "read": (lambda s: s.step.read(s.step), UsageError, "one of step.splits()"),
     "merge on": (lambda s: s.t.upsert(ROWS, on=3), UsageError, 'on=["k"] names the columns'),

@@ -232,7 +232,7 @@ class DataFileEncoder:
     def _compress(self, payload: bytes) -> bytes:
         packed = self._deflate(payload)
         if len(payload) > self._bound.limit(len(packed)):
-            raise ValueError(f"a row of {len(payload)} bytes packs to {len(packed)}, which no reader here would unpack")
+            raise ValueError(f"a row of {len(payload)} bytes packs to {len(packed)}, more than readers would inflate")
         return packed
 
 

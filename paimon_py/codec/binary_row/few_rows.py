@@ -1,7 +1,7 @@
-"""A few serialized BinaryRows, value by value: without the fixed costs of whole columns.
+"""Encodes a few rows as BinaryRows, value by value: without the fixed costs of whole columns.
 
-The bounds of a file are two rows, and a writer of many files encodes three such pairs for each. `encode` needs about
-ten calls of numpy for each column, which is nothing for a million rows and much of the time that a small file takes.
+The bounds of a file are two rows, and a writer encodes three such pairs for each file. `encode` makes about ten numpy
+calls per column, which is negligible for a million rows but dominates the time for a small file.
 
 Source: format.md §6; Java `BinaryRowWriter`.
 """
@@ -22,7 +22,7 @@ from paimon_py.codec.binary_row.slots import (
 from paimon_py.spec.types import Atomic, DataType, Root
 
 FEW_ROWS = 4
-"""Up to so many rows are encoded value by value."""
+"""The maximum number of rows that are encoded value by value."""
 
 _PLAIN = frozenset(
     {Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT, Root.DATE, Root.TIME, Root.FLOAT, Root.DOUBLE}
@@ -36,12 +36,12 @@ _HALVES = struct.Struct("<II")
 
 
 class _Cell:
-    """The slot of one value, and what follows in the variable part: `room` bytes, which NULL reserves as well."""
+    """The slot of one value, and its variable part: `room` bytes, which NULL reserves as well."""
 
     __slots__ = ("low", "part", "room", "slot")
 
     def __init__(self, slot: bytes, low: int = 0, part: bytes = b"", room: int = 0) -> None:
-        """`slot` stands as it is unless there is `room`; then the slot is the number `low` and the place of `part`."""
+        """`slot`: the slot of a value without variable part; otherwise the slot is `low` and the offset of `part`."""
         self.slot = slot
         self.low = low
         self.part = part
@@ -59,7 +59,7 @@ def are_few(arrays: Sequence[pa.Array], types: Sequence[DataType], count: int) -
 
 
 def few_rows(arrays: Sequence[pa.Array], types: Sequence[DataType], count: int, header_bytes: int) -> list[bytes]:
-    """The rows without their arity: what `encode` makes of these columns, `are_few` of which must be true.
+    """The rows that `encode` returns for these columns, without their arity prefix. `are_few` must be true.
 
     Cost: 2 µs a column and row.
     """
@@ -83,7 +83,7 @@ def few_rows(arrays: Sequence[pa.Array], types: Sequence[DataType], count: int, 
 
 
 def _bytes_of_null(kind: Atomic) -> int:
-    """The bytes of the variable part that even NULL takes."""
+    """The size of the variable part that even NULL reserves."""
     if kind.root is Root.DECIMAL:
         return _WIDE_DECIMAL_BYTES if (kind.precision or 0) > COMPACT_DECIMAL else 0
     return 8 if kind.root in _TIMESTAMPS and (kind.precision or 0) > COMPACT_TIMESTAMP else 0
@@ -160,7 +160,7 @@ def _timestamps(array: pa.Array, kind: Atomic) -> Iterator[_Cell | None]:
 
 
 def _long(value: int) -> bytes:
-    """Eight bytes, of what is too large the low ones, as numpy multiplies."""
+    """An integer as eight bytes; if it is too large, its low bytes, as when numpy multiplies."""
     return (value & 0xFFFF_FFFF_FFFF_FFFF).to_bytes(8, "little")
 
 

@@ -152,7 +152,7 @@ class BitmapReader:
     def _bitmap(self, offset: int, length: int | None = None) -> BitMap:
         if offset < 0:
             if length not in (None, -1):
-                raise ValueError(f"a bitmap of {length} bytes at {offset} cannot be")
+                raise ValueError(f"a bitmap of {length} bytes at {offset} is impossible")
             return BitMap([-1 - offset])
         data = self._data[self._body + offset :]
         return read_bitmap(data)[0] if length is None else whole_bitmap(data[: max(length, 0)])
@@ -222,7 +222,7 @@ class BitmapReader:
     def _entries(self, at: int, count: int, tail: int) -> tuple[_Entries, int]:
         """Stored keys, each followed by `tail` bytes that begin with a four-byte offset; and their end."""
         if not 0 <= count <= len(self._data):
-            raise ValueError(f"{count} keys cannot be")
+            raise ValueError(f"{count} keys are impossible")
         if self._kind.is_text:
             return self._texts(at, count, tail)
         width = self._kind.width + tail
@@ -240,7 +240,7 @@ class BitmapReader:
         for _ in range(count):
             length = struct.unpack_from(">i", self._data, at)[0]
             if length < 0:
-                raise ValueError(f"a key of {length} bytes cannot be")
+                raise ValueError(f"a key of {length} bytes is impossible")
             end = at + 4 + length
             keys.append(self._data[at + 4 : end])
             offsets.append(struct.unpack_from(">i", self._data, end)[0])

@@ -1,4 +1,4 @@
-"""Bloom filters: whether a file may hold a value at all.
+"""Bloom filters: whether a file may contain a value.
 
 Source: format.md §11.2; Java `BloomFilterFileIndex`, `BloomFilter64`, `FastHash`.
 """

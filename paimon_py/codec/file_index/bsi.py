@@ -121,7 +121,7 @@ def _read_part(data: bytes, at: int) -> tuple[tuple[int, BitSlices], int]:
     at += 18 + size
     count = struct.unpack_from(">i", data, at)[0]
     if count != max(largest - least, 0).bit_length() or not existing:
-        raise ValueError(f"{count} slices of numbers from {least} to {largest} cannot be")
+        raise ValueError(f"{count} slices of numbers from {least} to {largest} are impossible")
     at += 4
     slices = []
     for _ in range(count):

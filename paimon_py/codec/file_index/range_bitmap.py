@@ -112,7 +112,7 @@ class RangeBitmapReader:
             raise ValueError(f"version {version} is not known")
         self._dictionary_at = 4 + size
         if size < 13 or self._count < 0 or self.row_count < 0:
-            raise ValueError(f"a header of {size} bytes, {self._count} keys and {self.row_count} rows cannot be")
+            raise ValueError(f"a header of {size} bytes, {self._count} keys and {self.row_count} rows is impossible")
         self._codes_at = self._dictionary_at + self._int(size)
 
     def ask(self, question: Question) -> Answer:
@@ -191,7 +191,7 @@ class RangeBitmapReader:
         at = self._codes_at
         size, version, count, existing_length, index_length = struct.unpack_from(">ibbii", self._data, at)
         if version != _VERSION or not 0 < count <= 64 or index_length != 8 * count:
-            raise ValueError(f"{count} slices of version {version} cannot be")
+            raise ValueError(f"{count} slices of version {version} are impossible")
         body = at + 4 + size
         existing = whole_bitmap(self._data[body : body + existing_length])
         index = struct.unpack_from(f">{2 * count}i", self._data, at + 14)
@@ -206,5 +206,5 @@ class RangeBitmapReader:
     def _int(self, at: int) -> int:
         value: int = struct.unpack_from(">i", self._data, at)[0]
         if value < 0:
-            raise ValueError(f"{value} at {at} cannot be")
+            raise ValueError(f"{value} at {at} is impossible")
         return value

@@ -26,7 +26,7 @@ from paimon_py.codec.avro.container import (
 from paimon_py.codec.avro.container import write_long as _long
 from paimon_py.codec.avro.shape import Shape, field_names, least_bytes, shape_of
 from paimon_py.codec.columns import Bytes, Ints
-from paimon_py.codec.flipped import check_names
+from paimon_py.codec.damaged_names import check_names
 from paimon_py.codec.manifest.columns import ABSENT, ROW_COUNT, ROW_OF, SPARE_BYTES, EntryColumns
 from paimon_py.codec.manifest.lockstep import decode
 from paimon_py.codec.manifest.program import RecordFault, Records, program, walk

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from paimon_py.arguments import UNFORESEEN
 from paimon_py.codec.avro.container import inflater, read_blocks, read_header, write_long
 from paimon_py.codec.avro.shape import Shape, encode, field_names, least_bytes, read_records, shape_of
-from paimon_py.codec.flipped import check_names
+from paimon_py.codec.damaged_names import check_names
 from paimon_py.codec.manifest.entries import container, encode_stats
 from paimon_py.codec.manifest.schemas import INDEX_MANIFEST, INDEX_VERSION, MANIFEST_LIST, VERSION
 from paimon_py.errors import CorruptionError, UnsupportedError
@@ -171,7 +171,7 @@ def _check_index(entry: IndexEntry) -> None:
     Raises: ValueError
     """
     if entry.kind is not FileKind.ADD:
-        raise ValueError("an index file is never deleted here")
+        raise ValueError("index manifests contain no deletions")
     if entry.deletion_vectors is None:
         return
     if len(entry.deletion_vectors) != entry.row_count:

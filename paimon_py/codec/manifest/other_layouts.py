@@ -8,7 +8,7 @@ from __future__ import annotations
 from paimon_py.arguments import decoding_metadata
 from paimon_py.codec.avro.container import Header, header_bytes, inflater, read_blocks, write_container
 from paimon_py.codec.avro.shape import Shape, encode, field_names, least_bytes, read_records, shape_of
-from paimon_py.codec.flipped import check_names
+from paimon_py.codec.damaged_names import check_names
 from paimon_py.codec.manifest.schemas import MANIFEST
 
 

@@ -50,7 +50,7 @@ _SIZE_MAX = (1 << 27) - 1
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
-_TOO_DEEP = f"lists and objects lie more than {DEPTH_MAX} deep in one another"
+_TOO_DEEP = f"lists and objects are nested more than {DEPTH_MAX} deep"
 
 
 class KeyDictionary:
@@ -213,7 +213,7 @@ def _other(value: object) -> bytes:
         if value != value:  # NaT of pandas
             return b"\x00"
         if getattr(value, "nanosecond", 0):
-            raise SchemaError(f"{value!r} is finer than a microsecond, and a variant keeps none of that")
+            raise SchemaError(f"{value!r} is finer than a microsecond, which a variant cannot store")
         kind = CLOCK if value.tzinfo is None else INSTANT
         moment = value.replace(tzinfo=timezone.utc) if kind == CLOCK else value
         return _head(kind) + struct.pack("<q", (moment - _EPOCH) // _MICROSECOND)
@@ -225,7 +225,7 @@ def _other(value: object) -> bytes:
     if type(value).__name__ == "UUID" and isinstance(of_uuid := getattr(value, "bytes", None), bytes):
         return _head(UUID_) + of_uuid
     raise SchemaError(
-        f"a variant holds None, bool, int, float, Decimal, str, bytes, date, datetime, UUID, lists and mappings, not "
+        f"a variant can be None, bool, int, float, Decimal, str, bytes, date, datetime, UUID, lists and mappings, not "
         f"{value!r:.80}"
     )
 
@@ -259,7 +259,7 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise SchemaError(f"{_excerpt(text)} holds half of a pair of UTF-16, which is not text") from error
+        raise SchemaError(f"{_excerpt(text)} contains half of a UTF-16 surrogate pair, which is not text") from error
 
 
 def _check(found: Encoded) -> Encoded:

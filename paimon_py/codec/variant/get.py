@@ -107,7 +107,8 @@ def get(nodes: Nodes, wanted: Wanted) -> pa.Array:
     if isinstance(kind, RowType):
         return _rows(nodes, kind, wanted)
     if not isinstance(kind, Atomic):
-        raise UnsupportedError(f"variants do not become {sql_type(kind)}", feature=f"VARIANT to {sql_type(kind)}")
+        target = sql_type(kind)
+        raise UnsupportedError(f"variants cannot be converted to {target}", feature=f"VARIANT to {target}")
     return _scalars(nodes, kind, wanted)
 
 
@@ -205,7 +206,8 @@ def _arrays(nodes: Nodes, kind: ArrayType, wanted: Wanted) -> pa.Array:
 def _maps(nodes: Nodes, kind: MapType, wanted: Wanted) -> pa.Array:
     if not isinstance(kind.key, Atomic) or kind.key.root is not Root.VARCHAR:
         feature = f"VARIANT to {sql_type(kind)}"
-        raise UnsupportedError(f"{wanted.place}: objects become MAPs of STRING, not {sql_type(kind)}", feature=feature)
+        text = f"{wanted.place}: objects can only be converted to MAPs with STRING keys, not to {sql_type(kind)}"
+        raise UnsupportedError(text, feature=feature)
     found = _parts(nodes, OBJECT, wanted)
     arrow = to_arrow_type(kind)
     keys = pa.array([name for parts in found for name, _ in parts or ()], arrow.key_type)

@@ -88,8 +88,8 @@ def _without_ignored(made: Aggregate, fold: Fold) -> Fold:
         return fold
     name = made.field.name
     raise SchemaError(
-        f"aggregate function {made.function} of column {name!r} cannot take back a value, but a version of kind -U or "
-        f"-D asks for it; set 'fields.{name}.ignore-retract' = 'true' to leave such versions out, or choose one of "
-        f"{', '.join(sorted(RETRACTABLE))}",
+        f"aggregate function {made.function} of column {name!r} cannot retract a value, but there is a version of"
+        f" kind -U or -D; set 'fields.{name}.ignore-retract' = 'true' to ignore such versions, or use one of"
+        f" {', '.join(sorted(RETRACTABLE))}",
         fields=(name,),
     )

@@ -1,7 +1,7 @@
 """collect and merge_map: concatenate arrays, merge maps.
 
 Elements are sorted by group and value; running numbers then give the outcome of each value's history in its group.
-Where Java's order comes from a hash map, the order here is that of first appearance.
+Where Java uses the order of a hash map, this module uses the order of first appearance.
 
 Source: format.md §12.5; Java `FieldCollectAgg`, `FieldMergeMapAgg`. Java 2.0 compares binary elements and keys by
 identity and so never finds one again; later releases compare their bytes, as this module does.

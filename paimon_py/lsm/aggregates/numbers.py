@@ -47,7 +47,7 @@ def present(own: AnyArray, values: pa.Array, fold: Fold, neutral: object) -> Pre
 
 
 def spread_results(results: AnyArray, part: Present, count: int, kind: pa.DataType) -> pa.Array:
-    """Results of the filled groups as a column with one value per group, null where no value was."""
+    """Results of the filled groups as a column with one value per group, null for groups without a value."""
     some = None if part.valid is None or not len(part.starts) else np.logical_or.reduceat(part.valid, part.starts)
     if len(part.filled) == count:
         return from_numpy(results, kind, some)
@@ -59,10 +59,10 @@ def spread_results(results: AnyArray, part: Present, count: int, kind: pa.DataTy
 
 
 def sum_integers(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """The sum of integers; retracted values are subtracted, from nothing too.
+    """The sum of integers; retracted values are subtracted, also from an empty sum.
 
-    Cost: 8 ns a row where no sum can overflow by the size of the values, else 60.
-    Raises: SchemaError where a sum, or one on the way to it, leaves the column's type.
+    Cost: 8 ns a row if no sum can overflow given the size of the values, otherwise 60.
+    Raises: SchemaError if a sum, or an intermediate one, exceeds the column's type.
     """
     part = present(numpy_values(values), values, fold, 0)
     limits = np.iinfo(part.values.dtype)
@@ -163,7 +163,7 @@ def overflow(made: Aggregate) -> SchemaError:
     """The error for a result that does not fit into the column's type."""
     name = made.field.name
     return SchemaError(
-        f"aggregate function {made.function} of column {name!r} leaves the range of {sql_type(made.field.type)}: "
+        f"aggregate function {made.function} of column {name!r} exceeds the range of {sql_type(made.field.type)}: "
         "versions of one key come to more than it holds; give the column a wider type",
         fields=(name,),
     )

@@ -14,7 +14,7 @@ from paimon_py.maintain.cleanup.expired import RemovedOrphans
 from paimon_py.maintain.cleanup.remove_orphans import remove_orphans
 from paimon_py.maintain.cleanup.retention import Retention
 from paimon_py.metadata.branches import branch_directories
-from paimon_py.metadata.catalog_entry import keeper_of
+from paimon_py.metadata.catalog_entry import partition_catalog
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.layout import MAIN_BRANCH, changelog_directory, tag_path
 
@@ -41,7 +41,7 @@ def purge_files(table: OpenTable, truncate: Callable[[], object]) -> RemovedOrph
         )
     for name in branch_directories(table.root):
         delete_branch(table.root, name)
-    keeper = keeper_of(table.root)
+    keeper = partition_catalog(table.root)
     for name in table.root.each_of_same(table.root.tags.names()):
         table.root.store.delete(tag_path(table.root.path, name))
         if keeper is not None:

@@ -197,7 +197,7 @@ class _Search:
 
     def _clean_marks(self, branches: Sequence[Home]) -> None:
         """Delete the marks of deleted consumers, except one that was created again in the meantime."""
-        marks = [mark for home in branches for mark in Consumers(self._root.store, home.path).left_marks()]
+        marks = [mark for home in branches for mark in Consumers(self._root.store, home.path).orphan_marks()]
         for mark in marks:
             status = self._root.store.stat(mark.path) if is_older(mark, self._limit) else None
             if status is None or not is_older(status, self._limit):

@@ -167,7 +167,7 @@ SHOW_WAITING = {"compact", "full"}
 """Verbs that show rows of level 0 where reads pass over that level, as in Java."""
 
 
-AS_IN_JAVA = ("leaves the range of", "cannot be read from the branches")
+AS_IN_JAVA = ("exceeds the range of", "cannot be read from the branches")
 """Tables that Java cannot read either: a sum or product beyond its type (format.md §12.5), and a branch to fall back to
 whose columns were not changed yet as those of the table."""
 

@@ -46,7 +46,7 @@ def test_a_large_range_is_alone():
 
 @pytest.mark.parametrize("other", [file("g", 5, 10), file("g", 0, 5), file("g", 0, 20)])
 def test_broken_ranges_are_refused(other):
-    with pytest.raises(CorruptionError, match="columns of some rows"):
+    with pytest.raises(CorruptionError, match="columns of only some rows"):
         bins(file("f", 0, 10), other)
 
 

@@ -69,7 +69,7 @@ def raises(rows):
 
 
 def test_functions_of_a_module_travel_and_others_are_refused(processes, table):
-    with pytest.raises(UsageError, match="no lambdas, or give LocalExecutor"):
+    with pytest.raises(UsageError, match="instead of lambdas and nested functions, or LocalExecutor"):
         table.update("true", {"v": lambda rows: rows["v"]}, executor=processes)
     assert table.update("k = 1", {"v": shouted}, executor=processes).updated == 1
     assert table.scan().to_arrow().sort_by("k")["v"].to_pylist() == ["A", "b"]
@@ -83,7 +83,7 @@ def test_an_error_of_a_users_function_is_raised_as_it_is(processes, table):
 
 
 def test_a_process_that_dies_is_told_and_new_ones_are_started(processes, table):
-    with pytest.raises(ResourceError, match="a process that ran a task died"):
+    with pytest.raises(ResourceError, match="a process died while it ran a task"):
         table.update("true", {"v": dies}, executor=processes)
     assert table.delete("k = 1", executor=processes).deleted == 1
 
@@ -138,7 +138,7 @@ def test_tasks_and_results_are_checked_when_they_come_as_bytes(table):
     for wrong in (data[:4], data[:-1], data[:8] + b"paimon-listing-1:"):
         with pytest.raises((CorruptionError, UsageError)):
             job.run_bytes(wrong)
-    with pytest.raises(CorruptionError, match="not the result of a task"):
+    with pytest.raises(CorruptionError, match="not the bytes of a task result"):
         TaskResult.from_bytes(b"\xc1")
 
 

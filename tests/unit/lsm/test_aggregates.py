@@ -292,7 +292,7 @@ def test_integers_add_up_to_the_last_value_of_their_type_and_no_further(kind, bi
         ([-most - 1], [RETRACT]),
         ([-most - 1, 1], [ADD, RETRACT]),
     ):
-        with pytest.raises(SchemaError, match=f"'c' leaves the range of {kind}"):
+        with pytest.raises(SchemaError, match=f"'c' exceeds the range of {kind}"):
             one_group(values, codes, kind, "sum")
 
 
@@ -303,7 +303,7 @@ def test_integers_multiply_up_to_the_last_value_of_their_type_and_no_further(kin
     assert one_group([-7, 2], [ADD, RETRACT], kind, "product") == -3
     assert one_group([2, 5, None], [RETRACT, ADD, RETRACT], kind, "product") == 5
     for values, codes in (([least, -1], [ADD, ADD]), ([least, -1], [ADD, RETRACT]), ([least, least], [ADD, ADD])):
-        with pytest.raises(SchemaError, match="leaves the range"):
+        with pytest.raises(SchemaError, match="exceeds the range"):
             one_group(values, codes, kind, "product")
     with pytest.raises(SchemaError, match="divided by zero"):
         one_group([1, 0], [ADD, RETRACT], kind, "product")

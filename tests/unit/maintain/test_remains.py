@@ -137,6 +137,6 @@ def test_a_cut_that_another_one_keeps_out_does_not_begin_though_that_one_ends_at
     with monkeypatch.context() as patch, pytest.raises(CommitConflictError, match="rollback_to is in progress"):
         patch.setattr(MemoryStore, "put_new", and_they_end)
         cuts.begin(mine, takes_over=False)
-    assert not cuts.is_there()
+    assert not cuts.exists()
     cuts.begin(mine, takes_over=False)
     cuts.check(mine)

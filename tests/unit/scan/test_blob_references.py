@@ -50,7 +50,7 @@ def test_other_places_are_refused(places, uri):
     access = BlobAccess(table._root)
     for call in (access.read, access.size, access.open):
         ref = BlobRef(uri.format(base=base))
-        with pytest.raises(UnsupportedError, match="no permitted place.*blob-paths"):
+        with pytest.raises(UnsupportedError, match="not in a permitted directory.*blob-paths"):
             call(ref)
 
 
@@ -59,7 +59,7 @@ def test_options_of_the_table_permit_nothing(places):
     from paimon_py import SetOption
 
     table.alter(SetOption(BLOB_PATHS, f"file:{base}/outside"))
-    with pytest.raises(UnsupportedError, match="no permitted place"):
+    with pytest.raises(UnsupportedError, match="not in a permitted directory"):
         BlobAccess(table.refresh()._root).read(BlobRef(f"{base}/outside/x"))
 
 

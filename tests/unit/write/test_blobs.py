@@ -176,7 +176,7 @@ def test_references_are_kept_as_they_are(catalog, tmp_path):
     table.write_arrow([{"id": 1, "ref": ref}, {"id": 2, "ref": None}, {"id": 3, "ref": BlobRef("s3://elsewhere/y")}])
     assert [file[0] for file in files_of(table)] == ["parquet"]
     assert table.scan(where="id < 3").to_arrow()["ref"].to_pylist() == [b"234", None]
-    with pytest.raises(UnsupportedError, match="no permitted place"):
+    with pytest.raises(UnsupportedError, match="not in a permitted directory"):
         table.to_arrow()
     table.update_rows([{"_ROW_ID": 2, "ref": BlobRef(str(tmp_path / "wh" / "x"), 9)}])
     table.update("id = 1", {"n": "x"})

@@ -257,7 +257,7 @@ def test_rows_for_buckets_that_others_emptied_are_refused():
         writer.write_arrow(rows(1, [5]))
         changes = writer.changes()
         first.write_arrow(rows(1, [5], "new"), overwrite={"p": 1})
-        with pytest.raises(CommitConflictError, match="bucket 0 in the meantime, we assigned it 1; write the rows again"):
+        with pytest.raises(CommitConflictError, match="assigned bucket 0 to .*, and this one bucket 1; write the rows again"):
             second.commit(changes)
     assert state(first) == {(1, 5): "new5"}
 
