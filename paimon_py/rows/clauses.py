@@ -14,7 +14,8 @@ import pyarrow as pa
 from paimon_py.arguments import as_list
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.bind import any_of, near_hint
-from paimon_py.expr.predicate import Column, Constant, Predicate
+from paimon_py.expr.column import Column, ref_of
+from paimon_py.expr.predicate import Constant, Predicate
 from paimon_py.expr.sql import parse_column
 from paimon_py.rows.rules import check_assigned
 from paimon_py.rows.values import SOURCE, Assignment, Condition, Scope, assignments
@@ -195,7 +196,7 @@ def keeps_keys(asked: MergeClauses, keys: Mapping[str, str]) -> bool:
 def _is_source(value: object, name: str) -> bool:
     """Whether a value is a column of the source, and nothing else."""
     if isinstance(value, Column):
-        return ".".join(value.is_null().column.path) == f"{SOURCE}.{name}"
+        return ".".join(ref_of(value).path) == f"{SOURCE}.{name}"
     if not isinstance(value, str) or value == f"{SOURCE}.{name}":
         return isinstance(value, str)
     try:

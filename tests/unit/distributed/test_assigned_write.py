@@ -110,7 +110,7 @@ def test_keys_that_others_assigned_in_the_meantime_are_refused(catalog):
     table.write_arrow(rows(range(159, 99, -1), "rival"))  # in other buckets
     before = files(table)
     results = [result for number in range(3) for result in engine.write(number, sent)]
-    with pytest.raises(CommitConflictError, match="others assigned a key"):
+    with pytest.raises(CommitConflictError, match="another writer assigned bucket"):
         engine.commit(results)
     assert content(table)[-1]["v"] == "rival159" and is_indexed_once(table)
     assert files(table) == before
