@@ -9,6 +9,7 @@ import pytest
 
 from paimon_py import Catalog, OptionError, StorageError, col
 from paimon_py.env import Env, SerialPool, ThreadPool
+from paimon_py.scan import parallel_read
 from paimon_py.scan.parallel_read import small_pieces
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.counting_store import CountingStore
@@ -24,6 +25,12 @@ KINDS = {
     "changelog": (["k"], {"bucket": "4", "changelog-producer": "input"}),
 }
 THREADS = [2, 8]
+
+
+@pytest.fixture(autouse=True)
+def no_split_is_tiny(monkeypatch):
+    """The splits of these tables are so small that one thread would read all of them."""
+    monkeypatch.setattr(parallel_read, "_TINY_BYTES", 0)
 
 
 def rows(first, count=200):
@@ -104,20 +111,31 @@ def test_changes_are_those_of_one_thread(tables, kind, threads):
 
 
 class Handles:
-    """A store that knows which files are open, and fails from a number of opened files on."""
+    """A store that knows which data files are open or were read whole, and fails from a number of them on."""
 
     def __init__(self, store, fails_at=None):
         self.store = store
         self.opened = []
+        self.read = []
         self.fails_at = fails_at
 
     def open_read(self, path):
-        if self.fails_at is not None and "bucket-" in path and len(self.opened) >= self.fails_at:
-            raise StorageError(f"{path} cannot be read", path=path, operation="open_read")
+        self._fail_at_last(path)
         source = self.store.open_read(path)
         if "bucket-" in path:
             self.opened.append(source)
+            self.read.append(path)
         return source
+
+    def get(self, path):
+        self._fail_at_last(path)
+        if "bucket-" in path:
+            self.read.append(path)
+        return self.store.get(path)
+
+    def _fail_at_last(self, path):
+        if self.fails_at is not None and "bucket-" in path and len(self.read) >= self.fails_at:
+            raise StorageError(f"{path} cannot be read", path=path, operation="open_read")
 
     def __getattr__(self, name):
         return getattr(self.store, name)
@@ -130,7 +148,7 @@ def test_a_reader_that_goes_early_leaves_no_thread_and_no_file(tables, kind, in_
     reader = opened(store, ThreadPool(4)).scan().to_reader(in_order=in_order)
     assert reader.read_next_batch().num_rows
     del reader
-    assert store.opened and all(source.closed for source in store.opened)
+    assert store.read and all(source.closed for source in store.opened)
     assert not lane_threads()
 
 
@@ -143,7 +161,7 @@ def test_an_error_in_the_middle_ends_everything(tables, kind, in_order):
         scan.to_reader(in_order=in_order).read_all()
     with pytest.raises(StorageError, match="cannot be read"):
         scan.to_arrow()
-    assert len(store.opened) < 3 * 10 and all(source.closed for source in store.opened)
+    assert len(store.read) < 3 * 10 and all(source.closed for source in store.opened)
     assert not lane_threads()
 
 
@@ -152,9 +170,9 @@ def test_the_table_may_ask_for_fewer_lanes(tables):
         used = set()
 
         class Watching(Handles):
-            def open_read(self, path):
-                used.add(threading.current_thread())
-                return self.store.open_read(path)
+            def _fail_at_last(self, path):
+                if "bucket-" in path:
+                    used.add(threading.current_thread())
 
         table = opened(Watching(tables["unaware"]), ThreadPool(8))
         table.scan(options=options).to_arrow()
