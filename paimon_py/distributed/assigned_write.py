@@ -115,7 +115,7 @@ class _Run:
 
     def send(self, rows: pa.RecordBatch) -> Iterator[Sent]:
         """The rows for each process, those of a bucket in their order."""
-        processes, buckets = self._routing.assigned(rows, self._assign)
+        processes, buckets = self._routing.assign_rows(rows, self._assign)
         order = np.lexsort((buckets, processes))
         placed = rows.append_column(_BUCKET, from_numpy(buckets.astype(np.int16), _BUCKET.type))
         placed = placed.take(from_numpy(order, pa.int64()))
@@ -219,7 +219,7 @@ class AssignedMergePart:
             keys.learn(partition, hashes, buckets)
             return buckets
 
-        self._routing.assigned(rows, note)
+        self._routing.assign_rows(rows, note)
 
 
 def assigned_rows(results: Iterable[bytes]) -> tuple[list[bytes], bool]:
@@ -259,12 +259,12 @@ def _together(rows: Iterable[tuple[int, pa.RecordBatch]], limit_bytes: int) -> I
         held.setdefault(share, []).append(batch)
         size += row_bytes(batch)
         if size >= limit_bytes:
-            yield from _combined(held)
+            yield from _combine(held)
             held, size = {}, 0
-    yield from _combined(held)
+    yield from _combine(held)
 
 
-def _combined(held: dict[int, list[pa.RecordBatch]]) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _combine(held: dict[int, list[pa.RecordBatch]]) -> Iterator[tuple[int, pa.RecordBatch]]:
     for share, batches in held.items():
         for batch in pa.Table.from_batches(batches).combine_chunks().to_batches():
             if batch.num_rows:

@@ -71,7 +71,7 @@ class BucketRouting:
         own = starts[0] if codes is None else starts[codes]
         return np.asarray((own + self._buckets(rows)) % self.processes)
 
-    def assigned(self, rows: pa.RecordBatch, assign: Assign) -> tuple[Ints, Ints]:
+    def assign_rows(self, rows: pa.RecordBatch, assign: Assign) -> tuple[Ints, Ints]:
         """The process and the bucket of each row, where `assign` chooses the buckets of keys."""
         own = rows.select([name for name in rows.schema.names if name in self.names])
         keys = Alignment(self._schema, own.schema).apply(own).batch

@@ -149,7 +149,7 @@ class InsertPart:
         received = _Received()
         error: PaimonError | None = None
         try:
-            own = inserted(self.part, received, sent, shares=self.shares)
+            own = insert_rows(self.part, received, sent, shares=self.shares)
         except (StorageError, ResourceError):
             raise
         except PaimonError as failed:
@@ -186,7 +186,7 @@ class NewRowsPart:
         try:
             buckets = bucket_routing(table.schema, self.shares.processes)
             assert buckets is not None
-            own = inserted(self.part, received, sent, sink=_Sink(buckets, held))
+            own = insert_rows(self.part, received, sent, sink=_Sink(buckets, held))
             done = [*received.done, *([] if own is None else [_result_bytes(own)])]
             yield from (Sent(received.number, DONE, one) for one in done)
             yield from held
@@ -214,27 +214,42 @@ class BucketsPart:
         """
         table = self._table._open_table
         done: list[bytes] = []
-        errors: list[bytes] = []
         held = HeldMessages(table.root.env.spill, verbs.source_limit(table.schema))
         try:
             with Writer(table) as writer:
-                for kind, data in sent:
-                    if kind == CHANGED and not errors:
-                        for batch in pa.ipc.open_stream(data):
-                            writer.write_again(batch)
-                    elif kind == NEW:
-                        held.add([Sent(0, kind, data)])
-                    elif kind != CHANGED:
-                        (done if kind == DONE else errors).append(data)
-                if errors:
-                    raise error_from(errors[0])
-                for one in held:
-                    for batch in pa.ipc.open_stream(one.data):
-                        writer.write_arrow(batch)
+                for batch in _changed_rows(sent, done, held):
+                    writer.write_again(batch)
+                for batch in _new_rows(held):
+                    writer.write_arrow(batch)
                 yield bytes(RowTaskResult(changes=writer.changes(), counts=RowCounts()))
             yield from done
         finally:
             held.close()
+
+
+def _changed_rows(
+    sent: Iterable[tuple[bytes, bytes]], done: list[bytes], held: HeldMessages
+) -> Iterator[pa.RecordBatch]:
+    """The changed rows; `done` gets the results of earlier steps, `held` the new rows.
+
+    Raises: the first error of an earlier step, at the end.
+    """
+    errors: list[bytes] = []
+    lists = {DONE: done, FAILED: errors}
+    for kind, data in sent:
+        if kind == NEW:
+            held.add([Sent(0, kind, data)])
+        elif kind == CHANGED:
+            yield from pa.ipc.open_stream(data)
+        else:
+            lists[kind].append(data)
+    if errors:
+        raise error_from(errors[0])
+
+
+def _new_rows(held: HeldMessages) -> Iterator[pa.RecordBatch]:
+    for one in held:
+        yield from pa.ipc.open_stream(one.data)
 
 
 def bucket_routing(schema: TableSchema, processes: int) -> BucketRouting | None:
@@ -243,7 +258,7 @@ def bucket_routing(schema: TableSchema, processes: int) -> BucketRouting | None:
     return BucketRouting(schema, processes) if is_apart else None
 
 
-def inserted(
+def insert_rows(
     part: MergePart, received: _Received, sent: Iterator[tuple[int, bytes, bytes]], *,
     shares: Shares | None = None, sink: RowSink | None = None,
 ) -> RowOutput | None:  # fmt: skip

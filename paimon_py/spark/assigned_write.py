@@ -111,7 +111,7 @@ class _WriteAssigned:
         self.part = part
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
-        return self.part(_sent(batches, []))
+        return self.part(_messages(batches, []))
 
 
 class _MergeAssigned:
@@ -122,10 +122,10 @@ class _MergeAssigned:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
         work: list[tuple[int, bytes]] = []
-        return self.part(_sent(batches, work), work)
+        return self.part(_messages(batches, work), work)
 
 
-def _sent(batches: Iterable[pa.RecordBatch], work: list[tuple[int, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+def _messages(batches: Iterable[pa.RecordBatch], work: list[tuple[int, bytes]]) -> Iterator[tuple[bytes, bytes]]:
     """What the first step sent; `work` receives the other work."""
     for _, data in contents(batches):
         other = other_work(data)

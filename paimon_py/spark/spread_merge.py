@@ -100,7 +100,7 @@ class _InsertRows:
         self.part = part
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
-        return self.part(_sent(batches, self.part.shares.processes))
+        return self.part(_messages(batches, self.part.shares.processes))
 
 
 class _FindAndSend:
@@ -113,7 +113,7 @@ class _FindAndSend:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         count = self.part.shares.processes
         homes = places(count)
-        for one in self.part(_sent(batches, count)):
+        for one in self.part(_messages(batches, count)):
             yield parcel(homes[one.process], one.kind + one.data, self.at_once)
 
 
@@ -124,10 +124,10 @@ class _WriteBuckets:
         self.part = part
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
-        return self.part((kind, data) for _, kind, data in _sent(batches, self.part.processes))
+        return self.part((kind, data) for _, kind, data in _messages(batches, self.part.processes))
 
 
-def _sent(batches: Iterable[pa.RecordBatch], processes: int) -> Iterator[tuple[int, bytes, bytes]]:
+def _messages(batches: Iterable[pa.RecordBatch], processes: int) -> Iterator[tuple[int, bytes, bytes]]:
     """What a step sent to this one: the number of the process, the kind, and the bytes."""
     numbers = {place: number for number, place in enumerate(places(processes))}
     for place, data in contents(batches):

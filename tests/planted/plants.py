@@ -400,6 +400,30 @@ COMMITTING = (
         "unit/write/test_bucket_assigner.py",
     ),
     plant(
+        "several writers of a bucket go unnoticed",
+        "if bool(mine.any() if not fills else not mine.all()):",
+        "if bool(mine.any() and fills and not len(mine)):",
+        "unit/write/test_dynamic_buckets.py::test_other_shares_are_refused_where_readers_wait_for_the_compaction_of_a_bucket",
+    ),
+    plant(
+        "few assigners of a partition fill the same buckets",
+        "return (start + (self.number - start) % self.writers) % self.assigners",
+        "return self.number % self.assigners",
+        "unit/write/test_dynamic_buckets.py::test_few_assigners_of_a_partition_fill_different_buckets",
+    ),
+    plant(
+        "two runs that assigned the same rows fit together",
+        "return all(len(of_share) == 1 for of_share in names.values())",
+        "return all(len(of_share) >= 1 for of_share in names.values())",
+        "unit/distributed/test_assigned_write.py::test_a_share_that_is_assigned_twice_is_noticed_and_leaves_nothing",
+    ),
+    plant(
+        "new rows of a merge are written among the changed ones",
+        "if kind == NEW:\n            held.add([Sent(0, kind, data)])\n        elif kind == CHANGED:",
+        "if kind in (NEW, CHANGED):",
+        "unit/distributed/test_spread_merge.py::test_new_rows_come_after_changed_ones_of_the_same_key",
+    ),
+    plant(
         "an assigner opens the buckets of another",
         "self._next += self._settings.count",
         "self._next += 1",
