@@ -177,7 +177,7 @@ def check(name: str, chosen: Callable[[int], bool]) -> int:
 
 def test_another_table_that_comes_at_some_calls_keeps_everything():
     numbers = itertools.count(1)
-    assert sum(check(name, lambda at: next(numbers) % EVERY == 3) for name in VERBS) > 20
+    assert sum(check(name, lambda at: next(numbers) % EVERY == 3) for name in list(VERBS)[::3]) > 10
 
 
 @pytest.mark.parametrize(
