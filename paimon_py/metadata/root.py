@@ -160,10 +160,10 @@ class TableRoot:
         """Check that snapshots belong to the table whose schema was read last.
 
         Cost: none for snapshots of the newest schema; a get for each other schema, once; a list if a snapshot does not
-            say its schema, as those of other writers.
-        Raises: TableNotFoundError if another table is at the path.
+            say its schema, as those of other writers, and for a branch: those of one name have the same schemas.
+        Raises: TableNotFoundError if another table, or another branch of the name, is at the path.
         """
-        if any(one.schema_millis is None for one in snapshots):
+        if self.branch != MAIN_BRANCH or any(one.schema_millis is None for one in snapshots):
             self.schemas.latest()
         for one in snapshots:
             self.schemas.require_own(one, self.schemas.newest_seen)

@@ -1035,6 +1035,30 @@ EDGES = (
         "unit/executors/test_run_tasks.py::test_the_first_result_of_a_task_counts_and_what_others_wrote_goes",
     ),
     plant(
+        "a first commit goes to another empty table that came to the path",
+        "(there is None and self._is_gone())",
+        "(there is None and not self._root.schemas.ids())",
+        "faults/test_another_table.py::test_an_empty_table_that_comes_gets_no_commit",
+    ),
+    plant(
+        "an expiry goes on in another table that came to the path",
+        "    root.require_own(going[0], following)\n",
+        "",
+        "faults/test_another_table.py::test_another_table_that_comes_at_any_call_keeps_everything",
+    ),
+    plant(
+        "a renamed tag takes the tag of another table with it",
+        "is_same = self.get(tag.name) == tag",
+        "is_same = self.get(tag.name) is not None",
+        "faults/test_another_table.py::test_another_table_that_comes_at_any_call_keeps_everything",
+    ),
+    plant(
+        "a stream that ends where it begins does not look at its snapshot",
+        "                line.require_base()\n",
+        "                pass\n",
+        "regressions/test_numbers_of_two_histories.py::test_a_stream_that_ends_where_it_begins_refuses_a_history_that_was_rolled_back",
+    ),
+    plant(
         "the error of the last task is raised instead of the first",
         "raise self._errors[min(self._errors)]",
         "raise self._errors[max(self._errors)]",
