@@ -15,7 +15,8 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from paimon_py.formats.parquet.thrift import (
     BINARY,
@@ -55,7 +56,7 @@ _DICTIONARY_PAGE = re.compile(
 """The whole header of a dictionary: its size."""
 
 
-class Leaf(NamedTuple):
+class Leaf(msgspec.Struct, frozen=True):
     """A leaf column of a schema: its path, its physical type, and whether it will be read."""
 
     path: tuple[bytes, ...]
@@ -179,7 +180,7 @@ def _check_pages(body: bytes, dictionary: int, data: int, end: int, values: int,
         raise ValueError("nested values without a checksum")
 
 
-class _Chunk(NamedTuple):
+class _Chunk(msgspec.Struct, frozen=True):
     """What all column chunks of a kind of footers have in common."""
 
     has_dictionary: bool
@@ -187,7 +188,7 @@ class _Chunk(NamedTuple):
     is_nested: bool
 
 
-class _Group(NamedTuple):
+class _Group(msgspec.Struct, frozen=True):
     """A row group: its header with that of its list of columns, and these."""
 
     header: bytes
