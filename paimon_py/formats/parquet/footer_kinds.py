@@ -127,34 +127,32 @@ class FooterNumbers:
             groups do not have the rows of the file.
         """
         out = bytearray()
-        values = iter(self._values)
-        next(values)
+        values, at = self._values, 1
         uncompressed = rows = 0
         for group in self._groups:
             out += group.header
             counts = []
             for column in group.columns:
                 out += _BEGIN_COLUMN
-                begin, count, size, compressed, data = (next(values) for _ in range(5))
-                out += begin
-                dictionary = next(values) if column.has_dictionary else b"\0"
+                out += values[at]
+                begin, at = at, at + 5 + column.has_dictionary
                 if not column.is_wanted:
-                    out += data
+                    out += values[begin + 4]
                     out += b"\0\0"
                     continue
-                first, before = _long(data), _long(dictionary)
+                first, before = _long(values[begin + 4]), _long(values[begin + 5]) if column.has_dictionary else 0
                 write_varint(out, first + start << 1)
                 if before:
                     out.append(_TO_DICTIONARY)
                     write_varint(out, before + start << 1)
                 out += b"\0\0"
-                values_here = _long(count)
+                values_here, end = _long(values[begin + 1]), (before or first) + _long(values[begin + 3])
                 if not column.is_nested:
                     counts.append(values_here)
-                _check_pages(body, before, first, (before or first) + _long(compressed), values_here, column)
-                uncompressed += _long(size)
-            out += next(values)
-            rows_here = _long(next(values))
+                _check_pages(body, before, first, end, values_here, column)
+                uncompressed += _long(values[begin + 2])
+            out += values[at]
+            rows_here, at = _long(values[at + 1]), at + 2
             if any(count != rows_here for count in counts):
                 raise ValueError("a column without the rows of its row group")
             rows += rows_here
