@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -34,14 +34,14 @@ _DECOMPRESSED_BYTES = 8 << 20
 """The most bytes of pages that are decoded together, once decompressed."""
 
 
-class Decoded(NamedTuple):
+class Decoded(msgspec.Struct, frozen=True):
     """The rows of some files, one after the other, and where those of each are: the first of them and their number."""
 
     rows: pa.RecordBatch
     places: dict[str, tuple[int, int]]
 
 
-class SmallFile(NamedTuple):
+class SmallFile(msgspec.Struct, frozen=True):
     """A file to read, its path, and one row with the columns that are constant in it."""
 
     path: str

@@ -11,7 +11,7 @@ import errno
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple, Protocol, runtime_checkable
+from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 import msgspec
 import pyarrow as pa
@@ -244,7 +244,7 @@ class SlicesEncoder(Protocol):
         ...
 
 
-class Joined(NamedTuple):
+class Joined(msgspec.Struct, frozen=True):
     """A file made of several.
 
     Attributes:

@@ -31,17 +31,19 @@ def sections_of(min_ranks: Ints, max_ranks: Ints) -> list[list[int]]:
     return [files[start:end] for start, end in itertools.pairwise(edges)]
 
 
-def runs_of(section: Sequence[int], min_ranks: Ints, max_ranks: Ints) -> list[list[int]]:
+def runs_of(
+    section: Sequence[int], min_ranks: Sequence[int] | Ints, max_ranks: Sequence[int] | Ints
+) -> list[list[int]]:
     """Cut one section, ordered by (min, max), into the fewest sorted runs that its overlaps allow.
 
     Shapes: file numbers → file numbers per run; inside a run key ranges ascend and do not touch.
     """
     if len(section) == 1:
         return [list(section)]
-    lows, highs = min_ranks[list(section)].tolist(), max_ranks[list(section)].tolist()
     runs: list[list[int]] = []
     ends: list[tuple[int, int]] = []
-    for file, low, high in zip(section, lows, highs, strict=True):
+    for file in section:
+        low, high = min_ranks[file], max_ranks[file]
         if ends and ends[0][0] < low:
             number = ends[0][1]
             heapq.heapreplace(ends, (high, number))

@@ -46,7 +46,7 @@ class SortedRun(msgspec.Struct, frozen=True):
 
 def oldest_first(runs: Iterable[SortedRun]) -> tuple[SortedRun, ...]:
     """Runs by age, which decides between rows that are otherwise equal in order."""
-    return tuple(sorted(runs, key=_age))
+    return tuple(sorted(runs, key=lambda run: age_of(run.files)))
 
 
 def ages_are_disjoint(runs: Sequence[SortedRun]) -> bool:
@@ -57,8 +57,14 @@ def ages_are_disjoint(runs: Sequence[SortedRun]) -> bool:
     return all(older.max_sequence < newer.min_sequence for older, newer in itertools.pairwise(runs))
 
 
-def _age(run: SortedRun) -> tuple[int, int, int, int, str]:
-    """The sort key by age (larger is newer): sequence, level (smaller is newer), creation time, name as in `Levels`."""
-    level = max(file.level for file in run.files)
-    created = max(file.creation_time_millis or 0 for file in run.files)
-    return run.max_sequence, run.min_sequence, -level, created, run.files[0].name
+def age_of(files: Sequence[DataFile]) -> tuple[int, int, int, int, str]:
+    """The sort key of a run by age (larger is newer): sequence, level (smaller is newer), creation time, name as in
+    `Levels`.
+    """
+    first = files[0]
+    if len(files) == 1:
+        return first.max_sequence, first.min_sequence, -first.level, first.creation_time_millis or 0, first.name
+    run = SortedRun(tuple(files))
+    level = max(file.level for file in files)
+    created = max(file.creation_time_millis or 0 for file in files)
+    return run.max_sequence, run.min_sequence, -level, created, first.name

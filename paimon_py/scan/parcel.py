@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -36,7 +35,7 @@ _NUMBER_ID = 2_147_483_639
 """The id of the column with the numbers of sections, which no file stores."""
 
 
-class _Part(NamedTuple):
+class _Part(msgspec.Struct, frozen=True):
     """A section, its reader, and the columns to decode; `is_small`: all of its files are read together with others."""
 
     reader: SplitReader

@@ -16,7 +16,7 @@ from paimon_py.codec.columns import Ints, Mask
 from paimon_py.codec.manifest.columns import ABSENT, EntryColumns, file_source
 from paimon_py.lsm.intervals import runs_of, sections_of
 from paimon_py.lsm.order import dense_ranks
-from paimon_py.lsm.runs import SortedRun, oldest_first
+from paimon_py.lsm.runs import age_of
 from paimon_py.metadata.row_ranges import RowRanges
 from paimon_py.scan.split import Section, Split
 from paimon_py.spec.data_file import DataFile
@@ -140,24 +140,21 @@ def keyed_sections(
     ranks = dense_ranks([pa.chunked_array([low, high]) for low, high in zip(min_keys, max_keys, strict=True)])
     apart = group * (int(ranks.max()) + 1)
     lows, highs = ranks[: len(files)] + apart, ranks[len(files) :] + apart
-    sections = []
-    groups = []
+    sections: list[list[list[int]]] = []
+    groups: list[int] = []
+    low, high, numbers = lows.tolist(), highs.tolist(), group.tolist()
     for section in sections_of(lows, np.maximum(lows, highs)):
         if alone is not None and alone[section[0]]:
             sections += [[[file]] for file in section]
-            groups += [int(group[section[0]])] * len(section)
+            groups += [numbers[section[0]]] * len(section)
             continue
-        sections.append(_by_age(runs_of(section, lows, highs), files))
-        groups.append(int(group[section[0]]))
+        sections.append(_by_age(runs_of(section, low, high), files))
+        groups.append(numbers[section[0]])
     return Grouped(files, sections, groups, True)
 
 
 def _by_age(runs: list[list[int]], files: list[DataFile]) -> list[list[int]]:
-    if len(runs) == 1:
-        return runs
-    number = {files[run[0]].name: run for run in runs}
-    aged = oldest_first(SortedRun(tuple(files[file] for file in run)) for run in runs)
-    return [number[run.files[0].name] for run in aged]
+    return sorted(runs, key=lambda run: age_of([files[file] for file in run])) if len(runs) > 1 else runs
 
 
 def splits_of(
@@ -169,12 +166,12 @@ def splits_of(
     """
     partitions = entries.distinct("partition")
     values = partitions[1].to_pylist()
-    codes = partitions[0]
+    codes, buckets, counts = partitions[0].tolist(), entries.bucket.tolist(), entries.total_buckets.tolist()
     splits: list[Split] = []
     for members in _by_group(grouped, wanted):
         sections = [_section(grouped, number) for number in members]
         first = grouped.sections[members[0]][0][0]
-        partition, bucket = values[int(codes[first])], int(entries.bucket[first])
+        partition, bucket = values[codes[first]], buckets[first]
         deletions = place.deletions.get((partition, bucket), {})
         for packed in _pack(sections, packing):
             names = [file.name for section in packed for file in section.files] if deletions else ()
@@ -184,7 +181,7 @@ def splits_of(
                     schema_id=place.schema_id,
                     partition=partition,
                     bucket=bucket,
-                    total_buckets=int(entries.total_buckets[first]),
+                    total_buckets=counts[first],
                     sections=tuple(packed),
                     deletions={name: deletions[name] for name in names if name in deletions},
                     since=place.since,
@@ -298,13 +295,14 @@ def _by_group(grouped: Grouped, wanted: Sequence[bool] | None) -> Iterator[list[
 
 
 def _section(grouped: Grouped, number: int) -> Section:
-    runs = tuple(tuple(grouped.files[file] for file in run) for run in grouped.sections[number])
+    files = grouped.files
+    runs = tuple([tuple([files[file] for file in run]) for run in grouped.sections[number]])
     raw = not grouped.keyed or (len(runs) == 1 and all(file.delete_row_count == 0 for file in runs[0]))
     return Section(runs=runs, raw=raw, aligned=grouped.aligned)
 
 
 def _pack(sections: Iterable[Section], packing: Packing) -> Iterator[list[Section]]:
     def weight(section: Section) -> int:
-        return max(sum(file.size_bytes for run in section.runs for file in run), packing.open_file_bytes)
+        return max(sum([file.size_bytes for run in section.runs for file in run]), packing.open_file_bytes)
 
     return pack(sections, weight, packing.target_bytes)

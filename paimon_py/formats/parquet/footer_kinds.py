@@ -15,7 +15,8 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from paimon_py.formats.parquet.thrift import (
     BINARY,
@@ -55,7 +56,7 @@ _DICTIONARY_PAGE = re.compile(
 """The whole header of a dictionary: its size."""
 
 
-class Leaf(NamedTuple):
+class Leaf(msgspec.Struct, frozen=True):
     """A leaf column of a schema: its path, its physical type, and whether it will be read."""
 
     path: tuple[bytes, ...]
@@ -126,34 +127,32 @@ class FooterNumbers:
             groups do not have the rows of the file.
         """
         out = bytearray()
-        values = iter(self._values)
-        next(values)
+        values, at = self._values, 1
         uncompressed = rows = 0
         for group in self._groups:
             out += group.header
             counts = []
             for column in group.columns:
                 out += _BEGIN_COLUMN
-                begin, count, size, compressed, data = (next(values) for _ in range(5))
-                out += begin
-                dictionary = next(values) if column.has_dictionary else b"\0"
+                out += values[at]
+                begin, at = at, at + 5 + column.has_dictionary
                 if not column.is_wanted:
-                    out += data
+                    out += values[begin + 4]
                     out += b"\0\0"
                     continue
-                first, before = _long(data), _long(dictionary)
+                first, before = _long(values[begin + 4]), _long(values[begin + 5]) if column.has_dictionary else 0
                 write_varint(out, first + start << 1)
                 if before:
                     out.append(_TO_DICTIONARY)
                     write_varint(out, before + start << 1)
                 out += b"\0\0"
-                values_here = _long(count)
+                values_here, end = _long(values[begin + 1]), (before or first) + _long(values[begin + 3])
                 if not column.is_nested:
                     counts.append(values_here)
-                _check_pages(body, before, first, (before or first) + _long(compressed), values_here, column)
-                uncompressed += _long(size)
-            out += next(values)
-            rows_here = _long(next(values))
+                _check_pages(body, before, first, end, values_here, column)
+                uncompressed += _long(values[begin + 2])
+            out += values[at]
+            rows_here, at = _long(values[at + 1]), at + 2
             if any(count != rows_here for count in counts):
                 raise ValueError("a column without the rows of its row group")
             rows += rows_here
@@ -179,7 +178,7 @@ def _check_pages(body: bytes, dictionary: int, data: int, end: int, values: int,
         raise ValueError("nested values without a checksum")
 
 
-class _Chunk(NamedTuple):
+class _Chunk(msgspec.Struct, frozen=True):
     """What all column chunks of a kind of footers have in common."""
 
     has_dictionary: bool
@@ -187,7 +186,7 @@ class _Chunk(NamedTuple):
     is_nested: bool
 
 
-class _Group(NamedTuple):
+class _Group(msgspec.Struct, frozen=True):
     """A row group: its header with that of its list of columns, and these."""
 
     header: bytes

@@ -8,6 +8,7 @@ Source: parquet-format `parquet.thrift`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from paimon_py.formats.base import Joined
@@ -18,7 +19,7 @@ from paimon_py.formats.parquet.thrift import I64, LIST, STRUCT, Reader, items, n
 _FILE_SCHEMA, _ELEMENT_TYPE = 2, 1
 _NEXT_LONG, _NEXT_LIST = bytes((1 << 4 | I64,)), bytes((1 << 4 | LIST,))
 _KINDS_MAX = 4
-"""The maximum number of kinds of footers among the files that are joined."""
+"""The maximum number of kinds of footers of a schema that are kept."""
 
 
 def join_files(files: Sequence[bytes], columns: Sequence[str], most_bytes: int) -> Joined | None:
@@ -33,19 +34,24 @@ def join_files(files: Sequence[bytes], columns: Sequence[str], most_bytes: int) 
     bodies: list[bytes] = []
     places: list[int] = []
     row_counts: list[int] = []
+    end = b""
     groups, start, count, size = bytearray(), 0, 0, 0
     for place, data in enumerate(files):
         try:
             body, footer = split_tail(data)
+            if body[:4] != MAGIC:
+                continue
             if kinds is None:
-                kinds = _Kinds(footer, columns)
-            if body[:4] != MAGIC or not footer.startswith(kinds.head):
+                kinds = _kinds_of(_head(footer), tuple(columns))
+            if not footer.startswith(kinds.head):
                 continue
             found = kinds.find(footer)
             encoded = found.groups_at(start, body)
         except (ValueError, IndexError):
             continue
-        if footer[found.end :] != kinds.tail or size + found.uncompressed > most_bytes:
+        if not places:
+            end = footer[found.end :]
+        if footer[found.end :] != end or size + found.uncompressed > most_bytes:
             continue
         bodies.append(body)
         places.append(place)
@@ -59,46 +65,56 @@ def join_files(files: Sequence[bytes], columns: Sequence[str], most_bytes: int) 
     about += _NEXT_LIST
     about.append(0xF0 | STRUCT)
     write_varint(about, count)
-    about += groups + kinds.tail
+    about += groups + end
     return Joined(b"".join((*bodies, tail(bytes(about)))), places, row_counts)
 
 
+def _head(footer: bytes) -> bytes:
+    """The bytes of a footer before its number of rows: version and schema."""
+    reader = Reader(footer)
+    reader.skip(reader.find(_FILE_SCHEMA))
+    return footer[: reader.position]
+
+
 class _Kinds:
-    """The kinds of footers that were seen, all with the same fields before and behind their row groups.
+    """The kinds of footers that begin alike.
 
     Attributes:
-        head: the bytes before the number of rows: version and schema. `tail`: those behind the row groups.
+        head: the bytes before the number of rows: version and schema.
     """
 
-    def __init__(self, footer: bytes, columns: Sequence[str]) -> None:
-        """`footer`: the first one. Raises: ValueError or IndexError if it is damaged or unusual."""
-        reader = Reader(footer)
+    def __init__(self, head: bytes, columns: Sequence[str]) -> None:
+        """Raises: ValueError or IndexError for a damaged schema."""
+        reader = Reader(head)
         kind = reader.find(_FILE_SCHEMA)
         elements = items({_FILE_SCHEMA: (kind, reader.value(kind))}, _FILE_SCHEMA)
-        self.head = footer[: reader.position]
+        self.head = head
         wanted = frozenset(columns)
         self._leaves = [
             Leaf(tuple(part.encode() for part in path), number(element, _ELEMENT_TYPE) or 0, path[0] in wanted)
             for path, element in leaf_elements(elements)
         ]
-        self._kinds: list[FooterKind] = []
-        self.tail = footer[self.find(footer).end :]
+        self._kinds: tuple[FooterKind, ...] = ()
 
     def find(self, footer: bytes) -> FooterNumbers:
         """The numbers in a footer that begins with `head`.
 
-        Raises: ValueError or IndexError if it is damaged or unusual, or of one kind too many.
+        Raises: ValueError or IndexError if it is damaged or unusual.
         """
         begin = len(self.head)
         for kind in self._kinds:
             found = kind.find(footer, begin)
             if found is not None:
                 return found
-        if len(self._kinds) == _KINDS_MAX:
-            raise ValueError("a footer of yet another kind")
         kind = FooterKind(footer, begin, self._leaves)
         found = kind.find(footer, begin)
         if found is None:
             raise ValueError("a footer unlike itself")
-        self._kinds.append(kind)
+        self._kinds = (kind, *self._kinds[: _KINDS_MAX - 1])
         return found
+
+
+@functools.lru_cache(maxsize=64)
+def _kinds_of(head: bytes, columns: tuple[str, ...]) -> _Kinds:
+    """The kinds that were seen of the footers of a schema; threads may add to them at the same time."""
+    return _Kinds(head, columns)
