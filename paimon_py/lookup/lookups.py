@@ -103,7 +103,8 @@ class Lookups:
         found = [] if snapshot is None else list(self._of(schema, snapshot).rows(asked, fields, tally))
         tally.end()
         answer = _answer(asked, fields, found, with_missing=missing == "null")
-        return _with_bytes(self._root, schema, answer) if any(blob_place(schema, field) for field in fields) else answer
+        holds_blobs = any(blob_place(schema, field) for field in fields)
+        return _with_bytes(OpenTable(self._root, schema), answer) if holds_blobs else answer
 
     def rows_at(self, snapshot: Snapshot, schema: TableSchema, keys: pa.Table) -> pa.Table:
         """The complete rows of a snapshot that have one of the keys, each once.
@@ -244,9 +245,9 @@ def _answer(
     return pa.Table.from_arrays(columns, schema=to_arrow_schema(shown))
 
 
-def _with_bytes(root: TableRoot, schema: TableSchema, rows: pa.Table) -> pa.Table:
+def _with_bytes(table: OpenTable, rows: pa.Table) -> pa.Table:
     """The rows with the bytes of BLOBs, unless the table's options ask for references."""
-    values = BlobValues.of(root, Request(schema=schema, columns=tuple(rows.schema.names)))
+    values = BlobValues.of(table.root, Request(schema=table.schema, columns=tuple(rows.schema.names)))
     if values is None or not rows.num_rows:
         return rows
     filled = [part for batch in rows.to_batches() for part in values.fill(batch)]

@@ -14,43 +14,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
 import numpy as np
 
 from paimon_py.codec.columns import Ints, Mask, numpy_values
 from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
-from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.split import split_conjuncts
-from paimon_py.files.physical import ROW_ID_FIELD, TRACKED_FIELDS, evolves_columns, without_row_ids
+from paimon_py.files.physical import evolves_columns, without_row_ids
 from paimon_py.lsm.intervals import sections_of
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.row_ranges import holders
 from paimon_py.scan.bag_plan import difference_split, planned_difference
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.plan_snapshot import Planned, packing_of
 from paimon_py.scan.prune_entries import bounds_of
-from paimon_py.scan.request import Request
+from paimon_py.scan.request import Request, ids_only
 from paimon_py.scan.split import Compared, Split
 from paimon_py.scan.state_files import StateFiles, common_files
 from paimon_py.spec.packing import pack
-from paimon_py.spec.schema import ROW_ID, TableSchema
+from paimon_py.spec.schema import ROW_ID
 
 _LAST = np.iinfo(np.int64).max
-
-
-def identified(request: Request) -> Request:
-    """The request to each state: only conditions that hold for both states of a row or for neither are evaluated.
-
-    These are conditions on row ids, and on partitions where no row moves to another one.
-    """
-    schema = request.schema
-    if ROW_ID_FIELD not in schema.fields:
-        schema = msgspec.structs.replace(schema, fields=(*schema.fields, *TRACKED_FIELDS))
-    lasting = (ROW_ID, *schema.partition_keys) if evolves_columns(schema) else (ROW_ID,)
-    predicate: Predicate | None = None
-    if request.predicate is not None:
-        predicate = split_conjuncts(request.predicate, lasting)[0]
-    return msgspec.structs.replace(request, schema=schema, columns=schema.names, predicate=predicate, kinds=False)
 
 
 def plan_ids(root: TableRoot, request: Request, ends: Ends) -> Planned | None:
@@ -61,14 +44,15 @@ def plan_ids(root: TableRoot, request: Request, ends: Ends) -> Planned | None:
     Cost: like planning a scan of each state.
     Raises: SnapshotExpiredError: a snapshot has expired.
     """
-    asked = identified(request)
+    asked = ids_only(request)
     states = [StateFiles(root, asked, each, by_id=True) for each in (ends.start, ends.last) if each is not None]
     common = common_files(states)
     files = [state.other_files(common) for state in states]
     differing = [state.entries.take(some) for state, some in zip(states, files, strict=True)]
     if any(_lacks_ids(entries) for entries in differing):
         return None
-    ranges = [_id_ranges(entries, asked.schema, root) for entries in differing]
+    table = OpenTable(root, asked.schema)
+    ranges = [_id_ranges(table, entries) for entries in differing]
     low, high = (np.concatenate([each[end] for each in ranges]) for end in (0, 1))
     sizes = np.concatenate([entries.size_bytes for entries in differing])
     count, packing = len(files[0]) if len(states) > 1 else 0, packing_of(asked.schema)
@@ -80,7 +64,7 @@ def plan_ids(root: TableRoot, request: Request, ends: Ends) -> Planned | None:
         entries = [mine.take(at) for mine, at in zip(differing, chosen, strict=True)]
         sides = [tuple(state.splits(mine)) for state, mine in zip(states, some, strict=True)]
         before = sides[0] if len(sides) > 1 else ()
-        splits += _split(before, sides[-1], _changed_columns(entries, asked.schema, root), ends)
+        splits += _split(before, sides[-1], _changed_columns(table, entries), ends)
     return planned_difference(states, common, splits)
 
 
@@ -98,25 +82,25 @@ def _lacks_ids(entries: EntryColumns) -> bool:
     return bool((~stored[codes] & (entries.first_row_id == ABSENT)).any()) if len(entries) else False
 
 
-def _id_ranges(entries: EntryColumns, schema: TableSchema, root: TableRoot) -> tuple[Ints, Ints]:
+def _id_ranges(table: OpenTable, entries: EntryColumns) -> tuple[Ints, Ints]:
     """The smallest and largest id that each file may have."""
     if not len(entries):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    bounds = bounds_of(entries, schema.field(ROW_ID), root.schemas.get)
+    bounds = bounds_of(entries, table.schema.field(ROW_ID), table.root.schemas.get)
     known = numpy_values(bounds.min.is_valid()) & numpy_values(bounds.max.is_valid())
     low, high = (numpy_values(each.fill_null(0)) for each in (bounds.min, bounds.max))
     return np.where(known, low, 0), np.where(known, high, _LAST)
 
 
-def _changed_columns(sides: Sequence[EntryColumns], schema: TableSchema, root: TableRoot) -> tuple[str, ...]:
+def _changed_columns(table: OpenTable, sides: Sequence[EntryColumns]) -> tuple[str, ...]:
     """The columns that may differ: where files store some columns of rows, those of files in only one of the states."""
-    fields = without_row_ids(schema).fields
-    if not evolves_columns(schema) or len(sides) < 2:
+    fields = without_row_ids(table.schema).fields
+    if not evolves_columns(table.schema) or len(sides) < 2:
         return tuple(field.name for field in fields)
     files = [list(zip(side.names().to_pylist(), side.first_row_id.tolist(), strict=True)) for side in sides]
     found = set[int]()
     for entries, mine, others in zip(sides, files, map(set, reversed(files)), strict=True):
         alone = np.flatnonzero([file not in others for file in mine])
-        held = holders(entries.take(alone), [field.id for field in fields], root.schemas.get)
+        held = holders(entries.take(alone), [field.id for field in fields], table.root.schemas.get)
         found |= {field_id for field_id, mask in held.items() if mask.any()}
     return tuple(field.name for field in fields if field.id in found)

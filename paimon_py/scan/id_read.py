@@ -25,8 +25,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.bag_read import BATCH_ROWS, HASH, STATE, HashParts, HeldRows, memory_limit
 from paimon_py.scan.blob_values import BlobValues
 from paimon_py.scan.diff_read import ReadRun
-from paimon_py.scan.id_plan import identified
-from paimon_py.scan.request import Request, keep
+from paimon_py.scan.request import Request, ids_only, keep
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, texts_of
 from paimon_py.scan.same_blobs import SameBlobs
 from paimon_py.scan.split import Compared
@@ -48,7 +47,7 @@ def read_id_difference(
       and read again, once per factor of 32.
     Raises: as `read_split`, and StorageError if the local disk is full.
     """
-    asked = _asked(request, compared)
+    asked = _state_request(request, compared)
     sides = ((0, compared.before), (1, compared.after))
     rows = chain.from_iterable(_mark(read(asked, run), state) for state, runs in sides for run in runs)
     wanted = frozenset(compared.identified or ()) & set(asked.columns)
@@ -70,9 +69,9 @@ def read_id_difference(
             yield from shown.batches(batch)
 
 
-def _asked(request: Request, compared: Compared) -> Request:
+def _state_request(request: Request, compared: Compared) -> Request:
     """The request to each state: the columns to compare and to return, BLOBs as references."""
-    asked = identified(request)
+    asked = ids_only(request)
     schema = asked.schema
     names = {*(compared.identified or ()), *request.columns, ROW_ID}
     names |= set() if request.predicate is None else columns_of(request.predicate)

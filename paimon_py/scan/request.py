@@ -15,7 +15,7 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.references import columns_of
 from paimon_py.expr.split import split_conjuncts
 from paimon_py.files.constant_columns import ConstantColumns
-from paimon_py.files.physical import without_row_ids
+from paimon_py.files.physical import TRACKED_FIELDS, evolves_columns, without_row_ids
 from paimon_py.lazy import lazy_property
 from paimon_py.scan.reach import reach
 from paimon_py.spec.blobs import blob_place
@@ -149,6 +149,20 @@ def keys_only(request: Request) -> Request:
     """
     schema = request.schema
     return Request(schema=schema, columns=schema.names, predicate=request.by_key, bucket=request.bucket)
+
+
+def ids_only(request: Request) -> Request:
+    """The request to each state for a request of their difference by row ids: all columns and the ids of rows.
+
+    Only conditions that hold for both states of a row or for neither are evaluated: on row ids, and on partitions where
+    no row moves to another one.
+    """
+    schema = request.schema
+    if ROW_ID not in schema.names:
+        schema = msgspec.structs.replace(schema, fields=(*schema.fields, *TRACKED_FIELDS))
+    lasting = (ROW_ID, *schema.partition_keys) if evolves_columns(schema) else (ROW_ID,)
+    predicate = None if request.predicate is None else split_conjuncts(request.predicate, lasting)[0]
+    return msgspec.structs.replace(request, schema=schema, columns=schema.names, predicate=predicate, kinds=False)
 
 
 def every_bucket(schema: TableSchema) -> TableSchema:

@@ -27,7 +27,7 @@ DOORS = {
 MAKERS = {
     "FileReader": {BUCKET_FILES},
     "BucketFiles": {BUCKET_FILES},
-    "RollingWriter": {NEW_FILES},
+    "RollingWriter": {NEW_FILES, "files/writer.py"},  # for the vectors beside each file, in the same place
     "DataFileNames": {NEW_FILES},
 }
 """Classes, and the modules that make objects of them. Others may name them as types."""
