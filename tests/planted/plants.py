@@ -286,6 +286,30 @@ READING = (
         "unit/expr/test_split.py",
     ),
     plant(
+        "values of deleted rows are calculated before rows are merged",
+        "return msgspec.structs.replace(predicate, keeps_failing=True)",
+        "return predicate",
+        "unit/expr/test_value_conditions.py",
+    ),
+    plant(
+        "values are calculated for rows that another part of the condition has ruled out",
+        "late = [_among_rows(part) for part in predicate.parts if calculates(part)]",
+        "late = [lambda columns, _, mask=_node(part): mask(columns) for part in predicate.parts if calculates(part)]",
+        "unit/expr/test_value_conditions.py",
+    ),
+    plant(
+        "conditions on calculated values of some rows are taken for decided",
+        "if not columns_of(part) <= wanted or may_fail(part):",
+        "if not columns_of(part) <= wanted:",
+        "unit/expr/test_value_conditions.py",
+    ),
+    plant(
+        "a calculated zero keeps its sign in conditions",
+        "return pc.add(array, 0.0) if pa.types.is_floating(array.type) else array",
+        "return array",
+        "unit/expr/test_where_texts.py",
+    ),
+    plant(
         "bounds of a column that a file lacks count no nulls",
         "null_count=from_numpy(entries.row_count, pa.int64()))",
         "null_count=from_numpy(entries.row_count * 0, pa.int64()))",

@@ -181,6 +181,9 @@ def test_system_tables_changes_and_streams_take_them(tmp_path):
     table = items(tmp_path, primary_key=["id"], options={"bucket": "1", "changelog-producer": "input"})
     assert table.system("snapshots").scan(where="snapshot_id * 2 = 2").to_arrow().num_rows == 1
     table.write_arrow(pa.table({"id": [5, 6], "n": [50, 60], "s": ["e", "f"], "v": [1, 1]}, ITEMS))
+    with pytest.raises(UsageError, match="divides by zero"):
+        table.changes(0, 1, where="10 / n > 1").to_arrow()
+    assert table.changes(0, 1, where="10 / n > 1 AND n <> 0").to_arrow().num_rows == 2
     assert table.changes(0, 2, where="n / 10 = 6").to_arrow()["id"].to_pylist() == [6]
     assert table.changes(0, 2, where="lower(_row_kind) = '+i' AND n > 50").to_arrow()["id"].to_pylist() == [6]
 
