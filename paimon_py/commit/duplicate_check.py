@@ -22,7 +22,7 @@ from paimon_py.errors import PaimonError, UsageError
 from paimon_py.files.naming import earlier_names
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.history import History, Lost, SnapshotLog
-from paimon_py.metadata.users import RolledBack, UserHistory
+from paimon_py.metadata.users import RolledBackNumber, UserHistory
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot
 from paimon_py.spec.users import UserCommit
 
@@ -111,15 +111,17 @@ class DuplicateCheck:
     def _is_numbered(self) -> bool:
         return self._author.identifier != BATCH_COMMIT_IDENTIFIER
 
-    def _by_number(self, state: State, last: UserCommit | RolledBack | None) -> Refusal | None:
+    def _by_number(self, state: State, last: UserCommit | RolledBackNumber | None) -> Refusal | None:
         """The decision by the last number of the user; None for a larger one.
 
         Raises: UsageError for a smaller number that was not committed, as far as can be determined.
         """
         number = self._author.identifier
-        if last is None or last.identifier < number or (isinstance(last, RolledBack) and last.identifier == number):
+        if last is None or last.identifier < number:
             return None
-        if isinstance(last, RolledBack):
+        if isinstance(last, RolledBackNumber) and last.identifier == number:
+            return None
+        if isinstance(last, RolledBackNumber):
             return _UNTOLD
         if last.identifier == number:
             return self._same(state, last)

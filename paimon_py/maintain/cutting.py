@@ -22,7 +22,7 @@ from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.id_runs import shown_ids
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.user_files import UserFile
-from paimon_py.metadata.users import RolledBack, UserHistory
+from paimon_py.metadata.users import RolledBackNumber, UserHistory
 from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, snapshot_path, tag_path
 from paimon_py.spec.snapshot import Base, Snapshot
 
@@ -261,7 +261,7 @@ class Cutting:
             known = numbers.last(last, value.user)
             if known is None:
                 root.users.delete(value.user)
-            elif isinstance(known, RolledBack):
+            elif isinstance(known, RolledBackNumber):
                 root.users.put(value.rolled_back())
             else:
                 there = root.snapshots.find(known.snapshot_id)
