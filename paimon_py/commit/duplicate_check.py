@@ -26,7 +26,7 @@ from paimon_py.metadata.users import RolledBackNumber, UserHistory
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot
 from paimon_py.spec.users import UserCommit
 
-_UNTOLD = Conflict(
+_UNDECIDABLE = Conflict(
     "it cannot be determined whether these changes were committed before: snapshots that may have contained them have"
     " expired or were rolled back. Check whether their rows are in the table; if not, write them again"
 )
@@ -119,10 +119,8 @@ class DuplicateCheck:
         number = self._author.identifier
         if last is None or last.identifier < number:
             return None
-        if isinstance(last, RolledBackNumber) and last.identifier == number:
-            return None
         if isinstance(last, RolledBackNumber):
-            return _UNTOLD
+            return None if last.identifier == number else _UNDECIDABLE
         if last.identifier == number:
             return self._same(state, last)
         for snapshot in self._chronicle.newest_first(state.latest, below=last.snapshot_id):
@@ -180,7 +178,7 @@ class DuplicateCheck:
         whole = not line or line[-1].id in (1, self._position.id + 1)
         whole = whole and not any(isinstance(one, Lost) for one in found)
         live = self._judge_names(entry.file.name for entry in state.live())
-        return live or (None if certain or whole else _UNTOLD)
+        return live or (None if certain or whole else _UNDECIDABLE)
 
     def _search_history(self, history: History) -> Refusal | Lost | None:
         for snapshot in history.snapshots:

@@ -452,7 +452,7 @@ TWELVE = (
     ),
     plant(
         "3: a commit whose snapshots have expired was not committed before",
-        "return live or (None if certain or whole else _UNTOLD)",
+        "return live or (None if certain or whole else _UNDECIDABLE)",
         "return live",
         "regressions/test_late_repeats.py",
     ),
@@ -633,7 +633,7 @@ STRANGERS = (
     ),
     plant(
         "one table of a later release stops the system tables of all",
-        "            _leave_out(database, table, error)\n",
+        "            _skip_unreadable(database, table, error)\n",
         "            raise\n",
         "unit/test_later_releases.py",
     ),
@@ -642,7 +642,7 @@ STRANGERS = (
 OUTSIDE = (
     plant(
         "every external path is one of the table",
-        "        if not self._is_declared(url):\n            raise _outside(path)\n",
+        "        if not self._is_declared(url):\n            raise _outside_error(path)\n",
         "",
         "unit/storage/test_data_store.py",
         "unit/test_outside.py::test_external_paths_stay_below_the_external_roots",
