@@ -888,7 +888,7 @@ EDGES = (
         "row ids within a longer range are counted again",
         "ends = np.maximum.accumulate(first + entries.row_count[order])",
         "ends = first + entries.row_count[order]",
-        "unit/metadata/test_row_ranges.py::test_row_ids_of_files_that_lie_within_others_count_once",
+        "unit/metadata/test_row_ranges.py::test_row_ids_of_files_within_others_count_once",
     ),
     plant(
         "a cut goes on without its file where another one ended just now",
@@ -1020,7 +1020,7 @@ EDGES = (
         "a compaction passes over rows of an earlier writer of the same commit",
         "any(name in others or name in earlier for name",
         "any(name in others for name",
-        "unit/commit/test_conflicts.py::test_a_compaction_of_own_new_files_gives_way_to_rows_that_came_before_them",
+        "unit/commit/test_conflicts.py::test_a_compaction_of_own_new_files_is_dropped_for_rows_committed_before_them",
     ),
 )
 
