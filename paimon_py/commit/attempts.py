@@ -46,7 +46,7 @@ from paimon_py.spec.snapshot import MIN_LONG, Snapshot
 from paimon_py.storage.store import FileMissingError
 
 PATIENCE_SECONDS = 60.0
-"""Without an explicit `commit.max-retries`, a commit does not give up before this time, however many races it loses."""
+"""The time before which a commit does not give up, however many races it loses, unless `commit.max-retries` is set."""
 
 _ATTEMPT_SECONDS = 5.0
 """The least time limit of an attempt, however short snapshots are retained: the parent is checked again afterwards."""

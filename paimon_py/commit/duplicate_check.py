@@ -22,11 +22,11 @@ from paimon_py.errors import PaimonError, UsageError
 from paimon_py.files.naming import earlier_names
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.history import History, Lost, SnapshotLog
-from paimon_py.metadata.users import RolledBack, UserHistory
+from paimon_py.metadata.users import RolledBackNumber, UserHistory
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot
 from paimon_py.spec.users import UserCommit
 
-_UNTOLD = Conflict(
+_UNDECIDABLE = Conflict(
     "it cannot be determined whether these changes were committed before: snapshots that may have contained them have"
     " expired or were rolled back. Check whether their rows are in the table; if not, write them again"
 )
@@ -111,16 +111,16 @@ class DuplicateCheck:
     def _is_numbered(self) -> bool:
         return self._author.identifier != BATCH_COMMIT_IDENTIFIER
 
-    def _by_number(self, state: State, last: UserCommit | RolledBack | None) -> Refusal | None:
+    def _by_number(self, state: State, last: UserCommit | RolledBackNumber | None) -> Refusal | None:
         """The decision by the last number of the user; None for a larger one.
 
         Raises: UsageError for a smaller number that was not committed, as far as can be determined.
         """
         number = self._author.identifier
-        if last is None or last.identifier < number or (isinstance(last, RolledBack) and last.identifier == number):
+        if last is None or last.identifier < number:
             return None
-        if isinstance(last, RolledBack):
-            return _UNTOLD
+        if isinstance(last, RolledBackNumber):
+            return None if last.identifier == number else _UNDECIDABLE
         if last.identifier == number:
             return self._same(state, last)
         for snapshot in self._chronicle.newest_first(state.latest, below=last.snapshot_id):
@@ -178,7 +178,7 @@ class DuplicateCheck:
         whole = not line or line[-1].id in (1, self._position.id + 1)
         whole = whole and not any(isinstance(one, Lost) for one in found)
         live = self._judge_names(entry.file.name for entry in state.live())
-        return live or (None if certain or whole else _UNTOLD)
+        return live or (None if certain or whole else _UNDECIDABLE)
 
     def _search_history(self, history: History) -> Refusal | Lost | None:
         for snapshot in history.snapshots:

@@ -22,7 +22,7 @@ from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.id_runs import shown_ids
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.user_files import UserFile
-from paimon_py.metadata.users import RolledBack, UserHistory
+from paimon_py.metadata.users import RolledBackNumber, UserHistory
 from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, snapshot_path, tag_path
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.users import UserCommit
@@ -263,7 +263,7 @@ class Cutting:
             self.check()
             if known is None:
                 root.users.delete(value.user)
-            elif isinstance(known, RolledBack):
+            elif isinstance(known, RolledBackNumber):
                 root.users.put(value.rolled_back())
             else:
                 root.users.put(UserFile(value.user, known, "" if there is None else there.mark))

@@ -24,7 +24,7 @@ from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.users import UserCommit, Users, users_of
 
 
-class RolledBack(msgspec.Struct, frozen=True):
+class RolledBackNumber(msgspec.Struct, frozen=True):
     """The last numbered commit of a user was rolled back: smaller numbers may have been committed, others were not."""
 
     identifier: int
@@ -42,7 +42,7 @@ class UserHistory:
         self._root = root
         self.seen: tuple[str, Users] | None = None
 
-    def last(self, latest: Snapshot | None, user: str) -> UserCommit | RolledBack | None:
+    def last(self, latest: Snapshot | None, user: str) -> UserCommit | RolledBackNumber | None:
         """The last numbered commit of a user up to a snapshot; None if there is none.
 
         Cost: none if the snapshot contains its users; otherwise a get for each snapshot down to one that does, or to
@@ -75,7 +75,7 @@ class UserHistory:
             else:
                 return
 
-    def _by_file(self, latest: Snapshot | None, user: str) -> UserCommit | RolledBack | None:
+    def _by_file(self, latest: Snapshot | None, user: str) -> UserCommit | RolledBackNumber | None:
         value = self._root.users.find(user)
         if value is None:
             return self._before_branch(user)
@@ -84,16 +84,16 @@ class UserHistory:
         number = value.commit.snapshot_id
         there = next(self._chronicle.newest_first(latest, below=number + 1), None)
         if number > latest.id or (there is not None and there.id == number and there.mark != value.mark):
-            return RolledBack(value.commit.identifier)
+            return RolledBackNumber(value.commit.identifier)
         return value.commit
 
-    def _before_branch(self, user: str) -> RolledBack | None:
+    def _before_branch(self, user: str) -> RolledBackNumber | None:
         """The last commit of a user by the table's file, for a branch of another program, which may not contain it."""
         root = self._root
         if root.branch == MAIN_BRANCH or origin_of(root) is not None:
             return None
         value = root.on_branch(MAIN_BRANCH).users.find(user)
-        return None if value is None else RolledBack(value.commit.identifier + 1)
+        return None if value is None else RolledBackNumber(value.commit.identifier + 1)
 
 
 def users_until(root: TableRoot, last: Snapshot) -> list[UserFile]:

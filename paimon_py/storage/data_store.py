@@ -87,7 +87,7 @@ class DataStore:
 
     @property
     def public_options(self) -> dict[str, str]:
-        """Those options for opening other stores that are known to be no secrets."""
+        """The options for opening other stores, without any that may be secrets."""
         return harmless_options(self._options)
 
     def get(self, path: str) -> bytes:

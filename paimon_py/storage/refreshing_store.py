@@ -27,7 +27,7 @@ SAFE_MILLIS = 3_600_000
 """Credentials are refreshed this long before they expire, or halfway to their expiry if that is later."""
 
 _LONG_MILLIS = 900_000
-"""With credentials that are valid this long, a file is written directly."""
+"""The remaining validity of credentials from which a file is written directly."""
 
 _FOREVER_MILLIS = 1 << 62
 _COPY_BYTES = 8 << 20

@@ -174,9 +174,9 @@ class TableStreams(TableVerbs):
 
     def _last_of(self, user: str) -> UserCommit | None:
         """The last numbered commit of a user; None if there is none, or it was rolled back."""
-        from paimon_py.metadata.users import RolledBack, UserHistory
+        from paimon_py.metadata.users import RolledBackNumber, UserHistory
 
         if not isinstance(user, str) or not user:
             raise UsageError(f"user is the name under which commits are made, not {user!r}")
         last = UserHistory(SnapshotLog(self._root), self._root).last(self._root.latest(), user)
-        return None if isinstance(last, RolledBack) else last
+        return None if isinstance(last, RolledBackNumber) else last

@@ -107,7 +107,7 @@ def test_a_renumbered_bucket_loses_the_changelog_of_its_compaction():
     assert {"c", "changelog-c", "b", "changelog-b"}.isdisjoint(data_names(store))
 
 
-def test_a_dropped_compaction_takes_its_changelog_with_it():
+def test_a_dropped_compaction_drops_its_changelog():
     store = new_store(KEYED)
     commit_rows(store, input_changes("a"))
     other = changes_of(
@@ -160,7 +160,7 @@ def test_truncating_tells_nothing():
     assert (told(root, 2), root.snapshots.get(2).total_record_count) == (None, 0)
 
 
-def test_a_conflict_leaves_the_changelog_to_whoever_made_it():
+def test_a_conflict_keeps_the_changelog_for_its_writer():
     store = new_store(KEYED)
     commit_rows(store, input_changes("a"))
     with pytest.raises(CommitConflictError):
@@ -169,7 +169,7 @@ def test_a_conflict_leaves_the_changelog_to_whoever_made_it():
     assert root_on(store, "reader").snapshots.ids() == [1]
 
 
-def test_changes_travel_and_are_committed_once_with_their_changelog():
+def test_changes_sent_as_bytes_are_committed_once_with_their_changelog():
     store = new_store(KEYED)
     changes = input_changes("a")
     place(store, KEYED, changes)

@@ -62,7 +62,7 @@ def test_concat_of_nothing_is_refused():
         Changes.concat([])
 
 
-def test_emptiness_looks_into_every_kind_of_file():
+def test_is_empty_considers_every_kind_of_file():
     nothing = BucketChanges(partition=b"", bucket=0, total_buckets=1)
     assert nothing.is_empty
     assert Changes(schema_id=0, base=Base(0), buckets=(nothing,)).is_empty
@@ -70,7 +70,7 @@ def test_emptiness_looks_into_every_kind_of_file():
     assert not BucketChanges(partition=b"", bucket=0, total_buckets=1, compacted=Edit(added=(file("c"),))).is_empty
 
 
-def test_made_files_are_those_to_remove_when_the_changes_are_given_up():
+def test_made_files_are_those_to_delete_when_changes_are_discarded():
     value = BucketChanges(partition=b"", bucket=0, total_buckets=1, written=Edit(added=(file("n"),), deleted=(file("d"),), changelog=(file("l"),)), compacted=Edit(deleted=(file("b"),), added=(file("a"),)))  # fmt: skip
     assert [f.name for f in value.made_files] == ["n", "l", "a"]
 

@@ -66,7 +66,7 @@ def test_a_column_with_an_index_over_row_ids_is_not_written():
         (file("new", 1, 10), LIVE, "other rows than its files contain"),
     ],
 )
-def test_a_compaction_fits_if_nobody_added_columns_of_its_rows(after, live, reason):
+def test_a_compaction_fits_if_no_commit_added_columns_of_its_rows(after, live, reason):
     change = BucketChanges(**PLACE, compacted=Edit(deleted=LIVE, added=(after,)))
     fit = fit_compactions([change], entries(*live), {}, keyed=False)
     assert [reason in one.reason for one in fit.dropped.values()] == ([] if reason is None else [True])

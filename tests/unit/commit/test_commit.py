@@ -102,7 +102,7 @@ def test_nothing_to_commit_makes_no_snapshot():
     assert root_on(store).snapshots.ids() == []
 
 
-def test_an_empty_snapshot_can_be_asked_for():
+def test_an_empty_snapshot_can_be_requested():
     for option in ({"commit.force-create-snapshot": "true"}, {"snapshot.ignore-empty-commit": "false"}):
         table_schema = msgspec.structs.replace(APPEND, options=option)
         store = new_store(table_schema)
@@ -231,7 +231,7 @@ def test_a_writer_whose_base_is_the_latest_snapshot_reads_no_manifest():
     assert all(name.startswith("manifest-list-") for name in read)
 
 
-def test_far_behind_writers_look_at_the_live_files_instead_of_every_snapshot():
+def test_writers_that_are_far_behind_read_the_live_files_instead_of_every_snapshot():
     store = new_store(KEYED)
     for number in range(40):
         commit_file(store, KEYED, f"f{number:02}", base=number or None, sequences=(number, number))
@@ -239,7 +239,7 @@ def test_far_behind_writers_look_at_the_live_files_instead_of_every_snapshot():
     assert renumbered("late", 40) in names_in(*latest(store))
 
 
-def test_a_renumbered_bucket_loses_its_compaction_and_says_so():
+def test_a_renumbered_bucket_loses_its_compaction_which_is_reported():
     store = new_store(KEYED)
     commit_file(store, KEYED, "a", sequences=(0, 9))
     mine = bucket_changes(
@@ -448,7 +448,7 @@ def test_the_null_partition_can_be_overwritten():
     assert names_in(*latest(store)) == ["a"]
 
 
-def test_an_overwrite_takes_the_files_of_commits_it_raced_with():
+def test_an_overwrite_replaces_the_files_of_concurrent_commits():
     store = partitioned_store()
     commit = changes_of(in_partition(2, "late", keys=(1, 2), sequences=(1, 1)), base=1)
     place(store, PARTITIONED, commit)
@@ -563,7 +563,7 @@ def test_a_compaction_alone_that_conflicts_is_an_error_and_keeps_its_files_for_t
     assert latest(store)[1].id == 1
 
 
-def test_compactions_must_not_overlap_what_another_one_put_at_their_level():
+def test_compactions_must_not_overlap_the_output_of_another_one_on_their_level():
     store = new_store(KEYED)
     commit_file(store, KEYED, "a", sequences=(0, 0))
     commit_file(store, KEYED, "b", base=1, sequences=(1, 1))
@@ -653,7 +653,7 @@ def test_each_lost_race_renumbers_from_the_original_and_leaves_one_copy():
     assert {name for name in stored if name.startswith("mine")} == {renumbered("mine", 20)}
 
 
-def test_losing_too_often_gives_up_and_leaves_the_callers_files():
+def test_a_commit_gives_up_after_too_many_lost_races_and_keeps_the_callers_files():
     table_schema = msgspec.structs.replace(KEYED, options={"bucket": "1", "commit.max-retries": "2"})
     store = new_store(table_schema)
 
@@ -708,7 +708,7 @@ def test_a_lost_answer_without_effect_is_tried_again_with_the_same_bytes():
     assert do_commit(root_on(racing), APPEND, changes_of(unaware(data_file("a")))).snapshot_id == 1
 
 
-def test_a_late_effect_is_not_mistaken_for_another_winner():
+def test_a_late_effect_is_not_mistaken_for_a_lost_race():
     store = new_store(APPEND)
     racing = Interrupting(store, silent, lambda p, d: store.put_new(p, d) and False)
     assert do_commit(root_on(racing), APPEND, changes_of(unaware(data_file("a")))).attempts == 1
@@ -745,7 +745,7 @@ def test_an_unreadable_answer_keeps_everything_and_the_repetition_recognises_it(
     check_history(root_on(store))
 
 
-def test_renumbered_files_of_an_unknown_outcome_are_recognised_too():
+def test_renumbered_files_of_an_unknown_outcome_are_recognised():
     store = new_store(KEYED)
     commit_file(store, KEYED, "a", sequences=(0, 9))
     changes = changes_of(bucket_changes(data_file("mine")))

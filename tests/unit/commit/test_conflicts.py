@@ -41,7 +41,7 @@ def test_deleting_live_files_and_adding_new_ones_is_fine():
     assert deletion_conflict(base, [entry(DELETE, "a"), entry(ADD, "c")]) is None
 
 
-def test_deleting_a_file_that_is_gone_is_a_conflict():
+def test_deleting_a_missing_file_is_a_conflict():
     assert "a (level 0, bucket 0) was deleted" in deletion_conflict([], [entry(DELETE, "a")]).reason
 
 
@@ -151,7 +151,7 @@ def test_the_same_schema_is_not_even_compared():
         ("q", None, ("n",), [1]),
     ],
 )
-def test_a_compaction_of_own_new_files_gives_way_to_rows_that_came_before_them(first, others, live, dropped):
+def test_a_compaction_of_own_new_files_is_dropped_for_rows_committed_before_them(first, others, live, dropped):
     earlier = bucket_changes(data_file("f"), partition=first.encode())
     new = data_file("n")
     later = bucket_changes(new, partition=b"p", compacted=Edit(deleted=(new,), added=(data_file("m", level=5),)), compact_base=Base(5))

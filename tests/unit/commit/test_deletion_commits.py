@@ -71,7 +71,7 @@ def check(made) -> None:
 BEFORE = {(p, k): -k if p == 1 and k in (3, 4) else k for p in (1, 2) for k in range(500)}
 
 
-def test_a_compaction_marks_what_it_replaces(made):
+def test_a_compaction_marks_the_rows_it_replaces(made):
     assert content(made) == BEFORE
     assert sum(len(split.deletions) for split in made.scan().splits()) == 1
     check(made)
@@ -102,7 +102,7 @@ def test_moving_the_same_file_twice_is_done_once(made):
     assert content(made) == {**BEFORE, (1, 5): -5}
 
 
-def test_a_compaction_gives_way_to_deletion_vectors_it_has_not_seen(made):
+def test_a_compaction_is_dropped_for_unknown_deletion_vectors(made):
     upper = made.compaction_tasks(full=True)
     assert all(file.level for task in upper for file in task.files)
     late = [made.run_compaction(task) for task in upper]
@@ -115,7 +115,7 @@ def test_a_compaction_gives_way_to_deletion_vectors_it_has_not_seen(made):
     assert content(made) == after
 
 
-def test_a_write_beside_a_compaction_disturbs_nobody(made):
+def test_a_write_concurrent_with_a_compaction_succeeds_and_so_does_the_compaction(made):
     made.write_arrow(batch([(1, 5, -5)]))
     compacted = [made.run_compaction(task) for task in made.compaction_tasks()]
     made.write_arrow(batch([(1, 6, -6), (2, 6, -6)]))
@@ -126,7 +126,7 @@ def test_a_write_beside_a_compaction_disturbs_nobody(made):
     check(made)
 
 
-def test_compact_plans_again_what_others_have_overtaken(made, monkeypatch):
+def test_compact_plans_buckets_again_that_others_changed(made, monkeypatch):
     made.write_arrow(batch([(1, 5, -5), (2, 6, -6)]))
     run = type(made).commit
     raced = []
@@ -144,7 +144,7 @@ def test_compact_plans_again_what_others_have_overtaken(made, monkeypatch):
     check(made)
 
 
-def test_an_overwritten_partition_takes_its_deletion_vectors_along(made):
+def test_overwriting_a_partition_removes_its_deletion_vectors(made):
     made.write_arrow(batch([(2, 1, -1)]))
     made.compact()
     assert sum(len(split.deletions) for split in made.scan().splits()) == 2
@@ -158,7 +158,7 @@ def test_an_overwritten_partition_takes_its_deletion_vectors_along(made):
     check(made)
 
 
-def test_changes_of_compactions_travel_as_bytes(made):
+def test_changes_of_compactions_can_be_sent_as_bytes(made):
     made.write_arrow(batch([(1, 5, -5)]))
     changes = [made.run_compaction(bytes(task)) for task in made.compaction_tasks()]
     made.commit([Changes.from_bytes(bytes(part)) for part in changes])

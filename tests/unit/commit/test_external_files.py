@@ -66,7 +66,7 @@ def test_discarded_aborted_and_failed_writes_leave_nothing_outside(table):
     assert outside(table) == []
 
 
-def test_changes_whose_outside_files_are_gone_are_refused(table):
+def test_changes_whose_external_files_are_missing_are_refused(table):
     with table.writer() as writer:
         writer.write_arrow(rows(1, 2))
     changes = writer.changes()
@@ -97,7 +97,7 @@ def test_paths_may_be_changed_at_any_time(table):
         table.alter(SetOption(EXTERNAL, "relative"), SetOption(f"{EXTERNAL}.strategy", "round-robin"))
 
 
-def test_a_dropped_table_takes_its_outside_files_along_and_nothing_else(table, tmp_path):
+def test_dropping_a_table_deletes_its_external_files_and_nothing_else(table, tmp_path):
     table.write_arrow(rows(1, 2))
     table.create_tag("kept")
     table.write_arrow(rows(3), overwrite={})
@@ -109,7 +109,7 @@ def test_a_dropped_table_takes_its_outside_files_along_and_nothing_else(table, t
     assert outside(table) == [str(neighbour)]
 
 
-def test_files_may_lie_on_another_store(tmp_path):
+def test_files_may_be_in_another_store(tmp_path):
     catalog = Catalog.open(str(tmp_path / "w"))
     catalog.create_database("d")
     options = {EXTERNAL: "memory://elsewhere/x", f"{EXTERNAL}.strategy": "round-robin"}

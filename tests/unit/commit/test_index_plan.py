@@ -37,7 +37,7 @@ def test_a_new_file_takes_the_place_of_the_one_of_its_bucket_and_type():
     assert names(after) == ["hash", "a", "b", "c", "d"]
 
 
-def test_an_unchanged_index_stays_what_it_is():
+def test_an_unchanged_index_is_kept():
     assert index_after(BASE, [], by_bucket=True) == BASE
     same = compacted_index([changes([entry("c", b"q")], [entry("c", b"q")], partition=b"q")])
     assert index_after(BASE, same, by_bucket=True) == BASE

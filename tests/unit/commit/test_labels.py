@@ -69,7 +69,7 @@ def rows(table):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_is_carried_out_once_whatever_expires(table, verb):
+def test_a_verb_runs_once_whatever_expires(table, verb):
     call = able(table, verb)
     first = call(table, user="job", identifier=4)
     assert not first.already_committed and first.snapshot_id is not None
@@ -141,7 +141,7 @@ def test_the_state_before_is_that_before_the_rows_also_if_the_verb_compacted():
     assert compacted.before in (None, done.snapshot_id)
 
 
-def test_a_number_that_stands_for_another_step_is_a_conflict(table):
+def test_a_number_of_another_step_is_a_conflict(table):
     table.write_arrow(ROWS, user="job", identifier=StepNumber(5, "one place"))
     assert table.write_arrow(ROWS, user="job", identifier=StepNumber(5, "one place")).already_committed
     with pytest.raises(CommitConflictError, match="for another step, one place, and this one is another place"):

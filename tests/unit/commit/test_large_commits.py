@@ -131,7 +131,7 @@ def test_packed_compactions_fit_or_are_dropped_like_others(packs, monkeypatch):
     assert do_commit(root_on(store, "c"), table_schema, mine).already_committed
 
 
-def test_a_file_that_is_given_twice_is_found_in_packed_changes(monkeypatch):
+def test_a_file_given_twice_is_found_in_packed_changes(monkeypatch):
     monkeypatch.setattr(packing, "PART_WEIGHT", 1)
     store = new_store(APPEND)
     parts = [changes_of(unaware(data_file(name))) for name in ("a", "b", "c", "b")]

@@ -77,7 +77,7 @@ def stats(store):
     (DISTANT, schema(), 40, 40), (DISTANT, schema(), 1000, 0),
     (DISTANT, schema(primary_key=["k"], options={"bucket": "-2"}), 40, 40),
 ])  # fmt: skip
-def test_many_new_files_are_looked_for_in_listings(place, table_schema, count, asked, wrap):
+def test_many_new_files_are_found_by_listings(place, table_schema, count, asked, wrap):
     table, store = new_table(place, table_schema, wrap)
     if wrap is CountingStore and place == DISTANT and count >= 16:
         asked = 0  # a page begins at the new files, however many old ones the directory has
@@ -88,7 +88,7 @@ def test_many_new_files_are_looked_for_in_listings(place, table_schema, count, a
 
 
 @pytest.mark.parametrize("place", [LOCAL, DISTANT])
-def test_a_file_that_is_gone_or_cut_is_refused_by_name(place):
+def test_a_missing_or_truncated_file_is_refused_by_name(place):
     table, store = new_table(place)
     changes, paths = many_files(table, store, 40)
     store.put(paths[17], store.get(paths[17])[:-1])
@@ -100,7 +100,7 @@ def test_a_file_that_is_gone_or_cut_is_refused_by_name(place):
     assert table.snapshot() is None
 
 
-def test_files_that_a_listing_omits_are_asked_for():
+def test_files_that_a_listing_omits_are_checked_individually():
     table, store = new_table(DISTANT, wrap=Forgetful)
     changes, paths = many_files(table, store, 40)
     table.commit(changes)

@@ -146,7 +146,7 @@ def test_the_same_files_make_the_same_batch_user():
     assert [len(part) for part in batch_user(changes).split("-")] == [8, 4, 4, 4, 12]
 
 
-def test_a_file_that_was_only_moved_to_another_level_is_not_ours_to_delete():
+def test_a_file_that_was_only_moved_to_another_level_is_not_deleted():
     bucket = bucket_changes(
         data_file("new"),
         compacted=Edit(

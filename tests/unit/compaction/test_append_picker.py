@@ -37,7 +37,7 @@ def test_too_few_files_of_a_bucket_stay():
     assert in_bucket([5, 5]) == []
 
 
-def test_a_bucket_goes_on_with_a_small_result_and_leaves_the_rest():
+def test_a_bucket_continues_with_a_small_result_and_leaves_the_rest():
     assert in_bucket([5] * 6) == [[0, 1, 2, 3, 4]]
 
 
@@ -50,7 +50,7 @@ def test_the_window_slides_over_large_files():
     assert in_bucket([5, 199, 5, 5]) == []
 
 
-def test_files_that_a_window_left_behind_are_not_looked_at_again():
+def test_files_that_a_window_skipped_are_not_considered_again():
     assert in_bucket([1, 250, 250, 1, 1, 1]) == [[3, 4, 5]]
 
 
@@ -68,7 +68,7 @@ def test_a_full_compaction_needs_three_files_most_of_them_small():
     assert in_bucket([5, 90, 5, 90], full=True) == []
 
 
-def test_all_files_are_rewritten_if_the_table_says_so():
+def test_all_files_are_rewritten_by_option():
     settings = AppendSettings(target_bytes=100, small_bytes=70, rewrite_all=True)
     assert in_bucket([90], full=True, settings=settings) == [[0]]
 

@@ -147,7 +147,7 @@ def test_new_rows_meet_the_lowest_older_row_of_their_key(case, seed):
         assert {names for name, names in tree.reads if name in above} <= {("k",)}
 
 
-def test_a_file_that_stays_marks_what_it_replaces_and_reads_keys_alone():
+def test_a_file_that_is_moved_marks_the_rows_it_replaces_and_reads_only_keys():
     tree = Tree(random.Random(3))
     higher = [tree.file(5, range(0, 50)), tree.file(5, range(50, 100))]
     new = tree.file(0, [3, 7, 200])
@@ -167,7 +167,7 @@ def test_files_above_that_no_new_key_reaches_are_not_read():
     assert higher[1].name not in {name for name, _ in tree.reads}
 
 
-def test_a_compaction_without_new_rows_looks_nothing_up():
+def test_a_compaction_without_new_rows_makes_no_lookups():
     tree = Tree(random.Random(5))
     higher = [tree.file(5, range(0, 50))]
     inside = [tree.file(1, [3, 9]), tree.file(2, [3, 7])]

@@ -43,7 +43,7 @@ def test_the_output_lies_on_no_level_that_older_files_need():
             assert all(file.level > choice.output_level for file in left)
 
 
-def test_deletes_end_only_where_nothing_older_is_left_or_vectors_hold_them():
+def test_deletes_are_dropped_only_without_older_rows_or_with_deletion_vectors():
     for state, choice in DECIDED:
         left = [file for file in state.files if file not in choice.files and not choice.rewrite_all]
         if drop_deletes(choice.output_level, state.runs, state.settings) and not state.settings.deletion_vectors:
@@ -92,7 +92,7 @@ def file_of(name, size, sequence=0):
 @pytest.mark.parametrize(("sizes", "taken"), [
     ((1, 199, 100), 0), ((1, 200, 100), 3), ((100, 100, 100), 3), ((1, 2, 100), 0), ((1, 150, 70, 60), 4),
 ])  # fmt: skip
-def test_all_is_taken_where_the_others_are_more_than_two_of_the_last_run(sizes, taken):
+def test_everything_is_compacted_if_the_other_runs_exceed_twice_the_last_one(sizes, taken):
     runs = [LevelRun(0 if at < len(sizes) - 1 else 5, (file_of(f"f{at}", size),)) for at, size in enumerate(sizes)]
     settings = PickerSettings(compaction_trigger=3, max_size_amplification=200)
     choice, _ = pick(tuple(runs), settings, PickerState(), 0, 12)

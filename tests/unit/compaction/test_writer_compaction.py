@@ -110,7 +110,7 @@ def test_a_table_that_is_write_only_is_left_to_others():
     assert levels(table) == {0: 9}
 
 
-def test_a_writer_that_commits_again_and_again_starts_from_what_is_there_now():
+def test_a_writer_that_commits_repeatedly_starts_from_the_current_files():
     table = new_table()
     with table.writer() as writer:
         for number in range(23):
@@ -122,7 +122,7 @@ def test_a_writer_that_commits_again_and_again_starts_from_what_is_there_now():
     assert held(table) == {**{100 + n: str(n) for n in range(23)}, **{n % 7: str(n) for n in range(23)}}
 
 
-def test_no_compaction_passes_over_rows_that_were_handed_over_and_may_still_come():
+def test_no_compaction_bypasses_rows_that_may_still_be_committed():
     table = new_table(**EAGER)
     table.write_arrow(rows([0], "old"))
     with table.writer() as writer:
@@ -137,7 +137,7 @@ def test_no_compaction_passes_over_rows_that_were_handed_over_and_may_still_come
     assert held(table) == {0: "3", 1: "1", 2: "2", 3: "3"}
 
 
-def test_compaction_goes_on_once_the_files_are_in_the_table_or_given_up():
+def test_compaction_continues_once_the_files_are_committed_or_discarded():
     table = new_table(**EAGER)
     with table.writer() as writer:
         writer.write_arrow(rows([0], "a"))
@@ -194,7 +194,7 @@ def test_a_long_load_never_piles_up_more_runs_than_writers_may():
     assert held(table) == expected
 
 
-def test_aborting_deletes_what_was_compacted_in_the_middle_of_a_load():
+def test_aborting_deletes_the_files_compacted_in_the_middle_of_a_load():
     options = {"write-buffer-size": "4 kb", "write-buffer-spillable": "false", "num-sorted-run.stop-trigger": "5"}
     table = new_table(**options)
     with pytest.raises(RuntimeError), table.writer() as writer:
@@ -205,7 +205,7 @@ def test_aborting_deletes_what_was_compacted_in_the_middle_of_a_load():
     assert data_files(table) == []
 
 
-def test_every_nth_hand_over_compacts_all_buckets_written_since_fully():
+def test_every_nth_hand_over_fully_compacts_all_buckets_written_since():
     table = new_table(bucket="4", **{"full-compaction.delta-commits": "3"})
     with table.writer() as writer:
         for number in range(6):
@@ -259,7 +259,7 @@ def test_an_overwrite_with_deletes_shows_none_of_them_in_a_table_with_deletion_v
     assert held(table) == {1: "x"}
 
 
-def test_a_commit_that_compacts_nothing_asks_the_store_for_no_more_than_without_compaction():
+def test_a_commit_that_compacts_nothing_makes_no_more_requests_than_without_compaction():
     counts = {}
     for only in ("true", "false"):
         table = new_table(**{"write-only": only, "tag.time-expire-enabled": "false"})
@@ -299,7 +299,7 @@ def test_whatever_call_fails_while_a_writer_compacts_the_rows_are_there_or_the_c
     assert for_each_fault(fresh, operation, check, modes=(mode,)) > 10
 
 
-def test_a_store_that_fails_in_a_compaction_gives_the_writer_up():
+def test_a_store_failure_in_a_compaction_aborts_the_writer():
     table = new_table(**EAGER)
     table.write_arrow(rows([0], "old"))
     before = set(data_files(table))

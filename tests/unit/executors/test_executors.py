@@ -68,7 +68,7 @@ def raises(rows):
     raise ZeroDivisionError("a function of the user")
 
 
-def test_functions_of_a_module_travel_and_others_are_refused(processes, table):
+def test_functions_of_a_module_can_be_sent_and_others_are_refused(processes, table):
     with pytest.raises(UsageError, match="instead of lambdas and nested functions, or LocalExecutor"):
         table.update("true", {"v": lambda rows: rows["v"]}, executor=processes)
     assert table.update("k = 1", {"v": shouted}, executor=processes).updated == 1
@@ -82,7 +82,7 @@ def test_an_error_of_a_users_function_is_raised_as_it_is(processes, table):
         assert table.snapshot().id == 1
 
 
-def test_a_process_that_dies_is_told_and_new_ones_are_started(processes, table):
+def test_a_process_that_dies_is_an_error_and_new_ones_are_started(processes, table):
     with pytest.raises(ResourceError, match="a process died while it ran a task"):
         table.update("true", {"v": dies}, executor=processes)
     assert table.delete("k = 1", executor=processes).deleted == 1
@@ -113,7 +113,7 @@ def test_a_job_is_small_and_finds_its_function_by_its_tag(table):
     assert (there.kind, there.table.root.path, there.has_travelled) == (COMPACT, table.location, True)
 
 
-def test_every_kind_of_tasks_is_found_by_its_tag():
+def test_every_task_kind_is_found_by_its_tag():
     assert {tag: kind_of(tag).tag for tag in HOMES} == {tag: tag for tag in HOMES}
     made = [path for path in PACKAGE.rglob("*.py") for _ in range(path.read_text().count(" = TaskKind("))]
     assert len(made) == len(HOMES) and isinstance(kind_of("rows"), TaskKind)

@@ -65,6 +65,6 @@ def test_the_error_of_the_first_task_is_raised_and_nothing_is_left():
         assert outcome(*results) == (early, [11])
 
 
-def test_a_result_that_never_comes_is_told():
+def test_a_missing_result_is_an_error():
     error, gone = outcome(came(0, 10), came(2, 12))
     assert "returned neither a result nor an error for 1 of 3 tasks" in str(error) and gone == [10, 12]

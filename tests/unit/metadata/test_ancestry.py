@@ -62,7 +62,7 @@ def answers(store, *, others):
 
 
 @pytest.mark.parametrize("others", [False, True], ids=["paimon_py", "other writers"])
-def test_a_snapshot_comes_from_its_parent_alone(store, others):
+def test_a_snapshot_descends_only_from_its_parent(store, others):
     assert answers(store, others=others) == (True, False)
 
 

@@ -50,7 +50,7 @@ def index_entry(name="index-1", partition=EMPTY_ROW, bucket=0, vectors=(), **mor
     )  # fmt: skip
 
 
-def test_files_lie_in_the_directory_of_their_bucket():
+def test_files_are_in_the_directory_of_their_bucket():
     bucket = bucket_of(partitioned(), DAY, 3)
     (file,) = write(bucket, [1])
     assert bucket.directory == f"{TABLE}/day=a%2Fb/bucket-3"
@@ -73,7 +73,7 @@ def test_names_of_files_do_not_leave_the_directory():
         bucket_of(plain(**{"data-file.path-directory": "../up"}))
 
 
-def test_rows_are_read_with_positions_and_in_the_columns_that_are_asked_for():
+def test_rows_are_read_with_positions_and_the_requested_columns():
     bucket = bucket_of(plain())
     (file,) = write(bucket, [5, 6, 7])
     (_, v) = bucket.table.schema.fields
@@ -112,7 +112,7 @@ def write_columns(bucket, columns):
     return writer.close()
 
 
-def test_file_indexes_say_which_rows_may_match():
+def test_file_indexes_return_the_rows_that_may_match():
     schema = plain(**{"file-index.bitmap.columns": "k"})
     bucket = bucket_of(schema)
     (file,) = write(bucket, [5, 6, 5])
@@ -120,7 +120,7 @@ def test_file_indexes_say_which_rows_may_match():
     assert list(bucket.matching(file, bind(col("k") == 8, schema.fields))) == []
 
 
-def test_reads_go_through_the_store_that_is_given():
+def test_reads_use_the_given_store():
     class Counted(MemoryStore):
         opened = 0
 
@@ -137,7 +137,7 @@ def test_reads_go_through_the_store_that_is_given():
     assert counted.opened == 1
 
 
-def test_deleting_takes_the_files_beside_a_file_too_and_goes_on_after_failures():
+def test_deleting_a_file_also_deletes_its_extra_files_and_continues_after_failures():
     schema = plain(**{"file-index.bloom-filter.columns": "k", "file-index.in-manifest-threshold": "1 b"})
     store = MemoryStore()
     bucket = bucket_of(schema, store=store)
@@ -148,7 +148,7 @@ def test_deleting_takes_the_files_beside_a_file_too_and_goes_on_after_failures()
     assert [status.path for status in store.list(bucket.directory)] == [bucket.path(files[0])]
 
 
-def test_new_files_have_names_of_their_own_and_numbers_that_go_on():
+def test_new_files_have_unique_names_and_consecutive_numbers():
     bucket = bucket_of(plain())
     new = NewFiles(bucket)
     names = []
@@ -160,7 +160,7 @@ def test_new_files_have_names_of_their_own_and_numbers_that_go_on():
     assert [file.name for file in write(bucket, [3])] == ["data-u1-0.parquet"]
 
 
-def test_append_files_begin_with_the_number_that_is_given():
+def test_append_files_begin_with_the_given_sequence_number():
     (file,) = write(bucket_of(plain()), [1, 2])
     assert (file.min_sequence, file.max_sequence) == (7, 8)
 
@@ -183,7 +183,7 @@ def test_new_files_go_to_external_paths_in_turns():
     ("options", "path"),
     [({}, f"{TABLE}/index/index-1"), ({"index-file-in-data-file-dir": "true"}, f"{TABLE}/day=a%2Fb/bucket-2/index-1")],
 )
-def test_index_files_lie_where_the_options_say(options, path):
+def test_the_options_determine_the_directory_of_index_files(options, path):
     schema = partitioned(**options)
     files = OpenTable(root_of(schema), schema)
     entry = index_entry(partition=DAY, bucket=2)
@@ -191,7 +191,7 @@ def test_index_files_lie_where_the_options_say(options, path):
     assert files.index_path(msgspec.structs.replace(entry, external_path="s3://b/i")) == "s3://b/i"
 
 
-def test_index_files_are_deleted_as_far_as_the_store_lets():
+def test_index_files_are_deleted_if_the_store_allows():
     schema, store = plain(), MemoryStore()
     entries = [index_entry("index-1"), index_entry("index-2")]
     for entry in entries:
@@ -223,7 +223,7 @@ def test_messages_name_a_partition_by_its_directory():
     assert OpenTable(root_of(plain()), plain()).label(EMPTY_ROW) == "the table"
 
 
-def test_a_store_that_fails_at_anything_but_deleting_is_heard():
+def test_every_store_failure_other_than_in_deletions_is_raised():
     schema = plain()
     faulty = FaultStore(MemoryStore())
     bucket = OpenTable(root_of(schema, faulty), schema).bucket(EMPTY_ROW, 0)

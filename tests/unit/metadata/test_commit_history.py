@@ -42,7 +42,7 @@ def test_rows_of_an_append_table_come_and_go(catalog, vectors):
     assert table.history()[0].identifier is None and first.added_bytes > 0 and first.is_known
 
 
-def test_an_update_says_its_name(catalog):
+def test_an_update_records_its_operation(catalog):
     table = catalog.create_table("d.t", PLAIN, options={"deletion-vectors.enabled": "true"})
     table.write_arrow(ROWS)
     table.update("a < 3", {"b": "new"})
@@ -70,7 +70,7 @@ def test_new_columns_of_existing_rows_are_no_added_rows(catalog):
     assert sum(table.levels()["record_count"].to_pylist()) == table.count() == 1
 
 
-def test_new_columns_are_told_after_the_snapshot_before_expired(catalog):
+def test_new_columns_are_reported_after_the_previous_snapshot_expired(catalog):
     table = catalog.create_table("d.t", Schema({"a": "INT", "b": "STRING"}), options=EVOLVES)
     table.write_arrow(pa.table({"a": pa.array([1, 2, 3], pa.int32()), "b": ["x"] * 3}))
     table.update_rows(pa.table({"_ROW_ID": [0], "b": ["new"]}))
@@ -87,7 +87,7 @@ def test_an_update_of_the_last_row_of_all_adds_none_after_the_snapshot_before_ex
     assert did(table, "operation", "added_rows", "rewritten_rows") == [("UPDATE", 0, 1)]
 
 
-def test_a_snapshot_of_other_writers_says_by_its_files_that_it_updates(catalog):
+def test_an_update_by_another_writer_is_recognised_by_its_files(catalog):
     table = catalog.create_table("d.t", Schema({"a": "INT", "b": "STRING"}), options=EVOLVES)
     table.write_arrow(pa.table({"a": pa.array([1, 2, 3], pa.int32()), "b": ["x"] * 3}))
     table.update_rows(pa.table({"_ROW_ID": [0], "b": ["new"]}))
@@ -98,7 +98,7 @@ def test_a_snapshot_of_other_writers_says_by_its_files_that_it_updates(catalog):
     assert [entry.operation for entry in Catalog.open(str(catalog.warehouse)).table("d.t").history()] == ["UPDATE", "APPEND"]
 
 
-def test_rows_of_a_keyed_table_come_and_go(catalog):
+def test_rows_of_a_keyed_table_are_added_and_deleted(catalog):
     table = catalog.create_table("d.t", KEYED, primary_key=["a"], options={"bucket": "1"})
     table.write_arrow(ROWS)
     table.delete("a <= 2")

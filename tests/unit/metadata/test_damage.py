@@ -60,7 +60,7 @@ def test_every_flipped_bit_of_a_hash_index_is_found():
 
 
 @pytest.mark.parametrize("uuid", [UUID, UUID.replace("-4b6f", "-1b6f"), "u7"])
-def test_names_of_other_writers_say_nothing_of_the_bytes(uuid):
+def test_names_of_other_writers_are_not_checksums(uuid):
     assert decode_hashes(b"\0\0\0\5", 1, f"t/index/index-{uuid}-0").tolist() == [5]
     if uuid != UUID:
         assert name_for(uuid, b"\0\0\0\5") == f"index-{uuid}-0"

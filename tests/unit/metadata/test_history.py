@@ -39,7 +39,7 @@ def test_the_steps_after_a_base_are_in_order_and_say_what_they_added(store):
     assert [snapshot.id for snapshot in whole.snapshots] == list(range(1, COUNT + 1))
 
 
-def test_no_snapshot_is_fetched_twice_whoever_asks(store):
+def test_no_snapshot_is_fetched_twice_for_any_caller(store):
     root = root_on(store)
     base, latest = base_of(root, 2), root.snapshots.latest()
     counting = CountingStore(store)
@@ -51,7 +51,7 @@ def test_no_snapshot_is_fetched_twice_whoever_asks(store):
     assert len(fetched(counting)) == len(set(fetched(counting))) == COUNT - 1
 
 
-def test_after_a_lost_race_only_what_is_new_is_fetched_and_the_last_one_looked_at(store):
+def test_after_a_lost_race_only_new_snapshots_are_fetched_and_the_last_one_checked(store):
     root = root_on(store)
     base = base_of(root, 2)
     counting = CountingStore(store)
@@ -93,7 +93,7 @@ def test_another_snapshot_of_the_same_number_is_not_the_base(store):
     assert SnapshotLog(root).after(Base(1), None) == Lost(Base(1))
 
 
-def test_a_rollback_makes_a_chronicle_begin_anew(store):
+def test_a_rollback_resets_the_snapshot_log(store):
     root = root_on(store)
     chronicle, base = SnapshotLog(root), base_of(root, 2)
     chronicle.after(base, root.snapshots.latest())
@@ -115,7 +115,7 @@ def test_tags_are_among_all_that_is_left(store):
     assert left.added_names().to_pylist() == ["f1", "f4", "f5"]
 
 
-def test_manifests_that_are_gone_are_lost_too(store):
+def test_missing_manifests_make_the_history_lost_too(store):
     root = root_on(store)
     latest = root.snapshots.latest()
     found = SnapshotLog(root_on(store)).after(base_of(root, 4), latest)

@@ -57,7 +57,7 @@ def test_nanoseconds_are_kept():
 
 
 @pytest.mark.parametrize("kind", [DOUBLE, FLOAT])
-def test_nan_is_the_largest_and_minus_zero_lies_below_zero(kind):
+def test_nan_is_the_largest_and_minus_zero_is_below_zero(kind):
     stats = partition_stats(partitions([kind], [0.0, -0.0, 1.5]), np.ones(3, np.int64), [kind])
     assert math.copysign(1, values(stats.min_values, [kind])[0]) == -1
     stats = partition_stats(partitions([kind], [0.0, NAN, -math.inf]), np.ones(3, np.int64), [kind])
@@ -100,7 +100,7 @@ def test_manifest_is_described_by_its_entries():
     assert describe(columns, "m", 77, [BIGINT]).max_row_id is None
 
 
-def test_manifest_may_contain_what_lies_within_its_bounds():
+def test_a_manifest_may_contain_partitions_within_its_bounds():
     types = [BIGINT, STRING]
     low, high = partitions(types, [1, 9], ["b", "d"]).to_pylist()
     nulls = partitions(types, [None], [None])[0].as_py()

@@ -73,7 +73,7 @@ def test_written_entries_are_read_back_through_lists():
     assert made.live_entries(snapshot).entries() == first + second
 
 
-def test_names_are_fresh_and_say_what_they_are():
+def test_names_are_unique_and_show_the_kind_of_file():
     made = manifests()
     written = [made.write_manifest([added(1)], []).name for _ in range(3)]
     lists = [made.write_list([])[0] for _ in range(3)]
@@ -101,7 +101,7 @@ def test_index_manifest_is_read_back():
     assert made.read_index(made.write_index([one])[0]) == [one]
 
 
-def test_deleted_files_are_gone_and_upgraded_ones_live_once():
+def test_deleted_files_are_dead_and_upgraded_ones_are_live_once():
     made = manifests()
     old = [added(number) for number in range(60)]
     up = [msgspec.structs.replace(one, file=msgspec.structs.replace(one.file, level=5)) for one in old[:5]]
@@ -145,7 +145,7 @@ def test_deleted_files_are_gone_and_upgraded_ones_live_once():
         ),
     ],
 )
-def test_filter_leaves_out_what_is_not_wanted_before_opening_where_it_can(entry_filter, wanted, opened):
+def test_a_filter_skips_manifests_before_opening_them_if_possible(entry_filter, wanted, opened):
     store = Gets()
     made = manifests(store)
     parts = [
@@ -164,7 +164,7 @@ def test_filter_leaves_out_what_is_not_wanted_before_opening_where_it_can(entry_
     assert len(store.read) == opened
 
 
-def test_pruning_by_key_does_not_bring_a_deleted_file_back():
+def test_pruning_by_key_does_not_revive_a_deleted_file():
     made = manifests()
     one = added(1)
     stripped = msgspec.structs.replace(deleted(one), file=msgspec.structs.replace(one.file, min_key=row(-5)))
@@ -227,7 +227,7 @@ def test_remote_tables_read_manifests_through_the_pool():
     assert pool.calls == 1
 
 
-def test_manifest_with_other_counts_than_its_list_says_is_corruption():
+def test_a_manifest_with_other_counts_than_in_its_list_is_corruption():
     made = manifests()
     file = made.write_manifest([added(1), added(2)], [])
     for changes in ({"added_files": 3}, {"added_files": 1, "deleted_files": 1}):

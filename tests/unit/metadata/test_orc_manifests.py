@@ -81,7 +81,7 @@ def test_parquet_is_refused_by_name(catalog):
         as_avro(b"PAR1....PAR1", "m", MANIFEST)
 
 
-def test_fields_that_are_not_known_are_passed_over_and_damaged_names_are_not(catalog):
+def test_unknown_fields_are_skipped_and_damaged_names_are_errors(catalog):
     table = lived(catalog, **{"manifest.format": "orc"})
     path = next(path for path in manifests(table) if path.name.startswith("manifest-") and "list" not in path.name)
     data = orc.read_table(path)
@@ -99,7 +99,7 @@ def test_fields_that_are_not_known_are_passed_over_and_damaged_names_are_not(cat
         read(data.rename_columns([name.replace("_FILE", "_OTHER") for name in data.column_names]))
 
 
-def test_records_that_lack_what_each_has_are_damage():
+def test_records_without_required_fields_are_corruption():
     sink = io.BytesIO()
     orc.write_table(pa.table({"_VERSION": pa.array([2], pa.int32())}), sink)
     with pytest.raises(CorruptionError, match="m lacks"):

@@ -64,7 +64,7 @@ def test_ranges_that_cross_are_refused(second, message):
     row_ranges(columns((0, "f", 0, 4, 1, None), (1, "g", 2, 4, 2, None)))
 
 
-def test_row_ids_of_files_that_lie_within_others_count_once():
+def test_row_ids_of_files_within_others_count_once():
     files = ((0, "whole", 0, 10, 1, None), (0, "f.blob", 0, 5, 1, ("b",)), (0, "g.blob", 5, 5, 1, ("b",)), (0, "late", 12, 3, 2, ("a",)))
     for order in (files, files[::-1]):
         assert distinct_ids(columns(*order)) == 13

@@ -103,7 +103,7 @@ def test_alter_publishes_the_next_version():
     assert schemas.latest() == changed
 
 
-def test_alter_applies_its_changes_anew_to_what_somebody_else_published():
+def test_alter_applies_its_changes_again_to_a_version_of_another_writer():
     class Raced(MemoryStore):
         races = 2
 
@@ -119,7 +119,7 @@ def test_alter_applies_its_changes_anew_to_what_somebody_else_published():
     assert len(clock.slept) == 1
 
 
-def test_alter_gives_up_in_the_end():
+def test_alter_gives_up_after_all_attempts():
     class Lost(MemoryStore):
         def put_new(self, path, data, *, within=None):
             return path.endswith("schema-0") and super().put_new(path, data, within=within)
@@ -131,7 +131,7 @@ def test_alter_gives_up_in_the_end():
 
 
 @pytest.mark.parametrize(("happened", "result"), [("ours", True), ("theirs", False)])
-def test_after_a_lost_answer_the_file_says_what_happened(happened, result):
+def test_after_a_lost_answer_the_file_is_read_back(happened, result):
     class Lossy(MemoryStore):
         def put_new(self, path, data, *, within=None):
             super().put_new(path, data if happened == "ours" else b"{}", within=within)
@@ -158,7 +158,7 @@ def test_a_version_that_cannot_be_read_back_is_unknown():
         Schemas(Blind(), TABLE).add(first())
 
 
-def test_a_version_that_a_java_writer_replaced_is_not_ours_and_the_changes_are_applied_to_theirs():
+def test_changes_are_applied_again_after_a_java_writer_replaced_the_version():
     class Overwritten(MemoryStore):
         races = 1
 
@@ -196,7 +196,7 @@ def test_alter_does_not_bring_a_renamed_table_back():
     assert Schemas(store, "/elsewhere").ids() == [0]
 
 
-def test_alter_takes_its_version_away_where_the_one_before_is_gone():
+def test_alter_deletes_its_version_if_the_previous_one_is_gone():
     store = Interrupted("schema-1", lambda store: store.delete(TABLE + "/schema/schema-0"))
     with pytest.raises(TableNotFoundError, match="was renamed, dropped or rolled back"):
         alter(opened(store), [AddColumn("b", "INT")], has_snapshots=no_data, clock=Clock())

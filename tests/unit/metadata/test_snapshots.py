@@ -104,7 +104,7 @@ def test_only_prefix_and_digits_are_ids():
     assert table(5, store=store).ids() == [5]
 
 
-def test_expired_snapshot_says_how_to_keep_one():
+def test_the_error_of_an_expired_snapshot_explains_how_to_keep_one():
     snapshots = table(4, 5)
     with pytest.raises(SnapshotExpiredError, match=r"num-retained.*time-retained.*tag") as caught:
         snapshots.get(3)
@@ -141,7 +141,7 @@ def test_file_that_stays_half_written_is_corruption(data):
     assert caught.value.path == f"{ROOT}/snapshot/snapshot-1"
 
 
-def test_broken_whole_file_is_not_waited_for():
+def test_a_broken_complete_file_is_not_read_again():
     store, waits = MemoryStore(), Waits()
     store.put(f"{ROOT}/snapshot/snapshot-1", b'{"version" : 3}')
     with pytest.raises(CorruptionError):

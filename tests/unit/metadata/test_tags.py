@@ -46,12 +46,12 @@ def test_tag_with_retention_keeps_its_time():
     assert tag.create_time == (2024, 2, 3, 4, 5, 6, 789_000) and tag.time_retained_seconds == 86400.005
 
 
-def test_retention_without_a_time_is_a_mistake_of_ours():
+def test_a_retention_without_a_time_is_an_internal_error():
     with pytest.raises(TypeError):
         opened().create("t", SNAPSHOT, time_retained=timedelta(days=1))
 
 
-def test_name_that_is_taken_is_refused_and_the_tag_stays():
+def test_a_taken_name_is_refused_and_the_tag_is_kept():
     tags = opened()
     tags.create("t", SNAPSHOT)
     with pytest.raises(AlreadyExistsError, match="'t'"):
@@ -60,7 +60,7 @@ def test_name_that_is_taken_is_refused_and_the_tag_stays():
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", ".a", "a\0b", "a\\b", "x" * 300, "a%2fb"])
-def test_hostile_name_is_refused_before_the_store_is_asked(name):
+def test_a_hostile_name_is_refused_before_any_request(name):
     tags = Tags(None, ROOT)
     for verb in (tags.get, tags.delete, lambda it: tags.create(it, SNAPSHOT)):
         with pytest.raises(UsageError):
@@ -100,7 +100,7 @@ def test_other_files_are_no_tags_and_tags_that_vanish_are_left_out():
     assert tags.names() == ["a"]
 
 
-def test_a_tag_does_not_make_the_directory_of_a_table_that_is_gone():
+def test_a_tag_does_not_recreate_the_directory_of_a_dropped_table():
     store = MemoryStore()
     with pytest.raises(FileMissingError, match="/w/t does not exist"):
         Tags(store, ROOT).create("t", SNAPSHOT)
