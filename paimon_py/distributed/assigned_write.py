@@ -10,15 +10,16 @@ between two writes, several shares have keys in the same bucket. Where readers w
             `AssignedMergePart`   merges them with the rows of its buckets
 
 New keys get buckets in the order in which they arrive. If an engine repeats a process of step 1 after another process
-has taken its rows, the repetition may assign other buckets. So the rows come with the name of the run that assigned
-them, and `assigned_changes` notices if two runs assigned rows of one share.
+has taken its rows, the repetition may assign other buckets. So each run has a name, which it sends to every process of
+step 2, also to those without rows: one run may have rows for a process where the other has none. `assigned_changes`
+notices if processes took the rows of different runs.
 
 Source: Java `PaimonSparkWriter`, `HashBucketAssigner`, `DynamicBucketSink`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, ClassVar
 
@@ -58,14 +59,14 @@ class AssignerRun(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AssignedChanges(Serializable, frozen=True, kw_only=True):
-    """What a process of step 2 wrote, and the runs that assigned its rows."""
+    """What a process of step 2 wrote, None without rows, and the runs that it took rows from."""
 
     kind: ClassVar[str] = "assignedchanges"
     edition: ClassVar[int] = 1
     called: ClassVar[str] = "the result of a process that writes assigned rows"
     again: ClassVar[str] = "write the rows"
 
-    changes: Changes
+    changes: Changes | None
     runs: tuple[AssignerRun, ...]
 
 
@@ -111,7 +112,6 @@ class _Run:
         live = LiveFiles(root, None if replaces else snapshot)
         own = Share.of(table.schema, share, routing.processes)
         self._assign = DynamicBuckets(table._open_table, live, own, writes=False).assign
-        self._used: set[int] = set()
 
     def send(self, rows: pa.RecordBatch) -> Iterator[Sent]:
         """The rows for each process, those of a bucket in their order."""
@@ -122,13 +122,12 @@ class _Run:
         numbers, starts = np.unique(processes[order], return_index=True)
         ends = [*starts[1:].tolist(), len(order)]
         for number, start, end in zip(numbers.tolist(), starts.tolist(), ends, strict=True):
-            self._used.add(number)
             yield from send_rows(number, ROWS, placed.slice(start, end - start))
 
     def end(self) -> Iterator[Sent]:
-        """The name of the run, for each process that got rows."""
+        """The name of the run, for each process."""
         said = msgspec.msgpack.encode(self._said)
-        yield from (Sent(number, DONE, said) for number in sorted(self._used))
+        yield from (Sent(number, DONE, said) for number in range(self._routing.processes))
 
 
 class AssignedPart:
@@ -158,19 +157,20 @@ class AssignedPart:
                 for batch in pa.ipc.open_stream(data):
                     for cursor.bucket, rows in _by_bucket(batch):
                         writer.write_arrow(rows)
-            if writer is not None:
-                yield bytes(AssignedChanges(changes=writer.changes(), runs=tuple(runs)))
+            if runs or writer is not None:
+                changes = None if writer is None else writer.changes()
+                yield bytes(AssignedChanges(changes=changes, runs=tuple(runs)))
 
 
 class AssignedRows(Serializable, frozen=True, kw_only=True):
-    """What a process of step 2 of a merge returned, and the runs that assigned its rows."""
+    """What a process of step 2 of a merge returned, None without work, and the runs that it took rows from."""
 
     kind: ClassVar[str] = "assignedrows"
     edition: ClassVar[int] = 1
     called: ClassVar[str] = "the result of a process that merges assigned rows"
     again: ClassVar[str] = "merge the rows"
 
-    result: bytes
+    result: bytes | None
     runs: tuple[AssignerRun, ...]
 
 
@@ -198,7 +198,8 @@ class AssignedMergePart:
         """
         runs: list[AssignerRun] = []
         keys = AssignedKeys()
-        for result in self.part(self._rows(sent, runs, keys), work, keys):
+        result = next(self.part(self._rows(sent, runs, keys), work, keys), None)
+        if runs or result is not None:
             yield bytes(AssignedRows(result=result, runs=tuple(runs)))
 
     def _rows(
@@ -225,7 +226,7 @@ class AssignedMergePart:
 def assigned_rows(results: Iterable[bytes]) -> tuple[list[bytes], bool]:
     """The results of all processes of step 2 of a merge, and whether they fit together; see `assigned_changes`."""
     found = [AssignedRows.from_bytes(result) for result in results]
-    return [one.result for one in found], _fit(run for one in found for run in one.runs)
+    return [one.result for one in found if one.result is not None], _fit([one.runs for one in found])
 
 
 def assigned_changes(results: Iterable[bytes]) -> tuple[list[Changes], bool]:
@@ -235,20 +236,19 @@ def assigned_changes(results: Iterable[bytes]) -> tuple[list[Changes], bool]:
     in two buckets. Discard the changes, and write again.
     """
     found = [AssignedChanges.from_bytes(result) for result in results]
-    runs = [run for one in found for run in one.runs]
-    changes = [one.changes for one in found]
+    changes = [one.changes for one in found if one.changes is not None]
     if changes:  # the commit compares the indexes with those that the keys were assigned by
-        bases = dict.fromkeys(run.base for run in runs)
+        bases = dict.fromkeys(run.base for one in found for run in one.runs)
         changes += [msgspec.structs.replace(changes[0], base=base, further_bases=(), buckets=()) for base in bases]
-    return changes, _fit(runs)
+    return changes, _fit([one.runs for one in found])
 
 
-def _fit(runs: Iterable[AssignerRun]) -> bool:
-    """Whether the rows of each share were assigned by one run."""
-    names: dict[int, set[str]] = {}
-    for run in runs:
-        names.setdefault(run.share, set()).add(run.name)
-    return all(len(of_share) == 1 for of_share in names.values())
+def _fit(taken: Sequence[Sequence[AssignerRun]]) -> bool:
+    """Whether all processes took rows from the same runs, one for each share."""
+    if len({frozenset(run.name for run in runs) for runs in taken}) > 1:
+        return False
+    shares = [run.share for run in taken[0]] if taken else []
+    return len(shares) == len(set(shares))
 
 
 def _together(rows: Iterable[tuple[int, pa.RecordBatch]], limit_bytes: int) -> Iterator[tuple[int, pa.RecordBatch]]:

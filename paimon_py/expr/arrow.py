@@ -173,6 +173,10 @@ def _values(leaf: ValueTest) -> Filter:
     def mask(columns: Columns) -> pa.Array:
         try:
             calculated = values(columns, _size(columns))
+        except UsageError:  # a condition of CASE cannot be decided
+            if leaf.keeps_failing:
+                return _constant(columns, True)
+            raise
         except SchemaError as error:
             if leaf.keeps_failing:
                 return _constant(columns, True)

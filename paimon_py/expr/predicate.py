@@ -301,7 +301,12 @@ def on_values(values: Sequence[ValueTree], make: Callable[..., Predicate]) -> Pr
     """The condition that `make` returns for columns, on values."""
     if all(isinstance(value, ColumnValue) for value in values):
         return make(*(value.column for value in values if isinstance(value, ColumnValue)))
-    named = tuple((value_text(value), value) for value in values)
+    named: list[tuple[str, ValueTree]] = []
+    for value in values:
+        name = value_text(value)
+        while any(name == known and value != other for known, other in named):
+            name += "′"  # the text leaves out the ends of long literals and lists
+        named.append((name, value))
     test = make(*(Ref((name,), calculated=True) for name, _ in named))
     return ValueTest(tuple(dict(named).items()), test)
 

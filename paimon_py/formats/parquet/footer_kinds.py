@@ -37,7 +37,7 @@ from paimon_py.formats.parquet.thrift import (
 _GROUP_COLUMNS, _GROUP_BYTES, _GROUP_ROWS = 1, 2, 3
 _CHUNK_OFFSET, _CHUNK_METADATA = 2, 3
 _COLUMN_TYPE, _COLUMN_PATH, _COLUMN_VALUES, _COLUMN_UNCOMPRESSED, _COLUMN_COMPRESSED = 1, 3, 5, 6, 7
-_COLUMN_DATA, _COLUMN_INDEX, _COLUMN_DICTIONARY = 9, 10, 11
+_COLUMN_TEXTS, _COLUMN_DATA, _COLUMN_INDEX, _COLUMN_DICTIONARY = 8, 9, 10, 11
 _KEPT = (_COLUMN_VALUES, _COLUMN_UNCOMPRESSED, _COLUMN_COMPRESSED, _COLUMN_DATA, _COLUMN_DICTIONARY)
 _BYTE_ARRAY = 6
 
@@ -254,6 +254,8 @@ class _Walk:
         self._write(b"(")
         for number, kind in self._fields():
             found.add(number)
+            if number == _COLUMN_TEXTS:  # they would end the expression inside the group
+                raise ValueError("texts beside a column")
             if number in _KEPT:
                 if kind != I64:
                     raise ValueError(f"a number of type {kind}")

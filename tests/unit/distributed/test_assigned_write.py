@@ -11,6 +11,7 @@ from unit.distributed.two_steps import Torn, TwoSteps, merge_in_steps
 from paimon_py import Catalog, CommitConflictError, Schema, SchemaError
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.distributed import CommitLabel, DistributedWrite, MergeClauses, assigned_changes
+from paimon_py.distributed.sent import ROWS
 from paimon_py.metadata.hash_files import read_hashes
 
 COLUMNS = Schema([("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL"), ("v", "STRING"), ("n", "BIGINT")])
@@ -100,6 +101,19 @@ def test_a_share_that_is_assigned_twice_is_noticed_and_leaves_nothing(catalog):
     assert files(table) == before
     engine.commit([*engine.write(0, again + other), *engine.write(1, again + other)])
     assert content(table) == rows(range(90)).sort_by([("p", "ascending"), ("k", "ascending")]).to_pylist()
+
+
+def test_a_repeated_share_is_noticed_by_processes_that_get_no_rows_of_it(catalog):
+    options = {**DYNAMIC, **KINDS["vectors"], "dynamic-bucket.initial-buckets": "1"}
+    table = catalog.create_table("db.t", COLUMNS, options=options, **SPEC)
+    engine = TwoSteps(table, rows(range(5), parts=1), 3)
+    first = [one for number in range(3) for one in engine.assign(number)]
+    table.write_arrow(rows(range(100, 113), "rival", parts=1))  # fills the bucket that was assigned
+    again = [one for number in range(3) for one in engine.assign(number)]
+    had = {one.process for one in first if one.kind == ROWS}
+    assert had.isdisjoint(one.process for one in again if one.kind == ROWS)
+    results = [result for number in range(3) for result in engine.write(number, again if number in had else first)]
+    assert assigned_changes(results) == ([], False)
 
 
 def test_keys_that_others_assigned_in_the_meantime_are_refused(catalog):

@@ -212,3 +212,21 @@ def test_files_of_older_schemas_are_read_first(tmp_path):
     table.write_arrow(pa.table({"id": [8], "n": [1], "s": ["zz"], "v": [2**40]}))
     assert sorted(table.scan(where="v * 2 > 3").to_arrow()["id"].to_pylist()) == [3, 4, 8]
     assert sorted(table.scan(where="v * 2 > 3 AND v < 5").to_arrow()["id"].to_pylist()) == [3, 4]
+
+
+def test_values_that_are_shown_alike_are_compared(tmp_path):
+    table = items(tmp_path)
+    long, many = "x" * 250, ", ".join(map(str, range(100, 120)))
+    one, other = f"s || '{long}a'", f"s || '{long}b'"
+    assert [table.scan(where=f"{one} {sign} {other}").count() for sign in ("=", "<")] == [0, 3]
+    one, other = (f"CASE WHEN n IN ({many}, {number}) THEN 1 ELSE 0 END" for number in (5, 8))
+    assert sorted(table.scan(where=f"{one} <> {other}").to_arrow()["id"].to_pylist()) == [2, 4]
+
+
+def test_a_case_that_cannot_be_decided_excludes_no_partition(tmp_path):
+    table = items(tmp_path, partition_by=["v"])
+    table.write_arrow(pa.table({"id": [9], "n": [1], "s": ["a"], "v": [0]}, ITEMS))
+    where = "CASE WHEN 2 / v > 1 THEN TRUE ELSE FALSE END"
+    assert table.scan(where=f"id < 9 AND {where}").to_arrow()["id"].to_pylist() == [1, 2]
+    with pytest.raises(UsageError, match="divides by zero"):
+        table.scan(where=where).count()
