@@ -13,9 +13,10 @@ from unit.public import new_catalog
 from paimon_py.formats.parquet.footer import split_tail, tail
 from paimon_py.formats.parquet.joined import join_files
 from paimon_py.formats.parquet.thrift import BINARY, I64, LIST, STRUCT, Reader, Sequence, encode
-from paimon_py.scan import small_splits
+from paimon_py.scan import parcel
 
 CODECS = ["snappy", "zstd", "none", "gzip", "lz4"]
+COLUMNS = ["i", "s", "l", "d"]
 
 
 def settings_of(chance):
@@ -23,12 +24,13 @@ def settings_of(chance):
     return {
         "compression": chance.choice(CODECS), "use_dictionary": chance.random() < 0.5, "row_group_size": chance.choice([None, 9]),
         "data_page_version": chance.choice(["1.0", "2.0"]), "write_page_index": chance.random() < 0.3, "write_statistics": chance.random() < 0.7,
+        "write_page_checksum": chance.random() < 0.8,
     }  # fmt: skip
 
 
 def some_files(chance, number):
     """Files of a writer, and some of others."""
-    usual = settings_of(chance)
+    usual = {**settings_of(chance), "write_page_checksum": True, "data_page_version": "1.0"}
     return [some_file(chance, usual if at < 3 or chance.random() < 0.8 else settings_of(chance)) for at in range(number)]
 
 
@@ -64,7 +66,7 @@ def edited(data, edit):
 def test_a_joined_file_has_the_rows_of_its_files(seed):
     chance = random.Random(seed)
     files = some_files(chance, 16)
-    joined = join_files(files, 1 << 20)
+    joined = join_files(files, COLUMNS, 1 << 20)
     assert joined is not None and len(joined.places) > 1
     assert rows_of(joined.data).equals(pa.concat_tables([rows_of(files[place]) for place in joined.places]))
     assert joined.row_counts == [rows_of(files[place]).num_rows for place in joined.places]
@@ -73,10 +75,10 @@ def test_a_joined_file_has_the_rows_of_its_files(seed):
 def test_metadata_that_few_writers_write_are_left_out_or_harmless():
     texts = LIST, Sequence(STRUCT, [{1: (BINARY, b"key"), 2: (BINARY, b"value")}])
     chance = random.Random(0)
-    files = [some_file(chance, {}) for _ in range(9)]
-    assert join_files([edited(data, lambda column: column.update({8: texts})) for data in files], 1 << 20) is None
+    files = [some_file(chance, {"write_page_checksum": True}) for _ in range(9)]
+    assert join_files([edited(data, lambda column: column.update({8: texts})) for data in files], COLUMNS, 1 << 20) is None
     filters = [edited(data, lambda column: column.update({14: (I64, 2 * chance.randrange(99))})) for data in files]
-    joined = join_files(filters, 1 << 20)
+    joined = join_files(filters, COLUMNS, 1 << 20)
     assert joined is not None
     assert rows_of(joined.data).equals(pa.concat_tables([rows_of(files[place]) for place in joined.places]))
 
@@ -94,5 +96,5 @@ def test_imported_files_are_read_together_as_they_are_read_alone(tmp_path, monke
     catalog.import_files("d.t", source)
     table = catalog.table("d.t")
     together = table.to_arrow()
-    monkeypatch.setattr(small_splits, "is_small", lambda _file: False)
+    monkeypatch.setattr(parcel, "is_small", lambda _file: False)
     assert together.equals(table.to_arrow()) and together.num_rows
