@@ -187,6 +187,21 @@ def test_another_table_that_comes_at_any_call_keeps_everything(name):
     assert check(name, lambda at: True) > 3
 
 
+@pytest.mark.parametrize("options", [{}, CHANGELOGS], ids=["snapshots", "changelogs"])
+def test_a_long_expiry_looks_again_and_again(options):
+    world = World(**{"write-only": "true", "snapshot.num-retained.min": "99", **options})
+    for number in range(40):
+        world.table.write_arrow(rows(number))
+    store = FaultStore(world.store)
+    opened(store).expire_snapshots(**ALL)
+    numbered = ("/snapshot/snapshot-", "/changelog/changelog-")
+    paths = [path for verb, path in store.log if verb in ("put", "delete", "list")]
+    shown = [path for path in paths if path.endswith("/schema") or path.rstrip("0123456789").endswith(numbered)]
+    asked = [path.endswith("/schema") for path in shown]
+    runs = [len(list(run)) for is_look, run in itertools.groupby(asked) if not is_look]
+    assert sum(runs) >= 39 and max(runs) <= SAME_AT_ONCE
+
+
 def emptied(store: MemoryStore) -> None:
     """Let an empty table take the place, a moment later."""
     world = World()

@@ -165,7 +165,9 @@ def _put_back_hint(root: TableRoot, earliest: int) -> None:
 def _delete_snapshots(root: TableRoot, going: Sequence[Snapshot], *, is_checked: bool) -> None:
     """Delete snapshots, oldest first. `is_checked`: the table was just found to be the same."""
     now = going[:SAME_AT_ONCE] if is_checked else ()
-    for snapshot in (*now, *root.each_of_same(going[len(now) :])):
+    for snapshot in now:
+        root.store.delete(snapshot_path(root.branch_path, snapshot.id))
+    for snapshot in root.each_of_same(going[len(now) :]):
         root.store.delete(snapshot_path(root.branch_path, snapshot.id))
 
 
