@@ -16,7 +16,7 @@ from paimon_py.codec.columns import from_numpy
 from paimon_py.errors import PaimonError, StorageError
 from paimon_py.files.file_columns import FileColumns, file_columns
 from paimon_py.files.variant_parts import cast_array
-from paimon_py.formats.base import Joined, JoinsFiles, ReadSettings
+from paimon_py.formats.base import JoinedFile, JoinsFiles, ReadSettings
 from paimon_py.formats.registry import by_extension
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
@@ -109,7 +109,7 @@ def _present(store: Get, files: Sequence[SmallFile]) -> list[tuple[SmallFile, by
 
 
 def _decode(
-    file_format: JoinsFiles, joined: Joined, files: Sequence[SmallFile], schema: TableSchema, columns: FileColumns
+    file_format: JoinsFiles, joined: JoinedFile, files: Sequence[SmallFile], schema: TableSchema, columns: FileColumns
 ) -> pa.RecordBatch | None:
     """All rows of a joined file; None if they do not fit into one batch."""
     needed = columns.columns_for(frozenset())
@@ -127,10 +127,10 @@ def _decode(
         opened.close()
     if len(batches) != 1 or batches[0].num_rows != row_count:
         return None
-    return columns.evolution.with_known(_known(files, joined.row_counts, schema)).apply(batches[0])
+    return columns.evolution.with_known(_constants(files, joined.row_counts, schema)).apply(batches[0])
 
 
-def _known(files: Sequence[SmallFile], row_counts: Sequence[int], schema: TableSchema) -> dict[int, pa.Array]:
+def _constants(files: Sequence[SmallFile], row_counts: Sequence[int], schema: TableSchema) -> dict[int, pa.Array]:
     """The constant columns of the rows of all files, by field id."""
     if files[0].known is None:
         return {}

@@ -244,7 +244,7 @@ class SlicesEncoder(Protocol):
         ...
 
 
-class Joined(msgspec.Struct, frozen=True):
+class JoinedFile(msgspec.Struct, frozen=True):
     """A file made of several.
 
     Attributes:
@@ -300,7 +300,7 @@ class FileFormat(Protocol):
 class JoinsFiles(FileFormat, Protocol):
     """A format whose small files can be made one, which is decoded faster than each of them."""
 
-    def join(self, files: Sequence[bytes], columns: Sequence[str], most_bytes: int) -> Joined | None:
+    def join(self, files: Sequence[bytes], columns: Sequence[str], most_bytes: int) -> JoinedFile | None:
         """One file with the rows of those that are like the first one, in order; None if there are fewer than two.
 
         Damaged files are left out, and may be found to be damaged when the rows are decoded.

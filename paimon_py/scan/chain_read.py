@@ -22,9 +22,9 @@ from paimon_py.lsm.runs import SortedRun, oldest_first
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.branches_scan import in_types
 from paimon_py.scan.chain_plan import keys_within_partitions
-from paimon_py.scan.request import Request, keep
+from paimon_py.scan.request import RAW_BATCH_ROWS, Request, keep
 from paimon_py.scan.split import Split
-from paimon_py.scan.split_reader import RAW_BATCH_ROWS, PartReader, merge_fields
+from paimon_py.scan.split_reader import PartReader, merge_fields
 from paimon_py.scan.windows import read_plan
 from paimon_py.spec.types import Field
 

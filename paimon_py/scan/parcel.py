@@ -25,10 +25,10 @@ from paimon_py.files.file_index import has_index
 from paimon_py.files.small_files import TOGETHER_ROWS, is_small
 from paimon_py.lsm.merge import RunSource, merge
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.request import Request, keep
+from paimon_py.scan.request import RAW_BATCH_ROWS, Request, keep
 from paimon_py.scan.small_splits import SmallFiles
 from paimon_py.scan.split import Section, Split
-from paimon_py.scan.split_reader import RAW_BATCH_ROWS, SplitReader
+from paimon_py.scan.split_reader import SplitReader
 from paimon_py.spec.types import Atomic, Field, Root
 
 _NUMBER_ID = 2_147_483_639
@@ -48,7 +48,7 @@ class _Part(msgspec.Struct, frozen=True):
         return sum(file.row_count for file in self.section.files)
 
 
-class Parcel:
+class SplitParcel:
     """Splits of one state, whose rows are rows of the table."""
 
     def __init__(self, root: TableRoot, request: Request, splits: Sequence[Split]) -> None:
@@ -68,7 +68,7 @@ class Parcel:
             if kind == "raw" and len(parts) > 1:
                 yield from self._raw(parts)
             elif kind == "merged" and len(parts) > 1:
-                yield from self._merged(parts)
+                yield from self._merge(parts)
             else:
                 for part in parts:
                     yield from part.reader.living_of(part.section)
@@ -126,7 +126,7 @@ class Parcel:
             for part, file in found:
                 yield from part.reader.run(part.section, part.fields, [file], RAW_BATCH_ROWS)
 
-    def _merged(self, parts: Sequence[_Part]) -> Iterator[pa.RecordBatch]:
+    def _merge(self, parts: Sequence[_Part]) -> Iterator[pa.RecordBatch]:
         """The merged rows of sections that overlap no others."""
         if not self._small.has_all(part.reader.files.path(file) for part in parts for file in part.section.files):
             for part in parts:
@@ -156,12 +156,14 @@ class Parcel:
                 if batch.num_rows
             ]
             if found:
-                yield from _numbered(found, name, self._request.key_mask)
+                yield from _with_numbers(found, name, self._request.key_mask)
 
         return RunSource(files[0].name, rows, max(16, 3 * size // max(1, rows)), batches)
 
 
-def _numbered(found: Sequence[tuple[int, pa.RecordBatch]], name: str, mask: Filter | None) -> Iterator[pa.RecordBatch]:
+def _with_numbers(
+    found: Sequence[tuple[int, pa.RecordBatch]], name: str, mask: Filter | None
+) -> Iterator[pa.RecordBatch]:
     """Batches with the numbers of their sections as a column, together, without rows whose keys cannot match."""
     table = pa.Table.from_batches([batch for _, batch in found])
     numbers = np.repeat(np.array([number for number, _ in found], np.int32), [batch.num_rows for _, batch in found])

@@ -18,7 +18,7 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.own_options import under
-from paimon_py.scan.parcel import Parcel
+from paimon_py.scan.parcel import SplitParcel
 from paimon_py.scan.request import Request, join_small, keep
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.split import Section, Split
@@ -69,7 +69,8 @@ def read_parcel(root: TableRoot, request: Request, splits: Sequence[Split]) -> I
     Cost: as `read_split`; splits are opened one after the other.
     Raises: as `read_split`
     """
-    yield from _result_batches(root, request, splits[0], _matching(request, Parcel(root, request, splits).living()))
+    living = SplitParcel(root, request, splits).living()
+    yield from _result_batches(root, request, splits[0], _matching(request, living))
 
 
 def _result_batches(

@@ -24,6 +24,7 @@ from paimon_py.spec.schema import ROW_ID, SEQUENCE_NUMBER, TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.spec.visibility import clusters_keys
 
+RAW_BATCH_ROWS = 65_536
 _FEW_ROWS = 4096
 _FEW_BYTES = 256 << 10
 _JOINED = 16

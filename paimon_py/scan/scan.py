@@ -28,12 +28,11 @@ from paimon_py.scan.parallel_read import alone, count_together, cut_to, in_parce
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner, is_large
 from paimon_py.scan.projection import Projection, listed_names, projection_of, whole_columns, with_parts_of
 from paimon_py.scan.read import count_split, foresee, read_parcel, read_split
-from paimon_py.scan.request import FileChoice, Request, asked_bucket, join_choices
+from paimon_py.scan.request import RAW_BATCH_ROWS, FileChoice, Request, asked_bucket, join_choices
 from paimon_py.scan.row_ids import RowIdList, in_order_of, names_row_ids, row_ids_of, with_row_id
 from paimon_py.scan.row_shape import PlainRows, RowShape, SameShape, are_changes, shape_of
 from paimon_py.scan.rows import row_count
 from paimon_py.scan.split import Split
-from paimon_py.scan.split_reader import RAW_BATCH_ROWS
 from paimon_py.scan.split_rows import SplitRows
 from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
 from paimon_py.spec.blobs import AS_DESCRIPTOR
@@ -439,9 +438,9 @@ class Scan(SplitRows[Split]):
         return read_together(table, self._parcel, parcels, in_order=in_order, keeps=keeps)
 
     def _parcel(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-        if len(splits) == 1 and not isinstance(self._view, SameShape):
-            return self._one_by_one(splits)
-        return map(self._projection.apply, read_parcel(self._root, self._table_request, splits))
+        if isinstance(self._view, SameShape):
+            return map(self._projection.apply, read_parcel(self._root, self._table_request, splits))
+        return self._one_by_one(splits)
 
     def _limit_to(self, most: int) -> Scan:
         scan = object.__new__(type(self))

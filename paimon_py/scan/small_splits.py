@@ -84,7 +84,7 @@ class SmallFiles:
     def _find(self, group: _Group | None, path: str) -> tuple[Decoded | None, tuple[int, int] | None]:
         """The decoded rows of a group, and the place of a file in them."""
         self._open.clear()
-        decoded = None if group is None else group.decoded()
+        decoded = None if group is None else group.read()
         return decoded, None if decoded is None else decoded.places.get(path)
 
 
@@ -113,7 +113,7 @@ class _Group:
         self._rows += one.file.row_count
         self._bytes += one.file.size_bytes
 
-    def decoded(self) -> Decoded | None:
+    def read(self) -> Decoded | None:
         if not self._is_read and len(self._files) > 1:
             schema = self._bucket.schema_of(self._files[0].file)
             self._decoded = read_small(self._bucket.table.root.files, self._files, schema, self._fields)

@@ -38,7 +38,7 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.aligned_rows import AlignedRows
 from paimon_py.scan.foreseen import Foreseen
-from paimon_py.scan.request import Request, keep
+from paimon_py.scan.request import RAW_BATCH_ROWS, Request, keep
 from paimon_py.scan.small_splits import SmallFiles
 from paimon_py.scan.split import Section, Split
 from paimon_py.scan.windows import read_plan
@@ -51,7 +51,6 @@ from paimon_py.storage.store import FileMissingError
 if TYPE_CHECKING:
     pass
 
-RAW_BATCH_ROWS = 65_536
 _FEW_ROWS = 1024
 _CHANGE_BATCH_ROWS = 131_072
 """Most files of changes have at most this number of rows, and are read as one batch each."""

@@ -78,7 +78,7 @@ class FooterKind:
         """
         walk = _Walk(footer, begin, leaves)
         walk.file()
-        self._expressions = [_compiled(bytes(text)) for text in walk.expressions]
+        self._expressions = [_compile(bytes(text)) for text in walk.expressions]
         self.groups = walk.groups
 
     def find(self, footer: bytes, begin: int) -> FooterNumbers | None:
@@ -364,7 +364,7 @@ class _Walk:
 
 
 @functools.lru_cache(maxsize=1024)
-def _compiled(expression: bytes) -> re.Pattern[bytes]:
+def _compile(expression: bytes) -> re.Pattern[bytes]:
     return re.compile(expression, re.DOTALL)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from paimon_py.formats.base import Joined
+from paimon_py.formats.base import JoinedFile
 from paimon_py.formats.parquet.footer import MAGIC, leaf_elements, split_tail, tail
 from paimon_py.formats.parquet.footer_kinds import FooterKind, FooterNumbers, Leaf
 from paimon_py.formats.parquet.thrift import I64, LIST, STRUCT, Reader, items, number, write_varint
@@ -22,7 +22,7 @@ _KINDS_MAX = 4
 """The maximum number of kinds of footers of a schema that are kept."""
 
 
-def join_files(files: Sequence[bytes], columns: Sequence[str], most_bytes: int) -> Joined | None:
+def join_files(files: Sequence[bytes], columns: Sequence[str], most_bytes: int) -> JoinedFile | None:
     """One file of those that are like the first one; None if there are fewer than two.
 
     Args:
@@ -66,7 +66,7 @@ def join_files(files: Sequence[bytes], columns: Sequence[str], most_bytes: int) 
     about.append(0xF0 | STRUCT)
     write_varint(about, count)
     about += groups + end
-    return Joined(b"".join((*bodies, tail(bytes(about)))), places, row_counts)
+    return JoinedFile(b"".join((*bodies, tail(bytes(about)))), places, row_counts)
 
 
 def _head(footer: bytes) -> bytes:
