@@ -109,7 +109,7 @@ def test_a_call_that_is_tried_again_is_told_without_what_signs_it(logged):
     assert RetryStore(store, clock=Clock()).get("/x") == b"1"
     lines = logged("retries")
     assert [level for level, _ in lines] == ["WARNING"] * 2
-    assert lines[0][1].startswith("try 1 of 4 failed: GET https://h/x") and not any("sesame" in line for _, line in lines)
+    assert lines[0][1].startswith("attempt 1 of 4 failed: GET https://h/x") and not any("sesame" in line for _, line in lines)
 
 
 def test_rows_that_go_to_disk_are_told(logged):
