@@ -173,13 +173,11 @@ def _values(leaf: ValueTest) -> Filter:
     def mask(columns: Columns) -> pa.Array:
         try:
             calculated = values(columns, _size(columns))
-        except UsageError:  # a condition of CASE cannot be decided
+        except UsageError as error:
             if leaf.keeps_failing:
                 return _constant(columns, True)
-            raise
-        except SchemaError as error:
-            if leaf.keeps_failing:
-                return _constant(columns, True)
+            if not isinstance(error, SchemaError):  # a condition of CASE cannot be decided
+                raise
             raise UsageError(f"{leaf!r} cannot be decided: {error}") from error
         return test(calculated)
 
