@@ -36,6 +36,7 @@ from paimon_py import (
     UsageError,
     col,
 )
+from paimon_py.types import Split
 
 INT = pa.int32()
 
@@ -520,7 +521,10 @@ def test_what_is_no_split_is_refused(keyed, split):
         keyed.scan().read(split)
 
 
-@pytest.mark.parametrize("data", [b"", b"junk", b"paimon-split-7:", b"paimon-split-7:" + bytes(12), b"paimon-split-7:\x81\xa1\xff\xff"])
+OF_A_SPLIT = f"paimon-split-{Split.edition}:".encode()
+
+
+@pytest.mark.parametrize("data", [b"", b"junk", OF_A_SPLIT, OF_A_SPLIT + bytes(12), OF_A_SPLIT + b"\x81\xa1\xff\xff"])
 def test_bytes_that_are_no_split_are_refused(keyed, data):
     with refused(keyed, CorruptionError, "not a split"):
         keyed.scan().read(data)
@@ -704,7 +708,7 @@ def test_what_exists_already_may_be_meant(catalog, keyed):
 
 @pytest.mark.parametrize("metastore", ["glue", "GLUE", "nonsense"])
 def test_other_metastores_are_refused_by_name(tmp_path, metastore):
-    with refused(tmp_path, UnsupportedError, "there are 'filesystem'") as caught:
+    with refused(tmp_path, UnsupportedError, "the supported kinds are 'filesystem'") as caught:
         Catalog.open(tmp_path / "w", {"metastore": metastore, "uri": "thrift://h:1"})
     assert caught.value.feature == f"metastore={metastore}"
 
