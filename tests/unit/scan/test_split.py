@@ -33,7 +33,7 @@ def test_sizes_add_up():
     assert "files=3" in repr(split())
 
 
-@pytest.mark.parametrize("data", [b"", b"junk", b"paimon-split-7:\xc1", bytes(16), b"paimon-split-2:\x80"])
+@pytest.mark.parametrize("data", [b"", b"junk", b"paimon-split-8:\xc1", bytes(16), b"paimon-split-2:\x80"])
 def test_bytes_that_are_no_split_are_corrupt(data):
     with pytest.raises(CorruptionError):
         Split.from_bytes(data)
