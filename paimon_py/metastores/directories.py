@@ -181,4 +181,4 @@ def delete_table(root: TableRoot, warehouse: str) -> None:
         from paimon_py.logs import warn
 
         named = ", ".join(left[:5])
-        warn(f"{root.path} was dropped; {len(left)} external files may belong to other tables and were kept: {named}")
+        warn(f"{root.path} was dropped; files that may belong to other tables were kept ({len(left)}): {named}")

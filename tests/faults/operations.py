@@ -307,6 +307,12 @@ def is_dynamic(scene: Scene) -> bool:
     return option(scene, "bucket") == "-1" and not scene.moving
 
 
+def shares_buckets(scene: Scene) -> bool:
+    """Whether several writers may write one bucket: readers do not wait for the compaction of its writer."""
+    waits = option(scene, "deletion-vectors.enabled") == "true" or option(scene, "changelog-producer") == "lookup"
+    return is_dynamic(scene) and not waits and option(scene, "merge-engine") != "first-row"
+
+
 def is_moving(scene: Scene) -> bool:
     return scene.moving
 
@@ -367,7 +373,7 @@ OPERATIONS = {
     "truncate": Operation(lambda t: t.truncate(), replacing(lambda p: True)),
     "drop": Operation(drop_part, replacing(lambda p: p == 1)),
     "alter": Operation(add_column, same),
-    "shared writers": Operation(shared, adding(NEW), is_dynamic),
+    "shared writers": Operation(shared, adding(NEW), shares_buckets),
     "overtaken writer": Operation(overtaken, adding(OTHERS, NEW), is_dynamic, OTHERS),
     "set rows": Operation(set_rows, each_row(_counted), evolves),
     "overtaken update": Operation(overtaken_update, after_late(each_row(_counted)), changes_rows, LATE),

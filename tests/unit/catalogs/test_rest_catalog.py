@@ -261,7 +261,7 @@ def test_a_table_is_replaced_by_the_server(server, catalog, table, fault):
         catalog.replace_table("d.t", wide, primary_key=["id"])
     with pytest.raises(TableNotFoundError):
         catalog.replace_table("d.nobody", wide)
-    with pytest.raises(UsageError, match="branches"):
+    with pytest.raises(UsageError, match="does not take a branch"):
         catalog.replace_table("d.t$branch_b", wide)
     server.replaces_nothing = True
     with pytest.raises(UnsupportedError, match="this server does not replace tables"):

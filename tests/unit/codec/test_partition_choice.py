@@ -98,7 +98,7 @@ def test_what_is_no_list_of_partitions_is_refused_by_the_verb(given):
 
 
 def test_a_condition_on_other_columns_is_refused():
-    with pytest.raises(UsageError, match=r"compact\(where=…\) .* partition keys \(p, q\), not for v"):
+    with pytest.raises(UsageError, match=r"compact\(where=…\) .* partition keys \(p, q\), not v"):
         choice_of(SCHEMA, "compact", None, col("v") > 1)
 
 

@@ -117,7 +117,7 @@ def test_every_task_kind_is_found_by_its_tag():
     assert {tag: kind_of(tag).tag for tag in HOMES} == {tag: tag for tag in HOMES}
     made = [path for path in PACKAGE.rglob("*.py") for _ in range(path.read_text().count(" = TaskKind("))]
     assert len(made) == len(HOMES) and isinstance(kind_of("rows"), TaskKind)
-    with pytest.raises(CorruptionError, match="no tasks called 'nonsense'"):
+    with pytest.raises(CorruptionError, match="unknown kind of tasks 'nonsense'"):
         kind_of("nonsense")
 
 
