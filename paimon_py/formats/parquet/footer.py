@@ -139,10 +139,23 @@ def _retype_element(element: Struct, physical: int) -> None:
         element[_ELEMENT_LENGTH] = (I32, _INT96_BYTES << 1)
 
 
+def _name_of(element: Struct) -> str:
+    """The name of a schema element. Raises: ValueError"""
+    name = element.get(_ELEMENT_NAME, (0, None))[1]
+    if not isinstance(name, bytes):
+        raise ValueError("a schema element without a name")
+    return name.decode()
+
+
 def leaf_elements(elements: list[Struct]) -> list[tuple[tuple[str, ...], Struct]]:
-    """The leaf elements of a schema in column order with their paths (without the root)."""
+    """The leaf elements of a schema in column order with their paths (without the root).
+
+    Raises: ValueError for a damaged schema.
+    """
     found: list[tuple[tuple[str, ...], Struct]] = []
     open_groups: list[tuple[tuple[str, ...], int]] = [((), 1)]
+    if not all(isinstance(element, dict) for element in elements):
+        raise ValueError("a schema of other things than elements")
     for position, element in enumerate(elements):
         while open_groups and open_groups[-1][1] == 0:
             open_groups.pop()
@@ -150,7 +163,7 @@ def leaf_elements(elements: list[Struct]) -> list[tuple[tuple[str, ...], Struct]
             raise ValueError("schema elements outside the root")
         parent, left = open_groups.pop()
         open_groups.append((parent, left - 1))
-        path = parent if position == 0 else (*parent, element[_ELEMENT_NAME][1].decode())
+        path = parent if position == 0 else (*parent, _name_of(element))
         children = number(element, _ELEMENT_CHILDREN) or 0
         if children:
             open_groups.append((path, children))

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from unit.public import new_catalog
 
-from paimon_py.formats.parquet.footer import split_tail, tail
+from paimon_py.formats.parquet.footer import leaf_elements, split_tail, tail
 from paimon_py.formats.parquet.joined import join_files
 from paimon_py.formats.parquet.thrift import BINARY, I64, LIST, STRUCT, Reader, Sequence, encode
 from paimon_py.scan import parcel
@@ -98,3 +98,10 @@ def test_imported_files_are_read_together_as_they_are_read_alone(tmp_path, monke
     together = table.to_arrow()
     monkeypatch.setattr(parcel, "is_small", lambda _file: False)
     assert together.equals(table.to_arrow()) and together.num_rows
+
+
+def test_a_schema_element_without_a_name_is_damage():
+    root = {4: (BINARY, b"root"), 5: (I64, 2)}
+    for elements in ([root, {4: (I64, 2)}], [root, {1: (I64, 2)}], [root, 7], [7]):
+        with pytest.raises(ValueError, match="a schema"):
+            leaf_elements(elements)
