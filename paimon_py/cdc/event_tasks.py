@@ -204,7 +204,7 @@ def _write(job: Job[ParcelsTask, WrittenParcels], task: ParcelsTask) -> WrittenP
 
 def _table_of(job: Job[Any, Any], target: str) -> tuple[OpenTable, int]:
     table, writers = job.shared[target]
-    return restore_options(table) if job.has_travelled else table, writers
+    return restore_options(table) if job.is_remote else table, writers
 
 
 def _discard_parcels(job: Job[Any, WrittenParcels], result: WrittenParcels) -> None:

@@ -59,13 +59,13 @@ def _compact_bucket(job: Job[CompactionTask, CompactionResult], task: Compaction
     Raises: as `check_task` and `run_task`
     """
     try:
-        if job.has_travelled:
+        if job.is_remote:
             check_task(job.table, task)
         return CompactionResult(changes=run_task(job.table, task, tally=job.tally))
     except FileMissingError as error:
         reason = job.table.root.replacement_reason(task.bucket, error)
     except SnapshotExpiredError as error:
-        if not job.has_travelled:
+        if not job.is_remote:
             raise
         reason = str(error)
     return CompactionResult(overtaken=Overtaken(task.partition, task.bucket, reason))

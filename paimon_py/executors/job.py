@@ -103,7 +103,7 @@ class TaskResult(Generic[R]):
         self.is_counted = is_counted
 
     @property
-    def may_be_cured(self) -> bool:
+    def is_retryable(self) -> bool:
         """Whether another attempt, or another machine, may succeed: the store failed, or memory was too small."""
         return isinstance(self.error, (StorageError, ResourceError))
 
@@ -140,27 +140,27 @@ class Job(Generic[T, R]):
             kind has no budget and does not use this attribute.
         shared: other values that all tasks need; pickled with the job.
         tally: counts progress steps; None in other processes.
-        has_travelled: the job and its tasks were received from another process.
+        is_remote: the job and its tasks were received from another process.
     """
 
-    __slots__ = ("has_travelled", "kind", "shared", "table", "tally")
+    __slots__ = ("is_remote", "kind", "shared", "table", "tally")
 
     def __init__(
         self, kind: TaskKind[T, R], table: OpenTable | None, shared: Any = None, *,
-        tally: ProgressCounter | None = None, has_travelled: bool = False,
+        tally: ProgressCounter | None = None, is_remote: bool = False,
     ) -> None:  # fmt: skip
         self.kind = kind
         self.table = cast(OpenTable, table)
         self.shared = shared
         self.tally = tally
-        self.has_travelled = has_travelled
+        self.is_remote = is_remote
 
     def __call__(self, task: NumberedTask[T]) -> TaskResult[R]:
         """Run a task. Errors of paimon_py are part of the result; others, such as those of user functions, are raised.
 
         Steps are counted when the caller receives the result, so that `progress` cannot fail in the middle of a task.
         """
-        alone = Job(self.kind, self.table, self.shared, has_travelled=self.has_travelled)
+        alone = Job(self.kind, self.table, self.shared, is_remote=self.is_remote)
         try:
             return alone.carry_out(task)
         except PaimonError as error:
@@ -210,4 +210,4 @@ def restore_options(table: OpenTable) -> OpenTable:
 
 
 def _receive(tag: str, table: OpenTable | None, shared: Any) -> Job[Any, Any]:
-    return Job(kind_of(tag), None if table is None else restore_options(table), shared, has_travelled=True)
+    return Job(kind_of(tag), None if table is None else restore_options(table), shared, is_remote=True)

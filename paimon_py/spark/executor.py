@@ -50,7 +50,7 @@ class _RunTasks:
     def __call__(self, items: Iterable[bytes]) -> Iterator[bytes]:
         for item in items:
             result = self.job(self.job.task_from(item))
-            if result.error is not None and result.may_be_cured:
+            if result.error is not None and result.is_retryable:
                 raise result.error
             yield bytes(result)
 

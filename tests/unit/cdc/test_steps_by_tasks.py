@@ -31,7 +31,7 @@ class Elsewhere:
         import pickle
 
         there, items = pickle.loads(pickle.dumps(job)), [bytes(task) for task in tasks]
-        assert isinstance(there, Job) and there.has_travelled
+        assert isinstance(there, Job) and there.is_remote
         self.jobs.append((job.kind.tag, len(items)))
         results = [TaskResult.from_bytes(there.run_bytes(item)) for item in items]
         if job.kind.tag == self._fails:

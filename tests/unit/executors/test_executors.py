@@ -110,7 +110,7 @@ def test_a_job_is_small_and_finds_its_function_by_its_tag(table):
     data = pickle.dumps(job)
     assert len(data) < 4000
     there = pickle.loads(data)
-    assert (there.kind, there.table.root.path, there.has_travelled) == (COMPACT, table.location, True)
+    assert (there.kind, there.table.root.path, there.is_remote) == (COMPACT, table.location, True)
 
 
 def test_every_task_kind_is_found_by_its_tag():
@@ -147,7 +147,7 @@ def test_a_result_keeps_its_error(table):
     failed = job(NumberedTask(0, AnalyzeTask(splits=(), columns=("nowhere",))))
     back = pickle.loads(pickle.dumps(failed))
     assert isinstance(back.error, SchemaError) and back.error.fields == ("nowhere",)
-    assert not back.may_be_cured
+    assert not back.is_retryable
 
 
 class Broken:
