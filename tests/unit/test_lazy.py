@@ -153,7 +153,7 @@ VECTORS = {"deletion-vectors.enabled": "true"}
         ("get", "/manifest-list-", ["a"], {"bucket": "1"}),
         ("get", "/manifest-", ["a"], {"bucket": "1", "merge-engine": "aggregation"}),
         ("open_read", "/index-", [], VECTORS),
-        ("open_read", "/data-", ["a"], {"bucket": "1", "write-only": "true"}),
+        ("get", "/data-", ["a"], {"bucket": "1", "write-only": "true"}),
     ],
 )
 def test_a_child_that_is_forked_in_the_middle_of_a_scan_scans(verb, name, key, options):
