@@ -29,7 +29,7 @@ from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.sequence_numbers import SequenceAssignment
 from paimon_py.commit.snapshot_delta import SnapshotDelta, compact_part, overwrite_part, upgrade, write_part
 from paimon_py.commit.state import Already, Requirement, State
-from paimon_py.errors import UsageError
+from paimon_py.errors import CorruptionError, UsageError
 from paimon_py.files.physical import evolves_columns
 from paimon_py.lazy import lazy_property
 from paimon_py.lsm.order import key_ranks
@@ -69,8 +69,14 @@ class Requirements:
         return self.same_table, self.same_rules, self.check_unchanged, self.new, self.check, self.files_there
 
     def same_table(self, _: State) -> Conflict | None:
-        """Check that the table is the one that was opened."""
-        if self._root.schemas.get(self._schema.id).is_same_version(self._schema):
+        """Check that the table is the one that was opened. Raises: TableNotFoundError if its schema was rolled back."""
+        schemas = self._root.schemas
+        try:
+            found = schemas.get(self._schema.id)
+        except CorruptionError:
+            schemas.require_same(self._schema)
+            raise
+        if found.is_same_version(self._schema):
             return None
         return Conflict(f"schema {self._schema.id} has changed: {self._root.path} is another table now")
 

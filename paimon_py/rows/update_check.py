@@ -14,6 +14,8 @@ from paimon_py.errors import UsageError
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.groups import Engine, Groups
 from paimon_py.lsm.order import MergeOrder, merge_order, sort_batch
+from paimon_py.lsm.same_values import same_values
+from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
@@ -61,11 +63,6 @@ def _pick(column: pa.Array, rows: Ints) -> pa.Array:
     return column.take(from_numpy(rows, pa.int64()))
 
 
-def _same(left: pa.Array, right: pa.Array) -> bool:
-    """Whether two columns contain the same values; NaN equals NaN."""
-    if isinstance(left, pa.ChunkedArray):
-        left = left.combine_chunks()
-    if pa.types.is_floating(left.type):
-        words = pa.int32() if pa.types.is_float32(left.type) else pa.int64()
-        left, right = left.view(words), right.view(words)
-    return bool(left.equals(right))
+def _same(left: pa.Array | pa.ChunkedArray, right: pa.Array) -> bool:
+    """Whether two columns contain the same values; NaN equals NaN, also in nested values, and −0.0 differs from 0.0."""
+    return bool(same_values(combine_chunks(left), right).all())
