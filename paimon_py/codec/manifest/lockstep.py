@@ -312,7 +312,7 @@ class _Lanes:
             except (IndexError, UnicodeDecodeError):
                 break
             size = stop - start
-            if size > _REFERENCE_BYTES_MAX:
+            if not 0 < size <= _REFERENCE_BYTES_MAX or stop > self.limit[left[0]]:
                 break
             same = left[self.position[left] + size <= self.limit[left]]
             for offset in range(0, size, 8):

@@ -7,7 +7,7 @@ import random
 import fastavro
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from unit.codec.manifest.manifest_entries import added, by_fastavro, entry, row
 
@@ -207,6 +207,7 @@ def test_error_names_file_and_block():
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(seed=5861989, count=1)
 @given(seed=st.integers(0, 2**32), count=st.sampled_from([1, 3, 60]))
 def test_damaged_payload_is_corruption_or_what_an_independent_reader_sees(seed, count, monkeypatch):
     draw = random.Random(seed)
