@@ -168,14 +168,15 @@ class TableRoot:
         for one in snapshots:
             self.schemas.require_own(one, self.schemas.newest_seen)
 
-    def each_of_same(self, values: Iterable[T]) -> Iterator[T]:
+    def each_of_same(self, values: Iterable[T], *, is_checked: bool = False) -> Iterator[T]:
         """Yield values, such as the names of files to delete, while the table is still the one whose schema was read.
 
-        Numbers and names mean other files in another table. Cost: a list for each SAME_AT_ONCE values.
+        Numbers and names mean other files in another table. `is_checked`: the caller has just checked the table, so
+        the first values need no check. Cost: a list for each SAME_AT_ONCE values.
         Raises: TableNotFoundError if another table is at the path.
         """
         for place, value in enumerate(values):
-            if place % SAME_AT_ONCE == 0:
+            if place % SAME_AT_ONCE == 0 and not (is_checked and place == 0):
                 self.schemas.latest()
             yield value
 

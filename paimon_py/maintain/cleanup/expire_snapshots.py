@@ -25,7 +25,7 @@ from paimon_py.maintain.cleanup.retention import FirstKept, Lasting, Retention, 
 from paimon_py.maintain.observers import report
 from paimon_py.metadata.id_runs import current_run
 from paimon_py.metadata.open_table import OpenTable
-from paimon_py.metadata.root import SAME_AT_ONCE, TableRoot
+from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.tag_ancestor import TagAncestor, read_tag_ancestor, write_tag_ancestor
 from paimon_py.metadata.users import keep_numbers
 from paimon_py.progress import Progress, ProgressCounter
@@ -96,7 +96,8 @@ def expire_snapshots(
     if lasting is not Lasting.NOTHING:
         root.changelogs.keep(root.each_of_same(going))
     keep_numbers(root, going, chain.latest)
-    _delete_snapshots(root, going, is_checked=lasting is Lasting.NOTHING)
+    for snapshot in root.each_of_same(going, is_checked=lasting is Lasting.NOTHING):
+        root.store.delete(snapshot_path(root.branch_path, snapshot.id))
     doomed.spare(other_references(root, going).without(beside))
     done = _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete(executor, progress))
     EXPIRY.info(
@@ -160,15 +161,6 @@ def _put_back_hint(root: TableRoot, earliest: int) -> None:
             earliest = next(iter(root.snapshots.ids()), 0)
         if earliest:
             root.store.put(earliest_hint_path(root.branch_path), str(earliest).encode(), within=root.path)
-
-
-def _delete_snapshots(root: TableRoot, going: Sequence[Snapshot], *, is_checked: bool) -> None:
-    """Delete snapshots, oldest first. `is_checked`: the table was just found to be the same."""
-    now = going[:SAME_AT_ONCE] if is_checked else ()
-    for snapshot in now:
-        root.store.delete(snapshot_path(root.branch_path, snapshot.id))
-    for snapshot in root.each_of_same(going[len(now) :]):
-        root.store.delete(snapshot_path(root.branch_path, snapshot.id))
 
 
 def _tag_before(root: TableRoot, first: Snapshot, tags: Sequence[Snapshot]) -> Snapshot | None:
