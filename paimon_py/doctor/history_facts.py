@@ -63,8 +63,8 @@ def _astray(root: TableRoot, ids: list[int]) -> tuple[Astray, ...]:
 
 def _is_gone(root: TableRoot, read: Base) -> bool:
     """Whether a snapshot was replaced by another with its id; if none has the id, the next snapshot may show it."""
-    there = root.snapshots.find(read.id) or root.changelogs.find(read.id)
+    there = root.find_kept(read.id)
     if there is not None:
         return not read.is_of(there)
-    after = root.snapshots.find(read.id + 1) or root.changelogs.find(read.id + 1)
+    after = root.find_kept(read.id + 1)
     return after is not None and after.follows(read) is False

@@ -200,12 +200,16 @@ class TableRoot:
             self.schemas.latest()
         return found
 
+    def find_kept(self, snapshot_id: int) -> Snapshot | None:
+        """A snapshot, or its retained changelog; None if both have expired or never existed. Cost: one or two gets."""
+        return self.snapshots.find(snapshot_id) or self.changelogs.find(snapshot_id)
+
     def snapshot_or_changelog(self, snapshot_id: int) -> Snapshot:
         """A snapshot, or its retained changelog (options `changelog.*`), for readers of its changes.
 
         Raises: as `snapshots.get`
         """
-        found = self.snapshots.find(snapshot_id) or self.changelogs.find(snapshot_id)
+        found = self.find_kept(snapshot_id)
         if found is None:
             return self.snapshots.get(snapshot_id)
         check_mark(self.branch_path, snapshot_id, found)

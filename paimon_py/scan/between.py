@@ -125,9 +125,9 @@ def _check_one_history(root: TableRoot, end: End, state: Snapshot | None) -> Non
         base = Base.of(state)
     else:
         return
-    found = root.snapshots.find(base.id) or root.changelogs.find(base.id)
+    found = root.find_kept(base.id)
     if found is None:
-        after = root.snapshots.find(base.id + 1) or root.changelogs.find(base.id + 1)
+        after = root.find_kept(base.id + 1)
         is_ours = after is None or after.follows(base) is not False
     else:
         is_ours = base.is_of(found)

@@ -89,7 +89,7 @@ def _gives_new_ids(root: TableRoot, snapshot: Snapshot) -> bool:
     """
     if not evolves_columns(root.schemas.get(snapshot.schema_id)):
         return False
-    before = root.snapshots.find(snapshot.id - 1) or root.changelogs.find(snapshot.id - 1)
+    before = root.find_kept(snapshot.id - 1)
     return before is not None and snapshot.next_row_id != before.next_row_id
 
 
@@ -101,7 +101,7 @@ def _sets_columns(root: TableRoot, snapshot: Snapshot, files: Sequence[ManifestF
     """
     if not evolves_columns(root.schemas.get(snapshot.schema_id)):
         return False
-    before = root.snapshots.find(snapshot.id - 1) or root.changelogs.find(snapshot.id - 1)
+    before = root.find_kept(snapshot.id - 1)
     next_id = 0 if snapshot.id == 1 else None if before is None else before.next_row_id
     if next_id is not None and all(file.min_row_id is not None and file.min_row_id >= next_id for file in files):
         return False
@@ -119,7 +119,7 @@ def _kills(root: TableRoot, snapshot: Snapshot) -> bool:
     """
     if snapshot.index_manifest is None:
         return False
-    before = root.snapshots.find(snapshot.id - 1) or root.changelogs.find(snapshot.id - 1)
+    before = root.find_kept(snapshot.id - 1)
     if before is None:
         return snapshot.commit_kind is CommitKind.OVERWRITE
     return before.index_manifest != snapshot.index_manifest

@@ -87,7 +87,7 @@ def before(root: TableRoot, number: int) -> Base:
     found = root.snapshots.find(number - 1) if number > 1 else None
     if found is not None:
         return Base.of(found)
-    after = root.snapshots.find(number) or root.changelogs.find(number)
+    after = root.find_kept(number)
     return (None if after is None else after.parent) or Base(number - 1)
 
 
@@ -100,12 +100,12 @@ def _first_since(root: TableRoot, oldest: int, millis: int) -> int:
     low, high = oldest, latest + 1
     while low < high:
         middle = (low + high) // 2
-        found = root.snapshots.find(middle) or root.changelogs.find(middle)
+        found = root.find_kept(middle)
         if found is None or found.time_millis < millis:
             low = middle + 1
         else:
             high = middle
-    first = root.snapshots.find(oldest) or root.changelogs.find(oldest)
+    first = root.find_kept(oldest)
     if low == oldest and oldest > 1 and (first is None or first.time_millis > millis):
         raise expired_error(root, oldest - 1)
     return low

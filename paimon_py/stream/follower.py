@@ -207,7 +207,7 @@ def require_following(root: TableRoot, number: int, consumer: str | None = None)
         SnapshotExpiredError: it has expired.
         SnapshotNotFoundError: another one has the number of the `SnapshotId`.
     """
-    found = root.snapshots.find(number) or root.changelogs.find(number)
+    found = root.find_kept(number)
     if found is not None:
         check_mark(root.branch_path, number, found)
         return

@@ -108,7 +108,7 @@ def expire_changelogs(
 
 def _is_kept(root: TableRoot, tag: Snapshot) -> bool:
     """Whether the snapshot of a tag exists, or its changelog."""
-    found = root.snapshots.find(tag.id) or root.changelogs.find(tag.id)
+    found = root.find_kept(tag.id)
     return found is not None and found.mark == tag.mark
 
 
