@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 
 PASSING = "streaming-read-append-overwrite"
 """The option that configures how streams treat such commits."""
+
+_Previous = Callable[[], Snapshot | None]
+"""The snapshot before, or its kept changelog, which is read once; None if both have expired."""
 
 
 def refuses_removals(schema: TableSchema) -> bool:
@@ -36,11 +40,16 @@ def changes_rows(root: TableRoot, snapshot: Snapshot) -> bool:
     """
     if snapshot.has_same_rows or snapshot.commit_kind is CommitKind.ANALYZE:
         return False
+    previous = _previous(root, snapshot)
     if snapshot.commit_kind is CommitKind.COMPACT:
-        return _gives_new_ids(root, snapshot)
-    sets_columns, takes_rows = _effects(root, snapshot)
+        return _gives_new_ids(root, snapshot, previous)
+    sets_columns, takes_rows = _effects(root, snapshot, previous)
     rewrites = snapshot.commit_kind is CommitKind.OVERWRITE and snapshot.delta_record_count == 0
-    return sets_columns or takes_rows or (rewrites and _gives_new_ids(root, snapshot))
+    return sets_columns or takes_rows or (rewrites and _gives_new_ids(root, snapshot, previous))
+
+
+def _previous(root: TableRoot, snapshot: Snapshot) -> _Previous:
+    return functools.cache(lambda: root.find_kept(snapshot.id - 1))
 
 
 def require_nothing_taken(root: TableRoot, snapshot: Snapshot) -> None:
@@ -53,7 +62,7 @@ def require_nothing_taken(root: TableRoot, snapshot: Snapshot) -> None:
     """
     if snapshot.has_same_rows or snapshot.commit_kind in (CommitKind.COMPACT, CommitKind.ANALYZE):
         return
-    sets_columns, takes_rows = _effects(root, snapshot)
+    sets_columns, takes_rows = _effects(root, snapshot, _previous(root, snapshot))
     number = snapshot.id
     ways = f"changes({number - 1}, {number}, mode='diff') compares the states and returns deleted and added rows"
     if identifies_removals(root.schemas.get(snapshot.schema_id)):
@@ -75,25 +84,27 @@ def require_nothing_taken(root: TableRoot, snapshot: Snapshot) -> None:
         )
 
 
-def _effects(root: TableRoot, snapshot: Snapshot) -> tuple[bool, bool]:
+def _effects(root: TableRoot, snapshot: Snapshot, previous: _Previous) -> tuple[bool, bool]:
     """Whether a snapshot sets columns of existing rows, and whether it deletes data files or marks rows dead."""
     with root.reading(Base.of(snapshot)):
         files = root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
-        sets_columns = _sets_columns(root, snapshot, files)
-    return sets_columns, any(file.deleted_files for file in files) or _kills(root, snapshot)
+        sets_columns = _sets_columns(root, snapshot, files, previous)
+    return sets_columns, any(file.deleted_files for file in files) or _kills(snapshot, previous)
 
 
-def _gives_new_ids(root: TableRoot, snapshot: Snapshot) -> bool:
+def _gives_new_ids(root: TableRoot, snapshot: Snapshot, previous: _Previous) -> bool:
     """Whether a commit that adds no rows gives rows new ids: a compaction of Java that drops deleted rows for good, or
     Java's `reassign_row_id`, which writes the base list again.
     """
     if not evolves_columns(root.schemas.get(snapshot.schema_id)):
         return False
-    before = root.find_kept(snapshot.id - 1)
+    before = previous()
     return before is not None and snapshot.next_row_id != before.next_row_id
 
 
-def _sets_columns(root: TableRoot, snapshot: Snapshot, files: Sequence[ManifestFile]) -> bool:
+def _sets_columns(
+    root: TableRoot, snapshot: Snapshot, files: Sequence[ManifestFile], previous: _Previous
+) -> bool:
     """Whether a snapshot adds files with columns of existing rows.
 
     The ids of new rows begin at the next row id of the previous snapshot. If that has expired, every file without all
@@ -101,7 +112,7 @@ def _sets_columns(root: TableRoot, snapshot: Snapshot, files: Sequence[ManifestF
     """
     if not evolves_columns(root.schemas.get(snapshot.schema_id)):
         return False
-    before = root.find_kept(snapshot.id - 1)
+    before = previous()
     next_id = 0 if snapshot.id == 1 else None if before is None else before.next_row_id
     if next_id is not None and all(file.min_row_id is not None and file.min_row_id >= next_id for file in files):
         return False
@@ -112,14 +123,14 @@ def _sets_columns(root: TableRoot, snapshot: Snapshot, files: Sequence[ManifestF
     return added.knows("write_columns")
 
 
-def _kills(root: TableRoot, snapshot: Snapshot) -> bool:
+def _kills(snapshot: Snapshot, previous: _Previous) -> bool:
     """Whether a snapshot has other deletion vectors than the previous one.
 
     If that has expired, the kind decides: a commit that marks rows dead is an OVERWRITE, in paimon_py and in Java.
     """
     if snapshot.index_manifest is None:
         return False
-    before = root.find_kept(snapshot.id - 1)
+    before = previous()
     if before is None:
         return snapshot.commit_kind is CommitKind.OVERWRITE
     return before.index_manifest != snapshot.index_manifest
