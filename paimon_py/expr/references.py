@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -105,18 +105,12 @@ def map_value(
 
 def calculates(predicate: Predicate) -> bool:
     """Whether the predicate compares calculated values."""
-    if isinstance(predicate, (And, Or)):
-        return any(map(calculates, predicate.parts))
-    return calculates(predicate.part) if isinstance(predicate, Not) else isinstance(predicate, ValueTest)
+    return any(True for _ in _value_tests(predicate))
 
 
 def may_fail(predicate: Predicate) -> bool:
     """Whether a value in the predicate cannot be calculated for some rows, as `a / 0`."""
-    if isinstance(predicate, (And, Or)):
-        return any(map(may_fail, predicate.parts))
-    if isinstance(predicate, Not):
-        return may_fail(predicate.part)
-    return isinstance(predicate, ValueTest) and any(_may_fail(value) for _, value in predicate.values)
+    return any(_may_fail(value) for test in _value_tests(predicate) for _, value in test.values)
 
 
 def keeping_failing(predicate: Predicate) -> Predicate:
@@ -126,6 +120,16 @@ def keeping_failing(predicate: Predicate) -> Predicate:
     if isinstance(predicate, ValueTest) and may_fail(predicate):
         return msgspec.structs.replace(predicate, keeps_failing=True)
     return predicate
+
+
+def _value_tests(predicate: Predicate) -> Iterator[ValueTest]:
+    """The tests of calculated values in the predicate."""
+    if isinstance(predicate, ValueTest):
+        yield predicate
+    for part in predicate.parts if isinstance(predicate, (And, Or)) else ():
+        yield from _value_tests(part)
+    if isinstance(predicate, Not):
+        yield from _value_tests(predicate.part)
 
 
 def _may_fail(value: ValueTree) -> bool:

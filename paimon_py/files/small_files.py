@@ -73,12 +73,14 @@ def read_small(
     names = () if files[0].known is None else files[0].known.schema.names
     ids = frozenset(schema.field(name).id for name in names)
     file_format = by_extension(files[0].file.name)
+    if not isinstance(file_format, JoinsFiles):
+        return None
     try:
         columns = file_columns(schema, None, tuple(fields), ids)
         if columns.evolves or columns.asks_ids or not columns.evolution.sources:
             return None
-        found = _present(store, files) if isinstance(file_format, JoinsFiles) else []
-        if len(found) < 2 or not isinstance(file_format, JoinsFiles):
+        found = _present(store, files)
+        if len(found) < 2:
             return None
         joined = file_format.join([data for _, data in found], columns.evolution.columns, _DECOMPRESSED_BYTES)
         if joined is None:

@@ -62,7 +62,11 @@ def read_bag_difference(
     asked = msgspec.structs.replace(request, columns=request.schema.names, kinds=False)
     schema = request.arrow_schema.append(ROW_KIND_FIELD)
     sides = ((0, compared.before), (1, compared.after))
-    rows = chain.from_iterable(_mark(read(asked, run), state, blobs) for state, runs in sides for run in runs)
+
+    def number(batch: pa.RecordBatch) -> Words:
+        return row_hashes(hashed_columns(batch, blobs), batch.num_rows)
+
+    rows = chain.from_iterable(mark_rows(read(asked, run), state, number) for state, runs in sides for run in runs)
 
     def compare(batches: Sequence[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, Ints]]:
         yield from _difference(batches, blobs)
@@ -72,11 +76,13 @@ def read_bag_difference(
         yield pa.RecordBatch.from_arrays([*picked, texts_of(kinds)], schema=schema)
 
 
-def _mark(batches: Iterator[pa.RecordBatch], state: int, blobs: SameBlobs | None) -> Iterator[pa.RecordBatch]:
+def mark_rows(
+    batches: Iterator[pa.RecordBatch], state: int, number: Callable[[pa.RecordBatch], Words]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a state with `STATE`, and with `HASH`, which `number` returns."""
     for batch in batches:
         states = from_numpy(np.full(batch.num_rows, state, np.int8), pa.int8())
-        hashes = from_numpy(row_hashes(hashed_columns(batch, blobs), batch.num_rows), pa.uint64())
-        yield batch.append_column(STATE, states).append_column(HASH, hashes)
+        yield batch.append_column(STATE, states).append_column(HASH, from_numpy(number(batch), pa.uint64()))
 
 
 def memory_limit(schema: TableSchema) -> int:

@@ -15,14 +15,14 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
+from paimon_py.codec.columns import Ints, Mask, Words, from_numpy, numpy_values
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.references import columns_of
 from paimon_py.lsm.same_values import same_values
 from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.bag_read import BATCH_ROWS, HASH, STATE, HashParts, HeldRows, memory_limit
+from paimon_py.scan.bag_read import BATCH_ROWS, HASH, STATE, HashParts, HeldRows, mark_rows, memory_limit
 from paimon_py.scan.blob_values import BlobValues
 from paimon_py.scan.diff_read import ReadRun
 from paimon_py.scan.request import Request, ids_only, keep
@@ -49,7 +49,7 @@ def read_id_difference(
     """
     asked = _state_request(request, compared)
     sides = ((0, compared.before), (1, compared.after))
-    rows = chain.from_iterable(_mark(read(asked, run), state) for state, runs in sides for run in runs)
+    rows = chain.from_iterable(mark_rows(read(asked, run), state, _numbers) for state, runs in sides for run in runs)
     wanted = frozenset(compared.identified or ()) & set(asked.columns)
     blobs = SameBlobs.of(OpenTable(root, asked.schema))
     place, limit = root.env.spill, memory_limit(request.schema)
@@ -81,13 +81,12 @@ def _state_request(request: Request, compared: Compared) -> Request:
     return msgspec.structs.replace(asked, schema=schema, columns=columns)
 
 
-def _mark(batches: Iterator[pa.RecordBatch], state: int) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        states = from_numpy(np.full(batch.num_rows, state, np.int8), pa.int8())
-        ids = numpy_values(batch.column(ROW_ID)).astype(np.uint64)
-        with np.errstate(over="ignore"):
-            hashes = from_numpy(ids * _MIX, pa.uint64())
-        yield batch.append_column(STATE, states).append_column(HASH, hashes)
+def _numbers(batch: pa.RecordBatch) -> Words:
+    """A number for each row id, which distributes consecutive ids."""
+    ids = numpy_values(batch.column(ROW_ID)).astype(np.uint64)
+    with np.errstate(over="ignore"):
+        numbers: Words = ids * _MIX
+    return numbers
 
 
 def _difference(
