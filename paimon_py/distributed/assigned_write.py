@@ -58,15 +58,19 @@ class AssignerRun(msgspec.Struct, frozen=True, array_like=True):
     base: Base
 
 
-class AssignedChanges(Serializable, frozen=True, kw_only=True):
-    """What a process of step 2 wrote, None without rows, and the runs that it took rows from."""
+class AssignedResult(Serializable, frozen=True, kw_only=True):
+    """What a process of step 2 returned, None without work, and the runs that it took rows from.
 
-    kind: ClassVar[str] = "assignedchanges"
+    Attributes:
+        result: the bytes of `Changes`, or the result of a merge.
+    """
+
+    kind: ClassVar[str] = "assigned"
     edition: ClassVar[int] = 1
-    called: ClassVar[str] = "the result of a process that writes assigned rows"
+    called: ClassVar[str] = "the result of a process that takes assigned rows"
     again: ClassVar[str] = "write the rows"
 
-    changes: Changes | None
+    result: bytes | None
     runs: tuple[AssignerRun, ...]
 
 
@@ -148,30 +152,13 @@ class AssignedPart:
         cursor = BucketCursor()
         with ExitStack() as used:
             writer: Writer | None = None
-            for kind, data in sent:
-                if kind == DONE:
-                    runs.append(msgspec.msgpack.decode(data, type=AssignerRun))
-                    continue
+            for cursor.bucket, rows in _take(sent, runs):
                 if writer is None:
                     writer = used.enter_context(writing(self._table, self._overwrite, share=cursor))
-                for batch in pa.ipc.open_stream(data):
-                    for cursor.bucket, rows in _by_bucket(batch):
-                        writer.write_arrow(rows)
+                writer.write_arrow(rows)
             if runs or writer is not None:
-                changes = None if writer is None else writer.changes()
-                yield bytes(AssignedChanges(changes=changes, runs=tuple(runs)))
-
-
-class AssignedRows(Serializable, frozen=True, kw_only=True):
-    """What a process of step 2 of a merge returned, None without work, and the runs that it took rows from."""
-
-    kind: ClassVar[str] = "assignedrows"
-    edition: ClassVar[int] = 1
-    called: ClassVar[str] = "the result of a process that merges assigned rows"
-    again: ClassVar[str] = "merge the rows"
-
-    result: bytes | None
-    runs: tuple[AssignerRun, ...]
+                result = None if writer is None else bytes(writer.changes())
+                yield bytes(AssignedResult(result=result, runs=tuple(runs)))
 
 
 class AssignedMergePart:
@@ -200,19 +187,14 @@ class AssignedMergePart:
         keys = AssignedKeys()
         result = next(self.part(self._rows(sent, runs, keys), work, keys), None)
         if runs or result is not None:
-            yield bytes(AssignedRows(result=result, runs=tuple(runs)))
+            yield bytes(AssignedResult(result=result, runs=tuple(runs)))
 
     def _rows(
         self, sent: Iterable[tuple[bytes, bytes]], runs: list[AssignerRun], keys: AssignedKeys
     ) -> Iterator[pa.RecordBatch]:
-        for kind, data in sent:
-            if kind == DONE:
-                runs.append(msgspec.msgpack.decode(data, type=AssignerRun))
-                continue
-            for batch in pa.ipc.open_stream(data):
-                for bucket, rows in _by_bucket(batch):
-                    self._learn(bucket, rows, keys)
-                    yield pa.RecordBatch.from_arrays(rows.columns, schema=self.part.target)
+        for bucket, rows in _take(sent, runs):
+            self._learn(bucket, rows, keys)
+            yield pa.RecordBatch.from_arrays(rows.columns, schema=self.part.target)
 
     def _learn(self, bucket: int, rows: pa.RecordBatch, keys: AssignedKeys) -> None:
         def note(partition: bytes, hashes: Int32s) -> Ints:
@@ -225,7 +207,7 @@ class AssignedMergePart:
 
 def assigned_rows(results: Iterable[bytes]) -> tuple[list[bytes], bool]:
     """The results of all processes of step 2 of a merge, and whether they fit together; see `assigned_changes`."""
-    found = [AssignedRows.from_bytes(result) for result in results]
+    found = [AssignedResult.from_bytes(result) for result in results]
     return [one.result for one in found if one.result is not None], _fit([one.runs for one in found])
 
 
@@ -235,12 +217,22 @@ def assigned_changes(results: Iterable[bytes]) -> tuple[list[Changes], bool]:
     If they do not, a process of step 1 was repeated when others had taken its rows already: rows may be missing, or be
     in two buckets. Discard the changes, and write again.
     """
-    found = [AssignedChanges.from_bytes(result) for result in results]
-    changes = [one.changes for one in found if one.changes is not None]
+    found = [AssignedResult.from_bytes(result) for result in results]
+    changes = [Changes.from_bytes(one.result) for one in found if one.result is not None]
     if changes:  # the commit compares the indexes with those that the keys were assigned by
         bases = dict.fromkeys(run.base for one in found for run in one.runs)
         changes += [msgspec.structs.replace(changes[0], base=base, further_bases=(), buckets=()) for base in bases]
     return changes, _fit([one.runs for one in found])
+
+
+def _take(sent: Iterable[tuple[bytes, bytes]], runs: list[AssignerRun]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows that step 1 sent, with their buckets; `runs` receives the runs that assigned them."""
+    for kind, data in sent:
+        if kind == DONE:
+            runs.append(msgspec.msgpack.decode(data, type=AssignerRun))
+            continue
+        for batch in pa.ipc.open_stream(data):
+            yield from _by_bucket(batch)
 
 
 def _fit(taken: Sequence[Sequence[AssignerRun]]) -> bool:
