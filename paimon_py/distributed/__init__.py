@@ -7,7 +7,7 @@ commits once:
 - `DistributedWrite`, `WritePart`: rows are written in place, or by the process to which `RowRouting` sends them; or,
   with `AssignPart` and `AssignedPart`, by the process to which those that assign buckets send them;
 - `DistributedMerge`, `MergePart`: rows of a source are merged, each bucket by one process; or, with `ChangePart` and
-  `InsertPart`, each file by a process that has all rows of the source;
+  others, each file by a process that has all rows of the source;
 - `LookupPart`: rows are looked up by their keys;
 - `StreamBatches`: a stream as offsets and splits, for engines with their own checkpoints.
 
@@ -28,6 +28,7 @@ from paimon_py.distributed.assigned_write import (
     assigned_rows,
 )
 from paimon_py.distributed.batch_limits import BatchLimits
+from paimon_py.distributed.bucket_rows import AssignedBucketsPart, AssignRowsPart, BucketsPart
 from paimon_py.distributed.columns import cast_values, takes_type
 from paimon_py.distributed.commits import commit_of, discard_changes, run_once
 from paimon_py.distributed.conditions import condition_of, with_meaning
@@ -37,7 +38,8 @@ from paimon_py.distributed.offsets import Offset
 from paimon_py.distributed.option_groups import OptionGroups, group_options
 from paimon_py.distributed.routing import BucketRouting, RowRouting
 from paimon_py.distributed.schema_merging import SchemaMerging, merge_columns
-from paimon_py.distributed.spread_merge import BucketsPart, ChangePart, InsertPart, NewRowsPart
+from paimon_py.distributed.sent import Sent
+from paimon_py.distributed.spread_merge import ChangePart, InsertPart, NewRowsPart
 from paimon_py.distributed.stream_batches import StreamBatches
 from paimon_py.distributed.tables import create_table_at, with_options
 from paimon_py.distributed.write import DistributedWrite, Overwrite, WritePart
@@ -56,6 +58,8 @@ from paimon_py.stream.reading import Reading
 __all__ = [
     "ROW_KIND_COLUMN",
     "AssignPart",
+    "AssignRowsPart",
+    "AssignedBucketsPart",
     "AssignedMergePart",
     "AssignedPart",
     "BatchLimits",
@@ -76,6 +80,7 @@ __all__ = [
     "Reading",
     "RowRouting",
     "SchemaMerging",
+    "Sent",
     "StreamBatches",
     "WritePart",
     "assigned_changes",

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import msgspec
 import numpy as np
@@ -33,7 +33,7 @@ from paimon_py.commit.changes import Changes
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.distributed.merge import MergePart
 from paimon_py.distributed.routing import BucketRouting
-from paimon_py.distributed.sent import DONE, ROWS, Sent, send_rows
+from paimon_py.distributed.sent import ROWS, RUN, Sent, send_rows
 from paimon_py.distributed.staging import writing
 from paimon_py.spec.serializable import Serializable
 from paimon_py.spec.snapshot import Base
@@ -49,6 +49,8 @@ _HELD_MIN, _HELD_MAX = 4 << 20, 64 << 20
 """Limits of the bytes that are held before they are sent; between them, enough for a piece for each process."""
 _PIECE_BYTES = 256 << 10
 
+Group = TypeVar("Group")
+
 
 class AssignerRun(msgspec.Struct, frozen=True, array_like=True):
     """One run of a process of step 1. `share`: the number of its share; `base`: the snapshot whose indexes it used."""
@@ -56,6 +58,11 @@ class AssignerRun(msgspec.Struct, frozen=True, array_like=True):
     share: int
     name: str
     base: Base
+
+    @classmethod
+    def from_message(cls, data: bytes) -> AssignerRun:
+        """The run that a message of the kind `RUN` names."""
+        return msgspec.msgpack.decode(data, type=cls)
 
 
 class AssignedResult(Serializable, frozen=True, kw_only=True):
@@ -95,18 +102,17 @@ class AssignPart:
         Args:
             rows: batches, each with the number that `RowRouting` assigned to its rows.
         """
-        runs: dict[int, _Run] = {}
-        limit = min(max(_HELD_MIN, self.processes * _PIECE_BYTES), _HELD_MAX)
-        for share, batch in _together(rows, limit):
+        runs: dict[int, ShareAssigner] = {}
+        for share, batch in together(rows, self.processes):
             if share not in runs:
-                runs[share] = _Run(self._table, self._routing, share, replaces=self._replaces)
+                runs[share] = ShareAssigner(self._table, self._routing, share, replaces=self._replaces)
             yield from runs[share].send(batch)
         for run in runs.values():
             yield from run.end()
 
 
-class _Run:
-    """One run of a process of step 1, for one share."""
+class ShareAssigner:
+    """One run of a process that assigns the rows of one share to buckets."""
 
     def __init__(self, table: Table, routing: BucketRouting, share: int, *, replaces: bool) -> None:
         root = table._root
@@ -117,21 +123,21 @@ class _Run:
         own = Share.of(table.schema, share, routing.processes)
         self._assign = DynamicBuckets(table._open_table, live, own, writes=False).assign
 
-    def send(self, rows: pa.RecordBatch) -> Iterator[Sent]:
-        """The rows for each process, those of a bucket in their order."""
-        processes, buckets = self._routing.assign_rows(rows, self._assign)
+    def send(self, rows: pa.RecordBatch, kind: bytes = ROWS, *, fills_nulls: bool = True) -> Iterator[Sent]:
+        """The rows for each process, those of a bucket in their order. `fills_nulls`: as for `BucketRouting`"""
+        processes, buckets = self._routing.assign_rows(rows, self._assign, fills_nulls=fills_nulls)
         order = np.lexsort((buckets, processes))
         placed = rows.append_column(_BUCKET, from_numpy(buckets.astype(np.int16), _BUCKET.type))
         placed = placed.take(from_numpy(order, pa.int64()))
         numbers, starts = np.unique(processes[order], return_index=True)
         ends = [*starts[1:].tolist(), len(order)]
         for number, start, end in zip(numbers.tolist(), starts.tolist(), ends, strict=True):
-            yield from send_rows(number, ROWS, placed.slice(start, end - start))
+            yield from send_rows(number, kind, placed.slice(start, end - start))
 
     def end(self) -> Iterator[Sent]:
         """The name of the run, for each process."""
         said = msgspec.msgpack.encode(self._said)
-        yield from (Sent(number, DONE, said) for number in range(self._routing.processes))
+        yield from (Sent(number, RUN, said) for number in range(self._routing.processes))
 
 
 class AssignedPart:
@@ -228,11 +234,11 @@ def assigned_changes(results: Iterable[bytes]) -> tuple[list[Changes], bool]:
 def _take(sent: Iterable[tuple[bytes, bytes]], runs: list[AssignerRun]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows that step 1 sent, with their buckets; `runs` receives the runs that assigned them."""
     for kind, data in sent:
-        if kind == DONE:
-            runs.append(msgspec.msgpack.decode(data, type=AssignerRun))
+        if kind == RUN:
+            runs.append(AssignerRun.from_message(data))
             continue
         for batch in pa.ipc.open_stream(data):
-            yield from _by_bucket(batch)
+            yield from by_bucket(batch)
 
 
 def _fit(taken: Sequence[Sequence[AssignerRun]]) -> bool:
@@ -243,12 +249,13 @@ def _fit(taken: Sequence[Sequence[AssignerRun]]) -> bool:
     return len(shares) == len(set(shares))
 
 
-def _together(rows: Iterable[tuple[int, pa.RecordBatch]], limit_bytes: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The batches of each share, in larger ones."""
-    held: dict[int, list[pa.RecordBatch]] = {}
+def together(rows: Iterable[tuple[Group, pa.RecordBatch]], processes: int) -> Iterator[tuple[Group, pa.RecordBatch]]:
+    """The batches of each group in larger ones, enough for a piece for each process."""
+    limit_bytes = min(max(_HELD_MIN, processes * _PIECE_BYTES), _HELD_MAX)
+    held: dict[Group, list[pa.RecordBatch]] = {}
     size = 0
-    for share, batch in rows:
-        held.setdefault(share, []).append(batch)
+    for group, batch in rows:
+        held.setdefault(group, []).append(batch)
         size += row_bytes(batch)
         if size >= limit_bytes:
             yield from _combine(held)
@@ -256,14 +263,14 @@ def _together(rows: Iterable[tuple[int, pa.RecordBatch]], limit_bytes: int) -> I
     yield from _combine(held)
 
 
-def _combine(held: dict[int, list[pa.RecordBatch]]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    for share, batches in held.items():
+def _combine(held: dict[Group, list[pa.RecordBatch]]) -> Iterator[tuple[Group, pa.RecordBatch]]:
+    for group, batches in held.items():
         for batch in pa.Table.from_batches(batches).combine_chunks().to_batches():
             if batch.num_rows:
-                yield share, batch
+                yield group, batch
 
 
-def _by_bucket(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+def by_bucket(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of each bucket; they are next to each other."""
     last = batch.num_columns - 1
     buckets = numpy_values(batch.column(last))

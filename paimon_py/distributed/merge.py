@@ -19,6 +19,7 @@ from paimon_py.rows.rules import check_one_process
 from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
+from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.visibility import waits_for_writers
 from paimon_py.table.table import Table
@@ -67,9 +68,9 @@ class DistributedMerge:
         """Whether several processes can merge if each of them has all rows of the source (`spread_merge.py`).
 
         Where rows are inserted, the process that has to write a row must be known by its key: in append tables without
-        buckets it is any, in tables with fixed buckets that of the bucket (`writes_apart`), in tables with dynamic
-        buckets that of the primary key. But where readers wait for the compaction of a dynamic bucket, one process must
-        both change its rows and insert others.
+        buckets it is any; in tables with a primary key it is that of the bucket or, with dynamic buckets, the one whose
+        share contains the key (`writes_apart`). Merges by the primary key of fixed buckets, and those that
+        `takes_two_steps` is about, are not spread: source rows are sent to their buckets.
         """
         schema = self._table.schema
         mode = bucket_mode(schema)
@@ -77,15 +78,24 @@ class DistributedMerge:
             return False
         if not self.inserts or mode is BucketMode.NONE or self.writes_apart:
             return True
-        return mode is BucketMode.DYNAMIC and self._is_by_key and not waits_for_writers(schema)
+        return mode is BucketMode.DYNAMIC and not waits_for_writers(schema)
 
     @property
     def writes_apart(self) -> bool:
-        """Whether a merge that is spread has a third step, which writes: `NewRowsPart` and `BucketsPart` in place of
+        """Whether a merge that is spread has a step of its own that writes: `NewRowsPart` and `BucketsPart` in place of
         `InsertPart`.
         """
+        return self.inserts and writes_apart(self._table.schema, self._on, self._clauses)
+
+    @property
+    def assigns_apart(self) -> bool:
+        """Whether rows are also assigned to buckets in a step of their own: `AssignRowsPart` and `AssignedBucketsPart`
+        in place of `BucketsPart`; `assigned_rows` checks the results.
+
+        That is for dynamic buckets whose readers wait for the compaction of writers: a bucket needs one writer.
+        """
         schema = self._table.schema
-        return self.inserts and bool(schema.primary_keys) and bucket_mode(schema) is BucketMode.FIXED
+        return self.writes_apart and bucket_mode(schema) is BucketMode.DYNAMIC and waits_for_writers(schema)
 
     def takes_two_steps(self, wanted: int) -> bool:
         """Whether source rows are assigned to buckets in one step, and merged in another: `AssignedMergePart`.
@@ -103,10 +113,7 @@ class DistributedMerge:
 
     @property
     def _is_by_key(self) -> bool:
-        """Whether source rows change, and become, only rows with their own primary key."""
-        primary = set(self._table.schema.primary_keys)
-        own = {key: source for source, key in self.keys.items()}
-        return set(own) == primary and keeps_keys(self._clauses, own)
+        return is_by_key(self._table.schema, self._on, self._clauses)
 
     def divide(self, splits: Sequence[Split], tasks: int | None, most: int) -> list[list[Split]]:
         """The splits of each process, where each has all rows of the source.
@@ -114,9 +121,12 @@ class DistributedMerge:
         Args:
             tasks: the wanted number of processes; None: one for each 256 MB of files, at most `most`.
         """
-        groups = groups_of(self._table.schema, splits)
+        schema = self._table.schema
+        groups = groups_of(schema, splits)
         count = -(-sum(split.size_bytes for split in splits) // _PROCESS_BYTES)
-        return pack_groups(groups, min(most, count) if tasks is None else tasks)
+        count = min(most, count) if tasks is None else tasks
+        is_assigned = self.inserts and bucket_mode(schema) is BucketMode.DYNAMIC
+        return pack_groups(groups, writers_of(schema, count) if is_assigned else count)
 
     def run(self, label: CommitLabel, gather: Gather) -> RowsResult:
         """Merge and commit; if a concurrent commit conflicts, the whole merge is repeated.
@@ -136,6 +146,22 @@ class DistributedMerge:
     def discard(self, done: Iterable[bytes]) -> None:
         """Delete the files that parts wrote for a failed merge."""
         discard_changes(self._table, [RowTaskResult.from_bytes(one).changes for one in done])
+
+
+def is_by_key(schema: TableSchema, on: object, clauses: MergeClauses) -> bool:
+    """Whether source rows change, and become, only rows with their own primary key."""
+    own = {field.name: source for source, field in join_keys(schema, on)}
+    return set(own) == set(schema.primary_keys) and keeps_keys(clauses, own)
+
+
+def writes_apart(schema: TableSchema, on: object, clauses: MergeClauses) -> bool:
+    """Whether a source row may become a row with another primary key than the row of the table that it matches, so that
+    the process of that key must write it.
+    """
+    mode = bucket_mode(schema)
+    if mode is BucketMode.DYNAMIC:
+        return not is_by_key(schema, on, clauses)
+    return mode is BucketMode.FIXED and bool(schema.primary_keys)
 
 
 def pack_groups(groups: Sequence[Sequence[Split]], count: int) -> list[list[Split]]:

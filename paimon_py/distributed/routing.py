@@ -61,20 +61,28 @@ class BucketRouting:
         """The process of a bucket."""
         return (abs(int(np.fmod(hash_row(partition), self.processes))) + bucket) % self.processes
 
-    def of_rows(self, rows: pa.RecordBatch) -> Ints:
-        """The process of each row; `rows` has the columns `names`."""
+    def of_rows(self, rows: pa.RecordBatch, *, fills_nulls: bool = True) -> Ints:
+        """The process of each row.
+
+        Args:
+            rows: columns among `names`; the others have their defaults.
+            fills_nulls: a NULL becomes the default of its column, as in new rows.
+        """
         if bucket_mode(self._schema) is BucketMode.DYNAMIC:
-            return numpy_values(writer_numbers(self._schema, rows, self.processes))
-        rows = Alignment(self._schema, rows.schema).apply(rows).batch
+            return numpy_values(writer_numbers(self._schema, rows, self.processes, fills_nulls=fills_nulls))
+        rows = Alignment(self._schema, rows.schema, fills_nulls=fills_nulls).apply(rows).batch
         codes, partitions = partition_codes(rows, self._schema.partition_fields)
         starts = np.array([self.of_bucket(one, 0) for one in partitions], np.int64)
         own = starts[0] if codes is None else starts[codes]
         return np.asarray((own + self._buckets(rows)) % self.processes)
 
-    def assign_rows(self, rows: pa.RecordBatch, assign: Assign) -> tuple[Ints, Ints]:
-        """The process and the bucket of each row, where `assign` chooses the buckets of keys."""
+    def assign_rows(self, rows: pa.RecordBatch, assign: Assign, *, fills_nulls: bool = True) -> tuple[Ints, Ints]:
+        """The process and the bucket of each row, where `assign` chooses the buckets of keys.
+
+        Args: as for `of_rows`
+        """
         own = rows.select([name for name in rows.schema.names if name in self.names])
-        keys = Alignment(self._schema, own.schema).apply(own).batch
+        keys = Alignment(self._schema, own.schema, fills_nulls=fills_nulls).apply(own).batch
         codes, partitions = partition_codes(keys, self._schema.partition_fields)
         buckets = Router(self._schema, assign=assign).bucket_numbers(keys)
         starts = np.array([self.of_bucket(one, 0) for one in partitions], np.int64)
@@ -112,4 +120,4 @@ class RowRouting:
 
 def _loose(field: Field) -> Field:
     """The column as nullable: the writer of the row checks for NULL."""
-    return msgspec.structs.replace(field, type=msgspec.structs.replace(field.type, nullable=True), default=None)
+    return msgspec.structs.replace(field, type=msgspec.structs.replace(field.type, nullable=True))

@@ -20,6 +20,9 @@ ROWS, KEYS, DONE, FAILED = b"rows", b"keys", b"done", b"fail"
 CHANGED, NEW = b"chng", b"newr"
 """Rows to write, as Arrow streams: changed ones, and new ones, which come after all changed ones."""
 
+RUN = b"runs"
+"""A run of a process that assigned rows to buckets."""
+
 _SENT_BYTES = 1 << 20
 """The approximate size of the rows that are sent together."""
 

@@ -10,10 +10,10 @@ source row is new if no process has a row with its key. So they come second:
     step 2, `InsertPart`   process n has the source rows of share n, and the keys of that share that some process has:
                            inserts the others
 
-Where a source row may have the primary key of another row than it matches, one process must write both. In tables with
-fixed buckets there is a third step then:
+Where a source row may have the primary key of another row than it matches, one process must write both. There is a
+third step then (`bucket_rows.py`), and a fourth one if rows must be assigned to buckets that one process writes:
 
-    step 1, `ChangePart`   sends changed rows to the process of their bucket in step 3, by way of step 2
+    step 1, `ChangePart`   sends changed rows to the process of their key in step 3, by way of step 2
     step 2, `NewRowsPart`  sends new rows there too
     step 3, `BucketsPart`  process n writes the rows of its buckets, new ones last
 
@@ -33,7 +33,7 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.columns import Ints, from_numpy
-from paimon_py.distributed.merge import MergePart
+from paimon_py.distributed.merge import MergePart, writes_apart
 from paimon_py.distributed.routing import BucketRouting
 from paimon_py.distributed.sent import CHANGED, DONE, FAILED, KEYS, NEW, ROWS, HeldMessages, Sent, send_rows
 from paimon_py.errors import PaimonError, ResourceError, StorageError
@@ -41,15 +41,13 @@ from paimon_py.executors.error_data import error_bytes, error_from
 from paimon_py.rows import verbs
 from paimon_py.rows.clauses import MergeClauses
 from paimon_py.rows.decide import Decision
-from paimon_py.rows.evaluation import RowCounts, RowOutput
+from paimon_py.rows.evaluation import RowOutput
 from paimon_py.rows.keyed import RowSink
 from paimon_py.rows.merging import MergeBlock
 from paimon_py.rows.row_tasks import RowTaskResult
 from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
-from paimon_py.spec.schema import TableSchema
 from paimon_py.write.dynamic import Share
-from paimon_py.write.session import Writer
 
 _WORK = msgspec.msgpack.Decoder(tuple[int, list[bytes]])
 
@@ -57,14 +55,15 @@ _WORK = msgspec.msgpack.Decoder(tuple[int, list[bytes]])
 class Shares:
     """Assigns keys to the processes of step 2. Can be pickled.
 
-    Rows with equal keys have the same process. In tables with dynamic buckets it is the process whose share of the
-    buckets they belong to.
+    Rows with equal keys have the same process. If `InsertPart` writes them into dynamic buckets, it is the process
+    whose share of the buckets they belong to.
     """
 
-    def __init__(self, schema: TableSchema, processes: int) -> None:
+    def __init__(self, part: MergePart, processes: int) -> None:
         self.processes = processes
-        self._schema = schema
-        self._routing = BucketRouting(schema, processes) if bucket_mode(schema) is BucketMode.DYNAMIC else None
+        schema = self._schema = part.table.schema
+        is_shared = bucket_mode(schema) is BucketMode.DYNAMIC and not writes_apart(schema, part.on, part.clauses)
+        self._routing = BucketRouting(schema, processes) if is_shared else None
 
     def __call__(self, keys: pa.RecordBatch) -> Ints:
         if self._routing is not None:
@@ -88,8 +87,8 @@ class ChangePart:
 
     def __init__(self, part: MergePart, processes: int) -> None:
         self.part = part
-        self.shares = Shares(part.table.schema, processes)
-        self._buckets = bucket_routing(part.table.schema, processes)
+        self.shares = Shares(part, processes)
+        self._buckets = _bucket_routing(part, processes)
 
     def work(self, number: int, splits: Sequence[Split]) -> bytes:
         """The work of a process, as bytes to be sent to it."""
@@ -137,7 +136,7 @@ class InsertPart:
 
     def __init__(self, part: MergePart, processes: int) -> None:
         self.part = part
-        self.shares = Shares(part.table.schema, processes)
+        self.shares = Shares(part, processes)
 
     def __call__(self, sent: Iterator[tuple[int, bytes, bytes]]) -> Iterator[bytes]:
         """Insert the source rows of a share that no process has; returns the results of step 1, and its own.
@@ -171,7 +170,7 @@ class NewRowsPart:
 
     def __init__(self, part: MergePart, processes: int) -> None:
         self.part = part
-        self.shares = Shares(part.table.schema, processes)
+        self.shares = Shares(part, processes)
 
     def __call__(self, sent: Iterator[tuple[int, bytes, bytes]]) -> Iterator[Sent]:
         """Find the source rows of a share that no process has; sends them, and what else belongs to step 3.
@@ -184,7 +183,7 @@ class NewRowsPart:
         held = HeldMessages(table.root.env.spill, verbs.source_limit(table.schema))
         received = _Received(held)
         try:
-            buckets = bucket_routing(table.schema, self.shares.processes)
+            buckets = _bucket_routing(self.part, self.shares.processes)
             assert buckets is not None
             own = insert_rows(self.part, received, sent, sink=_Sink(buckets, held))
             done = [*received.done, *([] if own is None else [_result_bytes(own)])]
@@ -198,64 +197,10 @@ class NewRowsPart:
             held.close()
 
 
-class BucketsPart:
-    """Runs step 3 in another process: writes changed rows, and then new ones. Can be pickled."""
-
-    def __init__(self, part: MergePart, processes: int) -> None:
-        self.processes = processes
-        self._table = part.table
-
-    def __call__(self, sent: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
-        """Write rows; returns the results of all steps.
-
-        Args:
-            sent: everything that was sent to this process: the kind, and the bytes.
-        Raises: the first error of an earlier step that was sent here.
-        """
-        table = self._table._open_table
-        done: list[bytes] = []
-        held = HeldMessages(table.root.env.spill, verbs.source_limit(table.schema))
-        try:
-            with Writer(table) as writer:
-                for batch in _changed_rows(sent, done, held):
-                    writer.write_again(batch)
-                for batch in _new_rows(held):
-                    writer.write_arrow(batch)
-                yield bytes(RowTaskResult(changes=writer.changes(), counts=RowCounts()))
-            yield from done
-        finally:
-            held.close()
-
-
-def _changed_rows(
-    sent: Iterable[tuple[bytes, bytes]], done: list[bytes], held: HeldMessages
-) -> Iterator[pa.RecordBatch]:
-    """The changed rows; `done` gets the results of earlier steps, `held` the new rows.
-
-    Raises: the first error of an earlier step, at the end.
-    """
-    errors: list[bytes] = []
-    lists = {DONE: done, FAILED: errors}
-    for kind, data in sent:
-        if kind == NEW:
-            held.add([Sent(0, kind, data)])
-        elif kind == CHANGED:
-            yield from pa.ipc.open_stream(data)
-        else:
-            lists[kind].append(data)
-    if errors:
-        raise error_from(errors[0])
-
-
-def _new_rows(held: HeldMessages) -> Iterator[pa.RecordBatch]:
-    for one in held:
-        yield from pa.ipc.open_stream(one.data)
-
-
-def bucket_routing(schema: TableSchema, processes: int) -> BucketRouting | None:
-    """The processes that write the buckets in a third step; None if there is none."""
-    is_apart = bool(schema.primary_keys) and bucket_mode(schema) is BucketMode.FIXED
-    return BucketRouting(schema, processes) if is_apart else None
+def _bucket_routing(part: MergePart, processes: int) -> BucketRouting | None:
+    """The processes that write rows in a step of their own; None if there is none."""
+    schema = part.table.schema
+    return BucketRouting(schema, processes) if writes_apart(schema, part.on, part.clauses) else None
 
 
 def insert_rows(
@@ -294,17 +239,17 @@ class _Sink:
 
     def write_arrow(self, data: pa.RecordBatch) -> None:
         """Send new rows."""
-        self._send(NEW, data)
+        self._send(NEW, data, fills_nulls=True)
 
     def write_again(self, batch: pa.RecordBatch) -> None:
         """Send changed rows."""
-        self._send(CHANGED, batch)
+        self._send(CHANGED, batch, fills_nulls=False)
 
-    def _send(self, kind: bytes, rows: pa.RecordBatch) -> None:
-        homes = self._buckets.of_rows(rows.select([name for name in rows.schema.names if name in self._buckets.names]))
+    def _send(self, kind: bytes, rows: pa.RecordBatch, *, fills_nulls: bool) -> None:
+        own = rows.select([name for name in rows.schema.names if name in self._buckets.names])
+        homes = self._buckets.of_rows(own, fills_nulls=fills_nulls)
         for number in np.unique(homes).tolist():
-            own = rows.filter(from_numpy(homes == number, pa.bool_()))
-            self._held.add(send_rows(number, kind, own))
+            self._held.add(send_rows(number, kind, rows.filter(from_numpy(homes == number, pa.bool_()))))
 
 
 class _Received:

@@ -49,7 +49,7 @@ def write_assigned(
     """
     first, second = writing.steps(target, count)
     sent = send(parcels, _AssignAndSend(first, rows_at_once(parcels.sparkSession)), count, job)
-    return _in_rounds(lambda: gather(sent, _WriteAssigned(second), job), assigned_changes, writing.discard)
+    return in_rounds(lambda: gather(sent, _WriteAssigned(second), job), assigned_changes, writing.discard)
 
 
 def merge_assigned(
@@ -65,10 +65,10 @@ def merge_assigned(
     """
     first = part.first
     sent = send(parcels, _AssignAndSend(first, rows_at_once(parcels.sparkSession)), first.processes, job, work)
-    return _in_rounds(lambda: gather(sent, _MergeAssigned(part), job), assigned_rows, merging.discard)
+    return in_rounds(lambda: gather(sent, _MergeAssigned(part), job), assigned_rows, merging.discard)
 
 
-def _in_rounds(
+def in_rounds(
     run: Callable[[], list[bytes]], join: Callable[[list[bytes]], tuple[list[Made], bool]],
     discard: Callable[[list[Made]], None],
 ) -> list[Made]:  # fmt: skip

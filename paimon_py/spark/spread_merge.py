@@ -1,27 +1,42 @@
 """Merges whose source rows may match rows of any file: every task gets all rows of the source, and its own files.
 
-A second shuffle decides which source rows are new, if the merge inserts rows. In tables with fixed buckets, a third one
-sends all rows to the tasks of their buckets. All steps are one query, so that Spark runs the query of the source once.
+A second shuffle decides which source rows are new, if the merge inserts rows. If one task must write all rows of a key,
+a third one sends the rows to the tasks of their buckets, or to those that assign buckets, and then a fourth one. All
+steps are one query, so that Spark runs the query of the source once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from paimon_py.distributed import BucketsPart, ChangePart, DistributedMerge, InsertPart, MergePart, NewRowsPart
+from paimon_py.distributed import (
+    AssignedBucketsPart,
+    AssignRowsPart,
+    BucketsPart,
+    ChangePart,
+    DistributedMerge,
+    InsertPart,
+    MergePart,
+    NewRowsPart,
+    assigned_rows,
+)
+from paimon_py.spark.assigned_write import in_rounds
 from paimon_py.spark.jobs import ErrorEncoder, Failed, Results, gather, map_batches
 from paimon_py.spark.partitioner import copy_to_tasks, rows_at_once, send
 from paimon_py.spark.places import places
 from paimon_py.spark.shuffle import PARCEL_SQL, contents, open_parcels, parcel
 
 if TYPE_CHECKING:
+    from paimon_py.distributed import Sent
     from paimon_py.types import Split
 
 _KIND_BYTES = 4
+Message = tuple[int, bytes, bytes]
+"""The number of the task to which it was sent, the kind, and the bytes."""
 
 
 class SpreadMerge:
@@ -46,7 +61,7 @@ class SpreadMerge:
         shares = self._merging.divide(splits, self._tasks, self._most)
         try:
             if self._merging.inserts and len(shares) > 1:
-                return self._in_two_steps(part, shares)
+                return self._in_steps(part, shares)
             work = [(task, bytes(split)) for task, share in enumerate(shares) for split in share]
             rows = copy_to_tasks(self._source, part.target, len(shares), self._job, work=work)
             return gather(rows, MergeRows(part), self._job)
@@ -54,17 +69,22 @@ class SpreadMerge:
             self._merging.discard(failed.done)
             raise failed.error from None
 
-    def _in_two_steps(self, part: MergePart, shares: Sequence[Sequence[Split]]) -> list[bytes]:
-        count, job = len(shares), self._job
-        change, insert = ChangePart(part, count), InsertPart(part, count)
+    def _in_steps(self, part: MergePart, shares: Sequence[Sequence[Split]]) -> list[bytes]:
+        count, job, merging = len(shares), self._job, self._merging
+        change = ChangePart(part, count)
         work = [(task, change.work(task, share)) for task, share in enumerate(shares)]
         rows = copy_to_tasks(self._source, part.target, count, job, work=work)
-        step = ErrorEncoder(_ChangeAndSend(change, rows_at_once(rows.sparkSession)), job)
+        at_once = rows_at_once(rows.sparkSession)
+        step = ErrorEncoder(_ChangeAndSend(change, at_once), job)
         sent = map_batches(rows, step, PARCEL_SQL, job).repartition(count, "task")
-        if not self._merging.writes_apart:
-            return gather(sent, _InsertRows(insert), job)
-        find = _FindAndSend(NewRowsPart(part, count), rows_at_once(rows.sparkSession))
-        return gather(send(sent, find, count, job), _WriteBuckets(BucketsPart(part, count)), job)
+        if not merging.writes_apart:
+            return gather(sent, _LastStep(InsertPart(part, count), count), job)
+        sent = send(sent, _MiddleStep(NewRowsPart(part, count), count, at_once), count, job)
+        if not merging.assigns_apart:
+            return gather(sent, _LastStep(BucketsPart(part, count), count), job)
+        sent = send(sent, _MiddleStep(AssignRowsPart(part, count), count, at_once), count, job)
+        last = _LastStep(AssignedBucketsPart(part, count), count)
+        return in_rounds(lambda: gather(sent, last, job), assigned_rows, merging.discard)
 
 
 class MergeRows:
@@ -93,41 +113,32 @@ class _ChangeAndSend:
             yield parcel(homes[one.process], one.kind + one.data, self.at_once)
 
 
-class _InsertRows:
-    """Runs on an executor: takes parcels of the first step, returns their results and what was written."""
+class _MiddleStep:
+    """Runs on an executor: takes parcels of the step before, returns parcels for the next one."""
 
-    def __init__(self, part: InsertPart) -> None:
+    def __init__(self, part: Callable[[Iterator[Message]], Iterator[Sent]], count: int, at_once: int) -> None:
         self.part = part
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
-        return self.part(_messages(batches, self.part.shares.processes))
-
-
-class _FindAndSend:
-    """Runs on an executor: takes parcels of the first step, returns parcels for the third one."""
-
-    def __init__(self, part: NewRowsPart, at_once: int) -> None:
-        self.part = part
+        self.count = count
         self.at_once = at_once
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        count = self.part.shares.processes
-        homes = places(count)
-        for one in self.part(_messages(batches, count)):
+        homes = places(self.count)
+        for one in self.part(_messages(batches, self.count)):
             yield parcel(homes[one.process], one.kind + one.data, self.at_once)
 
 
-class _WriteBuckets:
-    """Runs on an executor: takes parcels of the second step, returns the results of all steps."""
+class _LastStep:
+    """Runs on an executor: takes parcels of the step before, returns the results of all steps."""
 
-    def __init__(self, part: BucketsPart) -> None:
+    def __init__(self, part: Callable[[Iterator[Message]], Results], count: int) -> None:
         self.part = part
+        self.count = count
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
-        return self.part((kind, data) for _, kind, data in _messages(batches, self.part.processes))
+        return self.part(_messages(batches, self.count))
 
 
-def _messages(batches: Iterable[pa.RecordBatch], processes: int) -> Iterator[tuple[int, bytes, bytes]]:
+def _messages(batches: Iterable[pa.RecordBatch], processes: int) -> Iterator[Message]:
     """What a step sent to this one: the number of the process, the kind, and the bytes."""
     numbers = {place: number for number, place in enumerate(places(processes))}
     for place, data in contents(batches):

@@ -85,8 +85,8 @@ class Share(msgspec.Struct, frozen=True):
         return (start + (self.number - start) % self.writers) % self.assigners
 
 
-def writer_numbers(schema: TableSchema, data: object, writers: int) -> pa.Array:
-    """The writer of each row of any Arrow C stream.
+def writer_numbers(schema: TableSchema, data: object, writers: int, *, fills_nulls: bool = True) -> pa.Array:
+    """The writer of each row of any Arrow C stream. `fills_nulls`: as for `Alignment`
 
     Raises: UsageError if buckets are not dynamic, or the data do not fit.
     """
@@ -97,7 +97,7 @@ def writer_numbers(schema: TableSchema, data: object, writers: int) -> pa.Array:
 
     router = Router(schema, assign=note)
     reader = open_stream(data, schema.fields)
-    alignment = Alignment(schema, reader.schema)
+    alignment = Alignment(schema, reader.schema, fills_nulls=fills_nulls)
     found = [router.bucket_numbers(alignment.apply(piece).batch) for batch in reader for piece in pieces(batch)]
     return from_numpy(np.concatenate(found or [np.empty(0, np.int64)]).astype(np.int32), pa.int32())
 

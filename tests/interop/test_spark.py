@@ -571,6 +571,7 @@ def test_the_package_is_shipped_as_it_is(spark, table):
 CHANGED = {
     **KINDS,
     "marked": {"partition_by": ["p"], "options": {"deletion-vectors.enabled": "true"}},
+    "dynamic, vectors": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"dynamic-bucket.target-row-num": "7", "deletion-vectors.enabled": "true"}},
     "several keys": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "3", "deletion-vectors.enabled": "true"}},
 }
 BY_CHANGED = [
@@ -615,6 +616,7 @@ def test_executors_delete_update_and_merge_as_one_process_does(spark, db, kind):
 @pytest.mark.full
 @pytest.mark.parametrize(("kind", "on"), [
     ("append", ["p", "k"]), ("append", ["v"]), ("marked", ["k"]), ("dynamic", ["p", "k"]), ("fixed", ["v"]), ("dynamic", ["v"]),
+    ("dynamic, vectors", ["v"]),
 ])  # fmt: skip
 def test_merges_on_any_columns_run_in_several_tasks(spark, db, kind, on):
     """Each task has the whole source; what no task knows is inserted by a second step, where the table allows it."""
@@ -624,8 +626,7 @@ def test_merges_on_any_columns_run_in_several_tasks(spark, db, kind, on):
         "when_matched_delete": "source.k = 28", "when_matched_update": {"v": "source.w"},
         "when_not_matched_by_source_delete": "target.k < 5",
     }  # fmt: skip
-    if on == ["p", "k"] or kind != "dynamic":
-        asked["when_not_matched_insert"] = {"p": "source.p", "k": "source.k", "v": "source.w"}
+    asked["when_not_matched_insert"] = {"p": "source.p", "k": "source.k", "v": "source.w"}
     rows = paimon_py.convert_from_spark(source).read_all()
     one = here.merge(rows, on, **asked)
     two = paimon_py.merge_spark(there, source, on, tasks=3, **asked)

@@ -334,7 +334,7 @@ CASES = [
     *((update, kind) for kind in ("vectors", "marked")),
     *((merge, kind) for kind in ("fixed", "looked up", "dynamic", "dynamic, vectors", "append", "marked")),
     (rescale, "fixed"),
-    (merge_apart, "fixed"),
+    *((merge_apart, kind) for kind in ("fixed", "dynamic", "dynamic, vectors")),
     *((events, kind) for kind in ("fixed", "dynamic")),
 ]
 IDS = [f"{verb.__name__}-{kind}" for verb, kind in CASES]

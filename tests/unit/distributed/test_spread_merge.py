@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 from paimon_py import Catalog, CommitConflictError, Schema, StorageError, UsageError, col, sql
 from paimon_py.distributed import (
+    AssignedBucketsPart,
+    AssignRowsPart,
     BucketsPart,
     ChangePart,
     CommitLabel,
@@ -18,6 +21,7 @@ from paimon_py.distributed import (
     InsertPart,
     MergeClauses,
     NewRowsPart,
+    assigned_rows,
     run_once,
 )
 from paimon_py.distributed.merge import pack_groups
@@ -33,7 +37,9 @@ KINDS = {
     "tracked": {"options": {"row-tracking.enabled": "true"}},
     "spilling": {"partition_by": ["p"], "options": SPILLS},
     "dynamic": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "-1", "dynamic-bucket.target-row-num": "20"}},
-    "dynamic, vectors": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"deletion-vectors.enabled": "true"}},
+    "dynamic, vectors": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"deletion-vectors.enabled": "true", "dynamic-bucket.target-row-num": "7"}},
+    "dynamic, lookup": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"changelog-producer": "lookup", "dynamic-bucket.target-row-num": "5", **SPILLS}},
+    "dynamic, one partition": {"primary_key": ["k"], "options": {"dynamic-bucket.target-row-num": "9", "sequence.field": "d", "merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"}},
     "fixed": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "3"}},
     "fixed, lookup": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "2", "changelog-producer": "lookup", **SPILLS}},
     "in buckets": {"options": {"bucket": "3", "bucket-key": "k"}},
@@ -78,7 +84,12 @@ def elsewhere(part):
     return pickle.loads(pickle.dumps(part))
 
 
-def collected(merging, processes):
+def by_process(sent, count):
+    """What each process of the next step gets."""
+    return [[(number, one.kind, one.data) for one in sent if one.process == number] for number in range(count)]
+
+
+def collected(merging, processes, *, assigned=False):
     """The results of all processes; if one fails, the files of the others are deleted."""
     results, errors = [], []
     for process in processes:
@@ -88,7 +99,7 @@ def collected(merging, processes):
         except PaimonError as error:
             errors.append(error)
     if errors:
-        merging.discard(results)
+        merging.discard(assigned_rows(results)[0] if assigned else results)
         raise errors[0]
     return results
 
@@ -119,25 +130,32 @@ def spread(table, data, on, clauses, *, tasks=4, label=None, seed=0, between=Non
             sent += own
             if between is not None:
                 between(number)
-        given = [[(number, one.kind, one.data) for one in sent if one.process == number] for number in range(len(shares))]
+        given = by_process(sent, len(shares))
+        last = inserting
         if merging.writes_apart:
-            finding, writing = NewRowsPart(part, len(shares)), BucketsPart(part, len(shares))
-            sent = []
-            for each in given:
-                sent += [list(elsewhere(finding)(iter(shuffled(each)))) for _ in range(attempts)][-1]
-            third = [[(one.kind, one.data) for one in sent if one.process == number] for number in range(len(shares))]
-            return collected(merging, (elsewhere(writing)(iter(shuffled(one))) for one in third))
+            middle, last = [NewRowsPart(part, len(shares))], BucketsPart(part, len(shares))
+            if merging.assigns_apart:
+                middle, last = [*middle, AssignRowsPart(part, len(shares))], AssignedBucketsPart(part, len(shares))
+            for step in middle:
+                given = by_process([
+                    one for each in given for one in [list(elsewhere(step)(iter(shuffled(each)))) for _ in range(attempts)][-1]
+                ], len(shares))
         for one in given * (attempts - 1):
-            list(elsewhere(inserting)(iter(shuffled(one))))
-        return collected(merging, (elsewhere(inserting)(iter(shuffled(one))) for one in given))
+            list(elsewhere(last)(iter(shuffled(one))))
+        if not merging.assigns_apart:
+            return collected(merging, (elsewhere(last)(iter(shuffled(one))) for one in given))
+        done, fit = assigned_rows(collected(merging, (elsewhere(last)(iter(shuffled(one))) for one in given), assigned=True))
+        assert fit
+        return done
 
     label = label or CommitLabel()
     return run_once(table, label, lambda: merging.run(label, gather))
 
 
-def here_and_there(catalog, kind, seed):
+def here_and_there(catalog, kind, seed, options=None):
     """Two tables with the same rows in several files, some of them deleted."""
-    tables = [catalog.create_table(f"db.{name}", COLUMNS, **KINDS[kind]) for name in ("here", "there")]
+    made = {**KINDS[kind], "options": {**KINDS[kind].get("options", {}), **(options or {})}}
+    tables = [catalog.create_table(f"db.{name}", COLUMNS, **made) for name in ("here", "there")]
     for table in tables:
         chosen = random.Random(seed)
         for number in range(4):
@@ -185,13 +203,14 @@ def outcome(action):
 
 
 @pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.full) for seed in (0, 1, *range(3, 10)))])
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.full) if kind == "fixed, lookup" else kind for kind in KINDS])
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.full) if kind.endswith("lookup") else kind for kind in KINDS])
 def test_rows_are_merged_as_one_process_merges_them(catalog, kind, seed):
     chosen = random.Random(f"{kind} {seed}")
     here, there = here_and_there(catalog, kind, seed)
-    by_key = kind == "dynamic" and seed % 2 == 0
-    on = ["p", "k"] if by_key else chosen.choice([one for one in ON if one != ["p", "k"]] if "fixed" in kind else ON)
-    clauses = clauses_at(chosen, inserts=by_key or kind in ("append", "marked", "tracked", "spilling", "fixed", "fixed, lookup"))
+    by_key = kind == "dynamic" and seed % 4 == 0
+    others = [one for one in ON if set(one) != set(here.schema.primary_keys)]
+    on = ["p", "k"] if by_key else chosen.choice(others if here.schema.primary_keys else ON)
+    clauses = clauses_at(chosen, inserts=kind != "in buckets")
     keys = chosen.sample(range(90), 40)
     if seed % 3 == 0:
         keys += keys[:3]
@@ -225,15 +244,15 @@ def test_keys_that_differ_in_their_bits_alone_are_one_key(catalog):
     assert {102, 100} & set(table.scan(columns=["k"]).to_arrow()["k"].to_pylist()) == set()
 
 
-@pytest.mark.parametrize("kind", ["append", *(pytest.param(kind, marks=pytest.mark.full) for kind in ("marked", "dynamic", "fixed"))])
+@pytest.mark.parametrize("kind", ["append", *(pytest.param(kind, marks=pytest.mark.full) for kind in ("marked", "dynamic", "fixed", "dynamic, vectors"))])
 def test_attempts_that_an_engine_repeats_count_once(catalog, kind):
     here, there = here_and_there(catalog, kind, 5)
     data, clauses = rows(*range(10, 80), text="m"), MergeClauses(matched_update={"v": "source.v"}, insert=True)
-    on = ["k"] if kind == "fixed" else ["p", "k"]
+    on = ["k"] if kind in ("fixed", "dynamic, vectors") else ["p", "k"]
     here.merge(data, on, **asked(clauses))
     spread(there, data, on, clauses, attempts=2)
     assert content(there) == content(here)
-    assert kind == "fixed" or {path.name for path in files(there) if path.name.startswith("data-")} > named(there)
+    assert {path.name for path in files(there) if path.name.startswith("data-")} > named(there)
 
 
 @pytest.mark.full
@@ -322,8 +341,9 @@ def test_a_step_is_committed_once(catalog):
     assert content(table) == after
 
 
-def test_a_merge_that_is_overtaken_is_done_again_and_leaves_no_file(catalog):
-    here, there = here_and_there(catalog, "append", 2)
+@pytest.mark.parametrize("kind", ["append", "dynamic", "dynamic, vectors"])
+def test_a_merge_that_is_overtaken_is_done_again_and_leaves_no_file(catalog, kind):
+    here, there = here_and_there(catalog, kind, 2)
     data, clauses = rows(*range(0, 40), text="m"), MergeClauses(matched_update={"v": "source.v"}, insert=True)
     late = [rows(4, 200, text="late")]
 
@@ -335,10 +355,12 @@ def test_a_merge_that_is_overtaken_is_done_again_and_leaves_no_file(catalog):
     here.write_arrow(rows(4, 200, text="late"))
     here.merge(data, ["k"], **asked(clauses))
     assert done.rounds == 2 and content(there) == content(here)
-    assert {path.name for path in files(there)} == named(there)
+    for path in files(there):
+        os.utime(path, (0, 0))
+    assert there.remove_orphans().files == 0
 
 
-@pytest.mark.parametrize("kind", ["append", "fixed"])
+@pytest.mark.parametrize("kind", ["append", "fixed", "dynamic", "dynamic, vectors"])
 def test_an_error_of_one_process_reaches_the_caller_and_all_files_go(catalog, kind):
     _, table = here_and_there(catalog, kind, 3)
     before, rest = files(table), content(table)
@@ -373,22 +395,81 @@ def test_a_store_that_fails_is_left_to_the_engine(catalog, monkeypatch):
     assert files(table) == before
 
 
-def test_where_a_writer_must_know_its_rows_one_process_merges(catalog):
-    def spreads(kind, on, **clauses):
+def test_where_source_rows_are_sent_to_their_buckets_no_process_needs_all_of_them(catalog):
+    def steps(kind, on, **clauses):
         table = catalog.create_table("db.t", COLUMNS, exist_ok=False, **KINDS[kind])
         try:
-            return DistributedMerge("merge", table, rows().schema, on, MergeClauses(**clauses)).spreads
+            merging = DistributedMerge("merge", table, rows().schema, on, MergeClauses(**clauses))
+            return 1 + merging.inserts + merging.writes_apart + merging.assigns_apart if merging.spreads else 0
         finally:
             catalog.drop_table("db.t")
 
-    assert not spreads("fixed", ["p", "k"], matched_update=True)  # sent to its buckets
-    assert spreads("fixed", ["v"], matched_delete=True) and spreads("fixed", ["v"], insert=True)
-    assert spreads("dynamic", ["p", "k"], insert=True) and not spreads("dynamic", ["v"], insert=True)
-    assert spreads("dynamic, vectors", ["p", "k"], matched_update=True) and not spreads("dynamic, vectors", ["p", "k"], insert=True)
+    assert steps("fixed", ["p", "k"], matched_update=True) == 0
+    assert steps("fixed", ["v"], matched_delete=True) == 1 and steps("fixed", ["v"], insert=True) == 3
+    assert steps("dynamic", ["p", "k"], insert=True) == 2 and steps("dynamic", ["v"], insert=True) == 3
+    assert steps("dynamic, vectors", ["p", "k"], matched_update=True) == 1 and steps("dynamic, vectors", ["v"], insert=True) == 4
+    assert steps("dynamic, vectors", ["p", "k"], insert=True) == 0
     moved = {"p": "source.p", "k": "source.k + 1", "v": "source.v"}
-    assert spreads("fixed", ["p", "k"], insert=moved) and not spreads("dynamic", ["p", "k"], insert=moved)
-    assert not spreads("fixed", ["p", "k"], insert=[("source.k > 1", {**moved, "k": "source.k"}), {**moved, "k": col("source.k")}])
-    assert spreads("append", ["v"], insert=True) and not spreads("in buckets", ["v"], insert=True)
+    assert steps("fixed", ["p", "k"], insert=moved) == 3
+    assert steps("dynamic", ["p", "k"], insert=moved) == 3 and steps("dynamic, lookup", ["p", "k"], insert=moved) == 4
+    assert steps("fixed", ["p", "k"], insert=[("source.k > 1", {**moved, "k": "source.k"}), {**moved, "k": col("source.k")}]) == 0
+    assert steps("append", ["v"], insert=True) == 2 and steps("in buckets", ["v"], insert=True) == 0
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "dynamic, vectors"])
+@pytest.mark.parametrize("on", [["p", "k"], ["k"]])
+def test_no_more_processes_fill_buckets_than_there_may_be(catalog, kind, on):
+    options = {"dynamic-bucket.target-row-num": "4", "dynamic-bucket.max-buckets": "2"}
+    here, there = here_and_there(catalog, kind, 8, options)
+    data, clauses = rows(*range(10, 90), text="m"), MergeClauses(matched_update={"v": "source.v"}, insert=True)
+    here.merge(data, on, **asked(clauses))
+    if kind == "dynamic" or on == ["k"]:
+        spread(there, data, on, clauses, tasks=8)
+        assert content(there) == content(here)
+    assert max(split.bucket for split in there.scan().splits()) == 1
+
+
+@pytest.mark.parametrize("kind", ["fixed", "dynamic", "dynamic, vectors"])
+def test_rows_that_have_their_key_by_default_are_where_their_key_is(catalog, kind):
+    columns = Schema([("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL", None, "7"), ("v", "STRING"), ("d", "DOUBLE")])
+    here, there = (catalog.create_table(f"db.{name}", columns, **KINDS[kind]) for name in ("here", "there"))
+    for table in (here, there):
+        table.write_arrow(rows(*range(30)))
+        table.write_arrow(rows(7, 31).set_column(0, "p", pa.array([2, 2], pa.int32())))
+    data, values = rows(*range(45, 55)), {"p": "source.p", "v": "source.v"}
+    for table, merge in ((here, here.merge), (there, None)):
+        clauses = MergeClauses(insert=values, matched_update={"d": 1.5})
+        done = merge(data, ["d"], **asked(clauses)) if merge else spread(table, data, ["d"], clauses)
+        assert done.inserted == 10
+    mine, other = ({(row["p"], row["k"]) for row in table.to_arrow().to_pylist()} for table in (here, there))
+    assert mine == other and there.count() == len(other)
+    assert [finding for finding in there.doctor() if finding.severity == "problem"] == []
+
+
+@pytest.mark.parametrize("repeated", [0, 2])
+def test_rows_that_are_assigned_again_for_some_processes_are_noticed(catalog, repeated):
+    _, table = here_and_there(catalog, "dynamic, vectors", 5)
+    data, clauses = rows(*range(10, 80), text="m"), MergeClauses(matched_update={"v": "source.v"}, insert=True)
+    merging = DistributedMerge("merge", table, data.schema, ["k"], clauses)
+
+    def gather(part, splits):
+        shares = merging.divide(splits, 3, 100)
+        change = ChangePart(part, 3)
+        sent = [one for number, share in enumerate(shares) for one in change(iter(data.to_batches()), [(0, change.work(number, share))])]
+        found = by_process([one for each in by_process(sent, 3) for one in NewRowsPart(part, 3)(each)], 3)
+        assigned = [list(AssignRowsPart(part, 3)(each)) for each in found]
+        again = [*assigned[:repeated], list(AssignRowsPart(part, 3)(found[repeated])), *assigned[repeated + 1 :]]
+        given = [by_process([one for each in way for one in each], 3) for way in (assigned, again)]
+        results = [result for number in range(3) for result in AssignedBucketsPart(part, 3)(given[number == 1][number])]
+        done, fit = assigned_rows(results)
+        merging.discard(done)
+        assert not fit
+        raise CommitConflictError("enough")
+
+    before = files(table)
+    with pytest.raises(CommitConflictError, match="enough"):
+        merging.run(CommitLabel(), gather)
+    assert files(table) == before
 
 
 def test_groups_are_packed_by_size():
