@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Union
 
@@ -21,7 +22,7 @@ Format = Union[str, Callable[[Event], Decoded]]
 """The name of a format, or a decoder."""
 
 
-class Letter(msgspec.Struct, frozen=True, array_like=True):
+class Letter(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A dead letter: the number of an event in its step, the target table, empty if unknown, and the reason."""
 
     number: int
@@ -29,7 +30,7 @@ class Letter(msgspec.Struct, frozen=True, array_like=True):
     reason: str
 
 
-class Taken(msgspec.Struct, frozen=True):
+class Taken(msgspec.Struct, frozen=True, gc=False):
     """A change for a target table, with the number of its event in the step."""
 
     number: int
@@ -61,6 +62,7 @@ class Decoding:
         self._format, self._routes, self._dead_letters = format, routes, dead_letters
         self._decode = format if callable(format) else DECODERS[format]
         self._shaping = Shaping(routes)
+        self._target = functools.lru_cache(maxsize=4096)(routes.target)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Decoding, (self._format, self._routes, self._dead_letters)
@@ -83,7 +85,7 @@ class Decoding:
 
     def _sort(self, number: int, event: Event, found: SortedEvents) -> None:
         decoded = self._decode(event)
-        if not isinstance(decoded, (Change, Bad, NoChange)):
+        if type(decoded) is not Change and not isinstance(decoded, (Change, Bad, NoChange)):
             raise UsageError(
                 f"a decoder makes a Change, a NoChange or a Bad of each event, not {type(decoded).__name__},"
                 f" as of the one at {event.position!r} of topic {event.topic!r}"
@@ -91,7 +93,7 @@ class Decoding:
         if isinstance(decoded, Bad):
             found.letters.append(Letter(number, "", decoded.reason))
             return
-        target = None if isinstance(decoded, NoChange) else self._routes.target(decoded.table, decoded.database)
+        target = None if isinstance(decoded, NoChange) else self._target(decoded.table, decoded.database)
         if isinstance(decoded, NoChange) or target is None:
             reason = decoded.reason if isinstance(decoded, NoChange) else f"table {decoded.table} is not taken"
             found.skipped[reason] = found.skipped.get(reason, 0) + 1

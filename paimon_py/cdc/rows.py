@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,8 +54,8 @@ def rows_for(fields: Sequence[Field], changes: Sequence[Change], asks: Fitting |
     tables, orders, lacking = [], [], []
     for columns, numbers in shapes.items():
         owners = [number for number in numbers for _ in changes[number].rows]
-        rows = [row for number in numbers for row in changes[number].rows]
-        values = _Values(columns, rows, owners, bad)
+        kinds, rows = zip(*[row for number in numbers for row in changes[number].rows], strict=True)
+        values = _Values(columns, kinds, rows, owners, bad)
         tables.append(_part(values, {field.name: field.type for field in fields}, schema, asks))
         orders.extend(owners)
         lacking.append(values.by_key)
@@ -69,11 +69,11 @@ class _Values:
     """The columns of rows of one shape; a value that does not fit becomes NULL and marks its change as bad."""
 
     def __init__(
-        self, columns: tuple[SourceColumn, ...], rows: list[tuple[str, dict[str, Any]]], owners: list[int],
-        bad: dict[int, str],
+        self, columns: tuple[SourceColumn, ...], kinds: Sequence[str], rows: Sequence[dict[str, Any]],
+        owners: list[int], bad: dict[int, str],
     ) -> None:  # fmt: skip
         self.columns = {column.name: column for column in columns}
-        self.rows, self._owners, self._bad = rows, owners, bad
+        self.kinds, self.rows, self._owners, self._bad = kinds, rows, owners, bad
         self._built: dict[str, pa.Array] = {}
         self.by_key: Mask = np.zeros(len(rows), dtype=bool)
 
@@ -98,7 +98,8 @@ class _Values:
         self._bad.setdefault(self._owners[place], reason)
 
     def _raw(self, column: SourceColumn) -> pa.Array:
-        raw = [row.get(column.name) for _, row in self.rows]
+        name = column.name
+        raw = [row.get(name) for row in self.rows]
         return self._each(lambda part: build(column, part), raw, column.name)
 
     def _compute(self, column: SourceColumn) -> pa.Array:
@@ -115,22 +116,34 @@ class _Values:
         except MISFITS:
             pass
         fits = np.ones(len(values), dtype=bool)
-        for place in range(len(values)):
-            try:
-                make(values[place : place + 1])
-            except MISFITS as error:
-                shown = repr(values[place].as_py() if isinstance(values, pa.Array) else values[place])
-                cut = shown if len(shown) <= 60 else shown[:57] + "..."
-                self.refuse(place, f"column {name!r}: {cut} is not a value of its type: {error}")
-                fits[place] = False
+        for place, error in _misfits(make, values):
+            shown = repr(values[place].as_py() if isinstance(values, pa.Array) else values[place])
+            cut = shown if len(shown) <= 60 else shown[:57] + "..."
+            self.refuse(place, f"column {name!r}: {cut} is not a value of its type: {error}")
+            fits[place] = False
         if isinstance(values, pa.Array):
             return make(pc.if_else(pa.array(fits), values, pa.scalar(None, values.type)))
         return make([value if fit else None for value, fit in zip(values, fits, strict=True)])
 
 
+def _misfits(make: Callable[[Any], pa.Array], values: Any) -> Iterator[tuple[int, Exception]]:
+    """The values that do not fit, by position, with the errors. Cost: a part of values is tried again in halves."""
+    parts = [(0, len(values))]
+    while parts:
+        start, end = parts.pop()
+        try:
+            make(values[start:end])
+        except MISFITS as error:
+            if end - start == 1:
+                yield start, error
+                continue
+            middle = (start + end) // 2
+            parts += [(middle, end), (start, middle)]
+
+
 def _part(values: _Values, types: dict[str, DataType], schema: pa.Schema, asks: Fitting | None) -> pa.Table:
     arrays = []
-    kinds = [kind for kind, _ in values.rows]
+    kinds = values.kinds
     for field in schema:
         if field.name == ROW_KIND_COLUMN:
             arrays.append(pa.array(kinds, pa.string()))

@@ -51,7 +51,7 @@ def take_rows(
     """The rows of the changes that a table accepts; the others are added to `letters`."""
     asks, accepted = fitting(schema), []
     for item in taken:
-        reason = refused.get(item.change.columns) or _refusal(asks, item.change)
+        reason = (refused.get(item.change.columns) if refused else None) or _refusal(asks, item.change)
         if reason is None:
             accepted.append(item)
         else:
