@@ -128,7 +128,7 @@ def change_of(payload: Any, declared: Declared | None, key_of: Callable[[], KeyO
     elif declared is None:
         columns = text_columns(rows)
     check_names(rows, columns)
-    if _has_instants(columns):
+    if any(is_finer_than_micros(row[name]) for name in _instants(columns) for _, row in rows):
         columns = tuple(_instant_column(column, rows) for column in columns)
     keys = tuple(key) or key_names(payload.get("pkNames"))
     origin = origin_of(source.get("db"), table, source.get("ts_ms"), source.get("schema"))
@@ -160,8 +160,8 @@ def _columns_by_key(
 
 
 @functools.lru_cache(maxsize=1024)
-def _has_instants(columns: tuple[SourceColumn, ...]) -> bool:
-    return any(column.encoding == "instant" for column in columns)
+def _instants(columns: tuple[SourceColumn, ...]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns if column.encoding == "instant")
 
 
 def _instant_column(column: SourceColumn, rows: KindedRows) -> SourceColumn:

@@ -12,6 +12,7 @@ from paimon_py.cdc import canal, debezium, maxwell
 from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange
 from paimon_py.cdc.routes import Routes
 from paimon_py.cdc.shaping import Shaping
+from paimon_py.cdc.taken import TakenChanges
 from paimon_py.errors import UsageError
 
 DECODERS: Mapping[str, Callable[[Event], Decoded]] = {
@@ -30,13 +31,6 @@ class Letter(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reason: str
 
 
-class Taken(msgspec.Struct, frozen=True, gc=False):
-    """A change for a target table, with the number of its event in the step."""
-
-    number: int
-    change: Change
-
-
 class SortedEvents(msgspec.Struct, frozen=True):
     """Decoded events.
 
@@ -46,7 +40,7 @@ class SortedEvents(msgspec.Struct, frozen=True):
         skipped: the number of events that change no row, by reason.
     """
 
-    taken: dict[str, list[Taken]] = {}
+    taken: dict[str, TakenChanges] = {}
     letters: list[Letter] = []
     skipped: dict[str, int] = {}
 
@@ -104,4 +98,6 @@ class Decoding:
         if isinstance(shaped, Bad):
             found.letters.append(Letter(number, target, shaped.reason))
         else:
-            found.taken.setdefault(target, []).append(Taken(number, shaped))
+            if target not in found.taken:
+                found.taken[target] = TakenChanges(target)
+            found.taken[target].add(number, shaped)

@@ -17,7 +17,7 @@ _BEFORE_SCHEMA = re.compile(rb'\s*\{\s*"schema"\s*:\s*')
 _BEFORE_PAYLOAD = re.compile(rb'\s*,\s*"payload"\s*:')
 _TOPICS_MAX = 4096
 _HEADS_MAX = 4
-"""For each topic: a schema that changes, and some tables in one topic."""
+"""Heads of one topic: while its schema changes, or where several tables share it."""
 
 
 class KnownMessage(msgspec.Struct, frozen=True, gc=False):
