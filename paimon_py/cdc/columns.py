@@ -18,6 +18,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_py.cdc.decimals import decimals_of
 from paimon_py.cdc.event import SourceColumn
 from paimon_py.cdc.geometry import geo_json, of_mysql
 from paimon_py.codec.arrow_types import to_arrow_type
@@ -51,9 +52,16 @@ def build(column: SourceColumn, raw: Sequence[Any]) -> pa.Array:
         if pa.types.is_binary(inner.type):
             return inner.cast(pa.string())  # refuses invalid UTF-8; the cast of tables replaces it
         return cast(inner, column.read_as, column.type, column=column.name)
-    convert = _VALUES.get(column.encoding)
-    values = [None if value is None else convert(value, column) for value in raw] if convert else list(raw)
     arrow = to_arrow_type(column.type)
+    if column.encoding == "decimal" and column.scale == getattr(arrow, "scale", None):
+        decimals = decimals_of(raw, arrow)
+        if decimals is not None:
+            return decimals
+    convert = _VALUES.get(column.encoding)
+    if convert is None or (convert in _SAME_TEXT and set(map(type, raw)) <= _TEXT_OR_NULL):
+        values = list(raw)
+    else:
+        values = [None if value is None else convert(value, column) for value in raw]
     if column.encoding in _WHOLE:
         _require(values, {int})
         _require_of_day(values, column.encoding)
@@ -324,6 +332,7 @@ _VALUES: dict[str, Callable[[Any, SourceColumn], Any]] = {
     "geometry": _geometry, "mysql geometry": _mysql_geometry,
 }  # fmt: skip
 _DAYS = {"millis of day": 86_400_000, "micros of day": 86_400_000_000}
+_SAME_TEXT, _TEXT_OR_NULL = (_text, _string), {str, type(None)}
 _WHOLE = {
     "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(), "unsigned int64": pa.int64(),
     "days": pa.int32(), "millis of day": pa.int32(), "millis": pa.int64(), "micros": pa.int64(), "nanos": pa.int64(),

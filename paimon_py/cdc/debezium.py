@@ -14,6 +14,7 @@ import msgspec
 
 from paimon_py.cdc.columns import is_finer_than_micros
 from paimon_py.cdc.event import Change, Decoded, Event, NoChange, SourceColumn
+from paimon_py.cdc.known_heads import KnownHeads
 from paimon_py.cdc.opening import (
     ANY,
     UNREADABLE,
@@ -21,6 +22,7 @@ from paimon_py.cdc.opening import (
     KindedRows,
     check_names,
     decoder,
+    is_null,
     key_names,
     origin_of,
     text_columns,
@@ -31,9 +33,12 @@ from paimon_py.spec.types import BYTES, STRING, Atomic, Root
 
 UNAVAILABLE = "__debezium_unavailable_value"
 """What Debezium writes for a large value that the source did not log."""
-_UNAVAILABLE_FORMS = (UNAVAILABLE, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
+_UNAVAILABLE_FORMS = frozenset((UNAVAILABLE, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="))
 
 KeyOf = tuple[dict[str, Any], tuple[SourceColumn, ...]]
+Declared = Callable[[], tuple[SourceColumn, ...]]
+"""Returns the columns that a schema declares; raises `Damaged`."""
+_OF_ROWS, _OF_KEYS = KnownHeads(), KnownHeads()
 
 
 class _Envelope(msgspec.Struct):
@@ -59,26 +64,38 @@ def decode_parts(event: Event) -> Decoded:
     """Like `decode`, but accepts columns of unsupported types, which routes may exclude."""
     if event.topic.startswith("__debezium-heartbeat"):
         return NoChange("heartbeat")
-    payload, schema = _open_message(event.value or b"")
+    payload, declared = _open_message(event.topic, event.value or b"", _OF_ROWS)
     if payload is None:
         return NoChange("tombstone")
-    return change_of(payload, (lambda: _row_columns(schema)) if schema else None, lambda: _key(event.key))
+    return change_of(payload, declared, lambda: _key(event))
 
 
-def _open_message(text: bytes) -> tuple[Any, bytes]:
-    """The payload and the raw schema, which may be empty."""
-    if text.strip() == b"null":
-        return None, b""
+def _open_message(topic: str, text: bytes, heads: KnownHeads) -> tuple[Any, Declared | None]:
+    """The payload, and what returns the columns of the schema; None if there is no schema.
+
+    `heads`: those of messages of this kind; where the text begins with one of them, its schema is not read again.
+    """
+    known = heads.find(topic, text)
+    if known is not None:
+        return known.payload, lambda: known.columns
+    if is_null(text):
+        return None, None
     envelope = _ENVELOPE.decode(text)
     schema = bytes(envelope.schema)
     if envelope.payload is msgspec.UNSET:
-        return ANY.decode(text), b""
-    return envelope.payload, b"" if schema == b"null" else schema
+        return ANY.decode(text), None
+    if schema in (b"", b"null"):
+        return envelope.payload, None
+
+    def columns() -> tuple[SourceColumn, ...]:
+        found = _fields(schema, None if heads is _OF_KEYS else "after")
+        heads.add(topic, text, schema, found)
+        return found
+
+    return envelope.payload, columns
 
 
-def change_of(
-    payload: Any, declared: Callable[[], tuple[SourceColumn, ...]] | None, key_of: Callable[[], KeyOf]
-) -> Decoded:
+def change_of(payload: Any, declared: Declared | None, key_of: Callable[[], KeyOf]) -> Decoded:
     """Decode a payload.
 
     Args:
@@ -111,7 +128,7 @@ def change_of(
     elif declared is None:
         columns = text_columns(rows)
     check_names(rows, columns)
-    if any(column.encoding == "instant" for column in columns):
+    if any(is_finer_than_micros(row[name]) for name in _instants(columns) for _, row in rows):
         columns = tuple(_instant_column(column, rows) for column in columns)
     keys = tuple(key) or key_names(payload.get("pkNames"))
     origin = origin_of(source.get("db"), table, source.get("ts_ms"), source.get("schema"))
@@ -140,6 +157,11 @@ def _columns_by_key(
         return text_columns((("-D", key),))
     known = {column.name: column for column in declared}
     return tuple(known.get(column.name, column) for column in key_columns)
+
+
+@functools.lru_cache(maxsize=1024)
+def _instants(columns: tuple[SourceColumn, ...]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns if column.encoding == "instant")
 
 
 def _instant_column(column: SourceColumn, rows: KindedRows) -> SourceColumn:
@@ -192,15 +214,18 @@ def _rows(
         return (("+I", after),)
     if before is None:
         return (("+U", after),)
-    for name, value in before.items():
-        if _is_unavailable(value):
-            before = {**before, name: None}
-            lacking.setdefault(name, f"the old row lacks the large value of {name!r}")
+    if _may_lack(before):
+        for name, value in before.items():
+            if _is_unavailable(value):
+                before = {**before, name: None}
+                lacking.setdefault(name, f"the old row lacks the large value of {name!r}")
     return update_rows_of(before, after, key)
 
 
 def _available(after: dict[str, Any], before: dict[str, Any] | None, lacking: dict[str, str]) -> dict[str, Any]:
     """The row with unchanged large values copied from the old row."""
+    if not _may_lack(after):
+        return after
     lost = [name for name, value in after.items() if _is_unavailable(value)]
     if not lost:
         return after
@@ -214,6 +239,14 @@ def _available(after: dict[str, Any], before: dict[str, Any] | None, lacking: di
     return {**after, **{name: None if name in lacking else kept[name] for name in lost}}
 
 
+def _may_lack(row: dict[str, Any]) -> bool:
+    """False if no value of the row is unavailable; values that have no hash are not looked into."""
+    try:
+        return not _UNAVAILABLE_FORMS.isdisjoint(row.values())
+    except TypeError:
+        return True
+
+
 def _is_unavailable(value: Any) -> bool:
     if isinstance(value, (list, dict)):
         items = value if isinstance(value, list) else [*value, *value.values()]
@@ -221,21 +254,17 @@ def _is_unavailable(value: Any) -> bool:
     return isinstance(value, str) and value in _UNAVAILABLE_FORMS
 
 
-def _key(text: bytes | None) -> KeyOf:
-    if text is None:
+def _key(event: Event) -> KeyOf:
+    if event.key is None:
         return {}, ()
-    payload, schema = _open_message(text)
+    payload, declared = _open_message(event.topic, event.key, _OF_KEYS)
     if payload is None:
         return {}, ()
     if not isinstance(payload, dict):
         raise Damaged("the key is not an object")
-    if not schema:
+    if declared is None:
         return payload, text_columns((("+I", payload),))
-    return payload, _fields(schema, None)
-
-
-def _row_columns(schema: bytes) -> tuple[SourceColumn, ...]:
-    return _fields(schema, "after")
+    return payload, declared()
 
 
 @functools.lru_cache(maxsize=1024)

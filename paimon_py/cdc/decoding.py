@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Union
 
@@ -11,6 +12,7 @@ from paimon_py.cdc import canal, debezium, maxwell
 from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange
 from paimon_py.cdc.routes import Routes
 from paimon_py.cdc.shaping import Shaping
+from paimon_py.cdc.taken import TakenChanges
 from paimon_py.errors import UsageError
 
 DECODERS: Mapping[str, Callable[[Event], Decoded]] = {
@@ -21,19 +23,12 @@ Format = Union[str, Callable[[Event], Decoded]]
 """The name of a format, or a decoder."""
 
 
-class Letter(msgspec.Struct, frozen=True, array_like=True):
+class Letter(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A dead letter: the number of an event in its step, the target table, empty if unknown, and the reason."""
 
     number: int
     table: str
     reason: str
-
-
-class Taken(msgspec.Struct, frozen=True):
-    """A change for a target table, with the number of its event in the step."""
-
-    number: int
-    change: Change
 
 
 class SortedEvents(msgspec.Struct, frozen=True):
@@ -45,7 +40,7 @@ class SortedEvents(msgspec.Struct, frozen=True):
         skipped: the number of events that change no row, by reason.
     """
 
-    taken: dict[str, list[Taken]] = {}
+    taken: dict[str, TakenChanges] = {}
     letters: list[Letter] = []
     skipped: dict[str, int] = {}
 
@@ -61,6 +56,7 @@ class Decoding:
         self._format, self._routes, self._dead_letters = format, routes, dead_letters
         self._decode = format if callable(format) else DECODERS[format]
         self._shaping = Shaping(routes)
+        self._target = functools.lru_cache(maxsize=4096)(routes.target)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Decoding, (self._format, self._routes, self._dead_letters)
@@ -83,7 +79,7 @@ class Decoding:
 
     def _sort(self, number: int, event: Event, found: SortedEvents) -> None:
         decoded = self._decode(event)
-        if not isinstance(decoded, (Change, Bad, NoChange)):
+        if type(decoded) is not Change and not isinstance(decoded, (Change, Bad, NoChange)):
             raise UsageError(
                 f"a decoder makes a Change, a NoChange or a Bad of each event, not {type(decoded).__name__},"
                 f" as of the one at {event.position!r} of topic {event.topic!r}"
@@ -91,7 +87,7 @@ class Decoding:
         if isinstance(decoded, Bad):
             found.letters.append(Letter(number, "", decoded.reason))
             return
-        target = None if isinstance(decoded, NoChange) else self._routes.target(decoded.table, decoded.database)
+        target = None if isinstance(decoded, NoChange) else self._target(decoded.table, decoded.database)
         if isinstance(decoded, NoChange) or target is None:
             reason = decoded.reason if isinstance(decoded, NoChange) else f"table {decoded.table} is not taken"
             found.skipped[reason] = found.skipped.get(reason, 0) + 1
@@ -102,4 +98,6 @@ class Decoding:
         if isinstance(shaped, Bad):
             found.letters.append(Letter(number, target, shaped.reason))
         else:
-            found.taken.setdefault(target, []).append(Taken(number, shaped))
+            if target not in found.taken:
+                found.taken[target] = TakenChanges(target)
+            found.taken[target].add(number, shaped)

@@ -10,6 +10,7 @@ import msgspec
 from paimon_py.cdc.event import Event
 
 _BYTES = 16
+_ENCODER = msgspec.msgpack.Encoder()
 
 
 class EventsDigest(msgspec.Struct, frozen=True):
@@ -23,7 +24,7 @@ class EventsDigest(msgspec.Struct, frozen=True):
         """The digest of events."""
         count = total = 0
         for event in events:
-            content = msgspec.msgpack.encode((event.topic, event.key, event.value))
+            content = _ENCODER.encode((event.topic, event.key, event.value))
             total += int.from_bytes(hashlib.sha256(content).digest()[:_BYTES], "big")
             count += 1
         return cls(count, _sum_bytes(total))

@@ -28,7 +28,7 @@ class Event(msgspec.Struct, frozen=True):
     timestamp: int | None = None
 
 
-class SourceColumn(msgspec.Struct, frozen=True):
+class SourceColumn(msgspec.Struct, frozen=True, cache_hash=True):
     """A column as an event declares it; `encoding` selects how `columns.build` converts its JSON values.
 
     Attributes:
@@ -51,7 +51,7 @@ class SourceColumn(msgspec.Struct, frozen=True):
     refused: str = ""
 
 
-class Change(msgspec.Struct, frozen=True):
+class Change(msgspec.Struct, frozen=True, gc=False):
     """The changes of one event to one table: rows with their kinds, in order.
 
     `keys`: the primary key that the event declares, or empty. A row of kind -D may contain only keys. `origin`: the
@@ -70,13 +70,13 @@ class Change(msgspec.Struct, frozen=True):
     keyless: str = ""
 
 
-class Bad(msgspec.Struct, frozen=True):
+class Bad(msgspec.Struct, frozen=True, gc=False):
     """An event that cannot be applied, and the reason; it becomes a dead letter."""
 
     reason: str
 
 
-class NoChange(msgspec.Struct, frozen=True):
+class NoChange(msgspec.Struct, frozen=True, gc=False):
     """An event that changes no row of a selected table, such as a tombstone or a heartbeat; it is counted."""
 
     reason: str

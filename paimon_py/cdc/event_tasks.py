@@ -14,13 +14,14 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.cdc.decoding import Decoding, Letter, Taken
+from paimon_py.cdc.decoding import Decoding, Letter
 from paimon_py.cdc.digest import EventsDigest
 from paimon_py.cdc.event import Bad, Event
 from paimon_py.cdc.evolve import changes_for
 from paimon_py.cdc.rows import ChangedRows
 from paimon_py.cdc.step import data_of
-from paimon_py.cdc.taking import Refused, SeenShape, shapes_of, take_rows
+from paimon_py.cdc.taken import SeenShape, TakenChanges
+from paimon_py.cdc.taking import Refused, letters_of, take_rows
 from paimon_py.codec.columns import Ints, from_numpy
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.uncommitted import discard
@@ -149,10 +150,9 @@ def _decode(job: Job[EventsTask, DecodedEvents], task: EventsTask) -> DecodedEve
     shapes: list[SeenShape] = []
     parcels: list[Parcel] = []
     for name, taken in found.taken.items():
-        seen = shapes_of(name, taken)
-        shapes += seen
+        shapes += taken.shapes
         target = shared.targets.get(name)
-        if target is not None and can_store(target, seen, shared.decoding.routes.types):
+        if target is not None and can_store(target, taken.shapes, shared.decoding.routes.types):
             parcels += _parcels(name, target, taken, letters)
     return DecodedEvents(
         digest=EventsDigest.of(task.events), skipped=found.skipped, letters=tuple(letters), shapes=tuple(shapes),
@@ -168,9 +168,9 @@ def can_store(target: TargetSchema, shapes: Sequence[SeenShape], modes: Sequence
     return not any(isinstance(each, Bad) or each for each in asked)
 
 
-def _parcels(name: str, target: TargetSchema, taken: Sequence[Taken], letters: list[Letter]) -> Iterator[Parcel]:
+def _parcels(name: str, target: TargetSchema, taken: TakenChanges, letters: list[Letter]) -> Iterator[Parcel]:
     if target.schema is None:
-        letters += [Letter(item.number, name, target.refused[item.change.columns]) for item in taken]
+        letters += [letter for part in taken.parts for letter in letters_of(name, part, target.refused)]
         return
     rows = take_rows(name, target.schema, target.refused, taken, letters)
     if not rows.data.num_rows:

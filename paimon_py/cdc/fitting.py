@@ -54,6 +54,8 @@ class Fitting(msgspec.Struct, frozen=True):
                 f" one. If the table's key is right, pass it as Routes(keys={{{change.table!r}: (…)}}); else copy"
                 " the table into one with the key of the source"
             )
+        if self.rules.refused is None:
+            return None
         takes_back = {UPDATE_BEFORE, DELETE} & {ROW_KINDS.index(kind) for kind, _ in change.rows}
         return self.rules.refused if takes_back - set(self.rules.dropped) else None
 

@@ -28,7 +28,7 @@ def decoder(read: Callable[[Event], Decoded]) -> Callable[[Event], Decoded]:
 
     @functools.wraps(read)
     def decode(event: Event) -> Decoded:
-        if event.value is None or event.value.strip() == b"null":
+        if event.value is None or is_null(event.value):
             return NoChange("tombstone")
         try:
             return read(event)
@@ -38,6 +38,11 @@ def decoder(read: Callable[[Event], Decoded]) -> Callable[[Event], Decoded]:
             return Bad(str(error))
 
     return decode
+
+
+def is_null(text: bytes) -> bool:
+    """Whether a message is the JSON value null."""
+    return text.strip() == b"null"
 
 
 def whole(decoded: Decoded) -> Decoded:
@@ -51,14 +56,30 @@ def whole(decoded: Decoded) -> Decoded:
 
 def update_rows_of(before: dict[str, Any], after: dict[str, Any], keys: Iterable[str]) -> KindedRows:
     """The two rows of an update: -U and +U, or -D and +I if the key changed."""
-    moved = any(before.get(name) != after.get(name) for name in keys)
+    moved = False
+    for name in keys:
+        if before.get(name) != after.get(name):
+            moved = True
+            break
     return (("-D" if moved else "-U", before), ("+I" if moved else "+U", after))
 
 
 def text_columns(rows: KindedRows) -> tuple[SourceColumn, ...]:
     """The columns of rows without declared types: all STRING, as in Java."""
-    names = dict.fromkeys(name for _, row in rows for name in row)
+    names = tuple(rows[0][1])
+    if any(tuple(row) != names for _, row in rows):
+        names = tuple(dict.fromkeys(name for _, row in rows for name in row))
+    return _text_columns(names)
+
+
+@functools.lru_cache(maxsize=1024)
+def _text_columns(names: tuple[str, ...]) -> tuple[SourceColumn, ...]:
     return tuple(SourceColumn(name, STRING, "any text") for name in names)
+
+
+@functools.lru_cache(maxsize=1024)
+def _names_of(columns: tuple[SourceColumn, ...]) -> frozenset[str]:
+    return frozenset(column.name for column in columns)
 
 
 def check_names(rows: KindedRows, columns: tuple[SourceColumn, ...]) -> None:
@@ -66,7 +87,7 @@ def check_names(rows: KindedRows, columns: tuple[SourceColumn, ...]) -> None:
 
     Raises: Damaged.
     """
-    declared = {column.name for column in columns}
+    declared = _names_of(columns)
     for _, row in rows:
         if row.keys() != declared:
             raise Damaged(f"the row and its schema differ in columns: {sorted(row.keys() ^ declared)[:5]}")

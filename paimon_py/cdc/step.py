@@ -13,7 +13,8 @@ from paimon_py.cdc.digest import EventsDigest
 from paimon_py.cdc.event import Event
 from paimon_py.cdc.rows import ChangedRows
 from paimon_py.cdc.standing_rows import fill_deletes
-from paimon_py.cdc.taking import SeenShape, shapes_of, take_rows
+from paimon_py.cdc.taken import SeenShape
+from paimon_py.cdc.taking import letters_of, take_rows
 from paimon_py.cdc.target_tables import FittedTable
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.commit_label import CommitLabel
@@ -72,7 +73,7 @@ class StepHere:
     def survey(self, _known: Mapping[str, Table]) -> Survey:
         """See `StepWork`."""
         self._sorted = self._decoding.sort(self._events)
-        shapes = {name: shapes_of(name, taken) for name, taken in self._sorted.taken.items()}
+        shapes = {name: taken.shapes for name, taken in self._sorted.taken.items()}
         is_empty = not shapes and not self._sorted.letters
         return Survey(EventsDigest.of(self._events), self._sorted.skipped, shapes, is_empty)
 
@@ -82,7 +83,7 @@ class StepHere:
         for name, (table, refused, _) in fitted.items():
             taken = self._sorted.taken.pop(name)
             if table is None:
-                letters += [Letter(item.number, name, refused[item.change.columns]) for item in taken]
+                letters += [letter for part in taken.parts for letter in letters_of(name, part, refused)]
                 continue
             rows = take_rows(name, table.schema, refused, taken, letters)
             self._ready[name] = table, data_of(table._open_table, rows)

@@ -13,7 +13,8 @@ from paimon_py.catalog.catalog import Catalog
 from paimon_py.cdc.event import Bad
 from paimon_py.cdc.evolve import changes_for, to_nanoseconds
 from paimon_py.cdc.routes import Routes
-from paimon_py.cdc.taking import Refused, SeenShape
+from paimon_py.cdc.taken import SeenShape
+from paimon_py.cdc.taking import Refused
 from paimon_py.errors import DatabaseNotFoundError, TableNotFoundError, UsageError
 from paimon_py.expr.column import col
 from paimon_py.scan.request import every_bucket

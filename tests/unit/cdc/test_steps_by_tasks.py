@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from paimon_py import Catalog, Schema, Table
-from paimon_py.cdc import Event, Routes, Sink, Synced, step_by_tasks
+from paimon_py.cdc import Event, Routes, Sink, Synced, step_by_tasks, taken
 from paimon_py.errors import CommitConflictError, StorageError, UsageError
 from paimon_py.executors import Job, LocalExecutor, TaskResult
 
@@ -152,14 +152,15 @@ OPTIONS = [
 ]  # fmt: skip
 
 
-def lives(places, told, seed):
+def lives(places, told, seed, ways=None):
     """Checks that a source ends the same in both places, and returns the results of its steps."""
     options = OPTIONS[seed]
     routes = Routes(metadata={"op_ts": "at", "offset": "place"}, computed=("w=truncate(id, 2)",)) if seed == 1 else Routes()
     source, kind = Source(seed, FORMATS[told]), "debezium-json" if told == "by key" else told
     steps = [source.step(size) for size in (20, 1, 35, 9)]
     done: list[list[Synced]] = []
-    for catalog, executor in zip(places, (None, Elsewhere(seed)), strict=True):
+    for catalog, way in zip(places, ways or (lambda: None, lambda: Elsewhere(seed)), strict=True):
+        executor = way()
         prepare(catalog, options, ("STRING", "STRING") if told == "maxwell-json" else ("BIGINT", "SMALLINT"))
         sink = Sink(catalog, "lake", user="u", format=kind, routes=routes, options=options)
         done.append([sink.write(events, identifier=at, executor=executor) for at, events in enumerate(steps)])
@@ -175,6 +176,14 @@ def test_lives_of_several_tables_end_the_same(places, told, seed):
     done = lives(places, told, seed)
     assert {name for one in done for name, count in one.rows.items() if count} == set(KEY)
     assert sum(one.dead for one in done) > 2 and any(one.altered for one in done)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_that_are_converted_a_few_at_a_time_end_the_same(places, seed, monkeypatch):
+    def at_once(rows):
+        monkeypatch.setattr(taken, "_ROWS", rows)
+
+    lives(places, list(FORMATS)[seed // 2 % 4], seed, [lambda: at_once(1024), lambda: at_once(1 + seed % 3)])
 
 
 @pytest.mark.full
