@@ -13,6 +13,7 @@ from pyroaring import BitMap
 
 from paimon_py.codec.binary_row import decode_one, is_null_at
 from paimon_py.codec.binary_row.encode import ARITY_BYTES
+from paimon_py.env import SpillPlace
 from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds
@@ -52,6 +53,7 @@ class FileReader:
         *,
         known: pa.RecordBatch | None = None,
         by_page: bool = False,
+        spill: SpillPlace | None = None,
     ) -> None:
         """A reader of one file.
 
@@ -62,6 +64,7 @@ class FileReader:
                 primary-key tables.
             known: one row with the columns that are constant in the file; the file may not contain them.
             by_page: on a local disk, also skip unneeded pages inside row groups.
+            spill: see `ReadSettings`.
         """
         self._store = store
         self._path = path
@@ -73,6 +76,7 @@ class FileReader:
         self._evolution = self._columns.evolution.with_known(constants)
         self._ids = RowIds(file, self._place, read_fields) if self._columns.asks_ids else None
         self._by_page = by_page
+        self._spill = spill
 
     def parts(self, predicate: Predicate | None, rows: BitMap | None) -> Parts | None:
         """The row groups or stripes that `positions` reads and skips; None if it does not open the file.
@@ -178,6 +182,7 @@ class FileReader:
             line_delimiter=_line_delimiter(self._file.name, self._file_schema),
             may_lack=needed.may_lack,
             alike=needed.alike,
+            spill=self._spill,
         )
         return _open(self._store, self._place, self._file, needed.fields, settings)
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode_at
-from paimon_py.codec.columns import from_numpy
+from paimon_py.codec.binary_row.encode import ARITY_BYTES
+from paimon_py.codec.columns import Ints, from_numpy
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.errors import SchemaError
 from paimon_py.expr.prune import Bounds
@@ -58,6 +60,23 @@ def evolved_bounds(
     if known:
         found |= _decode(entries, stats_fields, known, which)
     return found
+
+
+def bounded_columns(entries: EntryColumns) -> tuple[Ints, list[tuple[str, ...] | None]]:
+    """The list of columns that each entry's value statistics cover, and the lists; None: all columns of its schema.
+
+    As `DataFile.bounded_columns`: other writers also store no statistics without an empty list of columns.
+    """
+    codes, lists = entries.lists("value_stats_columns")
+    if entries.knows("write_columns"):
+        written_codes, written = entries.lists("write_columns")
+        codes = codes * len(written) + written_codes
+        lists = [own if own is not None else names for own in lists for names in written]
+    data, starts = entries.rows("value_min")
+    blank = np.all([data[starts + place] == 0 for place in range(ARITY_BYTES)], axis=0)
+    if blank.any():
+        codes, lists = np.where(blank, len(lists), codes), [*lists, ()]
+    return codes, lists
 
 
 def _decode(

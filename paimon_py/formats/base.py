@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from paimon_py.arguments import UNFORESEEN
+from paimon_py.env import SpillPlace
 from paimon_py.errors import (
     CorruptionError,
     OptionError,
@@ -111,6 +112,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
         may_lack: columns that may be missing in the file because they are NULL in every row, as other writers omit
             them.
         alike: what other files with the same columns had in common; None: nothing is known of them.
+        spill: space for a copy of a file, for packages that only read local files.
     """
 
     buffer_size_bytes: int = BUFFER_BYTES
@@ -125,6 +127,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     line_delimiter: str = "\n"
     cast: CastArray | None = None
     alike: Alike | None = None
+    spill: SpillPlace | None = None
 
 
 class ColumnBounds(msgspec.Struct, frozen=True):

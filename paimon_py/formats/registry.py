@@ -11,8 +11,8 @@ from paimon_py.errors import CorruptionError, OptionError, UnsupportedError
 from paimon_py.formats.base import FileFormat
 from paimon_py.formats.parquet.format import ParquetFormat
 
-_NAMES = ("parquet", "orc", "avro", "row", "json", "text")
-_OTHERS = frozenset({"csv", "lance", "blob", "mosaic", "vortex"})
+_NAMES = ("parquet", "orc", "avro", "row", "json", "text", "vortex", "lance")
+_OTHERS = frozenset({"csv", "blob", "mosaic"})
 _STREAM_CODECS = frozenset({"gz", "deflate", "zst", "bz2", "snappy", "lz4", "lzo"})
 """Last extensions of files of lines that are compressed as a whole."""
 
@@ -65,6 +65,14 @@ def _format(word: str) -> FileFormat:
         from paimon_py.formats.lines.format import LinesFormat
 
         return LinesFormat(word)
+    if word == "vortex":
+        from paimon_py.formats.packaged.vortex import VortexFormat
+
+        return VortexFormat()
+    if word == "lance":
+        from paimon_py.formats.packaged.lance import LanceFormat
+
+        return LanceFormat()
     from paimon_py.formats.avro.format import AvroFormat
 
     return AvroFormat()

@@ -104,7 +104,9 @@ class Lookups:
         tally.end()
         answer = _answer(asked, fields, found, with_missing=missing == "null")
         holds_blobs = any(blob_place(schema, field) for field in fields)
-        return _with_bytes(OpenTable(self._root, schema), answer) if holds_blobs else answer
+        if snapshot is None or not holds_blobs:
+            return answer
+        return _with_bytes(OpenTable(self._root, schema), answer, snapshot)
 
     def rows_at(self, snapshot: Snapshot, schema: TableSchema, keys: pa.Table) -> pa.Table:
         """The complete rows of a snapshot that have one of the keys, each once.
@@ -245,9 +247,10 @@ def _answer(
     return pa.Table.from_arrays(columns, schema=to_arrow_schema(shown))
 
 
-def _with_bytes(table: OpenTable, rows: pa.Table) -> pa.Table:
-    """The rows with the bytes of BLOBs, unless the table's options ask for references."""
-    values = BlobValues.of(table.root, Request(schema=table.schema, columns=tuple(rows.schema.names)))
+def _with_bytes(table: OpenTable, rows: pa.Table, snapshot: Snapshot) -> pa.Table:
+    """The rows of a snapshot with the bytes of BLOBs, unless the table's options ask for references."""
+    request = Request(schema=table.schema, columns=tuple(rows.schema.names))
+    values = BlobValues.of(table.root, request, (snapshot.id,))
     if values is None or not rows.num_rows:
         return rows
     filled = [part for batch in rows.to_batches() for part in values.fill(batch)]

@@ -10,14 +10,17 @@ Source: format.md §26; Java `Blob.fromDescriptor`, which follows any URI.
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import BinaryIO
 
 from paimon_py.codec.blob_refs import BlobRef
-from paimon_py.errors import CorruptionError, UnsupportedError
+from paimon_py.errors import CorruptionError, PaimonError, UnsupportedError
+from paimon_py.metadata.missing import missing_bytes_error
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.external_paths import declared_roots
 from paimon_py.spec.redact import shown_url
 from paimon_py.storage.range_reader import RangeReader
+from paimon_py.storage.store import FileMissingError
 
 BLOB_PATHS = "paimon-py.blob-paths"
 """The option of `Table.open` and `Catalog.open`: URLs of directories, separated by commas."""
@@ -26,7 +29,10 @@ BLOB_PATHS = "paimon-py.blob-paths"
 class BlobAccess:
     """Reads the bytes that references of one table refer to; keeps one file open at a time."""
 
-    def __init__(self, root: TableRoot) -> None:
+    def __init__(self, root: TableRoot, snapshots: Sequence[int] = ()) -> None:
+        """`snapshots`: ids of the snapshots whose rows contain the references; their bytes may expire with them."""
+        self._root = root
+        self._snapshots = snapshots
         self._is_local = "://" not in root.path
         permitted = [*declared_roots(root.files.options.get(BLOB_PATHS)), *_own_roots(root.path)]
         self._store = root.files.with_roots(permitted)
@@ -42,7 +48,7 @@ class BlobAccess:
         path = self._path(ref)
         status = self._store.stat(path)
         if status is None:
-            with self._store.open_read(path):  # raises if there is no such file
+            with self._source(path):  # raises if there is no such file
                 return 0
         return max(status.size_bytes - ref.offset, 0)
 
@@ -52,12 +58,13 @@ class BlobAccess:
         Raises:
             UnsupportedError: it refers to a place that is not permitted.
             CorruptionError: the file is too short.
+            SnapshotExpiredError: the file is gone, like a snapshot whose rows contain the reference.
             FileMissingError, StorageError: the store failed.
         """
         path = self._path(ref)
         if self._open is None or self._open[0] != path:
             self.close()
-            self._open = (path, self._store.open_read(path))
+            self._open = (path, self._source(path))
         source = self._open[1]
         source.seek(ref.offset)
         data = source.read() if ref.length is None else source.read(ref.length)
@@ -72,13 +79,26 @@ class BlobAccess:
         Raises: as `read`.
         """
         length = self.size(ref)
-        return io.BufferedReader(_Window(self._store.open_read(self._path(ref)), ref.offset, length))
+        return io.BufferedReader(_Window(self._source(self._path(ref)), ref.offset, length))
 
     def close(self) -> None:
         """Close the open file."""
         if self._open is not None:
             self._open[1].close()
             self._open = None
+
+    def _source(self, path: str) -> BinaryIO:
+        try:
+            return self._store.open_read(path)
+        except FileMissingError as error:
+            raise self._missing(path, error) from error
+
+    def _missing(self, path: str, error: FileMissingError) -> PaimonError:
+        """The error for a missing file: files outside the table do not expire with its snapshots."""
+        is_own = path.removeprefix("file:").removeprefix("//").startswith(f"{self._root.path.rstrip('/')}/")
+        if not is_own:
+            return error
+        return missing_bytes_error(self._root.store, self._root.branch_path, self._snapshots, error)
 
     def _path(self, ref: BlobRef) -> str:
         """The place of a reference in the notation of the stores.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from typing import Protocol
 
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
+from paimon_py.metadata.changelogs import Changelogs
 from paimon_py.metadata.snapshots import PINNING, Snapshots
 from paimon_py.metadata.tags import Tags
 from paimon_py.spec.snapshot import Base, Snapshot
@@ -60,6 +61,28 @@ def missing_change_error(
         f"snapshot {gone} of {table} expired while its changes were read: {error.path} is gone{PINNING}",
         path=error.path,
         snapshot_id=gone,
+    )
+
+
+def missing_bytes_error(
+    store: MissingStore, table: str, snapshots: Sequence[int], error: FileMissingError
+) -> FileMissingError | SnapshotExpiredError:
+    """The error for a missing file that values of rows refer to, and no manifest names.
+
+    Args:
+        snapshots: ids of the snapshots whose rows were read.
+    Cost: a get for each of the snapshots, and the tags if one is gone.
+    """
+    kept, longer = Snapshots(store, table), Changelogs(store, table)
+    gone = [number for number in snapshots if kept.find(number) is None and longer.find(number) is None]
+    tagged = {tag.snapshot.id for tag in Tags(store, table).list()} if gone else set()
+    expired = next((number for number in gone if number not in tagged), None)
+    if expired is None:
+        return error
+    return SnapshotExpiredError(
+        f"snapshot {expired} of {table} expired while it was read: {error.path} is gone{PINNING}",
+        path=error.path,
+        snapshot_id=expired,
     )
 
 

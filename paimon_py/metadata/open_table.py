@@ -193,8 +193,9 @@ class BucketFiles:
         """
         schema = self.schema_of(file)
         return FileReader(
-            self.table.store, self.path(file), file, schema, fields, known=self._partition_values, by_page=by_page
-        )
+            self.table.store, self.path(file), file, schema, fields, known=self._partition_values, by_page=by_page,
+            spill=self.table.root.env.spill,
+        )  # fmt: skip
 
     def small_file(self, file: DataFile) -> SmallFile:
         """A data file to read together with others."""
@@ -215,7 +216,10 @@ class BucketFiles:
         Raises: as `FileReader.positions`
         """
         written = self.table.root.schemas.get(file.schema_id)
-        reader = FileReader(self.table.store, self.path(file), file, written, fields, known=self._partition_values)
+        reader = FileReader(
+            self.table.store, self.path(file), file, written, fields, known=self._partition_values,
+            spill=self.table.root.env.spill,
+        )  # fmt: skip
         return (batch for _, batch in reader.positions())
 
     def matching(self, file: DataFile, predicate: Predicate, read: Sequence[Field] | None = None) -> Answer:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from paimon_py.codec.blob_refs import BlobRef
 from paimon_py.errors import UsageError
 from paimon_py.metadata.blob_access import BlobAccess
+from paimon_py.scan.ends import Ends
 from paimon_py.spec.blobs import BlobPlace, blob_place, is_blob
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def blob_rows(scan: Scan, column: str) -> Iterator[BlobRow]:
         names = [each.name for each in schema.fields if is_blob(each.type) and each.name in scan.schema.names]
         shown = ", ".join(names) or "none"
         raise UsageError(f"blobs takes a BLOB column that the scan returns ({shown}), not {column!r}")
-    access = BlobAccess(scan._root)
+    state = scan._state
+    ends = (state.start, state.last) if isinstance(state, Ends) else (None if state is None else state.snapshot,)
+    access = BlobAccess(scan._root, [snapshot.id for snapshot in ends if snapshot is not None])
     is_view = blob_place(schema, field) is BlobPlace.VIEW
     for batch in scan._showing_blobs(as_refs=not is_view).to_reader():
         for row in batch.to_pylist():

@@ -27,18 +27,23 @@ _VIEW_ROWS = 256
 class BlobValues:
     """Replaces references in columns of batches by bytes."""
 
-    def __init__(self, root: TableRoot, references: Sequence[str], views: Sequence[str]) -> None:
-        """`references`: the columns of references; `views`: those of views."""
-        self._access = BlobAccess(root)
+    def __init__(
+        self, root: TableRoot, references: Sequence[str], views: Sequence[str], snapshots: Sequence[int]
+    ) -> None:
+        """`references`: the columns of references; `views`: those of views; `snapshots`: see `BlobAccess`."""
+        self._access = BlobAccess(root, snapshots)
         self._names = references
         self._view_names = views
         self._views = BlobViews(root)
 
     @classmethod
-    def of(cls, root: TableRoot, request: Request, *, apart: bool = False) -> BlobValues | None:
+    def of(
+        cls, root: TableRoot, request: Request, snapshots: Sequence[int], *, apart: bool = False
+    ) -> BlobValues | None:
         """The replacement for a request; None if it returns no such column, or the references themselves.
 
-        `apart`: columns whose bytes are stored in separate files were read as references too.
+        `snapshots`: ids of those whose rows are read. `apart`: columns whose bytes are stored in separate files were
+        read as references too.
         """
         options = Options(request.schema.options)
         if options.get_bool(AS_DESCRIPTOR):
@@ -48,7 +53,7 @@ class BlobValues:
         references = [name for name, place in places.items() if place in wanted]
         resolves = options.get_bool("blob-view.resolve.enabled")
         views = [name for name, place in places.items() if place is BlobPlace.VIEW and resolves]
-        return cls(root, references, views) if references or views else None
+        return cls(root, references, views, snapshots) if references or views else None
 
     def fill(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The rows of a batch with bytes, in batches of about 32 MB.

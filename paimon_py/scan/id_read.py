@@ -57,7 +57,8 @@ def read_id_difference(
     def compare(batches: Sequence[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, Ints]]:
         yield from _difference(batches, wanted, blobs)
 
-    shown = _Shown(root, request)
+    states = sorted({run.snapshot_id for run in (*compared.before, *compared.after)})
+    shown = _Shown(root, request, states)
     with HeldRows(place, limit) as held:
         for found, kinds in HashParts(place, limit, compare).differences(rows):
             batch = found.drop_columns([STATE.name, HASH.name]).append_column(ROW_KIND_FIELD, texts_of(kinds))
@@ -134,11 +135,11 @@ def _same(values: Mapping[str, pa.Array], one: Ints, other: Ints, blobs: SameBlo
 class _Shown:
     """Turns compared rows into those that are returned: the rows that match, with the bytes of BLOBs."""
 
-    def __init__(self, root: TableRoot, request: Request) -> None:
+    def __init__(self, root: TableRoot, request: Request, snapshots: Sequence[int]) -> None:
         self._mask = request.mask
         self._names = [*request.columns, ROW_KIND_FIELD.name]
         self._schema = request.arrow_schema.append(ROW_KIND_FIELD)
-        self._references = BlobValues.of(root, request, apart=True) if request.returns_blobs else None
+        self._references = BlobValues.of(root, request, snapshots, apart=True) if request.returns_blobs else None
 
     def batches(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The rows to return; none of the batches is empty."""

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode_at
 from paimon_py.codec.buckets import bucket_numbers
-from paimon_py.codec.columns import Ints, Mask, distinct_integers, from_numpy, numpy_values, validity_mask
+from paimon_py.codec.columns import Mask, distinct_integers, from_numpy, numpy_values, validity_mask
 from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
 from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.expr.arrow import pinned_values
@@ -35,10 +35,10 @@ from paimon_py.files.physical import (
     bounded_fields,
     evolves_columns,
 )
-from paimon_py.files.stats_evolution import evolved_bounds
+from paimon_py.files.stats_evolution import bounded_columns, evolved_bounds
 from paimon_py.scan.plan import data_files
 from paimon_py.scan.request import FileChoice
-from paimon_py.spec.file_rules import FORMATS
+from paimon_py.spec.file_rules import FORMATS, PACKAGED_FORMATS
 from paimon_py.spec.schema import ROW_ID, TableSchema
 from paimon_py.spec.types import Atomic, DataType, Field, Root
 from paimon_py.storage.store import OpenRead
@@ -46,7 +46,7 @@ from paimon_py.storage.store import OpenRead
 SchemaOf = Callable[[int], TableSchema]
 
 _IDS = frozenset(field.name for field in TRACKED_FIELDS)
-_KINDS = (*FORMATS, "blob", "vector.parquet", "vector.avro")
+_KINDS = (*FORMATS, *PACKAGED_FORMATS, "blob", *(f"vector.{name}" for name in ("parquet", "avro", *PACKAGED_FORMATS)))
 _MAX_PINNED = 1000
 _UNSAFE_HASHES = (Root.FLOAT, Root.DOUBLE)
 
@@ -151,7 +151,7 @@ def stats_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema,
     Cost: one pass per distinct (schema, list of columns with statistics).
     """
     keep: Mask = np.ones(len(entries), np.bool_)
-    codes, lists = _bounded_columns(entries)
+    codes, lists = bounded_columns(entries)
     schema_ids, places = np.unique(entries.schema_id, return_inverse=True)
     shapes = places * max(1, len(lists)) + codes
     for shape in distinct_integers(shapes).tolist():
@@ -164,17 +164,6 @@ def stats_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema,
     return keep
 
 
-def _bounded_columns(entries: EntryColumns) -> tuple[Ints, list[tuple[str, ...] | None]]:
-    """The list of columns that each entry's value statistics cover, and the lists; None: all columns of its schema."""
-    codes, lists = entries.lists("value_stats_columns")
-    if not entries.knows("write_columns"):
-        return codes, lists
-    written_codes, written = entries.lists("write_columns")
-    pairs = codes * len(written) + written_codes
-    found = [own if own is not None else names for own in lists for names in written]
-    return pairs, found
-
-
 def bounds_of(entries: EntryColumns, field: Field, schema_of: SchemaOf) -> Bounds:
     """The value statistics of one column of the requested schema, one slot per entry.
 
@@ -182,7 +171,7 @@ def bounds_of(entries: EntryColumns, field: Field, schema_of: SchemaOf) -> Bound
     """
     if field.id == ROW_ID_FIELD.id:
         return _id_bounds(entries, schema_of)
-    codes, lists = _bounded_columns(entries)
+    codes, lists = bounded_columns(entries)
     shapes = entries.schema_id * max(1, len(lists)) + codes
     nothing = pa.nulls(0, to_arrow_type(field.type))
     parts, places = [(nothing, nothing, pa.nulls(0, pa.int64()))], [np.zeros(0, np.int64)]
@@ -243,7 +232,7 @@ def _id_bounds(entries: EntryColumns, schema_of: SchemaOf) -> Bounds:
     stored = np.flatnonzero(~has)
     if len(stored) and entries.knows("write_columns"):
         some = entries.take(stored)
-        codes, lists = _bounded_columns(some)
+        codes, lists = bounded_columns(some)
         for code, names in enumerate(lists):
             if names is None or ROW_ID not in names:
                 continue

@@ -79,7 +79,7 @@ def _result_batches(
     """Matching rows in the form that is asked for. `split`: one of those that they come from."""
     kinds = request.kinds or split.since is not None
     schema = request.arrow_schema.append(ROW_KIND_FIELD) if kinds else request.arrow_schema
-    references = _references(root, request)
+    references = _references(root, request, split)
     as_read = not kinds and references is None and len(schema) > 0
     for batch in batches:
         if batch.num_rows and as_read and batch.schema.equals(schema, check_metadata=True):
@@ -102,13 +102,14 @@ def _matching(request: Request, living: Iterator[pa.RecordBatch]) -> Iterator[pa
         yield keep(batch, mask)
 
 
-def _references(root: TableRoot, request: Request) -> BlobValues | None:
+def _references(root: TableRoot, request: Request, split: Split) -> BlobValues | None:
     """The resolver of references to BLOBs, if any are returned."""
     if not request.returns_blobs:
         return None
     from paimon_py.scan.blob_values import BlobValues
 
-    return BlobValues.of(root, request)
+    last = split.snapshot_id
+    return BlobValues.of(root, request, (last,) if split.since is None else range(split.since + 1, last + 1))
 
 
 def count_split(root: TableRoot, request: Request, split: Split, most: int | None = None) -> int:

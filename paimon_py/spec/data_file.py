@@ -16,6 +16,8 @@ from paimon_py.spec.bounds import Count, Level, Long
 EMPTY_ROW = bytes(12)
 """A serialized BinaryRow without fields: four bytes of arity and eight of header."""
 
+_NO_FIELDS = bytes(4)
+
 
 class FileKind(enum.IntEnum):
     """Whether an entry adds or deletes its file."""
@@ -83,6 +85,8 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def bounded_columns(self) -> tuple[str, ...] | None:
         """The columns that the value stats cover, in order; None: all columns of the file's schema."""
+        if self.value_stats.min_values.startswith(_NO_FIELDS):
+            return ()
         return self.write_columns if self.value_stats_columns is None else self.value_stats_columns
 
 

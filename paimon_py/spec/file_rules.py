@@ -17,11 +17,15 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.shredding import shredded_columns
 from paimon_py.spec.type_text import children, sql_type
 from paimon_py.spec.types import Atomic, DataType, Root, RowType, VectorType
+from paimon_py.spec.vector_files import VECTOR_FORMAT, vectors_apart
 
 FORMATS = ("parquet", "orc", "avro")
 """File formats that can be read and written."""
 
-READ_FORMATS = ("json", "text", "row")
+PACKAGED_FORMATS = ("vortex", "lance")
+"""File formats that packages of their own read."""
+
+READ_FORMATS = ("json", "text", "row", *PACKAGED_FORMATS)
 """File formats that can only be read."""
 
 MERGED_ROWS = "file.format=row and primary keys"
@@ -29,7 +33,7 @@ MERGED_ROWS = "file.format=row and primary keys"
 
 MERGED_ROWS_HINT = "Java 2.0 mixes rows up when it merges such files, and its compactions write the wrong rows"
 
-OTHER_FORMATS = ("csv", "blob", "lance", "vortex", "mosaic")
+OTHER_FORMATS = ("csv", "blob", "mosaic")
 """File formats of Java that are not supported."""
 
 _STATS_MODE = re.compile(r"none|counts|full|truncate\([0-9]{1,9}\)", re.IGNORECASE)
@@ -65,11 +69,13 @@ def _formats(_schema: TableSchema, options: Options) -> None:
 
 
 def _types(schema: TableSchema, options: Options) -> None:
-    formats = data_formats(options)
+    formats, apart = data_formats(options), vectors_apart(schema)
+    beside = tuple(field for field in schema.fields if field not in apart)
     for name, check in (("avro", _avro_problem), ("orc", _orc_problem)):
-        if name not in formats:
-            continue
-        for field in schema.fields:
+        fields = beside if name in formats else ()
+        if (options.find_str(VECTOR_FORMAT) or "").lower() == name:
+            fields += apart
+        for field in fields:
             problem = check(field.type)
             if name == "avro" and problem is None and not _AVRO_NAME.fullmatch(field.name):
                 problem = f"Avro takes only letters, digits and _ in names, not {field.name!r}"

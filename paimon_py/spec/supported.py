@@ -15,7 +15,14 @@ from paimon_py.spec.blobs import BlobPlace, blob_place, fields_apart, holds_blob
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import sequence_groups, shared_members
 from paimon_py.spec.file_indexes import KINDS, index_kinds
-from paimon_py.spec.file_rules import MERGED_ROWS, MERGED_ROWS_HINT, OTHER_FORMATS, READ_FORMATS, data_formats
+from paimon_py.spec.file_rules import (
+    MERGED_ROWS,
+    MERGED_ROWS_HINT,
+    OTHER_FORMATS,
+    PACKAGED_FORMATS,
+    READ_FORMATS,
+    data_formats,
+)
 from paimon_py.spec.iceberg import iceberg_feature
 from paimon_py.spec.key_indexes import SEARCH_KINDS, index_columns
 from paimon_py.spec.option_names import FIELDS_PREFIX
@@ -239,9 +246,14 @@ def _lone_blobs(schema: TableSchema, options: Options) -> str | None:
     return next((f"BLOB column {field.name!r} without data-evolution.enabled" for field in fields_apart(schema)), None)
 
 
-def _vector_files(_schema: TableSchema, options: Options) -> str | None:
-    word = (options.find_str("vector.file.format") or "parquet").lower()
-    return None if word in ("parquet", "avro") else f"vector.file.format={word}"
+def _vector_files(*formats: str) -> Detect:
+    """Detects files of vectors in other formats than these."""
+
+    def detect(_schema: TableSchema, options: Options) -> str | None:
+        word = (options.find_str("vector.file.format") or "parquet").lower()
+        return None if word in formats else f"vector.file.format={word}"
+
+    return detect
 
 
 def _only_vectors(schema: TableSchema, _options: Options) -> str | None:
@@ -329,7 +341,8 @@ _FEATURES = (
     Feature(_shared_groups, hint="which of the groups Java follows is not defined; give every column to one of them"),
     Feature(_sequence_type),
     Feature(_switched_on("data-evolution.enabled"), readable=True, writable=True),
-    Feature(_vector_files),
+    Feature(_vector_files("parquet", "avro", *PACKAGED_FORMATS)),
+    Feature(_vector_files("parquet", "avro"), readable=True),
     Feature(_only_vectors, readable=True),
     Feature(_hidden_blob),
     Feature(_lone_blobs),

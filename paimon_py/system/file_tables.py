@@ -18,6 +18,7 @@ from paimon_py.codec.manifest.columns import ABSENT, EntryColumns, file_source
 from paimon_py.errors import SchemaError, UnsupportedError
 from paimon_py.expr.prune import Bounds
 from paimon_py.files.casts.cast import cast
+from paimon_py.files.stats_evolution import bounded_columns
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.open_table import OpenTable
@@ -97,7 +98,7 @@ class FilePart:
 
     def stats(self, which: str) -> pa.Array:
         """`{a=1, b=null}` of `value_min`, `value_max` or `value_null_counts`, in terms of the state's schema."""
-        covered_codes, covered = self.entries.lists("value_stats_columns")
+        covered_codes, covered = bounded_columns(self.entries)
         written_codes, written = self.entries.lists("write_columns")
         codes = (self.entries.schema_id * len(covered) + covered_codes) * len(written) + written_codes
 
@@ -134,7 +135,7 @@ class FilePart:
         which: str,
     ) -> pa.Array:
         schema, count = self._schema(schema_id), len(entries)
-        names = covered if covered is not None else written if written is not None else schema.names
+        names = schema.names if covered is None else covered
         fields = [schema.field(name) for name in names]
         slots = {field.id: slot for slot, field in enumerate(fields)}
         present = {field.id for field in schema.fields if written is None or field.name in written}

@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import decimal
-import json
 import random
-import subprocess
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from environments import SDK, python_with
+from sdk_turns import Player
 
 from paimon_py import Catalog, Schema, Table
 from paimon_py.codec.arrow_types import to_arrow_schema
@@ -79,35 +78,6 @@ def life(seed: int, release: str) -> Life:
     keys = (["p", "k"] if parted else ["k"]) if keyed else []
     made_by_us = rng.random() < 0.5 or release.startswith("rust")
     return Life(columns, keys, ["p"] if parted else [], options, made_by_us, rng.choices(acts, k=rng.randrange(3, 8)))
-
-
-class Player:
-    """The SDK in a process of its own."""
-
-    def __init__(self, python: Path, library: str, warehouse: Path):
-        script = Path(__file__).with_name("sdk_player.py")
-        self._scratch = warehouse / "step.arrow"
-        self._process = subprocess.Popen(
-            [python, "-W", "ignore", script, library, warehouse], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def step(self, op: str, table: str, data: pa.Table | None = None, **extra) -> pa.Table | None:
-        if data is not None:
-            with pa.ipc.new_file(self._scratch, data.schema) as file:
-                file.write_table(data)
-        self._process.stdin.write(json.dumps({"op": op, "table": table, "path": str(self._scratch), **extra}) + "\n")
-        self._process.stdin.flush()
-        answer = json.loads(self._process.stdout.readline())
-        assert answer == {"ok": True}, (op, answer)
-        if op != "read":
-            return None
-        with pa.ipc.open_file(self._scratch) as file:
-            return file.read_all()
-
-    def close(self) -> None:
-        self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
 
 
 @pytest.fixture(scope="module", params=SDK)

@@ -18,6 +18,7 @@ EVOLVES = {"bucket": "-1", "row-tracking.enabled": "true", "data-evolution.enabl
 KINDS = {
     "parquet": Kind(COLUMNS, options={**EVOLVES, "vector.file.format": "parquet"}),
     "avro": Kind(COLUMNS, options={**EVOLVES, "vector.file.format": "avro", "file.format": "avro"}),
+    "beside orc": Kind(COLUMNS, options={**EVOLVES, "vector.file.format": "parquet", "file.format": "orc"}),
     "partitioned": Kind(COLUMNS, partition_by=["n"], options={**EVOLVES, "vector.file.format": "parquet", "target-file-row-num": "3"}),
 }
 TYPES = {"e": pa.list_(pa.float32(), 2), "w": pa.list_(pa.int32(), 1)}

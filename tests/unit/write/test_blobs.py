@@ -5,11 +5,22 @@ from __future__ import annotations
 import io
 import os
 import random
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from paimon_py import BlobRef, Catalog, Schema, SchemaError, UnsupportedError, UsageError, col
+from paimon_py import (
+    BlobRef,
+    Catalog,
+    Schema,
+    SchemaError,
+    SnapshotExpiredError,
+    StorageError,
+    UnsupportedError,
+    UsageError,
+    col,
+)
 from paimon_py.codec.blob_refs import BlobRef as Ref
 
 OPTIONS = {"bucket": "-1", "row-tracking.enabled": "true", "data-evolution.enabled": "true", "deletion-vectors.enabled": "true"}
@@ -187,6 +198,35 @@ def test_references_are_kept_as_they_are(catalog, tmp_path):
         table.write_arrow([{"id": 1, "ref": b"bytes"}])
     with pytest.raises(UsageError, match="holds references"):
         table.write_arrow([{"id": 1, "ref": tmp_path / "wh" / "x"}])
+
+
+@pytest.mark.parametrize("how", ["split", "row"])
+def test_bytes_that_are_gone_with_their_snapshot_have_expired(catalog, how):
+    """As the packs of primary-key tables, which no manifest names."""
+    table = made(catalog, {"id": "INT", "ref": "BLOB"}, **{"blob-descriptor-field": "ref"})
+    pack = Path(table.location, "bucket-0", "a.managed.blob")
+    pack.parent.mkdir(exist_ok=True)
+    pack.write_bytes(b"0123456789")
+    table.write_arrow([{"id": 1, "ref": BlobRef(str(pack), 2, 3)}])
+    scan = table.scan()
+    (split,) = scan.splits()
+    (row,) = scan.blobs("ref")
+
+    def read():
+        return scan.read(split).read_all() if how == "split" else row.open().read()
+
+    pack.unlink()
+    with pytest.raises(StorageError) as caught:
+        read()
+    assert not isinstance(caught.value, SnapshotExpiredError)
+    table.write_arrow([{"id": 2, "ref": None}])
+    table.create_tag("kept", snapshot_id=1)
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    with pytest.raises(StorageError):
+        read()
+    table.delete_tag("kept")
+    with pytest.raises(SnapshotExpiredError, match=r"snapshot 1 of .* expired while it was read: .*a\.managed\.blob is gone"):
+        read()
 
 
 def test_a_write_that_fails_leaves_no_file(catalog):

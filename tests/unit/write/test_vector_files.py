@@ -7,7 +7,8 @@ import os
 import pyarrow as pa
 import pytest
 
-from paimon_py import AddColumn, Catalog, RenameColumn, Schema, UnsupportedError
+from paimon_py import AddColumn, Catalog, RenameColumn, Schema, SchemaError, UnsupportedError
+from paimon_py.files import writer
 
 OPTIONS = {
     "row-tracking.enabled": "true", "data-evolution.enabled": "true", "deletion-vectors.enabled": "true",
@@ -147,3 +148,31 @@ def test_what_no_reader_could_read_is_refused(catalog):
     for kind in ("lance", "row", "vortex"):
         with pytest.raises(UnsupportedError, match=kind):
             catalog.create_table("d.b", Schema(COLUMNS), options={**OPTIONS, "vector.file.format": kind})
+
+
+def test_files_of_pypaimon_have_no_statistics_and_no_list_of_columns_for_them(catalog, monkeypatch):
+    """Its files of vectors have rows of no bounds, but do not list no columns."""
+    made_file = writer.DataFile
+    monkeypatch.setattr(writer, "DataFile", lambda **given: made_file(**{**given, "value_stats_columns": None}))
+    table = made(catalog)
+    table.write_arrow([row(number) for number in range(4)])
+    monkeypatch.undo()
+    assert table.scan(where="w IS NULL").count() == 0 and table.scan(where="e IS NOT NULL AND id > 1").count() == 2
+    told = table.system("files").scan(columns=["file_path", "min_value_stats"]).to_arrow().to_pylist()
+    (vectors,) = (file["min_value_stats"] for file in told if ".vector." in file["file_path"])
+    assert vectors == "{e=null, id=null, v=null, w=null}"
+
+
+def test_the_rows_beside_vectors_may_have_a_format_without_them(catalog):
+    """As in Java: ORC has no vectors, and those of the table are in files of another format."""
+    table = made(catalog, **{"file.format": "orc"})
+    table.write_arrow([row(number) for number in range(4)])
+    table.update("id = 1", {"e": floats([9.0, 9.0]), "v": "new"})
+    table.write_arrow([row(4)])
+    table.compact(full=True)
+    assert {name.partition(".")[2] if name.startswith("vector") else name for name, *_ in files(table)} == {"orc", "parquet"}
+    found = table.to_arrow().to_pylist()
+    assert [found[1]["e"], found[1]["v"], found[4]] == [[9.0, 9.0], "new", row(4)]
+    for options in ({"file.format": "orc", "vector.file.format": ""}, {"vector.file.format": "orc"}):
+        with pytest.raises((SchemaError, UnsupportedError), match="ORC files cannot hold VECTOR|vector.file.format=orc"):
+            catalog.create_table("d.other", Schema(COLUMNS), options={**OPTIONS, "vector.file.format": "parquet", **options})

@@ -1,0 +1,1 @@
+"""Formats that are read with the packages of their own projects."""

@@ -1,0 +1,122 @@
+"""Data files of the format `vortex`, by the package `vortex-data`. Read only.
+
+Source: docs/decisions/0035-packaged-formats.md; Java's module `paimon-vortex`.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.errors import PaimonError, UnsupportedError
+from paimon_py.formats.base import Encoder, FileWriter, OpenFile, ReadSettings, WriteSettings
+from paimon_py.formats.packaged.local import local_path
+from paimon_py.formats.packaged.opened import PackagedOpenFile, load_package, packaged
+from paimon_py.spec.types import Field
+
+_DEFAULTS = ReadSettings()
+_SCANNED_ROWS = 1 << 20
+"""The rows of one scan, whose positions are a list."""
+
+
+class VortexFormat:
+    """Format `vortex`."""
+
+    name = "vortex"
+
+    def open(
+        self, source: BinaryIO, path: str, fields: Sequence[Field], size_bytes: int, settings: ReadSettings = _DEFAULTS
+    ) -> OpenFile:
+        package = load_package("vortex", self.name, path)
+        return PackagedOpenFile(VortexFile(package, source, path, size_bytes, settings), path, fields, settings)
+
+    def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
+        return self.encoder(fields, settings)(sink)
+
+    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:  # noqa: ARG002
+        raise UnsupportedError("files of the format vortex cannot be written", feature="file.format=vortex")
+
+
+class VortexFile:
+    """See `PackagedFile`. Ranges of the file are fetched from its source, one at a time.
+
+    Releases before 0.93 read local files alone: others are copied to local disk first.
+    """
+
+    def __init__(self, vortex: Any, source: BinaryIO, path: str, size_bytes: int, settings: ReadSettings) -> None:
+        """`vortex`: the package."""
+        self._array = vortex.array
+        self._source = _Source(source, size_bytes)
+        self._release: Callable[[], None] = source.close
+        with packaged(path):
+            if hasattr(vortex, "open_readable"):
+                self._file = self._source.call(lambda: vortex.open_readable(self._source, without_segment_cache=True))
+            else:
+                place, self._release = local_path(source, path, settings.spill)
+                self._file = vortex.open(place)
+            self.row_count = len(self._file)
+            self.schema = self._file.dtype.to_arrow_schema()
+
+    def batches(self, columns: Sequence[str], start: int, count: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        is_whole = start == 0 and count == self.row_count
+        for begin in [start] if is_whole else range(start, start + count, _SCANNED_ROWS):
+            indices = None
+            if not is_whole:
+                indices = self._array(pa.array(np.arange(begin, min(begin + _SCANNED_ROWS, start + count))))
+            scan = self._file.scan(list(columns), indices=indices, batch_size=batch_rows)
+            found = scan.to_arrow()
+            while (batch := self._source.call(partial(next, found, None))) is not None:
+                yield batch
+
+    def close(self) -> None:
+        self._release()
+
+
+class _Source(io.RawIOBase):
+    """The open file, for threads of the package, which read one after the other; keeps the error of a read."""
+
+    def __init__(self, source: BinaryIO, size_bytes: int) -> None:
+        super().__init__()
+        self._source = source
+        self._size_bytes = size_bytes
+        self._position = 0
+        self._failed: PaimonError | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size_bytes}[whence]
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        try:
+            self._source.seek(self._position)
+            data = self._source.read(len(view))
+        except PaimonError as error:
+            self._failed = error
+            raise
+        view[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def call(self, work: Callable[[], Any]) -> Any:
+        """What a call of the package returns. Raises: the error of the store, if a read failed."""
+        try:
+            return work()
+        except Exception as error:
+            if self._failed is not None:
+                raise self._failed from error
+            raise
