@@ -29,6 +29,7 @@ from paimon_py.cli.service import care
 from paimon_py.cli.talk import shown_log
 from paimon_py.cli.top import top
 from paimon_py.cli.tree import tree
+from paimon_py.cli.words import in_commands
 from paimon_py.env import environment
 from paimon_py.errors import PaimonError
 from paimon_py.service.memory import restart_frugally
@@ -186,7 +187,7 @@ def _speak_plainly() -> None:
 
 def _fail(message: str, code: int = 1) -> int:
     sys.stdout.flush()
-    lines = (line.strip() for line in message.splitlines() if line.strip(" ^"))
+    lines = (line.strip().removesuffix(":") for line in in_commands(message).splitlines() if line.strip(" ^"))
     click.echo(f"error: {on_one_line(': '.join(lines))}", err=True)
     return code
 
@@ -196,7 +197,7 @@ def _short_warnings() -> Iterator[None]:
     """Print warnings as one line on stderr."""
 
     def print_warning(message: Warning | str, *_: object) -> None:
-        click.echo(f"warning: {on_one_line(str(message))}", err=True)
+        click.echo(f"warning: {on_one_line(in_commands(str(message)))}", err=True)
 
     with warnings.catch_warnings():
         warnings.showwarning = print_warning  # type: ignore[assignment]

@@ -9,11 +9,12 @@ import click
 import msgspec
 import pyarrow as pa
 
-from paimon_py import Table, col
-from paimon_py.cli.output import show_record, show_table, takes_format
+from paimon_py import ExpiredSnapshots, Table, col
+from paimon_py.cli.output import in_utc, show_record, show_table, takes_format
 from paimon_py.cli.sizes import count_text
 from paimon_py.cli.talk import ask, progress, takes_yes
 from paimon_py.cli.values import age, age_or_moment, partition, state, takes_table, typed_partition
+from paimon_py.cli.words import in_commands
 
 _TAGS = ["tag_name", "snapshot_id", "commit_time", "record_count", "create_time", "time_retained"]
 
@@ -55,15 +56,15 @@ def expire(
     said = {"retain_max": retain_max, "retain_min": retain_min, "older_than": older_than, "max_deletes": max_deletes}
     planned = table.expire_snapshots(**said, dry_run=True)  # type: ignore[arg-type]
     if dry_run or not planned.snapshot_ids:
-        show_record(msgspec.structs.asdict(planned), form)
+        _show_expired(planned, form)
         return
     if not yes:
-        show_record(msgspec.structs.asdict(planned), "table")
+        _show_expired(planned, "table")
         gone = f"{count_text(len(planned.snapshot_ids), 'snapshot')} and {count_text(planned.data_files, 'data file')}"
         ask(f"Delete {gone}?", yes=yes)
     with progress("expiring") as report:
         done = table.expire_snapshots(**said, progress=report)  # type: ignore[arg-type]
-    show_record(msgspec.structs.asdict(done), form)
+    _show_expired(done, form)
 
 
 @click.command()
@@ -132,7 +133,7 @@ def branch(
         raise click.UsageError("give --from or --empty, not both")
     if action == "list":
         where = None if name is None else col("branch_name") == name
-        show_table(table.system("branches").scan(where=where).to_arrow(), form)
+        show_table(in_utc(table.system("branches").scan(where=where).to_arrow(), "create_time"), form)
         return
     if name is None:
         raise click.UsageError(f"branch TABLE {action} needs the NAME of a branch")
@@ -158,6 +159,11 @@ def branch(
     table.delete_branch(name)
 
 
+def _show_expired(found: ExpiredSnapshots, form: str) -> None:
+    record = msgspec.structs.asdict(found)
+    show_record({**record, "reason": found.reason and in_commands(found.reason)}, form)
+
+
 def _tags(table: Table, name: str | None) -> pa.Table:
     where = None if name is None else col("tag_name") == name
-    return table.system("tags").scan(columns=_TAGS, where=where).to_arrow()
+    return in_utc(table.system("tags").scan(columns=_TAGS, where=where).to_arrow(), "commit_time", "create_time")

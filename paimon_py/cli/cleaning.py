@@ -13,6 +13,7 @@ from paimon_py.cli.output import on_one_line, show_record, show_table, takes_for
 from paimon_py.cli.sizes import count_text
 from paimon_py.cli.talk import ask, progress, takes_yes
 from paimon_py.cli.values import age_or_moment, takes_table
+from paimon_py.cli.words import in_commands
 from paimon_py.maintain.cleanup.expired import RemovedOrphans
 
 _SHOWN = 20
@@ -46,7 +47,7 @@ def _speak(found: Finding) -> None:
     click.echo(f"{severity} {found.code}: {on_one_line(found.message)}")
     for label, text in (("option", found.option), ("mend", found.mend)):
         if text:
-            click.echo(f"  {label}: {on_one_line(text)}")
+            click.echo(f"  {label}: {on_one_line(in_commands(text))}")
     for place in found.places:
         click.echo(f"  - {on_one_line(place)}")
 

@@ -88,14 +88,15 @@ def create(  # noqa: PLR0913
 @click.option("--drop", multiple=True, metavar="NAME", help="Drop a column.")
 @click.option("--rename", multiple=True, type=setting, metavar="OLD=NEW", help="Rename a column.")
 @click.option("--type", "types", multiple=True, type=_column, metavar="COLUMN", help="Change a type: 'c BIGINT'.")
+@click.option("--allow-narrowing", is_flag=True, help="Change a type even if rows that exist may not fit.")
 @click.option("--set", "settings", multiple=True, type=setting, metavar="NAME=VALUE", help="Set an option.")
 @click.option("--unset", multiple=True, metavar="NAME", help="Remove an option.")
 @click.option("--comment", help="Description of the table.")
 @takes_format
 def alter(  # noqa: PLR0913
     table: Table, add: tuple[Field, ...], first: bool, after: str | None, drop: tuple[str, ...],
-    rename: tuple[tuple[str, str], ...], types: tuple[Field, ...], settings: tuple[tuple[str, str], ...],
-    unset: tuple[str, ...], comment: str | None, form: str,
+    rename: tuple[tuple[str, str], ...], types: tuple[Field, ...], allow_narrowing: bool,
+    settings: tuple[tuple[str, str], ...], unset: tuple[str, ...], comment: str | None, form: str,
 ) -> None:  # fmt: skip
     """Change columns and options of a table in one step."""
     if (first or after is not None) and len(add) != 1:
@@ -103,7 +104,7 @@ def alter(  # noqa: PLR0913
     position = First() if first else None if after is None else After(after)
     changes: list[Change] = [AddColumn(field.name, field.type, position=position) for field in add]
     changes += [RenameColumn(old, new) for old, new in rename]
-    changes += [UpdateColumnType(field.name, field.type) for field in types]
+    changes += [UpdateColumnType(field.name, field.type, allow_narrowing=allow_narrowing) for field in types]
     changes += [DropColumn(name) for name in drop]
     changes += [SetOption(name, value) for name, value in settings]
     changes += [RemoveOption(name) for name in unset]

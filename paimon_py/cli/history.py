@@ -49,6 +49,7 @@ def rollback(table: Table, target: int | str | datetime, yes: bool, form: str) -
     """Roll a table back to an earlier state: later snapshots and their tags are deleted."""
     if not yes:
         latest = table.snapshot()
+        table._target(target)  # raises an error before the question
         ask(f"Take {table.location} back from snapshot {latest and latest.id} to {target}?", yes=yes)
     show_record(msgspec.structs.asdict(table.rollback_to(target)), form)
 
@@ -72,7 +73,8 @@ def consumers(table: Table, action: str, name: str | None, snapshot: int | None,
     if name is None:
         raise click.UsageError(f"consumers TABLE {action} needs the NAME of a consumer")
     if action == "delete":
-        ask(f"Delete the consumer {name}? Snapshots that it has not read may then expire.", yes=yes)
+        if name in {one.name for one in table.consumers()}:
+            ask(f"Delete the consumer {name}? Snapshots that it has not read may then expire.", yes=yes)
         table.delete_consumer(name)
         return
     if snapshot is None:

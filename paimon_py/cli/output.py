@@ -10,7 +10,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timezone
 from typing import Any
 
 import click
@@ -64,6 +64,16 @@ def show_rows(schema: pa.Schema, batches: Iterable[pa.RecordBatch], form: str) -
 def show_table(rows: pa.Table, form: str) -> None:
     """Print the rows of a table in memory, like `show_rows`."""
     show_rows(rows.schema, rows.to_batches(), form)
+
+
+def in_utc(rows: pa.Table, *names: str) -> pa.Table:
+    """Rows with these columns, times of this machine's zone, as times in UTC."""
+    for name in names:
+        local = rows[name].cast(pa.timestamp("ms"), safe=False).to_pylist()
+        times = [None if one is None else one.astimezone(timezone.utc) for one in local]
+        at = rows.schema.get_field_index(name)
+        rows = rows.set_column(at, name, pa.array(times, pa.timestamp("ms", "UTC")))
+    return rows
 
 
 def show_record(record: Mapping[str, object], form: str) -> None:

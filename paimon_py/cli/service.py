@@ -14,7 +14,7 @@ import msgspec
 from paimon_py import Catalog
 from paimon_py.cli.output import on_one_line
 from paimon_py.cli.sizes import count_text, size, size_text
-from paimon_py.cli.values import age, takes_place
+from paimon_py.cli.values import age, positive_age, takes_place
 from paimon_py.env import Env, SystemClock
 from paimon_py.service import CareEntry, CareRound, CareRunner, CareSettings, HealthServer, StopFlag
 from paimon_py.service.memory import release_free_memory, runner_bytes
@@ -34,7 +34,9 @@ def _address(text: str) -> tuple[str, int]:
 
 @click.command()
 @click.argument("warehouse")
-@click.option("--every", type=age, default="10min", show_default=True, metavar="AGE", help="Time between rounds.")
+@click.option(
+    "--every", type=positive_age, default="10min", show_default=True, metavar="AGE", help="Time between rounds."
+)
 @click.option("--once", is_flag=True, help="Run one round and exit; for cron.")
 @click.option("--database", "-d", "databases", multiple=True, help="Only this database; may be repeated.")
 @click.option("--budget-bytes", type=size, metavar="SIZE", help="Bytes that compactions of a round read, such as 20gb.")

@@ -12,7 +12,7 @@ from rich.live import Live
 
 from paimon_py import Catalog, PaimonError, Table
 from paimon_py.cli.frames import TableView, table_frame, warehouse_frame
-from paimon_py.cli.values import age, open_table, takes_place
+from paimon_py.cli.values import open_table, positive_age, takes_place
 from paimon_py.compaction.picker import PickerSettings
 from paimon_py.env import SystemClock
 from paimon_py.errors import TableNotFoundError, UsageError
@@ -30,7 +30,9 @@ _LOOKED_AT = 200
 @click.command()
 @click.argument("place", metavar="TABLE|WAREHOUSE")
 @click.option("--warehouse", "-w", help="Path or URL of a warehouse; the place is then a name such as db.t.")
-@click.option("--every", type=age, default="2s", show_default=True, metavar="AGE", help="Time between screens.")
+@click.option(
+    "--every", type=positive_age, default="2s", show_default=True, metavar="AGE", help="Time between screens."
+)
 @click.option("--once", is_flag=True, help="Show one screen and exit; default if stdout is not a terminal.")
 @takes_place
 def top(place: str, warehouse: str | None, every: timedelta, once: bool, options: Mapping[str, str]) -> None:

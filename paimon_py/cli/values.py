@@ -42,6 +42,14 @@ def age(text: str) -> timedelta:
         raise click.BadParameter(f"{text!r} is too long") from None
 
 
+def positive_age(text: str) -> timedelta:
+    """Parse a duration above 0."""
+    found = age(text)
+    if not found:
+        raise click.BadParameter(f"{text!r} must be above 0, such as 10s")
+    return found
+
+
 def age_or_moment(text: str) -> timedelta | datetime:
     """Parse a duration or a time: 7d, or 2024-01-31, optionally with a time of day."""
     if _AGE.fullmatch(text.strip()):

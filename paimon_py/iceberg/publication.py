@@ -43,7 +43,7 @@ from paimon_py.iceberg.metadata import (
     stands_for,
     with_tags,
 )
-from paimon_py.iceberg.versions import VersionMaker, WholeVersion
+from paimon_py.iceberg.versions import VersionMaker, WholeVersion, with_schemas
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.iceberg import iceberg_directory, iceberg_options
 from paimon_py.spec.schema import TableSchema
@@ -281,10 +281,10 @@ class IcebergPublisher:
         return None
 
     def _without_gone(self, found: FoundVersions, snapshot: Snapshot, there: IcebergVersion) -> IcebergVersion:
-        """An existing version with the current tags, without the snapshots whose files are missing."""
+        """An existing version with the current tags and schemas, without the snapshots whose files are missing."""
         if not there.list_names().issubset(found.names):
             return self._cut(there, snapshot, found)
-        return with_tags(there, self._root.tags.list())
+        return with_tags(with_schemas(there, self._table), self._root.tags.list())
 
     def _cut(self, version: IcebergVersion, latest: Snapshot, found: FoundVersions) -> IcebergVersion:
         """The version of a snapshot from another version, without later snapshots and those whose files are missing.
@@ -447,10 +447,9 @@ def _cut(
         for one in version.snapshots
         if one["snapshot-id"] <= latest.id and one["manifest-list"].rpartition("/")[2] in names
     ]
-    schemas = [one for one in version.schemas if one["schema-id"] <= table.schema.id]
     log = [{"snapshot-id": one["snapshot-id"], "timestamp-ms": one["timestamp-ms"]} for one in kept]
     return {
-        **version.value, "schemas": schemas, "current-schema-id": table.schema.id, "snapshots": kept,
-        "current-snapshot-id": latest.id, "last-sequence-number": latest.id, "snapshot-log": log,
-        "last-updated-ms": table.root.env.clock.millis(), "refs": refs_of(kept, latest.id, tags),
+        **with_schemas(version, table).value, "snapshots": kept, "current-snapshot-id": latest.id,
+        "last-sequence-number": latest.id, "snapshot-log": log, "last-updated-ms": table.root.env.clock.millis(),
+        "refs": refs_of(kept, latest.id, tags),
     }  # fmt: skip

@@ -228,6 +228,21 @@ def _bytes(files: Sequence[IcebergFile]) -> int:
     return sum(file.size_bytes for file in files)
 
 
+def with_schemas(version: IcebergVersion, table: OpenTable) -> IcebergVersion:
+    """A version with the schemas of a table and its latest one as the current; the same object if it has them already.
+
+    Raises: CorruptionError, StorageError
+    """
+    schemas = [table.root.schemas.get(number) for number in table.root.schemas.ids() if number <= table.schema.id]
+    values = [schema_value(one) for one in schemas]
+    is_current = version.value["current-schema-id"] == table.schema.id
+    if is_current and [_comparable(one) for one in version.schemas] == values:
+        return version
+    last_column = max(int(version.value["last-column-id"]), last_column_id(schemas))
+    value = {"schemas": values, "current-schema-id": table.schema.id, "last-column-id": last_column}
+    return IcebergVersion(version.number, {**version.value, **value})
+
+
 def _comparable(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A schema of a version in the form of `schema_value`, without further keys."""
     return {name: schema.get(name) for name in ("type", "schema-id", "fields")}

@@ -486,6 +486,8 @@ class _Parser:
             name = self.name()
             if name.endswith(":") and not is_quoted:
                 raise self.error(f"a field of a ROW has no colon: write {name[:-1]} and its type, as in ROW<a INT>")
+            if self.peek() in (",", ">"):
+                raise self.error(f"{name!r} has no type")
             data_type = self.type()
             comment = self.name() if self.at < len(self.tokens) and self.tokens[self.at][0] == "text" else None
             fields.append(Field(UNASSIGNED, name, data_type, comment))

@@ -225,14 +225,14 @@ class Life:
         for read in readers:
             assert self.plain(self.by_id(read(path))) == self.plain(self.shown), (read, self.steps)
         version = StaticTable.from_metadata(path)
+        schema = {field.field_id for field in version.schema().fields}
+        assert schema == {field.id for field in self.table.schema.fields}, self.steps
         listed = {one.snapshot_id for one in version.metadata.snapshots}
         marks = {self.mark(one.id): one.id for one in self.table.snapshots()}
         earlier = sorted(number for mark, number in marks.items() if mark in self.noted and number in listed)
         if earlier:
             number = self.rng.choice(earlier)
             rows = self.noted[next(mark for mark, found in marks.items() if found == number)]
-            schema = {field.field_id for field in version.schema().fields}
-            assert schema == {field.id for field in self.table.schema.fields}
             found = version.scan(snapshot_id=number).to_arrow().to_pylist()
             assert len(found) == len(rows), (number, self.steps)
             assert sorted(row["k"] for row in found) == sorted(row[0] for row in rows), (number, self.steps)

@@ -9,10 +9,13 @@ import json
 import logging
 import os
 import pty
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+import time
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +25,7 @@ import pytest
 from paimon_py import Catalog, Schema, Table, variant
 from paimon_py.cli.app import commands, main
 from paimon_py.cli.talk import progress
+from paimon_py.cli.words import in_commands
 
 ROOT = Path(__file__).parents[3]
 KEYED = pa.schema(
@@ -399,6 +403,17 @@ def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_pat
         (["head", "d.t$nonsense", "-w", "{}"], 1, "nonsense"),
         (["diff", "d.t", "2", "nothing", "-w", "{}"], 1, "nothing"),
         (["expire", "d.t", "-w", "{}", "--retain-max", "1", "--retain-min", "2"], 1, "retain"),
+        (["rollback", "d.t", "77", "-w", "{}"], 1, "no snapshot 77"),
+        (["consumers", "d.t", "delete", "c", "-w", "{}"], 1, "no consumer 'c'"),
+        (["alter", "d.t", "-w", "{}", "--type", "v INT"], 1, "--allow-narrowing does it all the same"),
+        (["alter", "d.t", "-w", "{}", "--add", "x"], 2, "'x' has no type"),
+        (["alter", "d.t", "-w", "{}", "--add", "a INT, x"], 2, "'x' has no type"),
+        (["iceberg", "d.t", "publish", "-w", "{}"], 1, "paimon-py alter TABLE --set metadata.iceberg.storage=table-location"),
+        (["tail", "d.t", "-w", "{}", "--from", "no"], 1, "--from must be"),
+        (["care", "{}", "--every", "0s"], 2, "above 0"),
+        (["top", "{}", "--every", "0s"], 2, "above 0"),
+        (["compact", "d.t", "-w", "{}", "--where", "k = 1"], 1, "compact --where chooses partitions"),
+        (["head", "d.t", "-w", "{}", "-c", "zz"], 1, "there is no column 'zz'"),
         (["head"], 2, "Missing argument 'TABLE'"),
         (["nonsense"], 2, "No such command"),
         (["restore", "w/d.db/t", "3"], 2, "No such command 'restore'; write paimon-py rollback."),
@@ -412,9 +427,43 @@ def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_pat
 )
 def test_errors_are_one_line_and_tell_wrong_usage(run, warehouse, arguments, code, way_out):
     found, out, err = run(*(argument.format(warehouse) for argument in arguments))
+    assert re.search(r"[a-z]\w*\(|=True|=False|timedelta|::", err) is None  # no Python
     assert (found, out) == (code, "") and way_out in err and "hidden" not in err and "Traceback" not in err
     assert code == 2 or (err.startswith("error: ") and err.count("\n") == 1)
     assert not (warehouse / "nowhere").exists()
+
+
+def test_every_wording_says_a_command_and_its_options(run, capsys):
+    """What the library advises in Python, and what the command line says instead."""
+    said = {
+        "write table.compact()": "write paimon-py compact TABLE",
+        "table.alter(SetOption('a', 'b c')) does": "paimon-py alter TABLE --set 'a=b c' does",
+        "table.alter(RemoveOption('a')) does": "paimon-py alter TABLE --unset a does",
+        "table.expire_snapshots()": "paimon-py expire TABLE",
+        "table.remove_orphans(dry_run=False)": "paimon-py orphans TABLE --delete",
+        "table.reset_consumer('report', 2); readers": "paimon-py consumers TABLE reset report 2; readers",
+        "table.rollback_to(7)": "paimon-py rollback TABLE 7",
+        "give format= (--kind), 'csv'": "give --kind, 'csv'",
+        "the newest 1 stay (retain_min)": "the newest 1 stay (--retain-min)",
+    }
+    assert {text: in_commands(text) for text in said} == said
+    for text in said.values():
+        for words in re.findall(r"paimon-py (\w+).*?((?: --[a-z-]+)*)$", text):
+            assert words[0] in commands.commands
+
+
+def test_times_have_a_zone_wherever_they_are_listed(run, place, monkeypatch):
+    table = Table.open(place)
+    table.create_tag("a", retain="1d")
+    table.create_branch("b")
+    for zone in ("America/New_York", "UTC"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        listed = [*as_json(run, "tag", place), *as_json(run, "branch", place), *as_json(run, "snapshots", place)]
+        found = {row[name] for row in listed for name in row if name.endswith("_time")}
+        assert all(text.endswith("+00:00") for text in found)
+        first = datetime.fromisoformat(as_json(run, "tag", place)[0]["commit_time"])
+        assert first.timestamp() * 1000 == table.snapshot().time_millis
 
 
 def test_options_reach_the_store(run, warehouse):
@@ -558,6 +607,11 @@ def test_a_table_is_created_changed_and_dropped(run, tmp_path):
 def test_wrong_definitions_are_wrong_usage(run, arguments, told):
     code, _, err = run(*arguments)
     assert code == 2 and told in err
+
+
+def test_a_type_that_may_not_fit_is_changed_when_somebody_says_so(run, place):
+    good(run, "alter", place, "--type", "v INT", "--allow-narrowing")
+    assert [row["type"] for row in as_json(run, "schema", place)][-1] == "INT"
 
 
 def test_changes_that_say_nothing_are_wrong_usage(run, place):

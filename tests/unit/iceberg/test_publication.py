@@ -406,6 +406,47 @@ def test_a_kept_version_loses_the_tags_that_a_rollback_took():
     assert set(metadata(world.store, DIRECTORY)["refs"]) == {"main"}
 
 
+def check_schemas(world):
+    """Readers find the schemas of the table, also those that no commit has used yet."""
+    value = metadata(world.store, DIRECTORY)
+    present = world.table.schema
+    (current,) = (one for one in value["schemas"] if one["schema-id"] == value["current-schema-id"])
+    assert [(one["id"], one["name"]) for one in current["fields"]] == [(field.id, field.name) for field in present.fields]
+    assert value["last-column-id"] >= max(field.id for field in present.fields)
+
+
+@pytest.mark.parametrize("deletes_old", ["true", "false"])
+@pytest.mark.parametrize("commits_after", [0, 1])
+def test_a_rollback_after_a_schema_change_shows_the_present_schema(deletes_old, commits_after):
+    world = World(**{"metadata.iceberg.delete-after-commit.enabled": deletes_old})
+    for number in (1, 2, 3):
+        world.table.write_arrow(data(number))
+    world.table.alter(AddColumn("n", "INT"), RenameColumn("v", "w"))
+    for number in range(commits_after):
+        world.table.write_arrow(data(10 + number).rename_columns(["k", "w"]))
+    world.table.rollback_to(2)
+    check_schemas(world)
+    assert world.table.iceberg().problems == ()
+
+
+@pytest.mark.parametrize("deletes_old", ["true", "false"])
+def test_a_fast_forward_to_a_branch_with_another_schema_shows_that_schema(deletes_old):
+    world = World(**{"metadata.iceberg.delete-after-commit.enabled": deletes_old})
+    world.table.write_arrow(data(1))
+    world.table.create_branch("b", 1)
+    branch = world.table.branch("b")
+    branch.alter(AddColumn("n", "INT"))
+    branch.write_arrow(data(5))
+    world.table.alter(AddColumn("m", "STRING"))
+    world.table.write_arrow(data(2))
+    world.table.fast_forward("b", discard=True)
+    world.table.refresh()
+    assert world.table.schema.names[-1] == "n"
+    check_schemas(world)
+    world.table.rollback_to(1)
+    check_schemas(world)
+
+
 def overtake(monkeypatch, other, *, dies=False):
     """Another writer commits snapshot 3 right before the publisher of snapshot 2 sets the hint, and may die after that."""
     put = MemoryStore.put
