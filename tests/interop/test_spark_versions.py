@@ -165,11 +165,11 @@ OURS = {
     "analyze": lambda: paimon_py.analyze_spark(plain, ["v"], spark=spark),
     "orphans": lambda: paimon_py.remove_orphans_spark(plain, spark=spark),
     "arrow": lambda: paimon_py.convert_from_spark(df).read_all(),
-    "back": lambda: paimon_py.convert_from_spark(paimon_py.convert_to_spark(keyed, spark)).read_all(),
 }
 SPARKS = {
     "read": lambda: paimon_py.convert_to_spark(keyed, spark).collect(),
     "lookup": lambda: paimon_py.lookup_spark(df.select("p", "k"), keyed, columns=["v"]).collect(),
+    "back": lambda: paimon_py.convert_from_spark(paimon_py.convert_to_spark(keyed, spark)).read_all(),  # the frame's own part may fail first
 }
 for missing, advice in (("paimon_py", "paimon_py.ship(spark)"), ("msgspec", "install there what paimon_py needs")):
     lack(missing)
