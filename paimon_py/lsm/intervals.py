@@ -20,15 +20,23 @@ def sections_of(min_ranks: Ints, max_ranks: Ints) -> list[list[int]]:
     Shapes: two int64 arrays with one slot per file → file numbers per section, ordered by (min, max) in each.
     Cost: one sort of the files.
     """
+    order, edges = section_edges(min_ranks, max_ranks)
+    files = order.tolist()
+    return [files[start:end] for start, end in itertools.pairwise(edges.tolist())]
+
+
+def section_edges(min_ranks: Ints, max_ranks: Ints) -> tuple[Ints, Ints]:
+    """The sections of `sections_of` as arrays: all file numbers, and where each section begins, with the end last.
+
+    Shapes: section i is `order[edges[i] : edges[i + 1]]`; without files there is one edge.
+    """
     count = len(min_ranks)
     if not count:
-        return []
+        return np.arange(0), np.zeros(1, np.int64)
     order = np.lexsort((max_ranks, min_ranks))
     reach = np.maximum.accumulate(max_ranks[order])
     begins = np.flatnonzero(min_ranks[order][1:] > reach[:-1]) + 1
-    files = order.tolist()
-    edges = [0, *begins.tolist(), count]
-    return [files[start:end] for start, end in itertools.pairwise(edges)]
+    return order, np.concatenate(([0], begins, [count]))
 
 
 def runs_of(

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, Mask
 from paimon_py.codec.manifest.columns import ABSENT, EntryColumns, file_source
-from paimon_py.lsm.intervals import runs_of, sections_of
+from paimon_py.lsm.intervals import runs_of, section_edges
 from paimon_py.lsm.order import dense_ranks
 from paimon_py.lsm.runs import age_of
 from paimon_py.metadata.row_ranges import RowRanges
@@ -140,17 +140,42 @@ def keyed_sections(
     ranks = dense_ranks([pa.chunked_array([low, high]) for low, high in zip(min_keys, max_keys, strict=True)])
     apart = group * (int(ranks.max()) + 1)
     lows, highs = ranks[: len(files)] + apart, ranks[len(files) :] + apart
+    order, edges = section_edges(lows, np.maximum(lows, highs))
+    by_age, is_plain = _ages_in_sections(entries, lows, highs, order, edges)
+    ordered, aged, plain = order.tolist(), by_age.tolist(), is_plain.tolist()
+    low, high = lows.tolist(), highs.tolist()
     sections: list[list[list[int]]] = []
     groups: list[int] = []
-    low, high, numbers = lows.tolist(), highs.tolist(), group.tolist()
-    for section in sections_of(lows, np.maximum(lows, highs)):
-        if alone is not None and alone[section[0]]:
-            sections += [[[file]] for file in section]
-            groups += [numbers[section[0]]] * len(section)
+    heads = order[edges[:-1]]
+    settled = [False] * len(heads) if alone is None else alone[heads].tolist()
+    bounds = zip(itertools.pairwise(edges.tolist()), group[heads].tolist(), settled, plain, strict=True)
+    for (start, end), number, is_settled, ages_are_known in bounds:
+        if is_settled:
+            sections += [[[file]] for file in ordered[start:end]]
+            groups += [number] * (end - start)
             continue
-        sections.append(_by_age(runs_of(section, low, high), files))
-        groups.append(numbers[section[0]])
+        if ages_are_known:
+            sections.append([[file] for file in aged[start:end]])
+        else:
+            sections.append(_by_age(runs_of(ordered[start:end], low, high), files))
+        groups.append(number)
     return Grouped(files, sections, groups, True)
+
+
+def _ages_in_sections(entries: EntryColumns, lows: Ints, highs: Ints, order: Ints, edges: Ints) -> tuple[Ints, Mask]:
+    """The files of each section, oldest first, and the sections for which these are its runs, by age.
+
+    Those are the sections whose files all overlap each other, so that each is a run, and differ in age.
+
+    Shapes: `order`, `edges`: of `section_edges` → as many files, and a slot per section.
+    """
+    first, number = edges[:-1], np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+    age = (-entries.level[order], entries.min_sequence[order], entries.max_sequence[order], number)
+    places = np.lexsort(age)
+    same = np.logical_and.reduce([column[places][1:] == column[places][:-1] for column in age])
+    plain: Mask = np.minimum.reduceat(highs[order], first) >= np.maximum.reduceat(lows[order], first)
+    plain[number[1:][same]] = False
+    return order[places], plain
 
 
 def _by_age(runs: list[list[int]], files: list[DataFile]) -> list[list[int]]:
@@ -172,8 +197,8 @@ def splits_of(
         sections = [_section(grouped, number) for number in members]
         first = grouped.sections[members[0]][0][0]
         partition, bucket = values[codes[first]], buckets[first]
-        deletions = place.deletions.get((partition, bucket), {})
-        for packed in _pack(sections, packing):
+        deletions = place.deletions.get((partition, bucket), {}) if place.deletions else {}
+        for packed in _pack(sections, packing) if len(sections) > 1 else (sections,):
             names = [file.name for section in packed for file in section.files] if deletions else ()
             splits.append(
                 Split(
@@ -211,22 +236,16 @@ def data_files(entries: EntryColumns, *, indexed: bool = False) -> list[DataFile
 
     Cost: 3 µs per file.
     """
-    names = entries.names().to_pylist()
-    deletes = entries.delete_row_count.tolist()
-    codes, paths = entries.distinct("external_path")
-    external = paths.cast(pa.string()).to_pylist()
-    beside, embedded = _indexes(entries) if indexed else (itertools.repeat(()), itertools.repeat(None))
     rows = zip(
-        names,
+        entries.names().to_pylist(),
         entries.size_bytes.tolist(),
         entries.row_count.tolist(),
         entries.min_sequence.tolist(),
         entries.max_sequence.tolist(),
         entries.schema_id.tolist(),
         entries.level.tolist(),
-        (None if count == ABSENT else count for count in deletes),
+        [None if count == ABSENT else count for count in entries.delete_row_count.tolist()],
         map(file_source, entries.source.tolist()),
-        (external[code] for code in codes.tolist()),
         strict=True,
     )
     files = [
@@ -240,14 +259,23 @@ def data_files(entries: EntryColumns, *, indexed: bool = False) -> list[DataFile
             level=level,
             delete_row_count=deleted,
             source=source,
-            external_path=path,
-            extra_files=names_beside,
-            embedded_index=index,
         )
-        for (name, size, count, low, high, schema_id, level, deleted, source, path), names_beside, index in zip(
-            rows, beside, embedded, strict=False
-        )
+        for name, size, count, low, high, schema_id, level, deleted, source in rows
     ]
+    if entries.knows("external_path"):
+        codes, paths = entries.distinct("external_path")
+        external = paths.cast(pa.string()).to_pylist()
+        files = [
+            msgspec.structs.replace(file, external_path=external[code])
+            for file, code in zip(files, codes.tolist(), strict=True)
+        ]
+    if indexed:
+        files = [
+            msgspec.structs.replace(file, extra_files=names, embedded_index=index)
+            if names or index is not None
+            else file
+            for file, names, index in zip(files, *_indexes(entries), strict=True)
+        ]
     return _with_row_ids(files, entries) if _tracks_rows(entries) else files
 
 
@@ -281,6 +309,21 @@ def _groups(entries: EntryColumns) -> Ints:
     return codes * width + buckets
 
 
+def parts_by_bucket(entries: EntryColumns) -> Iterator[EntryColumns]:
+    """The entries, those of a bucket together, in the order of splits: of one bucket, then of ever more at once.
+
+    Sections are the same, and in the same order, as those of all entries together.
+    """
+    group = _groups(entries)
+    order = np.argsort(group, kind="stable")
+    edges = np.append(np.flatnonzero(np.diff(group[order], prepend=-1)), len(order)).tolist()
+    start, step = 0, 1
+    while start < len(edges) - 1:
+        end = min(start + step, len(edges) - 1)
+        yield entries.take(order[edges[start] : edges[end]])
+        start, step = end, 4 * step
+
+
 def _by_group(grouped: Grouped, wanted: Sequence[bool] | None) -> Iterator[list[int]]:
     members: list[int] = []
     for number, group in enumerate(grouped.groups):
@@ -296,7 +339,8 @@ def _by_group(grouped: Grouped, wanted: Sequence[bool] | None) -> Iterator[list[
 
 def _section(grouped: Grouped, number: int) -> Section:
     files = grouped.files
-    runs = tuple([tuple([files[file] for file in run]) for run in grouped.sections[number]])
+    numbers = grouped.sections[number]
+    runs = tuple([(files[run[0]],) if len(run) == 1 else tuple([files[file] for file in run]) for run in numbers])
     raw = not grouped.keyed or (len(runs) == 1 and all(file.delete_row_count == 0 for file in runs[0]))
     return Section(runs=runs, raw=raw, aligned=grouped.aligned)
 

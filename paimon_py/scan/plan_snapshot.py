@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -32,6 +32,7 @@ from paimon_py.scan.plan import (
     aligned_sections,
     append_sections,
     keyed_sections,
+    parts_by_bucket,
     settled_files,
     settled_sections,
     splits_of,
@@ -70,20 +71,27 @@ class Planned(msgspec.Struct, frozen=True):
         """The plan reduced to the first sections that are certain to contain `limit` rows, if all rows match."""
         if limit is None:
             return self
-        kept: list[Split] = []
-        for split in self.splits:
+        kept = tuple(_first(self.splits, limit))
+        later = _file_count(self.splits) - _file_count(kept)
+        skipped = msgspec.structs.replace(self.skipped, limit=self.skipped.limit + later)
+        return msgspec.structs.replace(self, splits=kept, skipped=skipped)
+
+
+def _first(splits: Iterable[Split], limit: int) -> Iterator[Split]:
+    """The splits, no further than the first sections that are certain to contain `limit` rows, if all rows match."""
+    rest = iter(splits)
+    while limit > 0 and (split := next(rest, None)) is not None:
+        sections: list[Section] = []
+        for section in split.sections:
             if limit <= 0:
                 break
-            sections: list[Section] = []
-            for section in split.sections:
-                if limit <= 0:
-                    break
-                sections.append(section)
-                limit -= exact_rows(split, section) or 0
-            kept.append(split.only(sections))
-        later = sum(len(split.files) for split in self.splits) - sum(len(split.files) for split in kept)
-        skipped = msgspec.structs.replace(self.skipped, limit=self.skipped.limit + later)
-        return msgspec.structs.replace(self, splits=tuple(kept), skipped=skipped)
+            sections.append(section)
+            limit -= exact_rows(split, section) or 0
+        yield split.only(sections)
+
+
+def _file_count(splits: Iterable[Split]) -> int:
+    return sum(len(split.files) for split in splits)
 
 
 def plan_snapshot(root: TableRoot, request: Request, snapshot: Snapshot) -> Planned:
@@ -162,6 +170,14 @@ class SnapshotPlanner:
     def plan(self) -> Planned:
         return self.pack(*self._choose(), packing_of(self.schema))
 
+    def iter_first(self, limit: int | None) -> Iterator[Split]:
+        """The splits of `self.plan().up_to(limit)`, in its order, made while they are taken, some buckets at a time."""
+        entries, packing = self.candidates(sifts=files_stand_alone(self.schema)), packing_of(self.schema)
+        depends = evolves_columns(self.schema) or (kills_older_rows(self.schema) and not settled_files(entries).all())
+        parts = (entries,) if depends else parts_by_bucket(entries)
+        splits = (split for part in parts for split in self.pack(*self.sections(part), packing).splits)
+        return splits if limit is None else _first(splits, limit)
+
     def plan_ordered(self, field: Field) -> Ordered:
         """A split per section. Engines that combine rows produce values outside the statistics of any file."""
         entries, grouped, wanted = self._choose()
@@ -207,10 +223,7 @@ class SnapshotPlanner:
         return Planned(tuple(splits), self.pushed_down, self.count_skipped())
 
     def _choose(self) -> tuple[EntryColumns, Grouped, list[bool] | None]:
-        sifts = files_stand_alone(self.schema)
-        entries = self.candidates(sifts=sifts)
-        self._is_sifted = sifts
-        return self.sections(entries)
+        return self.sections(self.candidates(sifts=files_stand_alone(self.schema)))
 
     def candidates(self, *, sifts: bool = False) -> EntryColumns:
         """The files that may contain requested keys; with a selective condition, only part of the entries is in memory.
@@ -218,6 +231,7 @@ class SnapshotPlanner:
         Args:
             sifts: also skip files that cannot match by their own statistics.
         """
+        self._is_sifted = sifts
         manifests, wanted = self.root.manifests, EntryFilter(manifests=self.wanted_manifests)
         if not prunes_files(self.predicate, self.schema, sifts=sifts):
             return self.sift(manifests.live_entries(self.snapshot, wanted))

@@ -197,6 +197,16 @@ def row_count(count: object, verb: str) -> int:
     return min(int(count), _ROWS_MAX)
 
 
+def limit_of(limit: object, order_by: object) -> int | None:
+    """The limit of a scan from a caller, None for all rows.
+
+    Raises: UsageError if it is not a number of rows, or is missing beside `order_by`.
+    """
+    if order_by is not None and limit is None:
+        raise UsageError("order_by finds the first rows of an order: set their number with limit=…")
+    return None if limit is None else row_count(limit, "limit")
+
+
 def _table(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     found = list(batches)
     if len(schema) or not found:

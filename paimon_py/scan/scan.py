@@ -31,7 +31,7 @@ from paimon_py.scan.read import count_split, foresee, read_parcel, read_split
 from paimon_py.scan.request import RAW_BATCH_ROWS, FileChoice, Request, asked_bucket, join_choices
 from paimon_py.scan.row_ids import RowIdList, in_order_of, names_row_ids, row_ids_of, with_row_id
 from paimon_py.scan.row_shape import PlainRows, RowShape, SameShape, are_changes, shape_of
-from paimon_py.scan.rows import row_count
+from paimon_py.scan.rows import limit_of
 from paimon_py.scan.split import Split
 from paimon_py.scan.split_rows import SplitRows
 from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
@@ -100,7 +100,7 @@ class Scan(SplitRows[Split]):
         self._view: RowShape = view or PlainRows()
         self._columns = listed_names(columns)
         self._where = None if where is None else predicate_of(where)
-        self._limit, self._order_by = _limit_of(limit, order_by), order_by
+        self._limit, self._order_by = limit_of(limit, order_by), order_by
         self._row_ids = None if row_ids is None else row_ids_of(row_ids, order_by)
         if self._row_ids is not None:
             self._where = with_row_id(self._where, self._row_ids)
@@ -324,15 +324,20 @@ class Scan(SplitRows[Split]):
 
     @lazy_property
     def _whole_plan(self) -> Planned:
-        planned = Planned.nothing() if self._limit == 0 else self._plan()
-        whole = self._order or self._where is not None or not self._view.one_for_one(self._request)
-        return planned if whole else planned.up_to(self._limit)
+        return Planned.nothing() if self._limit == 0 else self._plan().up_to(self._enough)
+
+    @property
+    def _enough(self) -> int | None:
+        """The number of rows in the files to read, if the scan returns all of their rows; None: read all files."""
+        some = self._order or self._where is not None or not self._view.one_for_one(self._request)
+        return None if some else self._limit
 
     def _plan_lazily(self) -> Iterator[Split]:
-        """The splits; all are planned first if they fit into memory, and kept for the next call."""
-        known = "_whole_plan" in self.__dict__ or self._limit is not None
-        planner = None if known else self._planner(self._table_request)
-        if planner is None or not is_large(planner):
+        """The splits, without a limit all planned first if they fit into memory, and kept for the next call."""
+        planner = None if "_whole_plan" in self.__dict__ or self._limit == 0 else self._planner(self._table_request)
+        if planner is not None and self._limit is not None:
+            yield from planner.iter_first(self._enough)
+        elif planner is None or not is_large(planner):
             yield from self._whole_plan.splits
         else:
             from paimon_py.scan.lazy_plan import plan_lazily
@@ -492,9 +497,3 @@ class Scan(SplitRows[Split]):
             "table": self._root.path, "state": state or "latest", "columns": self._columns, "where": self._where,
             "order_by": self._order_by, "limit": self._limit,
         }  # fmt: skip
-
-
-def _limit_of(limit: object, order_by: object) -> int | None:
-    if order_by is not None and limit is None:
-        raise UsageError("order_by finds the first rows of an order: set their number with limit=…")
-    return None if limit is None else row_count(limit, "limit")

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     pass
 
 _FEW_ROWS = 1024
+_PIECES = 4
+"""A batch of a run is divided so often if rows after the last key that can match need not be decoded."""
 _CHANGE_BATCH_ROWS = 131_072
 """Most files of changes have at most this number of rows, and are read as one batch each."""
 
@@ -201,6 +203,8 @@ class SplitReader:
 
     def _source(self, section: Section, run: SortedRun, fields: tuple[Field, ...], mask: Filter | None) -> RunSource:
         def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:
+            if self._beyond is not None:
+                batch_rows = max(min(batch_rows, _FEW_ROWS), batch_rows // _PIECES)
             for batch in self.run(section, fields, run.files, batch_rows):
                 yield keep(batch, mask)
 
@@ -212,6 +216,7 @@ class SplitReader:
         self, section: Section, fields: Sequence[Field], files: Sequence[DataFile], batch_rows: int
     ) -> Iterator[pa.RecordBatch]:
         """The rows of consecutive files; in key order, only up to the last key that can match."""
+        is_beyond = self._beyond or _never
         for number, file in enumerate(files):
             asked = self._asked_of(section, file)
             if asked.rows is not None and not asked.rows:
@@ -219,11 +224,13 @@ class SplitReader:
                     self._meter.files_by_index += 1
                 continue
             for batch in self._file(file, fields, asked, batch_rows):
-                if self._beyond is not None and self._beyond(batch):
+                begins_beyond = is_beyond(batch)
+                if not begins_beyond:
+                    yield batch
+                if begins_beyond or is_beyond(batch.slice(max(0, batch.num_rows - 1))):
                     if self._meter is not None:
                         self._meter.files_by_key += len(files) - number - 1
                     return
-                yield batch
 
     def _file(
         self, file: DataFile, fields: Sequence[Field], asked: _Asked, batch_rows: int
@@ -340,3 +347,7 @@ def merge_fields(
 
 def _additions(batch: pa.RecordBatch) -> pa.Array:
     return from_numpy((numpy_values(batch.column(VALUE_KIND)) & 1) == 0, pa.bool_())
+
+
+def _never(_batch: pa.RecordBatch) -> bool:
+    return False

@@ -31,6 +31,8 @@ from paimon_py.spec.data_file import DataFile, FileKind, FileSource, ManifestEnt
 ABSENT = -(2**63)
 """The value of a number column for null, or if the file's schema lacks the field."""
 
+_SOURCES: dict[int, FileSource | None] = {ABSENT: None, **{source.value: source for source in FileSource}}
+
 SPARE_BYTES = 64
 """Zero bytes at the end of a buffer, so that reads of any fixed width near the end stay in bounds."""
 
@@ -122,7 +124,7 @@ class EntryColumns:
         kind … first_row_id: numbers; ABSENT where null.
     """
 
-    __slots__ = ("buffer", "schemas", "table")
+    __slots__ = ("_partitions", "buffer", "schemas", "table")
 
     version = _Number()
     kind = _Number()
@@ -143,6 +145,7 @@ class EntryColumns:
         self.buffer = buffer
         self.table = table
         self.schemas = schemas
+        self._partitions: Distinct | None = None
 
     @classmethod
     def empty(cls) -> EntryColumns:
@@ -204,7 +207,14 @@ class EntryColumns:
         return self.array("partition", pa.binary())
 
     def distinct(self, field: str) -> Distinct:
-        """A bytes field by its distinct values."""
+        """A bytes field by its distinct values. Partitions are needed several times and kept, 8 bytes per entry."""
+        if field != "partition":
+            return self._distinct(field)
+        if self._partitions is None:
+            self._partitions = self._distinct(field)
+        return self._partitions
+
+    def _distinct(self, field: str) -> Distinct:
         slices = self.slices(field)
         if _all_same(slices):
             return Distinct(np.zeros(len(self), np.int64), from_slices(_first(slices), pa.binary()))
@@ -413,11 +423,9 @@ def file_source(number: int) -> FileSource | None:
 
     Raises: CorruptionError if the number is unknown.
     """
-    if number == ABSENT:
-        return None
     try:
-        return FileSource(number)
-    except ValueError as error:
+        return _SOURCES[number]
+    except KeyError as error:
         raise CorruptionError(f"unknown file source {number}") from error
 
 

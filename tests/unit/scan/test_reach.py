@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paimon_py import Catalog
 from paimon_py.expr.arrow import evaluate
 from paimon_py.expr.bind import bind
 from paimon_py.expr.column import col
+from paimon_py.files.reader import FileReader
+from paimon_py.lsm import merge
+from paimon_py.scan import split_reader
 from paimon_py.scan.reach import reach
 from paimon_py.spec.types import Atomic, Field, Root
 
@@ -77,3 +83,44 @@ def test_no_row_behind_the_reach_matches(data):
     )
     for at, matches in enumerate(evaluate(predicate, batch).to_pylist()):
         assert not (matches and test is not None and test(batch.slice(at, 1)))
+
+
+@pytest.mark.parametrize("options", [{}, {"parquet.page.size": "2000"}, {"file.format": "avro"}, {"file.format": "orc"}])
+@pytest.mark.parametrize("runs", [1, 4])
+def test_ranges_of_keys_are_filtered_rows_at_any_end_of_a_batch(tmp_path, monkeypatch, options, runs):
+    monkeypatch.setattr(split_reader, "_FEW_ROWS", 16)
+    monkeypatch.setattr(merge, "_BATCH_ROWS", 64)
+    catalog = Catalog.open(tmp_path)
+    catalog.create_database("d")
+    schema = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.int64())])
+    options = {"bucket": "1", "write-only": "true", "target-file-size": "1 kb", **options}
+    table = catalog.create_table("d.t", schema, primary_key=["k"], options=options)
+    rng = np.random.default_rng(runs)
+    for number in range(runs):
+        keys = rng.choice(1_000, 500, replace=False)
+        table.write_arrow(pa.table({"k": keys, "v": keys + number}, schema))
+    whole = table.scan().to_arrow()
+    for low, high in [(0, 15), (0, 16), (16, 63), (63, 64), (100, 100), (500, 480), (900, 2_000), *rng.integers(0, 999, (12, 2)).tolist()]:
+        where = col("k").between(low, high) if low <= high else (col("k") >= high) & (col("k") < low)
+        found = table.scan(where=where).to_arrow()
+        ends = sorted((low, high + (low <= high)))
+        assert found.equals(whole.filter((pc.field("k") >= ends[0]) & (pc.field("k") < ends[1])))
+
+
+def test_what_follows_a_batch_that_ends_after_the_last_key_is_not_decoded(tmp_path, monkeypatch):
+    catalog = Catalog.open(tmp_path)
+    catalog.create_database("d")
+    schema = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.int64())])
+    table = catalog.create_table("d.t", schema, primary_key=["k"], options={"bucket": "1", "write-only": "true"})
+    for number in range(2):
+        table.write_arrow(pa.table({"k": range(38_000), "v": range(number, 38_000 + number)}, schema))
+    decoded, positions = [], FileReader.positions
+
+    def counted(self, *args, **given):
+        for position, batch in positions(self, *args, **given):
+            decoded.append(batch.num_rows)
+            yield position, batch
+
+    monkeypatch.setattr(FileReader, "positions", counted)
+    assert table.scan(where=col("k") < 100).to_arrow().num_rows == 100
+    assert sum(decoded) <= 38_000
