@@ -129,6 +129,12 @@ def _of_table(data: pa.Table | pa.RecordBatch) -> Iterator[Event]:
         raise UsageError(f"a table of events has a column 'value', may have {list(_COLUMNS[1:])}, not {sorted(names)}")
     if "offset" in names:
         data = data.sort_by([(name, "ascending") for name in ("topic", "partition", "offset") if name in names])
+    return events_of_rows(data)
+
+
+def events_of_rows(data: pa.Table | pa.RecordBatch) -> Iterator[Event]:
+    """The events of a table with a column `value`, in the order of its rows."""
+    names = set(data.schema.names)
     nothing = [None] * data.num_rows
     columns = [_values(data.column(name)) if name in names else nothing for name in _COLUMNS]
     for number, (value, key, topic, partition, offset, timestamp) in enumerate(zip(*columns, strict=True)):

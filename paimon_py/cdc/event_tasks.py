@@ -144,7 +144,11 @@ def unpack(parcels: Sequence[bytes]) -> ChangedRows:
 
 
 def _decode(job: Job[EventsTask, DecodedEvents], task: EventsTask) -> DecodedEvents:
-    shared: ReadShared = job.shared
+    return decode_events(job.shared, task)
+
+
+def decode_events(shared: ReadShared, task: EventsTask) -> DecodedEvents:
+    """Decode events, and build the rows of tables that can store them. Raises: as `Decoding.sort`"""
     found = shared.decoding.sort(task.events, task.first)
     letters = list(found.letters)
     shapes: list[SeenShape] = []
@@ -191,7 +195,8 @@ def _writers_of_rows(schema: TableSchema, writers: int, data: pa.Table) -> Ints:
     return routing.of_rows(batch).astype(np.int64)
 
 
-def _write(job: Job[ParcelsTask, WrittenParcels], task: ParcelsTask) -> WrittenParcels:
+def write_parcels(job: Job[ParcelsTask, WrittenParcels], task: ParcelsTask) -> WrittenParcels:
+    """Write parcels of one table into new files. Raises: PaimonError"""
     table, writers = _table_of(job, task.target)
     data = data_of(table, unpack(task.parcels))
     if not data.num_rows:
@@ -207,10 +212,11 @@ def _table_of(job: Job[Any, Any], target: str) -> tuple[OpenTable, int]:
     return restore_options(table) if job.is_remote else table, writers
 
 
-def _discard_parcels(job: Job[Any, WrittenParcels], result: WrittenParcels) -> None:
+def discard_parcels(job: Job[Any, WrittenParcels], result: WrittenParcels) -> None:
+    """Delete the files of a result."""
     if result.changes is not None:
         discard(_table_of(job, result.target)[0], result.changes)
 
 
 DECODE = TaskKind(task=EventsTask, result=DecodedEvents, run=_decode)
-WRITE = TaskKind(task=ParcelsTask, result=WrittenParcels, run=_write, discard=_discard_parcels)
+WRITE = TaskKind(task=ParcelsTask, result=WrittenParcels, run=write_parcels, discard=discard_parcels)

@@ -5,6 +5,7 @@ Source: Java `FlinkCdcMultiTableSink`, `RichCdcMultiplexRecordEventParser`; dead
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
@@ -14,9 +15,11 @@ from paimon_py.arguments import as_mapping
 from paimon_py.catalog.catalog import Catalog
 from paimon_py.cdc.decoding import DECODERS, Decoding, Letter
 from paimon_py.cdc.event import Decoded, Event, events_of
+from paimon_py.cdc.event_shares import EventShares
 from paimon_py.cdc.routes import Routes
 from paimon_py.cdc.step import StepHere, StepWork, write_once
 from paimon_py.cdc.step_by_tasks import StepByTasks
+from paimon_py.cdc.step_of_shares import StepOfShares
 from paimon_py.cdc.target_tables import TargetTables
 from paimon_py.commit.commit import committed_before
 from paimon_py.errors import (
@@ -97,6 +100,7 @@ class Sink:
         self.dead_letters = dead_letters
         self._catalog, self._database = catalog, database
         self._asked: int | None = None
+        self._targets: set[str] = set()
         self._decoding = Decoding(format, self.routes, dead_letters)
         self._tables = TargetTables(catalog, database, self.routes, self.options)
 
@@ -108,7 +112,7 @@ class Sink:
         another. Identifiers increase from step to step.
 
         Args:
-            events: input of `events_of`.
+            events: input of `events_of`; or `SparkEvents`, whose events and rows stay on the executors of Spark.
             executor: who decodes the events and writes the rows; None: this process. The result is the same. Events and
                 rows pass through this process as bytes.
 
@@ -126,11 +130,19 @@ class Sink:
         if not isinstance(identifier, int) or isinstance(identifier, bool) or identifier < 0:
             raise UsageError(f"identifier is a whole number that grows from step to step, not {identifier!r}")
         require_executor(executor)
+        if isinstance(events, EventShares):
+            if executor is not None:
+                raise UsageError("the engine that has the events runs the step: leave executor= out")
+            names = self._tables.names() if self._asked is None else self._targets
+            with contextlib.closing(StepOfShares(events, self._decoding, names)) as step:
+                return self._write(step, identifier)
         given = list(events_of(events))
-        work: StepWork = StepHere(self._decoding, given)
         if executor is not None:
-            work = StepByTasks(executor, self._decoding, given)
-        known = {name: table for name in work.sample() if (table := self._tables.find(name)) is not None}
+            return self._write(StepByTasks(executor, self._decoding, given), identifier)
+        return self._write(StepHere(self._decoding, given), identifier)
+
+    def _write(self, work: StepWork, identifier: int) -> Synced:
+        known = self._known(work.sample())
         survey = work.survey(known)
         step = StepNumber(identifier, str(survey.digest))
         if not survey.is_empty:
@@ -139,10 +151,23 @@ class Sink:
         fitted = {name: self._tables.fit(known.get(name), name, shapes) for name, shapes in survey.shapes.items()}
         letters = sorted(work.build(fitted), key=lambda letter: letter.number)
         if letters:
-            self._bury(given, letters, step)
+            self._bury(work.events_at([letter.number for letter in letters]), letters, step)
         rows = work.commit(CommitLabel(self.user, step))
         altered = {name: each.altered for name, each in fitted.items() if each.altered}
+        self._targets.update(fitted)
         return Synced(rows=rows, dead=len(letters), skipped=survey.skipped, altered=altered)
+
+    def _known(self, names: Iterable[str]) -> dict[str, Table]:
+        """The existing tables of these names, without those that cannot be read."""
+        found = {}
+        for name in names:
+            try:
+                table = self._tables.find(name)
+            except (UnsupportedError, CorruptionError):
+                continue  # raised later if the step needs the table
+            if table is not None:
+                found[name] = table
+        return found
 
     def _find_tables(
         self, step: StepNumber, targets: Iterable[str], known: Mapping[str, Table]
@@ -185,13 +210,12 @@ class Sink:
                 " back; or let the source begin after what the tables have, under a new name as user="
             ) from error
 
-    def _bury(self, events: Sequence[Event], letters: Sequence[Letter], step: StepNumber) -> None:
+    def _bury(self, dead: Sequence[Event], letters: Sequence[Letter], step: StepNumber) -> None:
         full = f"{self._database}.{self.dead_letters}"
         try:
             table = self._catalog.create_table(full, DEAD_LETTERS)
         except AlreadyExistsError:
             table = self._catalog.table(full)
-        dead = [events[letter.number] for letter in letters]
         columns = {
             "identifier": [int(step)] * len(letters), "topic": [event.topic for event in dead],
             "position": [event.position for event in dead], "table": [letter.table for letter in letters],

@@ -53,6 +53,10 @@ class StepWork(Protocol):
         """Build the rows for the tables; returns all dead letters."""
         ...
 
+    def events_at(self, numbers: Sequence[int]) -> list[Event]:
+        """The events with these numbers, which dead letters have."""
+        ...
+
     def commit(self, label: CommitLabel) -> dict[str, int]:
         """Commit the rows, one table after the other; returns the number of rows by table. Raises: PaimonError"""
         ...
@@ -88,6 +92,10 @@ class StepHere:
             rows = take_rows(name, table.schema, refused, taken, letters)
             self._ready[name] = table, data_of(table._open_table, rows)
         return letters
+
+    def events_at(self, numbers: Sequence[int]) -> list[Event]:
+        """See `StepWork`."""
+        return [self._events[number] for number in numbers]
 
     def commit(self, label: CommitLabel) -> dict[str, int]:
         """See `StepWork`."""

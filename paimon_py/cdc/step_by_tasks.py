@@ -6,7 +6,7 @@ partitions: one process has to know where all keys are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from paimon_py.cdc.decoding import Decoding, Letter
 from paimon_py.cdc.digest import EventsDigest
@@ -19,20 +19,13 @@ from paimon_py.cdc.event_tasks import (
     Parcel,
     ParcelsTask,
     ReadShared,
-    TargetSchema,
-    WrittenParcels,
-    unpack,
 )
-from paimon_py.cdc.step import Survey, data_of, shapes_in_order, write_once
-from paimon_py.cdc.taking import Columns
+from paimon_py.cdc.step import Survey, shapes_in_order
+from paimon_py.cdc.step_targets import StepTargets
 from paimon_py.cdc.target_tables import FittedTable
-from paimon_py.commit.changes import Changes
-from paimon_py.commit.commit import committed_before
-from paimon_py.commit.uncommitted import discard, discarding_on_failure
 from paimon_py.distributed.routing import writers_of
 from paimon_py.executors.executor import Executor, run_tasks
 from paimon_py.executors.job import Job
-from paimon_py.maintain.observers import observed_again
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.schema import TableSchema
@@ -53,8 +46,7 @@ class StepByTasks:
     def __init__(self, executor: Executor, decoding: Decoding, events: Sequence[Event]) -> None:
         self._executor, self._decoding, self._events = executor, decoding, events
         self._tasks = list(_tasks_of(events))
-        self._targets: dict[str, TargetSchema] = {}
-        self._tables: dict[str, Table] = {}
+        self._targets = StepTargets(self._writers)
         self._results: list[DecodedEvents] = []
 
     def sample(self) -> set[str]:
@@ -64,9 +56,7 @@ class StepByTasks:
 
     def survey(self, known: Mapping[str, Table]) -> Survey:
         """See `StepWork`."""
-        self._targets = {
-            name: TargetSchema(table.schema, self._writers(table.schema)) for name, table in known.items()
-        }
+        self._targets.know(known)
         self._results = self._decode(self._tasks)
         digest, skipped = EventsDigest(), dict[str, int]()
         for result in self._results:
@@ -79,73 +69,50 @@ class StepByTasks:
 
     def build(self, fitted: Mapping[str, FittedTable]) -> list[Letter]:
         """See `StepWork`. Decodes again the events of tables that were created or altered, or that refuse columns."""
-        changed, stale = set(), set[tuple[str, Columns]]()
-        for name, (table, refused, _) in fitted.items():
-            if table is not None:
-                self._tables[name] = table
-            known = self._targets.get(name)
-            is_known = known is not None and table is not None and known.schema == table.schema
-            if not is_known:
-                changed.add(name)
-            if refused or not is_known:
-                schema = None if table is None else table.schema
-                writers = 1 if schema is None else self._writers(schema)
-                self._targets[name] = TargetSchema(schema, writers, refused, is_fitted=True)
-                stale.update((name, columns) for columns in refused)
-        again = [
-            place
-            for place, result in enumerate(self._results)
-            if any(shape.target in changed or (shape.target, shape.columns) in stale for shape in result.shapes)
-        ]
+        is_stale = self._targets.fit(fitted)
+        again = [place for place, result in enumerate(self._results) if is_stale(result.shapes)]
         for place, result in zip(again, self._decode([self._tasks[place] for place in again]), strict=True):
             self._results[place] = result
         return [letter for result in self._results for letter in result.letters]
 
+    def events_at(self, numbers: Sequence[int]) -> list[Event]:
+        """See `StepWork`."""
+        return [self._events[number] for number in numbers]
+
     def commit(self, label: CommitLabel) -> dict[str, int]:
         """See `StepWork`. All tables are written before the first one is committed."""
-        parcels: dict[str, list[Parcel]] = {name: [] for name in self._tables}
+        targets = self._targets
+        parcels: dict[str, list[Parcel]] = {name: [] for name in targets.tables}
         for result in self._results:
             for parcel in result.parcels:
                 parcels[parcel.target].append(parcel)
         self._results = []
-        rows, tasks = dict.fromkeys(self._tables, 0), list[ParcelsTask]()
-        moving: dict[str, list[bytes]] = {}
-        for name, table in self._tables.items():
-            known = committed_before(table._open_table, label)
-            if known is not None:
-                observed_again(table._open_table, known)
-            elif bucket_mode(table.schema) is BucketMode.CROSS_PARTITION:
+        tasks, moving = list[ParcelsTask](), dict[str, list[bytes]]()
+        for name in targets.uncommitted(label):
+            if targets.is_moving(name):
                 moving[name] = [parcel.data for parcel in parcels[name]]
             else:
-                tasks += _writing_tasks(table.schema, name, parcels[name])
-        shared = {name: (self._tables[name]._open_table, self._targets[name].writers) for name in rows}
-        written = run_tasks(self._executor, Job(WRITE, None, shared), tasks)
-        left = _changes_by_table(written)
-        counts = {name: sum(each.rows for each in written if each.target == name) for name in left}
-        try:
-            for name, table in self._tables.items():
-                if moving.get(name):
-                    rows[name] = write_once(table, data_of(table._open_table, unpack(moving[name])), label)
-                elif name in left:
-                    rows[name] = counts[name] if _commit(table, left.pop(name), label) else 0
-        finally:
-            for name, changes in left.items():
-                discard(self._tables[name]._open_table, changes)
-        return rows
+                tasks += _writing_tasks(targets.tables[name].schema, name, parcels[name])
+        written = run_tasks(self._executor, Job(WRITE, None, targets.shared(targets.tables)), tasks)
+        return targets.commit(written, moving, label)
 
     def _decode(self, tasks: Sequence[EventsTask]) -> list[DecodedEvents]:
-        shared = ReadShared(self._decoding, self._targets)
+        shared = ReadShared(self._decoding, self._targets.schemas)
         return run_tasks(self._executor, Job(DECODE, None, shared), tasks)
 
     def _writers(self, schema: TableSchema) -> int:
-        """The number of tasks among which the rows of a table are divided by bucket.
+        return writers_for(schema, min(max(1, len(self._tasks)), _WRITERS_MAX))
 
-        Keys of dynamic buckets are divided by hash: after steps of other sizes several tasks write the same bucket, and
-        cannot compact it together. One task writes where rows are not seen, or not told, until they are compacted.
-        """
-        if bucket_mode(schema) is BucketMode.DYNAMIC and waits_for_writers(schema):
-            return 1
-        return writers_of(schema, min(max(1, len(self._tasks)), _WRITERS_MAX)) or 1
+
+def writers_for(schema: TableSchema, tasks: int) -> int:
+    """The number of tasks, at most `tasks`, among which the rows of a table are divided by bucket.
+
+    Keys of dynamic buckets are divided by hash: after steps of other sizes several tasks write the same bucket, and
+    cannot compact it together. One task writes where rows are not seen, or not told, until they are compacted.
+    """
+    if bucket_mode(schema) is BucketMode.DYNAMIC and waits_for_writers(schema):
+        return 1
+    return writers_of(schema, tasks) or 1
 
 
 def _tasks_of(events: Sequence[Event]) -> Iterator[EventsTask]:
@@ -177,17 +144,3 @@ def _writing_tasks(schema: TableSchema, name: str, parcels: Sequence[Parcel]) ->
             held, size = [], 0
     if held:
         yield ParcelsTask(target=name, writer=0, parcels=tuple(held))
-
-
-def _changes_by_table(written: Iterable[WrittenParcels]) -> dict[str, Changes]:
-    found: dict[str, list[Changes]] = {}
-    for each in written:
-        if each.changes is not None:
-            found.setdefault(each.target, []).append(each.changes)
-    return {name: Changes.concat(parts) for name, parts in found.items()}
-
-
-def _commit(table: Table, changes: Changes, label: CommitLabel) -> bool:
-    """Commit the changes of a table; returns whether they had not been committed before."""
-    with discarding_on_failure(lambda: discard(table._open_table, changes)):
-        return not table.commit(changes, user=label.user, identifier=label.identifier).already_committed

@@ -20,11 +20,12 @@ from paimon_py.types import NameList, RemovedOrphans, Statistics
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from paimon_py.spark.events import SparkEvents
     from paimon_py.spark.executor import SparkExecutor
     from paimon_py.spark.temp_views import SparkCatalog
 else:
     # for `typing.get_type_hints`, which must not import PySpark
-    DataFrame = SparkSession = SparkCatalog = SparkExecutor = object
+    DataFrame = SparkSession = SparkCatalog = SparkExecutor = SparkEvents = object
 
 __all__ = [
     "analyze_spark", "compact_spark", "convert_from_spark", "convert_to_spark", "delete_spark",
@@ -407,6 +408,16 @@ def executor_class() -> type[SparkExecutor]:
         UsageError: PySpark is not installed.
     """
     found: type[SparkExecutor] = _module("executor").SparkExecutor
+    return found
+
+
+def events_class() -> type[SparkEvents]:
+    """See `paimon_py.cdc.SparkEvents`.
+
+    Raises:
+        UsageError: PySpark is not installed.
+    """
+    found: type[SparkEvents] = _module("events").SparkEvents
     return found
 
 

@@ -13,7 +13,8 @@ from spark_sessions import MARKS, local_session  # noqa: E402
 
 import paimon_py  # noqa: E402
 from paimon_py import Catalog, Schema  # noqa: E402
-from paimon_py.cdc import Bad, Change, Sink, SourceColumn  # noqa: E402
+from paimon_py.cdc import Bad, Change, Sink, SourceColumn, SparkEvents  # noqa: E402
+from paimon_py.errors import StorageError, UsageError  # noqa: E402
 from paimon_py.executors import SparkExecutor  # noqa: E402
 from paimon_py.spark import handing, jobs  # noqa: E402
 from paimon_py.spark.compression import decompress  # noqa: E402
@@ -80,9 +81,8 @@ def test_a_name_that_is_not_there_is_told():
         _ = paimon_py.executors.FlinkExecutor
 
 
-def test_change_events_of_a_dataframe_are_decoded_on_executors(spark, warehouse):
-    """Spark's functions travel: the decoder is a closure here, and counts nothing on the driver but the sample."""
-    here = []
+def decoder_of(here):
+    """A closure, as Spark's functions may be: it counts only what the driver decodes."""
 
     def decoder(event):
         here.append(event.offset)
@@ -90,16 +90,68 @@ def test_change_events_of_a_dataframe_are_decoded_on_executors(spark, warehouse)
         if row["v"] == "v7":
             return Bad("seven")
         columns = (SourceColumn("id", Atomic(Root.BIGINT), "int64"), SourceColumn("v", STRING, "string"))
-        return Change("", f"t{event.partition}", columns, ("id",), (("+I", row),))
+        keys = ("id",) if event.partition else ()
+        return Change("", f"t{event.partition}", columns, keys, (("+I", row),))
 
-    catalog, count = Catalog.open(warehouse), 6_000
-    offsets = pa.array(range(count), pa.int64())
-    rows = pa.table({"value": [f"v{number}" for number in range(count)], "partition": pa.array([n % 2 for n in range(count)], pa.int32()), "offset": offsets})
+    return decoder
+
+
+def kafka_rows(count):
+    partitions = pa.array([number % 2 for number in range(count)], pa.int32())
+    return pa.table({"value": [f"v{number}" for number in range(count)], "partition": partitions, "offset": range(count)})
+
+
+def check_tables(catalog, count):
+    found = catalog.table("lake.t1").to_arrow().sort_by("id").to_pylist()
+    assert found == [{"id": n, "v": f"v{count - 40 + n}"} for n in range(1, 40, 2)]
+    found = catalog.table("lake.t0").to_arrow().to_pylist()
+    assert found == [{"id": n % 40, "v": f"v{n}"} for n in range(0, count, 2)]
+    (letter,) = catalog.table("lake.cdc_dead_letters").to_arrow().to_pylist()
+    assert (letter["position"], letter["reason"], letter["value"]) == ("1:7", "seven", b"v7")
+
+
+def test_change_events_of_a_dataframe_are_decoded_on_executors(spark, warehouse):
+    catalog, count, here = Catalog.open(warehouse), 6_000, []
+    rows = kafka_rows(count)
     frame = paimon_py.convert_to_spark(rows, spark)
-    sink = Sink(catalog, "lake", user="u", format=decoder, options={"bucket": "2"})
+    sink = Sink(catalog, "lake", user="u", format=decoder_of(here), options={"bucket": "-1"})
     done = sink.write(paimon_py.convert_from_spark(frame), identifier=0, executor=SparkExecutor(spark))
     assert (done.rows, done.dead, len(here) < 200) == ({"t0": 3000, "t1": 2999}, 1, True)
-    for part in range(2):
-        found = catalog.table(f"lake.t{part}").to_arrow().sort_by("id").to_pylist()
-        assert found == [{"id": n, "v": f"v{count - 40 + n}"} for n in range(part, 40, 2)]
+    check_tables(catalog, count)
     assert sink.write(rows, identifier=0).rows == {"t0": 0, "t1": 0}
+
+
+@pytest.mark.parametrize("order", ["as in Kafka", "at random"])
+def test_change_events_stay_on_executors(spark, warehouse, order):
+    catalog, count, here = Catalog.open(warehouse), 12_000, []
+    rows = kafka_rows(count)
+    frame = paimon_py.convert_to_spark(rows, spark)
+    frame = frame.repartition(2, "partition").sortWithinPartitions("partition", "offset") if order == "as in Kafka" else frame.repartition(3, "value")
+    sink = Sink(catalog, "lake", user="u", format=decoder_of(here), options={"bucket": "-1"})
+    done = sink.write(SparkEvents(frame), identifier=0)
+    assert (done.rows, done.dead, here) == ({"t0": 6000, "t1": 5999}, 1, [])
+    check_tables(catalog, count)
+    assert sink.write(SparkEvents(frame), identifier=0).rows == {"t0": 0, "t1": 0}
+    assert sink.write(rows, identifier=0).rows == {"t0": 0, "t1": 0}
+    assert spark.sparkContext._jsc.getPersistentRDDs().isEmpty()
+
+
+def test_what_is_no_dataframe_of_events_is_refused(spark, warehouse):
+    frame = spark.createDataFrame([(b"x", 1), (b"y", None)], "value binary, offset bigint")
+    sink = Sink(Catalog.open(warehouse), "lake", user="u")
+    for given, text in ((kafka_rows(1), "takes a DataFrame"), (frame.select("value"), "'offset'"), (frame.select("offset"), "'value'")):
+        with pytest.raises(UsageError, match=text):
+            SparkEvents(given)
+    with pytest.raises(UsageError, match="no offset"):
+        sink.write(SparkEvents(frame), identifier=0)
+
+
+def test_errors_of_a_decoder_on_executors_arrive(spark, warehouse):
+    def failing(event):
+        raise StorageError("the registry does not respond", operation="get")
+
+    sink = Sink(Catalog.open(warehouse), "lake", user="u", format=failing)
+    frame = paimon_py.convert_to_spark(kafka_rows(3), spark)
+    with pytest.raises(StorageError, match="registry"):
+        sink.write(SparkEvents(frame), identifier=0)
+    assert Catalog.open(warehouse).databases() == []

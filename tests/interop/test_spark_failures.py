@@ -22,7 +22,7 @@ import pytest
 
 import paimon_py
 from paimon_py import Catalog
-from paimon_py.cdc import Event, Sink, step_by_tasks
+from paimon_py.cdc import Event, Sink, SparkEvents, step_by_tasks
 from paimon_py.errors import ResourceError
 from paimon_py.executors import SparkExecutor
 
@@ -298,8 +298,8 @@ def rescale(spark, table):
     paimon_py.rescale_spark(table, 6, spark=spark)
 
 
-def events(spark, table):
-    """Change events of rows that come, and change once more."""
+def told_to(table):
+    """A sink, and change events of rows that come, and change once more."""
     columns = [{"field": name, "type": kind} for name, kind in (("p", "int32"), ("k", "int64"), ("v", "string"))]
     keys = [column for column in columns if column["field"] in table.schema.primary_keys]
     told = []
@@ -310,9 +310,24 @@ def events(spark, table):
         value = {"schema": {"fields": [{"field": "after", "fields": columns}]}, "payload": payload}
         told.append(Event(json.dumps(value).encode(), json.dumps(key).encode()))
     sink = Sink(Catalog.open(str(Path(table.location).parents[1])), "db", user="job")
+    return sink, told
+
+
+def events(spark, table):
+    """Change events whose rows pass through the driver."""
+    sink, told = told_to(table)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(step_by_tasks, "TASK_EVENTS", 20)
         assert sink.write(told, identifier=5, executor=SparkExecutor(spark)).rows == {"t": 70}
+    assert sink.write(told, identifier=5).rows == {"t": 0}
+
+
+def events_of_dataframe(spark, table):
+    """Change events that stay on executors, and are divided at random."""
+    sink, told = told_to(table)
+    rows = {"value": [each.value for each in told], "key": [each.key for each in told], "offset": range(len(told))}
+    frame = paimon_py.convert_to_spark(pa.table(rows), spark)
+    assert sink.write(SparkEvents(frame.repartition(3, "key")), identifier=5).rows == {"t": 70}
     assert sink.write(told, identifier=5).rows == {"t": 0}
 
 
@@ -326,6 +341,7 @@ RESULTS: dict[Verb, dict] = {
     merge_apart: expected(0, 20) | expected(20, 60, "m"),
     rescale: expected(0, 40),
     events: expected(0, 20) | expected(20, 60, "e"),
+    events_of_dataframe: expected(0, 20) | expected(20, 60, "e"),
 }
 CASES = [
     *((write, kind) for kind in KINDS),
@@ -336,6 +352,7 @@ CASES = [
     (rescale, "fixed"),
     *((merge_apart, kind) for kind in ("fixed", "dynamic", "dynamic, vectors")),
     *((events, kind) for kind in ("fixed", "dynamic")),
+    *((events_of_dataframe, kind) for kind in ("fixed", "dynamic", "looked up")),
 ]
 IDS = [f"{verb.__name__}-{kind}" for verb, kind in CASES]
 
