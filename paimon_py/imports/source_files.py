@@ -33,6 +33,8 @@ _NULL_NAMES = frozenset({"__HIVE_DEFAULT_PARTITION__", "__DEFAULT_PARTITION__"})
 _MAGIC = frozenset("*?[")
 _BATCH_ROWS = 65_536
 _MAGIC_BYTES = 4
+_WIDER = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
+"""Types that Paimon lacks, and those to which copies convert them without loss."""
 _AVRO = {
     "boolean": Root.BOOLEAN, "int": Root.INT, "long": Root.BIGINT, "float": Root.FLOAT, "double": Root.DOUBLE,
     "string": Root.VARCHAR, "bytes": Root.VARBINARY,
@@ -176,6 +178,10 @@ def _parquet(source: BinaryIO) -> Content:
         if column.physical_type == "INT64" and "nanoseconds" in str(column.logical_type).lower():
             only = f"column {column.path!r} contains nanoseconds as INT64, which Java does not read"
     typed = pa.schema([part for part in found.schema_arrow if not pa.types.is_null(part.type)])
+    for at, part in enumerate(typed):
+        if part.type in _WIDER:
+            typed = typed.set(at, part.with_type(_WIDER[part.type]))
+            only = f"column {part.name!r} is {part.type}, a type that Paimon does not have"
     return metadata.num_rows, _fields(typed), only
 
 

@@ -126,7 +126,7 @@ def import_files(
     layout = _layout(table, new or files, asked)
     wrong = [each for each in wrong if url_of(each.path) not in known]
     misfits = misfits_of(new, layout, by_reference=not asked.copy)
-    converts = bool(misfits) and not asked.copy
+    converts = len(misfits) > len(misfits_of(new, layout, by_reference=False))
     misfits = [*wrong, *misfits]
     if table is not None and not asked.copy:
         check_table(table._newest)
@@ -187,7 +187,8 @@ def _refusal(misfits: Sequence[UnfitFile], converts: bool) -> SchemaError:
     lines = "".join(f"\n  {each.path}: {each.reason}" for each in misfits[:_SHOWN])
     more = f"\n  and {len(misfits) - _SHOWN} more" if len(misfits) > _SHOWN else ""
     way = "; copy=True converts types" if converts else ""
-    return SchemaError(f"nothing was imported: {len(misfits)} files do not fit{way}{lines}{more}")
+    count = "1 file does" if len(misfits) == 1 else f"{len(misfits)} files do"
+    return SchemaError(f"nothing was imported: {count} not fit{way}{lines}{more}")
 
 
 def _with_times(file: SourceFile) -> SourceFile | UnfitFile:
