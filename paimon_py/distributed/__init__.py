@@ -5,7 +5,8 @@ a *part*, a value that is pickled once and runs in every process; the results of
 commits once:
 
 - `DistributedWrite`, `WritePart`: rows are written in place, or by the process to which `RowRouting` sends them; or,
-  with `AssignPart` and `AssignedPart`, by the process to which those that assign buckets send them;
+  with `AssignPart` and `AssignedPart`, by the process to which those that assign buckets send them; or, with `KeysPart`
+  and `KeySharePart`, by the process that knows where their keys are;
 - `DistributedMerge`, `MergePart`: rows of a source are merged, each bucket by one process; or, with `ChangePart` and
   others, each file by a process that has all rows of the source;
 - `LookupPart`: rows are looked up by their keys;
@@ -34,6 +35,7 @@ from paimon_py.distributed.commits import commit_of, discard_changes, run_once
 from paimon_py.distributed.conditions import condition_of, with_meaning
 from paimon_py.distributed.lookup import LookupPart
 from paimon_py.distributed.merge import DistributedMerge, MergePart
+from paimon_py.distributed.moving_keys import KeySharePart, KeysPart, KeySteps
 from paimon_py.distributed.offsets import Offset
 from paimon_py.distributed.option_groups import OptionGroups, group_options
 from paimon_py.distributed.routing import BucketRouting, RowRouting
@@ -70,6 +72,9 @@ __all__ = [
     "DistributedMerge",
     "DistributedWrite",
     "InsertPart",
+    "KeySharePart",
+    "KeySteps",
+    "KeysPart",
     "LookupPart",
     "MergeClauses",
     "MergePart",

@@ -74,7 +74,9 @@ class DistributedMerge:
         """
         schema = self._table.schema
         mode = bucket_mode(schema)
-        if mode is BucketMode.CROSS_PARTITION or (mode is BucketMode.FIXED and schema.primary_keys and self._is_by_key):
+        if mode is BucketMode.CROSS_PARTITION:
+            return not self.inserts
+        if mode is BucketMode.FIXED and schema.primary_keys and self._is_by_key:
             return False
         if not self.inserts or mode is BucketMode.NONE or self.writes_apart:
             return True

@@ -5,6 +5,8 @@ Source: Java `ChannelComputer`, `RowAssignerChannelComputer`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 import pyarrow as pa
@@ -17,6 +19,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.write.align import Alignment
+from paimon_py.write.cross_partition import key_shares
 from paimon_py.write.dynamic import writer_numbers
 from paimon_py.write.route import Assign, Router, partition_codes
 
@@ -43,7 +46,9 @@ def writers_of(schema: TableSchema, wanted: int) -> int:
 
 
 class BucketRouting:
-    """Assigns each partition and bucket to the number of the process that writes it. Can be pickled."""
+    """Assigns each partition and bucket to the number of the process that writes it; each key, if keys move between
+    partitions. Can be pickled.
+    """
 
     def __init__(self, schema: TableSchema, processes: int) -> None:
         keys = {*schema.partition_keys, *schema.primary_keys, *schema.bucket_keys}
@@ -71,6 +76,8 @@ class BucketRouting:
         if bucket_mode(self._schema) is BucketMode.DYNAMIC:
             return numpy_values(writer_numbers(self._schema, rows, self.processes, fills_nulls=fills_nulls))
         rows = Alignment(self._schema, rows.schema, fills_nulls=fills_nulls).apply(rows).batch
+        if bucket_mode(self._schema) is BucketMode.CROSS_PARTITION:
+            return of_keys(self._schema, [rows.column(name) for name in self._schema.primary_keys], self.processes)
         codes, partitions = partition_codes(rows, self._schema.partition_fields)
         starts = np.array([self.of_bucket(one, 0) for one in partitions], np.int64)
         own = starts[0] if codes is None else starts[codes]
@@ -96,6 +103,11 @@ class BucketRouting:
             [rows.column(field.name) for field in fields], [field.type for field in fields],
             options.get_int("bucket"), options.get_enum("bucket-function.type"),
         )  # fmt: skip
+
+
+def of_keys(schema: TableSchema, keys: Sequence[pa.Array], processes: int) -> Ints:
+    """The process of each primary key, in tables whose keys move between partitions."""
+    return key_shares(keys, [schema.field(name).type for name in schema.primary_keys], processes)
 
 
 class RowRouting:

@@ -23,6 +23,9 @@ CHANGED, NEW = b"chng", b"newr"
 RUN = b"runs"
 """A run of a process that assigned rows to buckets."""
 
+COUNT = b"many"
+"""The number of keys in a bucket."""
+
 _SENT_BYTES = 1 << 20
 """The approximate size of the rows that are sent together."""
 

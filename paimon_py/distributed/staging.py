@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,6 +23,9 @@ from paimon_py.table.table import Table
 from paimon_py.table.writing import writer as open_writer
 from paimon_py.write.dynamic import BucketCursor
 from paimon_py.write.session import Writer
+
+if TYPE_CHECKING:
+    from paimon_py.write.cross_partition import KeyShare
 
 
 def is_staged(table: Table) -> bool:
@@ -38,7 +42,7 @@ def stage(table: Table) -> Table:
 @contextmanager
 def writing(
     table: Table, overwrite: Mapping[str, object] | str | None,
-    share: tuple[int, int] | BucketCursor | None = None,
+    share: tuple[int, int] | BucketCursor | KeyShare | None = None,
 ) -> Iterator[Writer]:  # fmt: skip
     """A writer for the duration of the block; limited to one partition if the overwrite replaces only that one."""
     with open_writer(table._open_table, overwrite=overwrite is not None, share=share) as writer:

@@ -14,6 +14,7 @@ from paimon_py.commit.result import CommitResult
 from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.distributed.assigned_write import AssignedPart, AssignPart
 from paimon_py.distributed.commits import discard_changes
+from paimon_py.distributed.moving_keys import KeySteps, key_steps
 from paimon_py.distributed.routing import writers_of
 from paimon_py.distributed.staging import is_staged, place_rows, stage, writing
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
@@ -81,6 +82,23 @@ class DistributedWrite:
         Alignment(self._table.schema, target)
         first = AssignPart(self._table, target, self._overwrite, writers)
         return first, AssignedPart(self._table, self._overwrite, writers)
+
+    def shares_keys(self, wanted: int) -> bool:
+        """Whether `wanted` processes can each write the keys of a share: `key_steps` instead of `part`.
+
+        In tables whose keys move between partitions, unless readers wait for the compaction of writers.
+        """
+        schema = self._table.schema
+        moves = bucket_mode(schema) is BucketMode.CROSS_PARTITION
+        return wanted > 1 and moves and not waits_for_writers(schema) and not self._is_staged
+
+    def key_steps(self, target: pa.Schema, writers: int) -> KeySteps:
+        """The parts that each process runs, one after the other, and the work of the first one.
+
+        Args, Raises: as for `part`
+        """
+        Alignment(self._table.schema, target)
+        return key_steps(self._table, self._overwrite, writers)
 
     def commit(self, written: Sequence[Changes | bytes], label: CommitLabel) -> CommitResult:
         """Commit the changes of all processes, once; their files are deleted if the commit certainly failed.

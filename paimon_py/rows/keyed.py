@@ -42,7 +42,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.write.align import kind_field
-from paimon_py.write.dynamic import GivenBuckets, Share
+from paimon_py.write.dynamic import BucketCursor, GivenBuckets, Share
 from paimon_py.write.session import Writer
 
 _LATE_SHARE = 4
@@ -85,8 +85,9 @@ class KeyedRows:
         tally: ProgressCounter, share: Share | GivenBuckets | None = None, sink: RowSink | None = None,
     ) -> None:
         """`operations` returns the operations for the check, for changing rows, and for adding rows. `tally` counts
-        three steps per row and operation: the dry run, the decision, and the writing. `share`: as for `Writer`; `sink`:
-        takes the rows, which are not written here."""
+        three steps per row and operation: the dry run, the decision, and the writing. `share`: as for `Writer`; rows
+        stay in the buckets where they are read if it is a `BucketCursor`. `sink`: takes the rows, which are not written
+        here."""
         self._sink = sink
         self._tally = tally
         self._share = share
@@ -241,9 +242,17 @@ class KeyedRows:
 
     def _rows(self, splits: Sequence[Split], *, steps: int) -> Iterator[_Gathered]:
         """The rows of splits. `steps`: progress steps per row in their files."""
-        return _gather(
-            ((split.partition, split.bucket), batch) for split in splits for batch in self._read(split, steps)
-        )
+
+        def pieces(splits: Iterable[Split]) -> Iterator[tuple[Bucket, pa.RecordBatch]]:
+            for split in splits:
+                yield from (((split.partition, split.bucket), batch) for batch in self._read(split, steps))
+
+        if not isinstance(self._share, BucketCursor):
+            yield from _gather(pieces(splits))
+            return
+        for split in splits:
+            self._share.bucket = split.bucket
+            yield from _gather(pieces([split]))
 
     def _read(self, split: Split, steps: int) -> Iterator[pa.RecordBatch]:
         part = ProgressShare(self._tally, split.row_count, steps=steps)

@@ -21,7 +21,6 @@ from paimon_py.rows.result import RowsResult
 from paimon_py.rows.rules import check_one_process
 from paimon_py.rows.verbs import Work, delete_work, evaluator, run, update_work
 from paimon_py.scan.split import Split
-from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.serializable import Serializable
@@ -107,11 +106,7 @@ def evaluation_of(table: OpenTable, snapshot: Snapshot | None, parts: Iterable[R
 def groups_of(schema: TableSchema, splits: Sequence[Split]) -> list[list[Split]]:
     """Groups of splits that one task has to process together: those of a bucket or, without buckets, those whose
     deletion vectors are stored in one file. Pure.
-
-    In cross-partition tables all splits form one group, since a writer has to know the location of all keys.
     """
-    if bucket_mode(schema) is BucketMode.CROSS_PARTITION:
-        return [list(splits)] if splits else []
     groups: dict[object, list[Split]] = {}
     for number, split in enumerate(splits):
         if schema.primary_keys or split.total_buckets > 0:

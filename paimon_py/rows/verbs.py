@@ -38,12 +38,13 @@ from paimon_py.rows.source import Source
 from paimon_py.rows.values import Assignment, Scope, assignments
 from paimon_py.rows.variant_parts import bind_with_parts, filter_of, without_parts
 from paimon_py.scan.split import Split
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.types import Field
-from paimon_py.write.dynamic import GivenBuckets, Share
+from paimon_py.write.dynamic import BucketCursor, GivenBuckets, Share
 from paimon_py.write.streams import with_blob_bytes
 
 _SOURCE_MAX = 256 << 20
@@ -59,6 +60,7 @@ class Work(NamedTuple):
         name: the operation as recorded in the snapshot.
         alone: there is only one pass.
         passes: the number of passes.
+        adds_rows: whether rows may be inserted.
         sets, needs: for tables that store columns in several files, see `ColumnWork`.
     """
 
@@ -67,6 +69,7 @@ class Work(NamedTuple):
     name: str
     alone: bool = True
     passes: int = 1
+    adds_rows: bool = False
     sets: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset()
 
@@ -161,7 +164,8 @@ def merge_work(
         shown = written_columns(table.schema, sets)
         blocks = lambda: (MergeBlock(shown, clauses, source, number) for number in range(source.blocks))  # noqa: E731
         alone, count = source.blocks == 1, source.blocks
-        yield Work(predicate, blocks, "MERGE", alone=alone, passes=count, sets=sets, needs=needs)
+        adds = bool(clauses.inserts)
+        yield Work(predicate, blocks, "MERGE", alone, count, adds, sets, needs)
     finally:
         source.close()
 
@@ -255,7 +259,9 @@ def evaluator(
         count = work.passes * sum(split.row_count for split in splits)
         tally = ProgressCounter(progress, count, "rows", steps=3, attempt=next(attempts))
         if table.schema.primary_keys:
-            return KeyedRows(table.root, request, table.schema, passes, tally, share, sink).evaluate(
+            moves = bucket_mode(table.schema) is BucketMode.CROSS_PARTITION
+            given = BucketCursor() if moves and not work.adds_rows else share
+            return KeyedRows(table.root, request, table.schema, passes, tally, given, sink).evaluate(
                 snapshot, splits
             )
         if evolves_columns(table.schema):

@@ -11,13 +11,22 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
 from paimon_py import CommitResult, Table
-from paimon_py.distributed import ROW_KIND_COLUMN, DistributedWrite, Overwrite, WritePart, commit_of, to_arrow_schema
+from paimon_py.distributed import (
+    ROW_KIND_COLUMN,
+    DistributedWrite,
+    Overwrite,
+    RowRouting,
+    WritePart,
+    commit_of,
+    to_arrow_schema,
+)
 from paimon_py.errors import UsageError
 from paimon_py.spark.assigned_write import write_assigned
 from paimon_py.spark.assignment import assign_types
 from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.convert import fit
 from paimon_py.spark.jobs import Failed, Results, gather, new_job
+from paimon_py.spark.moving_keys import write_shares
 from paimon_py.spark.partitioner import send_to_tasks
 from paimon_py.spark.places import places
 from paimon_py.spark.replays import label_of
@@ -44,13 +53,17 @@ def write(
     writing = DistributedWrite(table, overwrite)
     writing.check()
     target = target_of(table.schema, df.schema, names)
-    count = writing.writers(tasks or shuffle_tasks(df.sparkSession))
+    wanted = tasks or shuffle_tasks(df.sparkSession)
+    count = writing.writers(wanted)
     part = writing.part(target, count)
     label = label_of("write_spark", table, df.sparkSession, user, identifier)
     known = commit_of(table, label)
     if known is not None:
         return known
     plain = df.toDF(*map(str, range(len(target))))  # mapInArrow cannot find columns with dots in their names
+    if writing.shares_keys(wanted):
+        routing = RowRouting(table.schema, target, wanted)
+        return writing.commit(write_shares(writing, plain, routing, target, wanted, job), label)
     if count:
         plain = send_to_tasks(plain, table.schema, target, count, job)
     elif tasks is not None:

@@ -36,12 +36,13 @@ from paimon_py.write.settings import WriterSettings
 from paimon_py.write.streams import counted_stream, known_rows, open_stream, with_blob_bytes
 
 if TYPE_CHECKING:
+    from paimon_py.write.cross_partition import KeyShare
     from paimon_py.write.dynamic import BucketCursor, Share
     from paimon_py.write.loaded_files import LoadFormat
 
 
 def writer(
-    table: OpenTable, *, overwrite: bool, share: tuple[int, int] | BucketCursor | None = None,
+    table: OpenTable, *, overwrite: bool, share: tuple[int, int] | BucketCursor | KeyShare | None = None,
     keeps_changelog: bool = True,
 ) -> Writer:  # fmt: skip
     """See `Table.writer`; `keeps_changelog`: see `WriterSettings`."""
@@ -52,12 +53,13 @@ def writer(
             " replaced"
         )
     warn_of_idle_options(table.root, table.schema.options)
-    part: Share | BucketCursor | None = None
+    part: Share | BucketCursor | KeyShare | None = None
     read_keys = None
     if share is not None:
+        from paimon_py.write.cross_partition import KeyShare
         from paimon_py.write.dynamic import BucketCursor, Share
 
-        if isinstance(share, BucketCursor):
+        if isinstance(share, (BucketCursor, KeyShare)):
             part = share
         elif not (isinstance(share, tuple) and len(share) == 2):
             raise UsageError(f"share is the number of a writer and the total number, such as (2, 4), not {share!r}")

@@ -1,12 +1,14 @@
 """Assigns new keys to buckets in a partition whose buckets are filled by key count. Pure.
 
 A key is assigned to the first bucket with room, in the order of their numbers; if there is none, a new bucket gets the
-smallest free number. A key that leaves frees its place.
+smallest free number. A key that leaves frees its place. If several writers fill a partition, each has its own numbers.
 
 Source: Java `crosspartition.BucketAssigner`.
 """
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 
@@ -16,14 +18,19 @@ from paimon_py.codec.columns import Ints, Mask
 class BucketCounts:
     """The number of keys in each bucket of one partition."""
 
-    def __init__(self, target_rows: int) -> None:
-        """`target_rows`: the number of keys at which a bucket is full."""
+    def __init__(self, target_rows: int, number: int = 0, writers: int = 1) -> None:
+        """`target_rows`: the number of keys at which a bucket is full; `number`: that of the writer among `writers`."""
         self._target = target_rows
+        self._number = number
+        self._writers = writers
         self.counts: dict[int, int] = {}
 
     def add(self, bucket: int, count: int) -> None:
-        """Count keys that a bucket contains, or, with a negative count, no longer contains."""
-        self.counts[bucket] = self.counts.get(bucket, 0) + count
+        """Count keys that a bucket contains, or, with a negative count, no longer contains; other writers count those
+        of their buckets.
+        """
+        if bucket % self._writers == self._number:
+            self.counts[bucket] = self.counts.get(bucket, 0) + count
 
     def assign(self, times: Ints, left: Ints, left_times: Ints) -> Ints:
         """The bucket of every arriving key, while other keys leave.
@@ -51,8 +58,8 @@ class BucketCounts:
         return np.concatenate([*parts, found])
 
     def _next(self) -> int:
-        """The smallest free number."""
-        return next(number for number in range(len(self.counts) + 1) if number not in self.counts)
+        """The smallest free number of this writer."""
+        return next(number for number in itertools.count(self._number, self._writers) if number not in self.counts)
 
     def _fill(self, times: Ints, left: Ints, left_times: Ints) -> tuple[dict[int, int], Ints, Ints]:
         """The final counts without new buckets, the bucket of every key, and the keys that no bucket has room for."""

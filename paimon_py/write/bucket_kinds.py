@@ -10,7 +10,7 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.write.routing import FixedBuckets, Routing, UnawareBuckets
 
 if TYPE_CHECKING:
-    from paimon_py.write.cross_partition import ReadKeys
+    from paimon_py.write.cross_partition import KeyShare, ReadKeys
     from paimon_py.write.dynamic import GivenBuckets, Share
 
 
@@ -19,7 +19,7 @@ def routing_of(
     live: LiveFiles,
     *,
     buckets: int | None = None,
-    share: Share | GivenBuckets | None = None,
+    share: Share | GivenBuckets | KeyShare | None = None,
     read_keys: ReadKeys | None = None,
 ) -> Routing:
     """The routing of a writer's rows to buckets.
@@ -27,8 +27,8 @@ def routing_of(
     Args:
         live: the files that the writer builds on.
         buckets: a fixed number of buckets, overriding the table's option `bucket`.
-        share: the writer's share of the rows if several writers fill dynamic buckets; or the buckets of the rows,
-            if these were assigned elsewhere.
+        share: the writer's share of the rows if several writers fill dynamic buckets, or of the keys that move between
+            partitions; or the buckets of the rows, if these were assigned elsewhere.
         read_keys: required for cross-partition tables.
 
     Raises: OptionError or UnsupportedError for limits that allow no bucket.
@@ -39,15 +39,19 @@ def routing_of(
     if mode is BucketMode.FIXED:
         return FixedBuckets(table.schema, table.options.get_int("bucket") if buckets is None else buckets)
     if mode is BucketMode.DYNAMIC:
-        from paimon_py.write.dynamic import AssignedBuckets, DynamicBuckets, Share
+        from paimon_py.write.dynamic import AssignedBuckets, AssignedKeys, BucketCursor, DynamicBuckets, Share
 
         if share is None or isinstance(share, Share):
             return DynamicBuckets(table, live, share)
+        assert isinstance(share, (BucketCursor, AssignedKeys))
         return AssignedBuckets(table, live, share)
     if mode is BucketMode.CROSS_PARTITION:
-        from paimon_py.write.cross_partition import CrossPartitionRouting
+        from paimon_py.write.cross_partition import CrossPartitionRouting, KeyShare
+        from paimon_py.write.dynamic import BucketCursor, PlacedRows
 
-        return CrossPartitionRouting(table, live.snapshot, read_keys)
+        if isinstance(share, BucketCursor):
+            return PlacedRows(table, share)
+        return CrossPartitionRouting(table, live.snapshot, read_keys, share if isinstance(share, KeyShare) else None)
     from paimon_py.write.postponed_writer import PostponedBuckets
 
     return PostponedBuckets(table.schema)

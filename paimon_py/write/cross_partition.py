@@ -5,16 +5,16 @@ Source: format.md §7.3; Java `GlobalIndexAssigner`, `IndexBootstrap`; docs/deci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.binary_row import decode
-from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
+from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values, validity_mask
 from paimon_py.codec.python_values import value_text
-from paimon_py.commit.changes import BucketChanges, Changes, KeyBase
+from paimon_py.commit.changes import Bucket, BucketChanges, Changes, KeyBase
 from paimon_py.commit.key_follower import KeyFollower
 from paimon_py.errors import CorruptionError, SnapshotExpiredError, UsageError
 from paimon_py.lsm.key_places import KeyPlaces
@@ -23,6 +23,7 @@ from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.schema import DELETE
 from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.spec.types import DataType
 from paimon_py.write.bucket_assigner import AssignerSettings, with_limits
 from paimon_py.write.cross_partition_moves import (
     BY_ENGINE,
@@ -38,6 +39,8 @@ from paimon_py.write.routing import Routing
 
 _INDEX_SHARE = 16
 _MERGE_COPIES = 4
+_SPREAD, _HALF = np.uint64(0x9E37_79B9_7F4A_7C15), np.uint64(32)
+"""Multiplied with a key, the upper half of the result is spread evenly."""
 
 
 class LiveKeys(NamedTuple):
@@ -52,17 +55,49 @@ ReadKeys = Callable[[Snapshot], Iterator[LiveKeys]]
 """Reads all keys of a snapshot, each once."""
 
 
+class KeyShare(NamedTuple):
+    """The share of one writer of keys that several writers write: those that `key_shares` assigns to it.
+
+    Attributes:
+        number, writers: its number, counted from 0, and that of all writers.
+        name: a name that the writers of all shares have in common.
+        base: the snapshot whose keys were read, or Base(0).
+        keys: returns the keys of this share, each once.
+        counts: the number of keys in buckets, also of other shares.
+    """
+
+    number: int
+    writers: int
+    name: str
+    base: Base
+    keys: Callable[[], Iterator[LiveKeys]]
+    counts: Mapping[Bucket, int]
+
+
+def key_shares(columns: Sequence[pa.Array], types: Sequence[DataType], writers: int) -> Ints:
+    """The number of the writer of each key; 0 for keys that contain NULL, which no writer accepts."""
+    known = np.logical_and.reduce([validity_mask(column) for column in columns])
+    shares = np.zeros(len(known), np.int64)
+    mask = from_numpy(known, pa.bool_())
+    words = keys_of([column.filter(mask) for column in columns], types).words.astype(np.uint64)
+    shares[known] = ((words * _SPREAD) >> _HALF) % np.uint64(writers)
+    return shares
+
+
 class CrossPartitionRouting(Routing):
     """Routes the rows of one writer.
 
-    The table's keys are read before the first row is routed.
+    The keys of the table, or of the writer's share, are read before the first row is routed.
 
     Attributes:
         memory_bytes: the maximum memory of the index, with the copies of a merge; the rest is on local disk.
     """
 
-    def __init__(self, table: OpenTable, snapshot: Snapshot | None, read_keys: ReadKeys | None) -> None:
-        """`snapshot`: the snapshot that the writer builds on, or None; `read_keys` can be None in that case.
+    def __init__(
+        self, table: OpenTable, snapshot: Snapshot | None, read_keys: ReadKeys | None, share: KeyShare | None = None
+    ) -> None:
+        """`snapshot`: the snapshot that the writer builds on, or None; `read_keys` can be None in that case, and if
+        the writer has a share.
 
         Raises: OptionError for limits that allow no bucket.
         """
@@ -78,14 +113,15 @@ class CrossPartitionRouting(Routing):
         self._index = KeyPlaces(table.root.env.spill, room // _INDEX_SHARE)
         self.memory_bytes = _MERGE_COPIES * (room // _INDEX_SHARE)
         self._target_rows = with_limits(AssignerSettings(), options).target_rows
-        self._counts = KeyCounts(self._target_rows)
+        self._share = share
+        self._counts = KeyCounts(self._target_rows, *(() if share is None else share[:2]))
         self._numbers: dict[bytes, int] = {}
         self._partitions: list[bytes] = []
         self._values: list[pa.Array] = []
-        self._writer = table.root.env.ids.uuid()
-        self._follower = KeyFollower(_base(self._writer, snapshot))
+        self._writer = table.root.env.ids.uuid() if share is None else share.name
+        self._follower = KeyFollower(_base(self._writer, Base.of(snapshot) if share is None else share.base))
         self._chronicle = SnapshotLog(table.root)
-        self._is_loaded = snapshot is None
+        self._is_loaded = share is None and snapshot is None
         self._end: str | None = None
 
     @property
@@ -158,9 +194,13 @@ class CrossPartitionRouting(Routing):
 
     def _load(self) -> None:
         """Read all keys. If the snapshot has expired, use the latest one: no row depends on the snapshot yet."""
+        if self._share is not None:
+            self._read(self._share.keys())
+            for (partition, bucket), count in self._share.counts.items():
+                self._counts.add(packed_places(np.array([self._number(partition)]), np.array([bucket])), count)
         while not self._is_loaded:
             try:
-                self._read(self._snapshot)
+                self._read_all(self._snapshot)
             except SnapshotExpiredError:
                 latest = self._root.snapshots.latest()
                 if latest == self._snapshot:
@@ -168,12 +208,15 @@ class CrossPartitionRouting(Routing):
                 self._snapshot = latest
                 self._index.clear()
                 self._counts = KeyCounts(self._target_rows)
-                self._follower = KeyFollower(_base(self._writer, latest))
+                self._follower = KeyFollower(_base(self._writer, Base.of(latest)))
 
-    def _read(self, snapshot: Snapshot | None) -> None:
+    def _read_all(self, snapshot: Snapshot | None) -> None:
         assert self._read_keys is not None
+        self._read(iter(()) if snapshot is None else self._read_keys(snapshot))
+
+    def _read(self, found_keys: Iterator[LiveKeys]) -> None:
         types = [field.type for field in self._key_fields]
-        for live in () if snapshot is None else self._read_keys(snapshot):
+        for live in found_keys:
             place = packed_places(np.array([self._number(live.partition)]), np.array([live.bucket]))
             keys = keys_of(live.columns, types)
             order, starts = group_keys(keys)
@@ -182,7 +225,8 @@ class CrossPartitionRouting(Routing):
             if not starts.all() or bool((found >= 0).any()):
                 raise self._twice(live, found, order)
             places = np.repeat(place, len(order))
-            self._counts.add(places, 1)
+            if self._share is None:
+                self._counts.add(places, 1)
             self._index.put(Run(distinct, places))
         self._is_loaded = True
 
@@ -231,8 +275,7 @@ class CrossPartitionRouting(Routing):
         return batch
 
 
-def _base(writer: str, snapshot: Snapshot | None) -> KeyBase:
-    known = Base.of(snapshot)
+def _base(writer: str, known: Base) -> KeyBase:
     return KeyBase(writer=writer, base=known)
 
 

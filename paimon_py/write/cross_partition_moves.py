@@ -73,14 +73,17 @@ class CrossPartitionMoves(NamedTuple):
 class KeyCounts:
     """The number of keys by partition and bucket."""
 
-    def __init__(self, target_rows: int) -> None:
+    def __init__(self, target_rows: int, number: int = 0, writers: int = 1) -> None:
+        """Args: as for `BucketCounts`"""
         self._target = target_rows
+        self._number = number
+        self._writers = writers
         self._partitions: dict[int, BucketCounts] = {}
 
     def of(self, part: int) -> BucketCounts:
         """The bucket counts of a partition."""
         if part not in self._partitions:
-            self._partitions[part] = BucketCounts(self._target)
+            self._partitions[part] = BucketCounts(self._target, self._number, self._writers)
         return self._partitions[part]
 
     def assign(self, parts: Ints, rows: Ints, left: Ints, left_rows: Ints) -> Ints:

@@ -196,7 +196,7 @@ class DynamicBuckets(Routing):
 
 
 class BucketCursor:
-    """The bucket of the rows that a writer is given next, if their buckets were assigned elsewhere."""
+    """The bucket of the rows that a writer is given next, if their buckets are known."""
 
     def __init__(self) -> None:
         self.bucket = 0
@@ -210,6 +210,17 @@ class BucketCursor:
         """No buckets: that of each key is known."""
         del partition
         return ()
+
+
+class PlacedRows(Routing):
+    """Takes rows whose buckets are known, in tables whose keys move between partitions.
+
+    The keys of such rows stay where they are, so that no index is needed. That they were there is for the commit to
+    check, by the files that were read.
+    """
+
+    def __init__(self, table: OpenTable, cursor: BucketCursor) -> None:
+        self.route = Router(table.schema, assign=cursor.find).route
 
 
 class AssignedKeys:

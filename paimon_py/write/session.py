@@ -40,7 +40,7 @@ from paimon_py.write.streams import Piece, number_pieces, open_stream, with_blob
 from paimon_py.write.uncommitted_output import UncommittedOutput
 
 if TYPE_CHECKING:
-    from paimon_py.write.cross_partition import ReadKeys
+    from paimon_py.write.cross_partition import KeyShare, ReadKeys
     from paimon_py.write.dynamic import GivenBuckets, Share
 
 
@@ -59,7 +59,8 @@ class Writer(ApiHints):
 
     def __init__(
         self, table: OpenTable, settings: WriterSettings | None = None, *,
-        ignore_existing: bool = False, share: Share | GivenBuckets | None = None, read_keys: ReadKeys | None = None,
+        ignore_existing: bool = False, share: Share | GivenBuckets | KeyShare | None = None,
+        read_keys: ReadKeys | None = None,
     ) -> None:  # fmt: skip
         """Open a writer for the table's current state.
 

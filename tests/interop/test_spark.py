@@ -235,6 +235,25 @@ def test_executors_write_and_the_driver_commits_once(spark, db, kind):
         assert len(names) == len(set(names)) == 6
 
 
+@pytest.mark.parametrize("options", [{}, pytest.param({"merge-engine": "partial-update"}, marks=pytest.mark.full)], ids=str)
+def test_keys_move_between_partitions_by_several_tasks(spark, db, options):
+    options = {"dynamic-bucket.target-row-num": "7", "source.split.target-size": "1 b", "source.split.open-file-cost": "1 b", **options}
+    here, there = (db.create_table(f"db.{name}", ROWS, primary_key=["k"], partition_by=["p"], options=options) for name in ("here", "there"))
+    for start, moves in ((0, 0), (20, 1), (10, 2)):
+        source = numbers(spark, start, start + 40, f"{moves}-").selectExpr(f"cast((k + {moves}) % 3 as int) p", "k", "v")
+        done = paimon_py.write_spark(there, source, tasks=3, user="job", identifier=moves)
+        assert paimon_py.write_spark(there, source, tasks=2, user="job", identifier=moves).already_committed
+        here.write_arrow(paimon_py.convert_from_spark(source).read_all())
+        assert content(there) == content(here) and there.count() == here.count()
+        assert len(done.snapshot_ids) >= 1
+    assert data_files(there) == named_files(there)
+    paimon_py.write_spark(there, source, "overwrite", tasks=3)
+    assert content(there) == {(row["p"], row["k"]): row["v"] for row in source.collect()}
+    with pytest.raises(UsageError, match="NULL|null"):
+        paimon_py.write_spark(there, source.selectExpr("p", "if(k < 30, k, null) k", "v"), tasks=3)
+    assert data_files(there) == named_files(there)
+
+
 WAITING = [{"deletion-vectors.enabled": "true"}, pytest.param({"changelog-producer": "lookup"}, marks=pytest.mark.full)]
 
 
