@@ -59,7 +59,7 @@ class EventShares(Protocol):
         """
         ...
 
-    def kept(self) -> list[bytes]:
+    def bring(self) -> list[bytes]:
         """The values that the last `decode` returned with the number `KEPT`."""
         ...
 

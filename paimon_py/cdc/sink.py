@@ -142,7 +142,7 @@ class Sink:
         return self._write(StepHere(self._decoding, given), identifier)
 
     def _write(self, work: StepWork, identifier: int) -> Synced:
-        known = self._known(work.sample())
+        known = self._find_known(work.sample())
         survey = work.survey(known)
         step = StepNumber(identifier, str(survey.digest))
         if not survey.is_empty:
@@ -157,7 +157,7 @@ class Sink:
         self._targets.update(fitted)
         return Synced(rows=rows, dead=len(letters), skipped=survey.skipped, altered=altered)
 
-    def _known(self, names: Iterable[str]) -> dict[str, Table]:
+    def _find_known(self, names: Iterable[str]) -> dict[str, Table]:
         """The existing tables of these names, without those that cannot be read."""
         found = {}
         for name in names:

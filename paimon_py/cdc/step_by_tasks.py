@@ -88,12 +88,12 @@ class StepByTasks:
                 parcels[parcel.target].append(parcel)
         self._results = []
         tasks, moving = list[ParcelsTask](), dict[str, list[bytes]]()
-        for name in targets.uncommitted(label):
+        for name in targets.names_to_write(label):
             if targets.is_moving(name):
                 moving[name] = [parcel.data for parcel in parcels[name]]
             else:
                 tasks += _writing_tasks(targets.tables[name].schema, name, parcels[name])
-        written = run_tasks(self._executor, Job(WRITE, None, targets.shared(targets.tables)), tasks)
+        written = run_tasks(self._executor, Job(WRITE, None, targets.for_tasks(targets.tables)), tasks)
         return targets.commit(written, moving, label)
 
     def _decode(self, tasks: Sequence[EventsTask]) -> list[DecodedEvents]:

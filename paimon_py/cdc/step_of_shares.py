@@ -62,7 +62,7 @@ class StepOfShares:
         self._decode()
         skipped: Counter[str] = Counter()
         shapes: list[SeenShape] = []
-        for start, report in self._numbered():
+        for start, report in self._with_starts():
             skipped.update(report.skipped)
             shapes += [msgspec.structs.replace(each, number=start + each.number) for each in report.shapes]
         is_empty = not shapes and not any(report.letters for report in self._reports)
@@ -83,7 +83,7 @@ class StepOfShares:
                     "write those of a source that keeps them, such as Kafka, or persist the DataFrame"
                 )
         letters = []
-        for start, report in self._numbered():
+        for start, report in self._with_starts():
             for letter, event in zip(report.letters, report.dead, strict=True):
                 number = start + letter.number
                 letters.append(Letter(number, letter.table, letter.reason))
@@ -100,10 +100,10 @@ class StepOfShares:
         Raises: ResourceError if processes were lost in every round; no file is left then.
         """
         targets = self._targets
-        names = targets.uncommitted(label)
+        names = targets.names_to_write(label)
         here = [name for name in names if targets.is_moving(name)]
         there = [name for name in names if name not in here]
-        moving = self._kept(here)
+        moving = self._bring(here)
         written = self._write(there)
         written.sort(key=lambda each: each.parcels[0][0])
         return targets.commit([each.written for each in written], moving, label)
@@ -118,7 +118,7 @@ class StepOfShares:
             reports = _in_order(self._shares.decode(part))
         self._reports = reports
 
-    def _numbered(self) -> list[tuple[int, EventsReport]]:
+    def _with_starts(self) -> list[tuple[int, EventsReport]]:
         """The reports, each with the number of its first event in the step."""
         found, start = [], 0
         for report in self._reports:
@@ -126,12 +126,12 @@ class StepOfShares:
             start += report.digest.count
         return found
 
-    def _kept(self, names: Sequence[str]) -> dict[str, list[bytes]]:
+    def _bring(self, names: Sequence[str]) -> dict[str, list[bytes]]:
         """The parcels of tables that this process writes, in the order of the source."""
-        expected = self._expected(names)
+        expected = self._marks_of(names)
         if not expected:
             return {}
-        parcels = sorted(map(SentParcel.from_bytes, self._shares.kept()), key=lambda each: each.first)
+        parcels = sorted(map(SentParcel.from_bytes, self._shares.bring()), key=lambda each: each.first)
         own = [each for each in parcels if each.target in names]
         if Counter((each.target, each.writer, each.first, zlib.crc32(each.data)) for each in own) != expected:
             raise ResourceError(_LOST)
@@ -142,10 +142,10 @@ class StepOfShares:
 
         If an executor is lost, an engine may compute its parcels again, after others took parcels from it.
         """
-        expected = self._expected(names)
+        expected = self._marks_of(names)
         if not expected:
             return []
-        part = WriteEventsPart(Job(WRITE, None, self._targets.shared(names)))
+        part = WriteEventsPart(Job(WRITE, None, self._targets.for_tasks(names)))
         for _ in range(_ROUNDS):
             done = self._shares.write(part)
             results = [WrittenEvents.from_bytes(each) for each in done]
@@ -157,7 +157,7 @@ class StepOfShares:
             part.discard(done)
         raise ResourceError(_LOST)
 
-    def _expected(self, names: Sequence[str]) -> Counter[tuple[str, int, Place, int]]:
+    def _marks_of(self, names: Sequence[str]) -> Counter[tuple[str, int, Place, int]]:
         """The parcels of tables, as they were reported."""
         return Counter(
             (target, writer, report.first, mark)

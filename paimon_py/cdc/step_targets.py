@@ -62,7 +62,7 @@ class StepTargets:
             shape.target in changed or (shape.target, shape.columns) in refusing for shape in shapes
         )
 
-    def uncommitted(self, label: CommitLabel) -> list[str]:
+    def names_to_write(self, label: CommitLabel) -> list[str]:
         """The tables that have not committed the step."""
         found = []
         for name, table in self.tables.items():
@@ -77,7 +77,7 @@ class StepTargets:
         """Whether keys of the table move between partitions: this process writes it."""
         return bucket_mode(self.tables[name].schema) is BucketMode.CROSS_PARTITION
 
-    def shared(self, names: Iterable[str]) -> dict[str, tuple[OpenTable, int]]:
+    def for_tasks(self, names: Iterable[str]) -> dict[str, tuple[OpenTable, int]]:
         """What tasks that write need to know about tables."""
         return {name: (self.tables[name]._open_table, self.schemas[name].writers) for name in names}
 

@@ -57,7 +57,7 @@ class SparkEvents:
         self._kept = map_batches(self._df, ErrorEncoder(work, self._job), PARCEL_SQL, self._job).persist()
         return self._collect("task = -1")
 
-    def kept(self) -> list[bytes]:
+    def bring(self) -> list[bytes]:
         """See `EventShares`."""
         return self._collect("task = -2")
 

@@ -57,7 +57,7 @@ class Shares:
         self._rng.shuffle(self._kept)
         return [data for number, data in self._kept if number == REPORT]
 
-    def kept(self):
+    def bring(self):
         self.calls.append("kept")
         return [data for number, data in self._kept if number == KEPT]
 
