@@ -98,14 +98,15 @@ class Life:
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    def rows(self, partitions="ab"):
-        extra = [field.name for field in self.table.schema.fields if field.name not in ("k", "p") and field.name[0] != "n"]
+    def rows(self, partitions="ab", schema=None):
+        fields = (schema or self.table.schema).fields
+        extra = [field.name for field in fields if field.name not in ("k", "p") and field.name[0] != "n"]
         made = {}
         for _ in range(self.rng.choice((1, 3, 40))):
             self.count += 1
             row = {"k": self.rng.randrange(30), "p": self.rng.choice(partitions)}
             row |= {name: self.rng.choice((None, f"text {self.count}")) for name in extra}
-            row |= {field.name: self.count for field in self.table.schema.fields if field.name[0] == "n"}
+            row |= {field.name: self.count for field in fields if field.name[0] == "n"}
             made[row["k"], row["p"]] = row
         return list(made.values())
 
@@ -168,11 +169,12 @@ class Life:
         name = f"b{self.count}"
         self.table.create_branch(name, self.table.snapshot().id)
         branch = self.table.branch(name)
-        branch.write_arrow(self.rows())
+        branch.write_arrow(self.rows(schema=branch.schema))  # that of its snapshot, which may be older than the table's
         if self.keys:
             branch.compact(full=True)
         if self.rng.random() < 0.6:
-            self.table.fast_forward(name)
+            self.table.fast_forward(name, discard=self.table.schema.id != branch.schema.id)
+            self.table.refresh()
         else:
             self.table.delete_branch(name)
 
