@@ -7,7 +7,7 @@ from pathlib import Path
 
 from paimon_py.errors import UnsupportedError
 from paimon_py.metastores.option_rows import BY_KIND, FOLLOWED, OF_ALL_ROWS, Row
-from paimon_py.spec.file_rules import FORMATS, OTHER_FORMATS
+from paimon_py.spec.file_rules import FORMATS, OTHER_FORMATS, READ_FORMATS
 from paimon_py.spec.idle_options import IDLE
 from paimon_py.spec.option_rows.features import ROWS as FEATURES
 from paimon_py.spec.option_rows.iceberg import ROWS as ICEBERG
@@ -170,7 +170,7 @@ def _said(option: Option, code: str) -> list[str]:
 
 def _refused(option: Option) -> str | None:
     """What becomes of tables that set the option to another value than the default; None: nothing is refused."""
-    formats = (*FORMATS, *OTHER_FORMATS) if option.name.endswith("file.format") else ()
+    formats = (*FORMATS, *READ_FORMATS, *OTHER_FORMATS) if option.name.endswith("file.format") else ()
     samples = formats or option.choices or _SAMPLES.get(option.type, ("a:b",))
     texts = [text for text in samples if text != option.default]
     reads = [text for text in texts if _refuses(check_readable, option.name, text)]
@@ -183,11 +183,15 @@ def _refused(option: Option) -> str | None:
         return what
     if writes == texts:
         return f"writes are refused, and of {', '.join(f'`{text}`' for text in reads)} reads"
-    return f"followed; {', '.join(f'`{text}`' for text in refused)}: {what}"
+    only_read = [text for text in writes if reads and text not in reads]
+    parts = [f"{', '.join(f'`{text}`' for text in refused)}: {what if not only_read else 'refused'}"]
+    parts += [f"{', '.join(f'`{text}`' for text in only_read)}: writes are refused"] if only_read else []
+    return f"followed; {'; '.join(parts)}"
 
 
 def _refuses(check: Callable[[TableSchema], None], name: str, text: str) -> bool:
-    schema = TableSchema(id=0, fields=(Field(0, "k", STRING),), highest_field_id=0, options={name: text})
+    options = {"file.compression": "none", name: text}  # files of text are read if they are not compressed
+    schema = TableSchema(id=0, fields=(Field(0, "k", STRING),), highest_field_id=0, options=options)
     try:
         check(schema)
     except UnsupportedError:

@@ -1,7 +1,8 @@
 """Reads the difference of two states of a table with row tracking: deleted, added and changed rows, by their ids.
 
-Both states are read once. Rows are partitioned by their ids until each part fits in memory; the others are kept on
-local disk. BLOBs are compared as references, so that the bytes of unchanged rows are not read.
+Both states are read once; of files that both have, only rows that died in between. Rows are partitioned by their ids
+until each part fits in memory; the others are kept on local disk. BLOBs are compared as references, so that bytes of
+unchanged rows are not read.
 
 Source: docs/changes.md; Java has no such reader.
 """
@@ -24,6 +25,7 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.bag_read import BATCH_ROWS, HASH, STATE, HashParts, HeldRows, mark_rows, memory_limit
 from paimon_py.scan.blob_values import BlobValues
+from paimon_py.scan.dead_since import state_runs
 from paimon_py.scan.diff_read import ReadRun
 from paimon_py.scan.request import Request, ids_only, keep
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, texts_of
@@ -48,8 +50,8 @@ def read_id_difference(
     Raises: as `read_split`, and StorageError if the local disk is full.
     """
     asked = _state_request(request, compared)
-    sides = ((0, compared.before), (1, compared.after))
-    rows = chain.from_iterable(mark_rows(read(asked, run), state, _numbers) for state, runs in sides for run in runs)
+    runs = state_runs(root, asked, compared)
+    rows = chain.from_iterable(mark_rows(read(request, run), state, _numbers) for state, request, run in runs)
     wanted = frozenset(compared.identified or ()) & set(asked.columns)
     blobs = SameBlobs.of(OpenTable(root, asked.schema))
     place, limit = root.env.spill, memory_limit(request.schema)

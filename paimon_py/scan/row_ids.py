@@ -20,6 +20,7 @@ from paimon_py.expr.arrow import Filter
 from paimon_py.expr.column import col
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.references import columns_of
+from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import ROW_ID, SEQUENCE_NUMBER
 
 RowIdList = Sequence[int] | range
@@ -70,6 +71,11 @@ def _has_row_id(ids: Ints) -> Predicate:
         return col(ROW_ID) < 0
     is_run = len(ids) > 1 and int(ids.max()) - int(ids.min()) == len(ids) - 1 and len(np.unique(ids)) == len(ids)
     return col(ROW_ID).between(int(ids.min()), int(ids.max())) if is_run else col(ROW_ID).isin(ids.tolist())
+
+
+def ids_from(file: DataFile) -> int | None:
+    """The id of a file's first row, from which the others follow; None if ids are stored, or unknown."""
+    return None if ROW_ID in (file.write_columns or ()) else file.first_row_id
 
 
 def rows_with_ids(mask: Filter, first: int, count: int) -> BitMap:

@@ -20,7 +20,7 @@ from paimon_py.errors import PaimonError
 from paimon_py.expr.arrow import Filter
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.deletion_filter import alive, check_fits, dead_as_deletes, select_rows
-from paimon_py.files.file_index import has_index
+from paimon_py.files.file_index import MAX_ROWS, has_index
 from paimon_py.files.meter import Meter
 from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
 from paimon_py.files.prefetch import FilePrefetcher
@@ -39,6 +39,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.aligned_rows import AlignedRows
 from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.request import RAW_BATCH_ROWS, Request, keep
+from paimon_py.scan.row_ids import ids_from, rows_with_ids
 from paimon_py.scan.small_splits import SmallFiles
 from paimon_py.scan.split import Section, Split
 from paimon_py.scan.windows import read_plan
@@ -262,11 +263,15 @@ class SplitReader:
         return _Asked(self._request.predicate, self._wanted_rows(file))
 
     def _wanted_rows(self, file: DataFile) -> BitMap | None:
-        """The live rows of a file that may match according to its indexes; None if unknown."""
-        if self._request.predicate is None or not self._request.asks_indexes or not has_index(file):
-            return None
-        with self._present():
-            rows = self.files.matching(file, self._request.predicate)
+        """The live rows of a file that may match according to its indexes or their ids; None if unknown."""
+        rows, by_id, first = None, self._request.row_id_mask, ids_from(file)
+        if by_id is not None and first is not None and file.row_count <= MAX_ROWS:
+            rows = rows_with_ids(by_id, first, file.row_count)
+        if self._request.predicate is not None and self._request.asks_indexes and has_index(file):
+            with self._present():
+                found = self.files.matching(file, self._request.predicate)
+            if found is not None:
+                rows = found if rows is None else rows & found
         dead = self._dead.get(file.name)
         return rows if rows is None or dead is None else rows - dead.bitmap(0)
 

@@ -120,7 +120,7 @@ class Life:
         with_ids = [] if self.ids_stored else ["_ROW_ID"]
         self.same(known, with_ids, self.rows)
         narrow = [name for name in some if name in known]
-        if not self.kind.evolves or all(name in COLUMN_NAMES for name in narrow) and narrow:
+        if narrow and (not self.kind.evolves or all(name in COLUMN_NAMES for name in narrow)):
             self.same(narrow, with_ids, self.rows)
         self.same(known, with_ids if self.kind.evolves else [], matching, less=["n", limit])
 
